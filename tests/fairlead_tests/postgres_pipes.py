@@ -18,6 +18,7 @@ from fairlead_tests.postgres_server import PASSWORD, Database
 TASK = Resource("orders", 0)
 FIRST, SECOND = Token(1, 0), Token(2, 0)
 CLUSTER = "a-cluster"
+AMPLE = Limit(1_000_000, 1 << 26, 4096)
 
 
 def sink_config(database: Database, **given: str) -> dict[str, str]:
@@ -99,14 +100,6 @@ def tables_of(database: Database) -> set[str]:
     return {name for (name,) in database.run(query) if not name.startswith(("pg_", "sql_"))}
 
 
-def read_all(source: Source[Any], offsets: dict[str, Document], limit: Limit) -> list[pa.Table]:
-    """Read batch after batch until there is nothing more; the offsets move on."""
-    found: list[pa.Table] = []
-    while (plan := source.plan(offsets, limit)).ranges:
-        found.append(take(source, plan, offsets))
-    return found
-
-
 def take(source: Source[Any], plan: BatchPlan[Any], offsets: dict[str, Document]) -> pa.Table:
     """Read one batch, count it and acknowledge it."""
     spark: Any = None
@@ -137,3 +130,58 @@ def source_config(database: Database, given: Mapping[str, str]) -> dict[str, str
         "sink.path": "/nowhere",
         **{f"source.{key.replace('_', '.')}": value for key, value in given.items()},
     }
+
+
+@dataclass
+class Reading:
+    """A connector that reads a database, with its tasks, without a worker."""
+
+    database: Database
+    config: dict[str, str]
+    offsets: dict[str, Document] = field(default_factory=dict)
+    split: Sequence[Mapping[str, str]] = ()
+    sources: list[Source[Any]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, database: Database, **given: str) -> "Reading":
+        config = source_config(database, given)
+        assert SparkPipeline.validate(config).errors == {}
+        return cls(database, config)
+
+    def begin(self, tasks: int = 1) -> None:
+        """Split the work anew, and make the sources of all tasks."""
+        self.close()
+        context = Context(Resource(TASK.connector), print, self.split, cluster_id=CLUSTER)
+        kind = keys.SOURCE_TYPES.find("postgres")
+        connector = kind(context, self.config, keys.keys_of(self.config).parse(self.config))
+        try:
+            self.split = connector.split(tasks)
+        finally:
+            connector.stop()
+        for task, told in enumerate(self.split):
+            config = {**self.config, **told}
+            settings = keys.task_keys_of(config).parse(config)
+            context = Context(Resource(TASK.connector, task), print, cluster_id=CLUSTER)
+            self.sources.append(kind.source(context, config, settings))
+
+    def take(self, limit: Limit = AMPLE) -> list[pa.Table]:
+        """Read with all tasks until none has anything more."""
+        if not self.sources:
+            self.begin()
+        found: list[pa.Table] = []
+        while batch := [
+            take(source, plan, self.offsets)
+            for source in self.sources
+            if (plan := source.plan(self.offsets, limit)).ranges
+        ]:
+            found += batch
+        return found
+
+    def rows(self, *names: str, limit: Limit = AMPLE) -> list[Any]:
+        """Read likewise, and return the rows of some columns, sorted."""
+        return sorted(row for table in self.take(limit) for row in rows(table, names))
+
+    def close(self) -> None:
+        for source in self.sources:
+            source.close()
+        self.sources.clear()

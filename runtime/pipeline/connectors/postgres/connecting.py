@@ -120,13 +120,14 @@ class Server:
             raise self._refused(str(error)) from None
         return made
 
-    def connect_adbc(self) -> "adbc.Connection":
+    def connect_adbc(self, *, autocommit: bool = False) -> "adbc.Connection":
         """Return a connection of ADBC, whose transactions are its user's to commit."""
         try:
-            made: adbc.Connection = adbc.connect(self.conninfo)  # pyright: ignore[reportUnknownMemberType]
+            made: adbc.Connection = adbc.connect(self.conninfo, autocommit=autocommit)  # pyright: ignore[reportUnknownMemberType]
             with made.cursor() as cursor:
                 cursor.execute(_DURABLE)  # pyright: ignore[reportUnknownMemberType]
-            made.commit()
+            if not autocommit:
+                made.commit()
         except adbc.Error as error:
             raise self._refused(str(error)) from None
         return made
@@ -186,7 +187,10 @@ def brief(text: str) -> str:
     line = next(iter(text.strip().splitlines()), "").strip()
     for noise in ("connection failed: ", "IO: [libpq] ", "Failed to connect: "):
         line = line.removeprefix(noise)
-    return line.replace("FATAL:  ", "").replace("ERROR:  ", "")
+    for mark in ("FATAL:  ", "ERROR:  "):  # the client's words before, the server's after it
+        before, found, after = line.partition(mark)
+        line = after if found and "connection to server" not in before else before + after
+    return line
 
 
 def is_away(error: Exception) -> bool:

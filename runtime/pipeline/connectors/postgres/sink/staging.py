@@ -140,7 +140,7 @@ def _told(text: str) -> str:
     """Return what the server says of values, without the words of the client around it."""
     lines = [each.strip() for each in text.splitlines()]
     said = [each for each in lines if each.startswith("CONTEXT:")]
-    first = brief(lines[0].rpartition("PGRES_FATAL_ERROR ")[2])
+    first = brief(lines[0])
     return f"{first} ({said[0].removeprefix('CONTEXT:').strip()})" if said else first
 
 

@@ -1,0 +1,135 @@
+# pyright: basic
+"""Which tables there are to read, and what they are made of."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import pyarrow as pa
+from psycopg import sql
+
+from ...config import ParsedConfig
+from ..names import TableName
+from . import keys
+from .columns import SourceColumn
+from .session import DatabaseSnapshot, TableChanged
+
+_TABLES: Final = """
+SELECT n.nspname::text AS schema, c.relname::text AS name, rn.nspname::text AS root_schema,
+    r.relname::text AS root, pg_relation_filenode(c.oid)::int8 AS file,
+    pg_relation_size(c.oid) / current_setting('block_size')::int8 AS pages
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid)::oid, c.oid)
+JOIN pg_namespace rn ON rn.oid = r.relnamespace
+WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND n.nspname !~ '^pg_'
+    AND n.nspname <> 'information_schema' ORDER BY 1, 2"""
+_SHAPE: Final = """
+SELECT pg_table_size(c.oid)::int8 AS bytes,
+    pg_relation_size(c.oid) / current_setting('block_size')::int8 AS pages,
+    greatest(c.reltuples, 0)::int8 AS rows, pg_relation_filenode(c.oid)::int8 AS file,
+    a.attname::text AS name, t.typname::text AS kind,
+    CASE WHEN own.typtype = 'd' THEN own.typtypmod ELSE a.atttypmod END AS width,
+    a.attndims::int4 AS dimensions, a.attnotnull AS required
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+JOIN pg_type own ON own.oid = a.atttypid
+JOIN pg_type t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE own.oid END
+WHERE c.oid = {}::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+_OWN: Final = re.compile(r"fairlead_published|fairlead_.*_\d+_\d+_\d+_\d+_\d+")
+"""The tables of a sink's own."""
+
+
+@dataclass(frozen=True)
+class FoundTable:
+    """A table that is to be read; `topic` is that of its rows, without the prefix."""
+
+    name: TableName
+    topic: str
+    """The table's own name, or that of the one that it is a partition of."""
+    file: int
+    """The number of its file: a table that is rewritten gets another one."""
+    pages: int
+
+
+@dataclass(frozen=True)
+class TableFilter:
+    """Which tables a config means."""
+
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+
+    @classmethod
+    def of(cls, settings: ParsedConfig) -> Self:
+        """Return what a config says."""
+        bare = settings.items(keys.WHITELIST)
+        named = [each if re.search(r"\.", each) else rf".*\.{each}" for each in bare]
+        include = (*settings.items(keys.INCLUDE), *named)
+        return cls(include, settings.items(keys.EXCLUDE))
+
+    def find(self, snapshot: DatabaseSnapshot) -> Sequence[FoundTable]:
+        """Return the tables that are there, by their names."""
+        rows = snapshot.table(sql.SQL(_TABLES)).to_pylist()
+        found = [
+            FoundTable(
+                TableName(each["schema"], each["name"]),
+                f"{each['root_schema']}.{each['root']}",
+                each["file"],
+                each["pages"],
+            )
+            for each in rows
+        ]
+        return [each for each in found if self._means(each)]
+
+    def _means(self, table: FoundTable) -> bool:
+        names = {str(table.name), table.topic}
+        is_in = not self.include or _fits(self.include, names)
+        is_own = _OWN.fullmatch(table.name.table)
+        return is_in and not is_own and not _fits(self.exclude, names)
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """What a table is made of, as of one version of it in the catalog."""
+
+    columns: tuple[SourceColumn, ...]
+    kinds: dict[str, str]
+    """The catalog's name of each column's type."""
+    nullable: frozenset[str]
+    file: int
+    pages: int
+    row_bytes: int
+    """About how large a row is, with what is stored beside the table."""
+    page_bytes: int
+    """About how much a page holds, likewise."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as rows have them."""
+        return pa.schema([(each.name, each.type) for each in self.columns])
+
+    @classmethod
+    def read(cls, snapshot: DatabaseSnapshot, name: TableName, mapping: str) -> Self:
+        """Return a table as a snapshot's catalog has it; raises `TableChanged`."""
+        regclass = sql.Literal(name.sql.as_string())
+        rows = snapshot.table(sql.SQL(_SHAPE).format(regclass)).to_pylist()
+        if not rows:
+            raise TableChanged(f"{name} has no columns")
+        columns = tuple(
+            SourceColumn.of(each["name"], each["kind"], each["width"], each["dimensions"], mapping)
+            for each in rows
+        )
+        first = rows[0]
+        pages, size = max(first["pages"], 1), first["bytes"]
+        return cls(
+            columns,
+            {each["name"]: each["kind"] for each in rows},
+            frozenset(each["name"] for each in rows if not each["required"]),
+            first["file"],
+            pages,
+            max(16, size // first["rows"]) if first["rows"] else 200,
+            max(1, size // pages),
+        )
+
+
+def _fits(patterns: Sequence[str], names: set[str]) -> bool:
+    return any(re.fullmatch(each, name) for each in patterns for name in names)

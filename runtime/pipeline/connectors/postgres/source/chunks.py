@@ -1,0 +1,134 @@
+"""The snapshot of a table, page by page: which pages are still to be read, and what that advances.
+
+A chunk is a run of pages and a source partition of its own, so that tasks share a table, and a
+hand-over repeats no more than a batch. Rows that are written while it goes on are left to the
+windows that follow: all parts of a snapshot take what was written before one transaction, the
+horizon. Rows from before it lie in the pages that the table had then, unless it is rewritten.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from psycopg import sql
+
+from ......events.commits import Advance, Document, identity
+from ...errors import BadInput
+from ..names import TableName
+from .catalog import TableShape
+from .shares import CHUNK_PAGES, TableShare
+
+
+class ChunkState(NamedTuple):
+    """How far a chunk was read."""
+
+    horizon: int
+    file: int
+    page: int
+    """The next page to read."""
+    is_done: bool
+
+    @classmethod
+    def parse(cls, offset: Document) -> "ChunkState":
+        """Return what an offset says."""
+        get: Any = offset.get
+        horizon, file, page = (int(get(name) or 0) for name in ("horizon", "file", "page"))
+        return cls(horizon, file, page, bool(get("done")))
+
+    @property
+    def document(self) -> Document:
+        """The offset."""
+        bare: dict[str, int | bool] = {"horizon": self.horizon, "file": self.file}
+        return {**bare, "done": True} if self.is_done else {**bare, "page": self.page}
+
+
+class PageRun(NamedTuple):
+    """Pages of a table that are read at once, and the steps that makes on its chunks."""
+
+    first: int
+    end: int
+    advances: tuple[Advance, ...]
+    left: int
+    """How many pages of the task's share are left after it."""
+
+    @property
+    def condition(self) -> sql.Composed:
+        """The condition that a row is in one of the pages."""
+        shape = "ctid >= '({},0)'::tid AND ctid < '({},0)'::tid"
+        return sql.SQL(shape).format(sql.Literal(self.first), sql.Literal(self.end))
+
+
+class SnapshotShare:
+    """A task's part of the snapshot of a table, as it goes on."""
+
+    def __init__(
+        self, share: TableShare, offsets: Mapping[str, Document], begun: int | None
+    ) -> None:
+        self._share = share
+        states = _states(share.name, offsets, share.end)
+        self.horizon = begun or next((each.horizon for each in states.values()), share.horizon)
+        """What was written before this transaction is of the snapshot: that which was begun."""
+        self._files = {each.file for each in states.values()}
+        """The table's file as it was when parts of it were read."""
+        numbers = range(share.first, share.end)
+        self._left = deque(
+            number for number in numbers if number not in states or not states[number].is_done
+        )
+
+    def next_run(
+        self, offsets: Mapping[str, Document], shape: TableShape, page_limit: int
+    ) -> PageRun | None:
+        """Return the next pages, at most so many; None: all are read.
+
+        Raises `BadInput` if the table has another file than when a part of it was read.
+        """
+        self._pass_done(offsets)
+        if not self._left:
+            return None
+        if self._files - {shape.file}:
+            raise BadInput(
+                f"{self._share.name} was rewritten (TRUNCATE, VACUUM FULL, CLUSTER, a type was "
+                "changed) while its snapshot was read, so that what is left of it cannot be told "
+                "from what was read: read it anew (seek to earliest)"
+            )
+        self._files.add(shape.file)
+        first = self._page(offsets, self._left[0])
+        is_end = first + page_limit >= shape.pages
+        stop = self._share.end * CHUNK_PAGES if is_end else first + page_limit
+        at, advances = first, list[Advance]()
+        for place, number in enumerate(self._left):
+            end = min((number + 1) * CHUNK_PAGES, stop)
+            if number != self._left[0] + place or end <= at:
+                break
+            partition = chunk_partition(self._share.name, number)
+            state = ChunkState(self.horizon, shape.file, end, end == (number + 1) * CHUNK_PAGES)
+            advances.append(Advance(partition, offsets.get(identity(partition)), state.document))
+            at = end
+        left = len(self._left) * CHUNK_PAGES - (at - self._left[0] * CHUNK_PAGES)
+        return PageRun(first, at, tuple(advances), left)
+
+    def _pass_done(self, offsets: Mapping[str, Document]) -> None:
+        while self._left:
+            offset = offsets.get(identity(chunk_partition(self._share.name, self._left[0])))
+            if not offset or not ChunkState.parse(offset).is_done:
+                return
+            self._left.popleft()
+
+    def _page(self, offsets: Mapping[str, Document], number: int) -> int:
+        offset = offsets.get(identity(chunk_partition(self._share.name, number)))
+        return ChunkState.parse(offset).page if offset else number * CHUNK_PAGES
+
+
+def chunk_partition(name: TableName, number: int) -> Document:
+    """Return the source partition of a chunk."""
+    return {"table": str(name), "chunk": number}
+
+
+def _states(
+    name: TableName, offsets: Mapping[str, Document], most: int
+) -> Mapping[int, ChunkState]:
+    """Return how far the chunks of a table were read that have an offset."""
+    found = (
+        (number, offsets.get(identity(chunk_partition(name, number)))) for number in range(most)
+    )
+    return {number: ChunkState.parse(offset) for number, offset in found if offset}

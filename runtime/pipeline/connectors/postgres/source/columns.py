@@ -1,0 +1,123 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""The columns of a table as Arrow has them: what the server is asked, and what is made of it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from psycopg import sql
+
+from ...errors import BadInput
+from ..arrow_types import NATIVE
+from ..names import words
+from . import keys
+
+_MOST_DIGITS: Final = 38
+_UNDECLARED: Final = pa.decimal128(_MOST_DIGITS, 18)
+_MONEY: Final = pa.decimal128(19, 2)
+_EXACT_DOUBLE: Final = 15
+"""So many decimal digits a double holds as they are."""
+_INTEGERS: Final = ((2, pa.int8()), (4, pa.int16()), (9, pa.int32()), (18, pa.int64()))
+"""The narrowest integer for so many digits, as Connect has it."""
+_INFINITE: Final = {
+    False: (
+        (-9_222_425_352_054_775_809, 253_402_300_799_999_999),
+        (-9_222_425_352_054_775_808, -62_135_596_800_000_000),
+    ),
+    True: ((-2_147_472_692, 2_932_896), (-2_147_472_691, -719_162)),
+}
+"""What ADBC makes of infinity and of -infinity, in times and in dates (True), and what they become:
+the last and the first of the years 1 to 9999, which Spark knows."""
+
+
+@dataclass(frozen=True)
+class SourceColumn:
+    """One column: its expression in SQL, and its type in Arrow."""
+
+    name: str
+    expression: sql.Composed
+    type: pa.DataType
+
+    @classmethod
+    def of(cls, name: str, kind: str, width: int, dimensions: int, mapping: str) -> "SourceColumn":
+        """Return a column of a type by the catalog's name; `width` is its `atttypmod`."""
+        cast, made = _read_as(kind, width, dimensions, mapping)
+        shape = sql.SQL("{0}::{1} AS {0}") if cast else sql.SQL("{0}")
+        identifier = sql.Identifier(name)
+        spelled = shape.format(identifier, words(cast)) if cast else shape.format(identifier)
+        return cls(name, spelled, made)
+
+    def finished(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Return values as they are handed on; raises `BadInput` for what the type cannot hold."""
+        if isinstance(values.type, pa.BaseExtensionType):
+            values = values.cast(values.type.storage_type)
+        try:
+            if values.type != self.type:
+                values = values.cast(self.type)
+        except pa.ArrowInvalid as error:
+            raise BadInput(
+                f"column {self.name}: a value does not fit {self.type}: {error}; declare its "
+                f"precision, or set {keys.NUMERIC_MAPPING}={keys.EAGER_DOUBLE}"
+            ) from None
+        return _finite(values)
+
+
+def _read_as(kind: str, width: int, dimensions: int, mapping: str) -> tuple[str, pa.DataType]:
+    """Return what a type is cast to on the server, "" if it is not, and what it is in Arrow."""
+    if kind == "numeric":
+        return _numeric(width, mapping)
+    if kind in NATIVE:
+        return "", NATIVE[kind]
+    if kind.startswith("_") and dimensions <= 1:
+        return _list_of(kind[1:], width)
+    return _CAST.get(kind, ("text", pa.string()))
+
+
+def _list_of(element: str, width: int) -> tuple[str, pa.DataType]:
+    if element in NATIVE:
+        return "", pa.list_(NATIVE[element])
+    is_number = element == "numeric"
+    inner = _numeric(width, keys.NO_MAPPING)[1] if is_number else pa.string()
+    return "text[]", pa.list_(inner)
+
+
+_CAST: Final = {
+    "name": ("text", pa.string()),
+    "oid": ("int8", pa.int64()),
+    "xid8": ("text", pa.int64()),
+    "money": ("numeric(19,2)", _MONEY),
+}
+
+
+def _numeric(width: int, mapping: str) -> tuple[str, pa.DataType]:
+    if width < 0:
+        return ("float8", pa.float64()) if mapping == keys.EAGER_DOUBLE else ("", _UNDECLARED)
+    digits, scale = (width - 4) >> 16, ((width - 4) & 0x7FF ^ 1024) - 1024
+    if scale == 0 and mapping != keys.NO_MAPPING:
+        for most, kind in _INTEGERS:
+            if digits <= most:
+                return "int8", kind
+    is_double = mapping == keys.BEST_FIT and digits <= _EXACT_DOUBLE
+    if scale > 0 and (is_double or mapping == keys.EAGER_DOUBLE):
+        return "float8", pa.float64()
+    if digits > _MOST_DIGITS or not 0 <= scale <= digits:
+        return "text", pa.string()
+    return "", pa.decimal128(digits, scale)
+
+
+def _finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values with a far end of time in place of each infinity."""
+    kind = values.type
+    is_date = kind == pa.date32()
+    if not is_date and not pa.types.is_timestamp(kind):
+        return values
+    number = pa.int32() if is_date else pa.int64()
+    (late, last), (early, first) = _INFINITE[is_date]
+    numbers = values.cast(number)
+    if pc.min(numbers).as_py() not in (late, early):  # they are before all times that there are
+        return values
+    for wrapped, end in ((late, last), (early, first)):
+        is_end = pc.equal(numbers, pa.scalar(wrapped, number))
+        numbers = pc.if_else(is_end, pa.scalar(end, number), numbers)
+    return numbers.cast(kind)

@@ -1,0 +1,206 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""How rows that are new are told from those that were read, for each mode."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from psycopg import sql
+
+from ...config import ConfigInvalid, ParsedConfig
+from ..names import TableName
+from . import keys
+from .catalog import TableShape
+from .session import DatabaseSnapshot, Horizon
+
+CursorValue = int | str | None
+_XID_MASK: Final = (1 << 32) - 1
+_TRUE: Final = sql.SQL("true")
+_NUMBERS: Final = frozenset({"int2", "int4", "int8", "oid"})
+_TIMES: Final = frozenset({"timestamp", "timestamptz", "date"})
+
+
+class Cursor:
+    """Every row is looked at, and told by the transaction that wrote it."""
+
+    beside: Mapping[str, sql.Composable] = {}
+    """What is to be read for `highest`, beside a row's columns."""
+    highest_of_all: sql.Composable | None = None
+    """What gives the highest value in a table; None: it has no value."""
+    is_by_xmin: bool = True
+
+    def since(self, value: CursorValue, *, exactly: bool) -> sql.Composable:
+        """Return the condition that a row is not far behind a value; `exactly`: not behind it."""
+        del value, exactly
+        return _TRUE
+
+    def highest(self, read: dict[str, pa.ChunkedArray], before: CursorValue) -> CursorValue:
+        """Return the highest value so far."""
+        del read
+        return before
+
+    def highest_in(self, snapshot: DatabaseSnapshot, name: TableName) -> CursorValue:
+        """Return the highest value in a table, None if there is none."""
+        if self.highest_of_all is None:
+            return None
+        query = sql.SQL("SELECT {} AS highest FROM {}").format(self.highest_of_all, name.sql)
+        highest: CursorValue = snapshot.row(query)[0]
+        return highest
+
+    def within(self, lo: int, hi: int) -> sql.Composable:
+        """Return the condition that a row was written by a transaction from `lo` on, before `hi`.
+
+        Rows know 32 bits of their transaction's number, so the window is less than 2^32 wide; a
+        row of 2^32 transactions ago looks like one of now.
+        """
+        shape = "((xmin::text::int8 - {}) & {}) < {}"
+        return sql.SQL(shape).format(*map(sql.Literal, (lo, _XID_MASK, max(0, hi - lo))))
+
+    def before(self, horizon: int, seen: Horizon) -> sql.Composable:
+        """Return the condition that a row was written before a transaction: not since then."""
+        return sql.SQL("NOT ({})").format(self.within(horizon, seen.hi))
+
+
+class Everything(Cursor):
+    """Every row is read once, whoever wrote it."""
+
+    def before(self, horizon: int, seen: Horizon) -> sql.Composable:
+        """Return no condition."""
+        del horizon, seen
+        return _TRUE
+
+
+@dataclass(frozen=True)
+class TransactionCursor(Cursor):
+    """A column of xid8 that holds the transaction which added the row."""
+
+    column: str
+    is_by_xmin: bool = False
+
+    def within(self, lo: int, hi: int) -> sql.Composable:
+        """Return the condition on the column, which its index meets."""
+        shape = "{0} >= {1}::xid8 AND {0} < {2}::xid8"
+        bounds = (sql.Literal(str(each)) for each in (lo, hi))
+        return sql.SQL(shape).format(sql.Identifier(self.column), *bounds)
+
+    def before(self, horizon: int, seen: Horizon) -> sql.Composable:
+        """Return the condition on the column; rows that are older than it are null there."""
+        del seen
+        shape = "({0} IS NULL OR {0} < {1}::xid8)"
+        return sql.SQL(shape).format(sql.Identifier(self.column), sql.Literal(str(horizon)))
+
+
+@dataclass(frozen=True)
+class NumberCursor(Cursor):
+    """A column of whole numbers that grows with each row."""
+
+    column: str
+    lookback: int
+
+    @property
+    def beside(self) -> Mapping[str, sql.Composable]:  # type: ignore[override]
+        """The number."""
+        return {"number": sql.SQL("{}::int8").format(sql.Identifier(self.column))}
+
+    @property
+    def highest_of_all(self) -> sql.Composable:  # type: ignore[override]
+        """The highest number."""
+        return sql.SQL("max({})::int8").format(sql.Identifier(self.column))
+
+    def since(self, value: CursorValue, *, exactly: bool) -> sql.Composable:
+        """Return the condition on the number."""
+        if value is None:
+            return _TRUE
+        least = int(value) - (0 if exactly else self.lookback)
+        return sql.SQL("{} > {}").format(sql.Identifier(self.column), sql.Literal(least))
+
+    def highest(self, read: dict[str, pa.ChunkedArray], before: CursorValue) -> CursorValue:
+        """Return the highest number."""
+        found = pc.max(read["number"]).as_py()
+        given = [int(each) for each in (found, before) if each is not None]
+        return max(given, default=None)
+
+
+@dataclass(frozen=True)
+class TimeCursor(Cursor):
+    """Columns of times, of which the first that is not null counts."""
+
+    columns: tuple[str, ...]
+    lookback_ms: int
+
+    @property
+    def beside(self) -> Mapping[str, sql.Composable]:  # type: ignore[override]
+        """The time, not later than now: a time of the future would hide those until then."""
+        return {"time": sql.SQL("least({}, now())::text").format(self._time)}
+
+    @property
+    def highest_of_all(self) -> sql.Composable:  # type: ignore[override]
+        """The highest time."""
+        return sql.SQL("max(least({}, now()))::text").format(self._time)
+
+    def since(self, value: CursorValue, *, exactly: bool) -> sql.Composable:
+        """Return the condition on the time."""
+        if value is None:
+            return _TRUE
+        back = sql.Literal(0 if exactly else self.lookback_ms)
+        shape = "{} >= {}::timestamptz - {} * interval '1 ms'"
+        return sql.SQL(shape).format(self._time, sql.Literal(str(value)), back)
+
+    def highest(self, read: dict[str, pa.ChunkedArray], before: CursorValue) -> CursorValue:
+        """Return the highest time; all are spelled alike, in UTC."""
+        times: list[str] = [each for each in read["time"].to_pylist() if each]
+        given = [] if before is None else [str(before)]
+        return max([*times, *given], default=None)
+
+    @property
+    def _time(self) -> sql.Composable:
+        names = sql.SQL(", ").join(map(sql.Identifier, self.columns))
+        return sql.SQL("coalesce({})").format(names) if len(self.columns) > 1 else names
+
+
+def cursor_of(settings: ParsedConfig, name: object, shape: TableShape) -> Cursor:
+    """Return how a config follows a table; raises `ConfigInvalid` if it cannot."""
+    mode = settings.text(keys.MODE)
+    if mode == keys.BULK:
+        return Everything()
+    if mode == keys.XMIN:
+        return Cursor()
+    if mode == keys.INCREMENT:
+        column = settings.text(keys.INCREMENTING)
+        kind = _kind(settings, keys.INCREMENTING, name, shape, column)
+        if kind == "xid8":
+            return TransactionCursor(column)
+        if kind in _NUMBERS:
+            return NumberCursor(column, settings.number(keys.LOOKBACK_ROWS))
+        raise ConfigInvalid(
+            f"{keys.INCREMENTING}: {name} has {column} as {kind}: it must be a whole number or xid8"
+        )
+    columns = settings.items(keys.TIMESTAMP)
+    for column in columns:
+        kind = _kind(settings, keys.TIMESTAMP, name, shape, column, some=len(columns) > 1)
+        if kind not in _TIMES:
+            raise ConfigInvalid(
+                f"{keys.TIMESTAMP}: {name} has {column} as {kind}, which is no time"
+            )
+    return TimeCursor(columns, settings.number(keys.LOOKBACK_MS))
+
+
+def _kind(  # it tells about all of them
+    settings: ParsedConfig,
+    key: str,
+    name: object,
+    shape: TableShape,
+    column: str,
+    some: bool = False,  # noqa: FBT001, FBT002
+) -> str:
+    kind = shape.kinds.get(column)
+    if kind is None:
+        raise ConfigInvalid(f"{key}: {name} has no column {column}")
+    if column in shape.nullable and settings.flag(keys.NON_NULL) and not some:
+        raise ConfigInvalid(
+            f"{key}: {column} of {name} may be null, and such rows are not seen after the "
+            f"snapshot: make it NOT NULL, or set {keys.NON_NULL}=false"
+        )
+    return kind

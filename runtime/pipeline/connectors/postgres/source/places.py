@@ -1,0 +1,87 @@
+"""Offsets of tables as people set them: of a table that is followed, and of a chunk."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from ......events.commits import Document
+from ...config import ParsedConfig
+from ...errors import OffsetRefused
+from ...offsets import PartitionOffset, Seek, SeekEnd, check_members, seek_from_the_beginning
+from . import keys
+from .catalog import FoundTable, TableFilter, TableShape
+from .cursors import TimeCursor, cursor_of
+from .session import DatabaseSnapshot
+from .windows import TablePlace
+
+_CHUNK: Final = {"horizon": int, "file": int}
+_WHOLE: Final[Mapping[str, type]] = {"horizon": int}
+_MORE: Final[Mapping[str, type]] = {
+    "until": int,
+    "at": str,
+    "whole": bool,
+    "begin": int,
+}
+
+
+def check(config: Mapping[str, str], partition: Document, offset: Document | None) -> None:
+    """Raise `OffsetRefused` unless an offset is one of a table's, or of one of its chunks."""
+    if "chunk" in partition:
+        check_members("partition", partition, {"table": str, "chunk": int})
+        if offset is not None:
+            rest = {"done": bool} if "done" in offset else {"page": int}
+            check_members("offset", offset, {**_CHUNK, **rest})
+        return
+    check_members("partition", partition, {"table": str})
+    if offset is None:
+        return
+    mode = config.get(keys.MODE)
+    kind = int if mode == keys.INCREMENT else str
+    has_cursor = mode not in {keys.XMIN, keys.BULK}
+    given = {name: _MORE[name] for name in offset if name in _MORE}
+    cursors = {name: kind for name in ("cursor", "highest") if has_cursor and name in offset}
+    check_members("offset", offset, {**_WHOLE, **given, **cursors})
+    if has_cursor and kind is str:
+        _check_time(offset.get("cursor"))
+
+
+def seek(
+    snapshot: DatabaseSnapshot, settings: ParsedConfig, to: Seek, known: Sequence[PartitionOffset]
+) -> Sequence[PartitionOffset]:
+    """Return the offsets of all tables for a place; raises `OffsetRefused` for one that is none."""
+    if to is SeekEnd.EARLIEST:
+        return seek_from_the_beginning(to, known)
+    tables = TableFilter.of(settings).find(snapshot)
+    followed = [{"table": str(each.name)} for each in tables]
+    gone = [PartitionOffset(each.partition, None) for each in known if "chunk" in each.partition]
+    places = [_place(snapshot, settings, each, to) for each in tables]
+    return [
+        *gone,
+        *(PartitionOffset(at, place.document) for at, place in zip(followed, places, strict=True)),
+    ]
+
+
+def _place(
+    snapshot: DatabaseSnapshot, settings: ParsedConfig, table: FoundTable, to: Seek
+) -> TablePlace:
+    shape = TableShape.read(snapshot, table.name, settings.text(keys.NUMERIC_MAPPING))
+    cursor = cursor_of(settings, table.name, shape)
+    if to is SeekEnd.LATEST:
+        highest = cursor.highest_in(snapshot, table.name)
+        return TablePlace.at_horizon(snapshot.horizon().lo, highest, None)
+    if not isinstance(cursor, TimeCursor) or not isinstance(to, datetime):
+        raise OffsetRefused(
+            f"to: only {keys.MODE}={keys.STAMPED} and {keys.BOTH} know times: give an end"
+        )
+    since = to.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f+00")
+    return TablePlace.at_horizon(0, since, None)
+
+
+def _check_time(value: object) -> None:
+    if isinstance(value, str):
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            raise OffsetRefused(
+                f"offset.cursor must be a time, 2026-01-31 12:00:00+00, not {value!r}"
+            ) from None

@@ -1,0 +1,113 @@
+# pyright: basic
+"""The session of a task that reads: each transaction sees one snapshot, and writes nothing."""
+
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+import adbc_driver_postgresql.dbapi as adbc
+import pyarrow as pa
+from psycopg import sql
+
+from ...errors import Away, BadInput, SourceAway
+from ..connecting import Server, brief, is_away, is_data
+
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class TableChanged(Exception):  # noqa: N818  # what is the case
+    """A column, or a table, that was asked for is not there any more."""
+
+
+class ReadSession:
+    """A connection of ADBC, made when it is needed and made anew after it was lost."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._connection: adbc.Connection | None = None
+        self._cursor: adbc.Cursor | None = None
+
+    @contextmanager
+    def snapshot(self) -> Generator["DatabaseSnapshot"]:
+        """Yield what reads in one transaction; raises `SourceAway`, `BadInput`, `TableChanged`."""
+        try:
+            cursor = self._open()
+            cursor.execute(_BEGIN)
+            yield DatabaseSnapshot(cursor)
+            cursor.execute("COMMIT")
+        except Away as away:
+            raise SourceAway(str(away)) from None
+        except adbc.Error as error:
+            self._give_up(error)
+            raise self._told(error) from None
+        except BaseException as error:
+            self._give_up(error)
+            raise
+
+    def _open(self) -> "adbc.Cursor":
+        if self._cursor is None:
+            self._connection = self.server.connect_adbc(autocommit=True)
+            self._cursor = self._connection.cursor()
+        return self._cursor
+
+    def close(self) -> None:
+        """End the session."""
+        for each in (self._cursor, self._connection):
+            if each is not None:
+                with suppress(adbc.Error):
+                    each.close()
+        self._cursor = self._connection = None
+
+    def _give_up(self, error: BaseException) -> None:
+        """End the transaction, and the session where it may be of no more use."""
+        try:
+            if self._cursor is not None:
+                self._cursor.execute("ROLLBACK")
+        except adbc.Error:
+            self.close()
+        if isinstance(error, adbc.Error) and is_away(error):
+            self.close()
+
+    def _told(self, error: Exception) -> Exception:
+        text = f"{self.server.shown}: {brief(str(error))}"
+        if getattr(error, "sqlstate", None) in {"42P01", "42703"}:
+            return TableChanged(text)
+        if is_away(error):
+            return SourceAway(text)
+        if is_data(error) or getattr(error, "sqlstate", None) == "42501":  # it may not be read
+            return BadInput(text)
+        return error
+
+
+class Horizon(NamedTuple):
+    """What a snapshot sees: all transactions before `lo`, none from `hi` on; both count 64 bits."""
+
+    lo: int
+    hi: int
+
+
+class DatabaseSnapshot:
+    """One snapshot of the database."""
+
+    def __init__(self, cursor: "adbc.Cursor") -> None:
+        self._cursor = cursor
+
+    def table(self, query: sql.Composable) -> pa.Table:
+        """Return what a query gives, as ADBC makes it."""
+        self._cursor.execute(query.as_string())
+        return self._cursor.fetch_arrow_table()
+
+    def row(self, query: sql.Composable) -> tuple[Any, ...]:
+        """Return the only row that a query gives."""
+        (found,) = self.table(query).to_pylist()
+        return tuple(found.values())
+
+    def horizon(self) -> Horizon:
+        """Return which transactions it sees."""
+        return Horizon(*self.row(_HORIZON))
+
+
+_HORIZON = sql.SQL(
+    "SELECT pg_snapshot_xmin(s)::text::int8 AS lo, pg_snapshot_xmax(s)::text::int8 AS hi"
+    " FROM pg_current_snapshot() s"
+)

@@ -1,0 +1,168 @@
+# pyright: basic
+"""What `source.type=postgres` means: its keys, a look at the database, the split, the sources."""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import ClassVar
+
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from ......events.commits import Document
+from ...config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred
+from ...context import Context, Outside
+from ...errors import Away, BadInput, NotReady, OffsetRefused, SourceAway
+from ...offsets import PartitionOffset, Seek
+from ...spi import Delivery
+from ...types import Look, SourceColumns, SourceType
+from ..connecting import Server, application_name
+from ..sink.keys import complaints_of_url
+from . import keys, places
+from .catalog import FoundTable, TableFilter, TableShape
+from .cursors import cursor_of
+from .session import DatabaseSnapshot, ReadSession, TableChanged
+from .shares import CHUNK_PAGES, TableShare, TaskShare, deal, known_in
+from .source import TableSource
+
+
+class PostgresSourceType(SourceType):
+    """Tables of a database: what is there, and then what commits."""
+
+    version: ClassVar[str] = "1.0"
+    delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
+
+    def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
+        super().__init__(context, config, settings)
+        application = application_name("source", context.resource, context.cluster_id)
+        self._session = ReadSession(Server.of("source", config, application))
+        self._look_at = 0.0
+        """When to look for new tables again, on the monotonic clock."""
+        self._known = known_in(
+            TaskShare.parse(each[keys.TASK_SHARE])
+            for each in context.split
+            if keys.TASK_SHARE in each
+        )
+        """The tables of the split in force: their snapshots stay as they were begun."""
+
+    @classmethod
+    def keys(cls) -> Sequence[Definition]:
+        """Return the definitions of its keys."""
+        return keys.DEFINITIONS
+
+    @classmethod
+    def task_keys(cls) -> Sequence[Definition]:
+        """Return the definition of a task's share."""
+        return keys.TASK_DEFINITIONS
+
+    @classmethod
+    def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
+        """Return what is wrong with its keys together."""
+        return {**complaints_of_url(config, keys.URL), **keys.complaints(config)}
+
+    @classmethod
+    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+        """Connect, look for the tables, and whether each can be followed."""
+        del outside
+        if any(is_deferred(config.get(each.name, "")) for each in keys.DEFINITIONS):
+            return Look()
+        settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
+        with closing(ReadSession(Server.of("source", config))) as session:
+            try:
+                with session.snapshot() as snapshot:
+                    return _look(snapshot, settings)
+            except ConfigInvalid as error:
+                key, _, told = str(error).partition(": ")
+                return Look({key: told})
+            except BadInput as error:
+                return Look({keys.URL: str(error)})
+            except (Away, TableChanged) as away:
+                return Look(warnings=(f"{keys.URL}: {away}",))
+
+    @classmethod
+    def check_offset(
+        cls, config: Mapping[str, str], partition: Document, offset: Document | None
+    ) -> None:
+        """Check that an offset is one of a table's or of a chunk's."""
+        places.check(config, partition, offset)
+
+    @classmethod
+    def seek(
+        cls,
+        config: Mapping[str, str],
+        outside: Outside,
+        to: Seek,
+        offsets: Sequence[PartitionOffset],
+    ) -> Sequence[PartitionOffset]:
+        """Return the offsets of all tables for a place."""
+        del outside
+        if any(is_deferred(config.get(each.name, "")) for each in keys.DEFINITIONS):
+            raise OffsetRefused("the config holds references that only its worker can resolve")
+        settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
+        with closing(ReadSession(Server.of("source", config))) as session:
+            try:
+                with session.snapshot() as snapshot:
+                    return places.seek(snapshot, settings, to, offsets)
+            except TableChanged as changed:
+                raise SourceAway(str(changed)) from None
+
+    def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Deal the tables, and the chunks of large ones; a snapshot stays as it was begun."""
+        self._look_at = time.monotonic() + self.settings.number(keys.TABLE_POLL_MS) / 1000
+        try:
+            with self._session.snapshot() as snapshot:
+                found = TableFilter.of(self.settings).find(snapshot)
+                if not found:
+                    raise NotReady("no table is there that is to be read")
+                tables = [
+                    self._known.get(each.name) or self._begin(snapshot, each) for each in found
+                ]
+        except (Away, TableChanged) as away:
+            raise NotReady(str(away)) from None
+        self._known = {each.name: each for each in tables}
+        return [{keys.TASK_SHARE: str(each)} for each in deal(tables, max_tasks)]
+
+    def needs_reconfiguration(self) -> bool:
+        """Tell whether it is time to look for new tables."""
+        return time.monotonic() >= self._look_at
+
+    def stop(self) -> None:
+        """End its session."""
+        self._session.close()
+
+    @classmethod
+    def source(
+        cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
+    ) -> TableSource:
+        """Make the source of one task."""
+        application = application_name("source", context.resource, context.cluster_id)
+        session = ReadSession(Server.of("source", config, application))
+        return TableSource(session, TaskShare.parse(settings.text(keys.TASK_SHARE)), settings)
+
+    def _begin(self, snapshot: DatabaseSnapshot, table: FoundTable) -> TableShare:
+        """Return a table whose snapshot begins now."""
+        mapping = self.settings.text(keys.NUMERIC_MAPPING)
+        shape = TableShape.read(snapshot, table.name, mapping)
+        cursor = cursor_of(self.settings, table.name, shape)
+        highest = cursor.highest_in(snapshot, table.name)
+        chunks = -(-table.pages // CHUNK_PAGES)
+        horizon = snapshot.horizon().lo
+        return TableShare(
+            *table.name, table.topic, table.file, horizon, highest, 0, chunks, is_follower=True
+        )
+
+
+def _look(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> Look:
+    found = TableFilter.of(settings).find(snapshot)
+    if not found:
+        return Look(warnings=("no table is there that is to be read; new ones are looked for",))
+    shapes = []
+    for table in found:
+        shape = TableShape.read(snapshot, table.name, settings.text(keys.NUMERIC_MAPPING))
+        cursor_of(settings, table.name, shape)
+        shapes.append(shape)
+    if len(shapes) > 1:
+        return Look()
+    (shape,) = shapes
+    fields = from_arrow_schema(shape.schema).fields
+    ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
+    return Look(columns=SourceColumns(ddl, keys.INCLUDE, may_grow=True))

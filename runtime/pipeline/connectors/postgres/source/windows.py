@@ -1,0 +1,138 @@
+# pyright: basic
+"""What commits after the snapshot: each look reads a window of transactions, and loses none.
+
+    window    rows whose xmin lies in [last horizon, this horizon)
+    horizon   all transactions before it have ended, so nothing commits into the window later
+
+Two windows never overlap, so no row version comes twice, ties included. A cursor (a number, a time)
+only keeps the look on its index: rows a while behind the highest one are looked at as well, since
+their transaction may have ended late. A column of xid8 that holds the transaction itself is cursor
+and window in one. A window with more rows than a batch may hold is read on in the order of the
+rows' places; those that change meanwhile belong to a later window.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from psycopg import sql
+
+from ......events.commits import Document
+from ...errors import BadInput
+from ..names import TableName
+from .cursors import Cursor, CursorValue
+from .reading import TableReader
+from .session import DatabaseSnapshot, Horizon
+
+FURTHEST: Final = 1 << 31
+"""So many transactions may lie between two looks, as a row knows 32 bits of its own."""
+
+
+class TablePlace(NamedTuple):
+    """How far a table was followed, as its offset says."""
+
+    horizon: int
+    """All before it is read; 0: nothing is, and the cursor alone says what to leave out."""
+    cursor: CursorValue
+    until: int | None
+    """Where the window ends that is half read."""
+    at: str | None
+    """The place of the last row of it that was read."""
+    highest: CursorValue
+    """The highest cursor in what was read of it."""
+    is_whole: bool
+    """Whether there is no snapshot to be read."""
+    begin: int | None
+    """The horizon of the snapshot, where there is one."""
+
+    @classmethod
+    def parse(cls, offset: Document) -> "TablePlace":
+        """Return what an offset says."""
+        get: Any = offset.get
+        cursor = get("cursor")
+        return cls(
+            int(get("horizon") or 0),
+            cursor,
+            get("until"),
+            get("at"),
+            get("highest", cursor),
+            bool(get("whole")),
+            get("begin"),
+        )
+
+    @classmethod
+    def at_horizon(cls, horizon: int, cursor: CursorValue, begin: int | None) -> "TablePlace":
+        """Return the place of what is read up to a horizon; `begin` is that of its snapshot."""
+        return cls(horizon, cursor, None, None, cursor, begin is None, begin)
+
+    @property
+    def document(self) -> Document:
+        """The offset."""
+        found: dict[str, Any] = {"horizon": self.horizon}
+        if self.cursor is not None:
+            found["cursor"] = self.cursor
+        if self.until is not None:
+            found |= {"until": self.until, "at": self.at}
+            if self.highest is not None:
+                found["highest"] = self.highest
+        if self.begin is not None:
+            found["begin"] = self.begin
+        return {**found, "whole": True} if self.is_whole else found
+
+
+class WindowRead(NamedTuple):
+    """Rows of a window, where that leads to, and whether there are more of it."""
+
+    rows: pa.Table
+    place: TablePlace
+    is_more: bool
+
+
+_AT: Final = "at"
+
+
+def read_window(
+    reader: TableReader,
+    snapshot: DatabaseSnapshot,
+    seen: Horizon,
+    place: TablePlace,
+    cursor: Cursor,
+    most: int,
+) -> WindowRead:
+    """Read at most so many rows of the next window of a table, or of the one that is half read."""
+    until = place.until if place.until is not None else seen.lo
+    is_exact = place.horizon == 0
+    if cursor.is_by_xmin:
+        _check_width(reader.name, seen, place)
+    written = cursor.before(until, seen) if is_exact else cursor.within(place.horizon, until)
+    parts = [cursor.since(place.cursor, exactly=is_exact), written]
+    if place.at is not None:
+        parts.append(sql.SQL("ctid > {}::tid").format(sql.Literal(place.at)))
+    beside = {_AT: sql.SQL("ctid::text"), **cursor.beside}
+    order = sql.SQL("ORDER BY ctid LIMIT {}").format(sql.Literal(most))
+    rows, told = reader.read(snapshot, sql.SQL(" AND ").join(parts), beside, order)
+    highest = cursor.highest(told, place.highest)
+    if rows.num_rows < most:
+        done = place._replace(horizon=until, cursor=highest, until=None, at=None, highest=highest)
+        return WindowRead(rows, done, is_more=False)
+    at = told[_AT][-1].as_py()
+    half = place._replace(until=until, at=at, highest=highest)
+    return WindowRead(rows, half, is_more=True)
+
+
+def check_place(name: TableName, seen: Horizon, place: TablePlace) -> None:
+    """Raise `BadInput` if the database has not come as far as a place."""
+    if place.horizon > seen.hi:
+        raise BadInput(
+            f"{name} was read up to transaction {place.horizon}, and the database knows of none "
+            f"after {seen.hi}: it was restored, or is another one. What it holds may have been "
+            "read or not: read it anew (seek to earliest), or go on with what comes (to latest)"
+        )
+
+
+def _check_width(name: TableName, seen: Horizon, place: TablePlace) -> None:
+    """Raise `BadInput` if rows of the window cannot be told from older ones any more."""
+    if place.horizon and seen.hi - place.horizon >= FURTHEST:
+        raise BadInput(
+            f"{name} was not looked at for {seen.hi - place.horizon} transactions, and rows know "
+            "only the last half of 2^32: read it anew (seek to earliest)"
+        )

@@ -1,0 +1,91 @@
+"""A real pipeline from one table to another, by a worker's tasks."""
+
+import threading
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, LiteralString
+
+import pytest
+
+from fairlead.events.model import Resource, Token
+from fairlead.projections.launches import Launch
+from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spark.engine import Engine
+from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
+from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead_tests.postgres_pipes import sink_config, source_config
+from fairlead_tests.postgres_server import Database, wait_until
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
+from fairlead_tests.tasks.numbers import LocalEngine, Reports
+
+SHOP = """CREATE TABLE orders (id bigserial PRIMARY KEY, item text, price numeric(10,2),
+    tags text[], made timestamptz DEFAULT now(), ref uuid DEFAULT gen_random_uuid())"""
+
+
+def config_of(database: Database, **given: str) -> dict[str, str]:
+    """Return a config from a table of the database to another one of it."""
+    source = {"mode": "xmin", "table_include_list": r"public\.orders"}
+    sink = {"table_name_format": "copy", "insert_mode": "upsert", "pk_mode": "record_value"}
+    made = sink_config(database, **sink, pk_fields="id", auto_create="true")
+    made = {key: each for key, each in made.items() if not key.startswith("source.")}
+    begun = source_config(database, source)
+    begun = {key: each for key, each in begun.items() if not key.startswith("sink.")}
+    return {**begun, **made, "poll.interval.ms": "20", "linger.ms": "0", **given}
+
+
+def start(runner: Runner, reports: Reports, config: Mapping[str, str], token: Token) -> None:
+    runner.start(Launch(Resource("orders"), token, config, config))
+    made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
+    assert isinstance(made, TaskConfigsChanged)
+    for task, told in enumerate(made.configs):
+        runner.start(Launch(Resource("orders", task), token, config, told))
+
+
+def is_copied(database: Database, source: list[tuple[Any, ...]]) -> bool:
+    (there,) = database.run("SELECT to_regclass('copy') IS NOT NULL")
+    return there[0] and database.run("SELECT * FROM copy ORDER BY id") == source
+
+
+def run(engine: Engine, database: Database, config: dict[str, str], wanted: LiteralString) -> None:
+    """Copy a table, and what is changed in it meanwhile, under two tokens."""
+    database.run(SHOP)
+    database.run(
+        "INSERT INTO orders (item, price, tags) SELECT 'i' || i, i / 4.0, ARRAY['a', NULL]"
+        " FROM generate_series(1, 300) i"
+    )
+    ledger = MemoryLedger()
+    for turn in (1, 2):
+        reports = Reports()
+        runner = Runner(engine, ledger, find_plugins(), reports)
+        start(runner, reports, config, Token(turn, 0))
+        with database.server.connected(database.name) as session:
+            for item in ("new", "newer"):
+                session.execute("INSERT INTO orders (item) VALUES (%s)", (f"{item} {turn}",))
+                session.execute("UPDATE orders SET price = 7 WHERE id = %s", (turn,))
+            source = session.execute(wanted).fetchall()
+        try:
+            wait_until(partial(is_copied, database, source))
+        finally:
+            assert runner.close(60) == frozenset()
+    assert threading.active_count() < 30
+
+
+def test_a_table_is_copied_and_followed_without_spark(database: Database) -> None:
+    config = config_of(database, **{"batch.max.rows": "100"})
+    wanted = "SELECT id, item, price, tags, made, ref::text FROM orders ORDER BY id"
+    run(LocalEngine(), database, config, wanted)
+
+
+@pytest.mark.spark
+def test_rows_pass_through_transforms_on_their_way(engine: Embedded, database: Database) -> None:
+    config = config_of(
+        database,
+        **{
+            "transforms": "x",
+            "transforms.x.type": "sql",
+            "transforms.x.query": "SELECT id, upper(item) AS item, price, tags, ref FROM input",
+        },
+    )
+    wanted = "SELECT id, upper(item) AS item, price, tags, ref::text AS ref FROM orders ORDER BY id"
+    run(engine, database, config, wanted)

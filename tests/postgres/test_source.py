@@ -1,0 +1,316 @@
+# pyright: basic
+"""What is in tables is read once, whatever is written to them meanwhile."""
+
+import datetime as dt
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+from fairlead.runtime.pipeline.connectors.spi import Limit
+from fairlead_tests.postgres_pipes import Reading, rows, take
+from fairlead_tests.postgres_server import PASSWORD, Database, wait_until
+
+Read = Callable[..., Reading]
+UTC = dt.UTC
+SMALL = Limit(40, 1 << 20, 4096)
+
+
+@pytest.fixture
+def read(database: Database) -> Iterator[Read]:
+    """Return what reads tables by a config; its sessions end with the test."""
+    made: list[Reading] = []
+
+    def of(**given: str) -> Reading:
+        made.append(Reading.of(database, **given))
+        return made[-1]
+
+    yield of
+    for each in made:
+        each.close()
+
+
+MODES = {
+    "xmin": {"mode": "xmin"},
+    "number": {"mode": "incrementing", "incrementing_column_name": "id"},
+    "xid8": {"mode": "incrementing", "incrementing_column_name": "x"},
+    "time": {"mode": "timestamp", "timestamp_column_name": "at"},
+}
+TABLE = """CREATE TABLE ev (id bigserial PRIMARY KEY, who int,
+    x xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    at timestamptz NOT NULL DEFAULT clock_timestamp())"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_there_and_what_comes_is_read_once(
+    database: Database, read: Read, mode: str
+) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO ev (who) SELECT i FROM generate_series(1, 100) i")
+    reading = read(**MODES[mode])
+    assert reading.rows("who", limit=SMALL) == [(n,) for n in range(1, 101)]
+    assert reading.rows("who") == []
+    database.run("INSERT INTO ev (who) SELECT i FROM generate_series(101, 200) i")
+    assert reading.rows("who", limit=SMALL) == [(n,) for n in range(101, 201)]
+    reading.begin()  # another owner goes on from the offsets
+    assert reading.rows("who") == []
+    database.run("INSERT INTO ev (who) VALUES (201)")
+    assert reading.rows("who") == [(201,)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_row_that_commits_late_is_neither_lost_nor_doubled(
+    database: Database, read: Read, mode: str
+) -> None:
+    database.run(TABLE)
+    reading = read(**MODES[mode])
+    with database.session() as late:
+        late.execute("INSERT INTO ev (who) VALUES (1)")
+        database.run("INSERT INTO ev (who) VALUES (2)")
+        assert reading.rows("who") == []  # behind an open transaction nothing is certain
+        with late.transaction():
+            late.execute("INSERT INTO ev (who) VALUES (3)")
+        late.commit()
+        database.run("INSERT INTO ev (who) VALUES (4)")
+    assert reading.rows("who", limit=Limit(1, 1, 1)) == [(1,), (2,), (3,), (4,)]
+    assert reading.rows("who") == []
+
+
+def test_writers_that_commit_in_any_order_lose_and_double_nothing(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    database.run("CREATE INDEX ON ev (x)")
+    readings = {mode: read(**given) for mode, given in MODES.items()}
+    found: dict[str, list[int]] = {mode: [] for mode in MODES}
+
+    def look() -> None:
+        for mode, reading in readings.items():
+            found[mode] += [number for (number,) in reading.rows("id", limit=SMALL)]
+
+    stop = threading.Event()
+    writers = [threading.Thread(target=write, args=(database, who, stop)) for who in range(4)]
+    for each in writers:
+        each.start()
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        look()
+        time.sleep(0.01)
+    stop.set()
+    for each in writers:
+        each.join()
+    wanted = [number for (number,) in database.run("SELECT id FROM ev ORDER BY id")]
+    assert len(wanted) > 20
+
+    def all_found() -> bool:  # what found nothing rests a little, by how long it took
+        look()
+        return min(map(len, found.values())) >= len(wanted)
+
+    wait_until(all_found)
+    assert {mode: sorted(each) for mode, each in found.items()} == dict.fromkeys(MODES, wanted)
+
+
+def write(database: Database, who: int, stop: threading.Event) -> None:
+    """Add rows in transactions of which some take long, and some come to nothing."""
+    dice = random.Random(who)
+    with database.session() as session:
+        while not stop.is_set():
+            for _ in range(dice.choice((1, 3))):
+                session.execute("INSERT INTO ev (who) VALUES (%s)", (who,))
+            stop.wait(dice.choice((0.005, 0.01, 0.05, 0.2)))
+            session.commit() if dice.random() < 0.9 else session.rollback()
+
+
+@pytest.mark.parametrize("mode", ["xmin", "time"])
+def test_a_change_is_read_as_the_row_that_it_made(
+    database: Database, read: Read, mode: str
+) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO ev (who) VALUES (1), (2)")
+    reading = read(**MODES[mode])
+    assert reading.rows("id", "who") == [(1, 1), (2, 2)]
+    database.run("UPDATE ev SET who = 20, at = clock_timestamp() WHERE id = 2")
+    assert reading.rows("id", "who") == [(2, 20)]
+
+
+def test_tasks_share_a_snapshot_by_its_pages(database: Database, read: Read) -> None:
+    database.run("CREATE TABLE big (id int, pad text) WITH (fillfactor = 10)")
+    database.run("INSERT INTO big SELECT i, repeat('x', 400) FROM generate_series(1, 6000) i")
+    database.run("CREATE TABLE small (id int)")
+    database.run("INSERT INTO small VALUES (0)")
+    database.run("ANALYZE")
+    reading = read(mode="xmin")
+    reading.begin(tasks=3)
+    assert len(reading.split) == 3
+    first = {
+        task: source.plan(reading.offsets, Limit(500, 1 << 20, 4096))
+        for task, source in enumerate(reading.sources)
+    }
+    assert all(0 < plan.rows < 5_000 for plan in first.values())
+    # Rows that change while the snapshot goes on come once, after it.
+    database.run("UPDATE big SET id = -id WHERE id % 1000 = 0")
+    database.run("INSERT INTO big VALUES (7000, 'new')")
+    wanted = [*range(-6000, 0, 1000), 0, *(n for n in range(1, 6001) if n % 1000), 7000]
+    found = reading.rows("id", limit=Limit(500, 1 << 20, 4096))
+    assert found == [(n,) for n in sorted(wanted)]
+    again = reading.split
+    reading.begin(tasks=3)
+    assert reading.split == again
+    reading.begin(tasks=2)
+    assert reading.rows("id") == []
+
+
+def test_a_connector_that_is_made_anew_goes_on_where_its_offsets_say(
+    database: Database, read: Read
+) -> None:
+    database.run("CREATE TABLE big (id int, pad text) WITH (fillfactor = 10)")
+    database.run("INSERT INTO big SELECT i, repeat('x', 700) FROM generate_series(1, 3000) i")
+    reading = read(mode="xmin")
+    reading.begin()
+    limit = Limit(10_000, 1 << 20, 4096)
+    (source,) = reading.sources
+    found = rows(take(source, source.plan(reading.offsets, limit), reading.offsets), ["id"])
+    assert 0 < len(found) < 3000
+    database.run("INSERT INTO big VALUES (3001, 'between')")
+    reading.split = ()  # it was deleted, and created under its name again
+    reading.begin(tasks=2)
+    found += reading.rows("id", limit=limit)
+    assert sorted(found) == [(n,) for n in range(1, 3002)]
+
+
+def test_no_data_begins_with_what_commits_and_initial_only_ends_before_it(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO ev (who) VALUES (1)")
+    later = read(**MODES["number"], snapshot_mode="no_data")
+    before = read(mode="xmin", snapshot_mode="initial_only")
+    bulk = read(mode="bulk")
+    for each in (later, before, bulk):
+        each.begin()
+    database.run("INSERT INTO ev (who) VALUES (2)")
+    assert later.rows("who") == [(2,)]
+    assert before.rows("who") == [(1,)]
+    assert bulk.rows("who") == [(1,), (2,)]
+    database.run("INSERT INTO ev (who) VALUES (3)")
+    assert later.rows("who") == [(3,)]
+    assert before.rows("who") == []
+    assert bulk.rows("who") == []
+
+
+def test_types_are_read_as_arrow_has_them(database: Database, read: Read) -> None:
+    database.run("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+    database.run("CREATE DOMAIN price AS numeric(8,2)")
+    database.run(
+        """CREATE TABLE t (b bool, i2 int2, i4 int4, i8 int8, f4 float4, f8 float8, t text,
+        vc varchar(9), n numeric, nd numeric(10,2), dom price, u uuid, j json, jb jsonb,
+        tz timestamptz, ts timestamp, d date, ti time, by bytea, ai int[], au uuid[], an numeric[],
+        m mood, inet inet, money money, oid oid, xid xid8, inf timestamp, infd date)"""
+    )
+    one = "00000000-0000-0000-0000-000000000001"
+    now = dt.datetime(2026, 1, 2, 3, 4, 5, 678901)  # noqa: DTZ001
+    database.run(
+        """INSERT INTO t VALUES (true, 1, 2, 3, 0.5, 0.1, 't', 'vc', 1.5, 2.25, 3.5, %s, '{"a": 1}',
+        '{"b":2}', %s, %s, %s, %s, '\\x00ff', '{1,null}', %s, '{1.5}', 'glad', '10.0.0.1', '12.34',
+        7, '8', 'infinity', '-infinity')""",
+        *(one, now.replace(tzinfo=UTC), now, now.date(), now.time(), [one]),
+    )
+    (table,) = read(mode="bulk", topic_prefix="shop.").take()
+    plain = pa.timestamp("us")
+    assert [(each.name, each.type) for each in table.schema] == [
+        *(("b", pa.bool_()), ("i2", pa.int16()), ("i4", pa.int32()), ("i8", pa.int64())),
+        *(("f4", pa.float32()), ("f8", pa.float64()), ("t", pa.string()), ("vc", pa.string())),
+        *(("n", pa.decimal128(38, 18)), ("nd", pa.decimal128(10, 2))),
+        *(("dom", pa.decimal128(8, 2)), ("u", pa.string()), ("j", pa.string())),
+        *(("jb", pa.string()), ("tz", pa.timestamp("us", "UTC")), ("ts", plain)),
+        *(("d", pa.date32()), ("ti", pa.time64("us")), ("by", pa.binary())),
+        *(("ai", pa.list_(pa.int32())), ("au", pa.list_(pa.string()))),
+        *(("an", pa.list_(pa.decimal128(38, 18))), ("m", pa.string()), ("inet", pa.string())),
+        *(("money", pa.decimal128(19, 2)), ("oid", pa.int64()), ("xid", pa.int64())),
+        *(("inf", plain), ("infd", pa.date32()), ("_topic", pa.string())),
+    ]
+    far = dt.datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001
+    (row,) = (tuple(each.values()) for each in table.to_pylist())
+    assert row == (
+        *(True, 1, 2, 3, 0.5, 0.1, "t", "vc", Decimal("1.5"), Decimal("2.25"), Decimal("3.5")),
+        *(one, '{"a": 1}', '{"b": 2}', now.replace(tzinfo=UTC), now, now.date(), now.time()),
+        *(b"\x00\xff", [1, None], [one], [Decimal("1.5")], "glad", "10.0.0.1/32"),
+        *(Decimal("12.34"), 7, 8, far, dt.date(1, 1, 1), "shop.public.t"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("mapping", "types"),
+    [
+        ("none", [pa.decimal128(9, 0), pa.decimal128(12, 2), pa.decimal128(38, 18)]),
+        ("precision_only", [pa.int32(), pa.decimal128(12, 2), pa.decimal128(38, 18)]),
+        ("best_fit", [pa.int32(), pa.float64(), pa.decimal128(38, 18)]),
+        ("best_fit_eager_double", [pa.int32(), pa.float64(), pa.float64()]),
+    ],
+)
+def test_numbers_are_mapped_as_asked(
+    database: Database, read: Read, mapping: str, types: list[Any]
+) -> None:
+    database.run("CREATE TABLE t (a numeric(9,0), b numeric(12,2), c numeric)")
+    database.run("INSERT INTO t VALUES (123456789, 1.25, 2.5)")
+    (table,) = read(mode="bulk", numeric_mapping=mapping).take()
+    assert [each.type for each in table.schema][:3] == types
+    assert [
+        float(value) for value in table.to_pylist()[0].values() if not isinstance(value, str)
+    ] == [*(123456789, 1.25, 2.5)]
+
+
+def test_tables_are_chosen_by_patterns_and_partitions_go_by_their_root(
+    database: Database, read: Read
+) -> None:
+    database.run("CREATE SCHEMA lake")
+    database.run("CREATE TABLE lake.orders (id int) PARTITION BY RANGE (id)")
+    database.run("CREATE TABLE lake.orders_1 PARTITION OF lake.orders FOR VALUES FROM (0) TO (10)")
+    database.run("CREATE TABLE lake.orders_2 PARTITION OF lake.orders FOR VALUES FROM (10) TO (20)")
+    database.run("CREATE TABLE public.orders (id int)")
+    database.run("CREATE TABLE lake.secret (id int)")
+    database.run("CREATE TABLE lake.fairlead_published (id int)")
+    database.run("INSERT INTO lake.orders VALUES (1), (11)")
+    for table in ("public.orders", "lake.secret", "lake.fairlead_published"):
+        with database.server.connected(database.name) as connection:
+            connection.execute(f"INSERT INTO {table} VALUES (99)")
+    reading = read(mode="xmin", table_include_list=r"lake\..*", table_exclude_list=r".*\.secret")
+    assert reading.rows("id", "_topic") == [(1, "lake.orders"), (11, "lake.orders")]
+
+
+def test_a_table_that_changes_is_read_on_as_it_is(database: Database, read: Read) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO ev (who) VALUES (1)")
+    reading = read(**MODES["number"])
+    assert reading.rows("who") == [(1,)]
+    database.run("ALTER TABLE ev ADD COLUMN more text DEFAULT 'm'")
+    database.run("INSERT INTO ev (who) VALUES (2)")
+    assert reading.rows("who", "more") == [(2, "m")]
+    database.run("ALTER TABLE ev DROP COLUMN more, ALTER COLUMN who TYPE text")
+    database.run("INSERT INTO ev (who) VALUES ('three')")
+    # A change of a type writes all rows anew; those before the cursor are looked at as well.
+    (table,) = reading.take()
+    assert "more" not in table.column_names
+    assert table["who"].to_pylist()[-1] == "three"
+
+
+def test_what_is_written_in_a_subtransaction_or_by_two_phases_is_read(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    reading = read(mode="xmin")
+    reading.begin()
+    with psycopg.connect(database.url, password=PASSWORD) as session:
+        xid = session.xid(1, "one", "two")
+        session.tpc_begin(xid)
+        session.execute("INSERT INTO ev (who) VALUES (1)")
+        session.tpc_prepare()
+        assert reading.rows("who") == []
+        session.tpc_commit()
+    assert reading.rows("who") == [(1,)]

@@ -1,0 +1,201 @@
+# pyright: basic
+"""Where a source goes on: from offsets that people set, and after what befalls the database."""
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from fairlead.events.commits import Document, identity
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.context import Outside
+from fairlead.runtime.pipeline.connectors.errors import BadInput, OffsetRefused, SourceAway
+from fairlead.runtime.pipeline.connectors.offsets import PartitionOffset, Seek, SeekEnd
+from fairlead.runtime.pipeline.connectors.postgres.source import windows
+from fairlead_tests.postgres_pipes import AMPLE, Reading, source_config
+from fairlead_tests.postgres_server import Database
+
+Read = Callable[..., Reading]
+NUMBER = {"mode": "incrementing", "incrementing_column_name": "id"}
+TIME = {"mode": "timestamp", "timestamp_column_name": "at"}
+TABLE = {"table": "public.ev"}
+
+
+@pytest.fixture
+def read(database: Database) -> Iterator[Read]:
+    """Return what reads the table of five rows by a config."""
+    database.run("CREATE TABLE ev (id int PRIMARY KEY, at timestamp NOT NULL)")
+    database.run(
+        "INSERT INTO ev SELECT i, make_timestamp(2026, 1, i, 0, 0, 0) FROM generate_series(1, 5) i"
+    )
+    made: list[Reading] = []
+
+    def of(**given: str) -> Reading:
+        made.append(Reading.of(database, **given))
+        return made[-1]
+
+    yield of
+    for each in made:
+        each.close()
+
+
+def seek(reading: Reading, to: Seek) -> None:
+    """Set a stopped connector's offsets as the log would."""
+    known = [PartitionOffset(_document(each), reading.offsets[each]) for each in reading.offsets]
+    kind = keys.SOURCE_TYPES.find("postgres")
+    for partition, offset in kind.seek(reading.config, Outside(), to, known):
+        kind.check_offset(reading.config, partition, offset)
+        if offset is None:
+            reading.offsets.pop(identity(partition), None)
+        else:
+            reading.offsets[identity(partition)] = offset
+    reading.begin()
+
+
+def _document(spelled: str) -> dict[str, str | int]:
+    pairs = (each.split("=", 1) for each in spelled.split(","))
+    return {key: value.strip("'") if "'" in value else int(value) for key, value in pairs}
+
+
+@pytest.mark.parametrize("given", [NUMBER, TIME, {"mode": "xmin"}], ids=["number", "time", "xmin"])
+def test_earliest_reads_everything_again_and_latest_nothing_that_is_there(
+    database: Database, read: Read, given: dict[str, str]
+) -> None:
+    reading = read(**given)
+    assert reading.rows("id") == [(n,) for n in range(1, 6)]
+    seek(reading, SeekEnd.EARLIEST)
+    assert reading.rows("id") == [(n,) for n in range(1, 6)]
+    database.run("INSERT INTO ev VALUES (6, now())")
+    seek(reading, SeekEnd.LATEST)
+    assert reading.rows("id") == []
+    database.run("INSERT INTO ev VALUES (7, now())")
+    assert reading.rows("id") == [(7,)]
+
+
+def test_a_time_is_where_its_rows_begin(database: Database, read: Read) -> None:
+    reading = read(**TIME)
+    seek(reading, dt.datetime(2026, 1, 4, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))))
+    assert reading.rows("id") == [(4,), (5,)]
+    database.run("INSERT INTO ev VALUES (6, now())")
+    assert reading.rows("id") == [(6,)]
+    with pytest.raises(OffsetRefused, match=r"only source\.mode=timestamp and .* know times"):
+        seek(read(**NUMBER), dt.datetime(2026, 1, 4, tzinfo=dt.UTC))
+
+
+def test_a_number_may_be_set_to_go_on_behind(read: Read) -> None:
+    reading = read(**NUMBER)
+    reading.begin()
+    reading.offsets[identity(TABLE)] = {"horizon": 0, "cursor": 3, "whole": True}
+    assert reading.rows("id") == [(4,), (5,)]
+
+
+@pytest.mark.parametrize(
+    ("partition", "offset", "told"),
+    [
+        ({"topic": "ev"}, None, r"partition\.table is missing"),
+        ({"table": "public.ev", "chunk": "0"}, None, r"partition\.chunk must be a whole number"),
+        (TABLE, {"cursor": 3}, r"offset\.horizon is missing"),
+        (TABLE, {"horizon": 0, "cursor": "3"}, r"offset\.cursor must be a whole number"),
+        (TABLE, {"horizon": 0, "id": 3}, r"offset\.id is unknown"),
+    ],
+)
+def test_an_offset_that_no_table_has_is_refused(
+    database: Database, partition: dict[str, str], offset: dict[str, int] | None, told: str
+) -> None:
+    kind = keys.SOURCE_TYPES.find("postgres")
+    with pytest.raises(OffsetRefused, match=told):
+        kind.check_offset(source_config(database, NUMBER), partition, offset)
+    wrong: Document = {"horizon": 0, "cursor": "yesterday"}
+    with pytest.raises(OffsetRefused, match="must be a time"):
+        kind.check_offset(source_config(database, TIME), TABLE, wrong)
+
+
+def test_a_database_that_was_restored_is_told_and_not_read(read: Read) -> None:
+    reading = read(**NUMBER)
+    reading.offsets[identity(TABLE)] = {"horizon": 1 << 40, "cursor": 3, "whole": True}
+    with pytest.raises(BadInput, match="the database knows of none after"):
+        reading.take()
+
+
+def test_transactions_that_cannot_be_told_apart_any_more_are_told(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "FURTHEST", 100)
+    reading = read(**NUMBER)
+    reading.offsets[identity(TABLE)] = {"horizon": 5, "cursor": 3, "whole": True}
+    with pytest.raises(BadInput, match=r"was not looked at for .* transactions"):
+        reading.take()
+
+
+def test_a_table_that_is_rewritten_in_the_middle_of_its_snapshot_is_told(
+    read: Read,
+) -> None:
+    reading = read(mode="xmin")
+    reading.begin()
+    partition: Document = {"table": "public.ev", "chunk": 0}
+    reading.offsets[identity(partition)] = {"horizon": 9, "file": 1, "page": 0}
+    with pytest.raises(BadInput, match=r"public\.ev was rewritten .*: read it anew"):
+        reading.take()
+
+
+def test_a_source_whose_server_is_away_says_so_and_goes_on_after(
+    database: Database, read: Read
+) -> None:
+    reading = read(mode="xmin")
+    assert len(reading.rows("id")) == 5
+    database.server.stop()
+    (source,) = reading.sources
+    try:
+        for told in ("terminating connection|server closed", "Connection refused"):
+            with pytest.raises(SourceAway, match=told):
+                source.plan(reading.offsets, AMPLE)
+    finally:
+        database.server.start()
+    database.run("INSERT INTO ev VALUES (6, now())")
+    assert reading.rows("id") == [(6,)]
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "told"),
+    [
+        ({**NUMBER, "incrementing_column_name": "no"}, "incrementing.column.name", "has no column"),
+        (
+            {**NUMBER, "incrementing_column_name": "t"},
+            "incrementing.column.name",
+            "whole number or",
+        ),
+        ({**NUMBER, "incrementing_column_name": "n"}, "incrementing.column.name", "may be null"),
+        ({**TIME, "timestamp_column_name": "id"}, "timestamp.column.name", "which is no time"),
+        ({"mode": "xmin", "connection_password": "wrong-one"}, "connection.url", "authentication"),
+    ],
+)
+def test_what_keeps_a_table_from_being_followed_is_found_beforehand(
+    database: Database, given: dict[str, str], key: str, told: str
+) -> None:
+    database.run("CREATE TABLE ev (id int PRIMARY KEY, n int, t text NOT NULL)")
+    findings = SparkPipeline.check_outside(source_config(database, given), Outside())
+    assert told in findings.errors[f"source.{key}"]
+    assert "wrong-one" not in str(findings)
+
+
+def test_a_table_that_may_not_be_read_is_told(database: Database) -> None:
+    database.run("CREATE TABLE ev (id) AS VALUES (1)")
+    database.run("GRANT USAGE ON SCHEMA public TO public")
+    database.run("DROP ROLE IF EXISTS poor")
+    database.run("CREATE ROLE poor LOGIN PASSWORD 'poor-pass'")
+    given = {"mode": "xmin", "connection_user": "poor", "connection_password": "poor-pass"}
+    reading = Reading(database, source_config(database, given))
+    try:
+        with pytest.raises(BadInput, match="permission denied for table ev"):
+            reading.take()
+    finally:
+        reading.close()
+
+
+def test_modes_ask_for_their_columns(database: Database) -> None:
+    errors = SparkPipeline.validate(source_config(database, {"mode": "timestamp+incrementing"}))
+    assert set(errors.errors) == {
+        "source.incrementing.column.name",
+        "source.timestamp.column.name",
+    }
