@@ -173,7 +173,6 @@ def test_a_launch_that_changed_is_stopped_and_starts_anew_when_it_has_ended() ->
         > heartbeat at 1
         > stop A-0
         < Stopped
-        > status: A-0 UNASSIGNED
         > start A-0 under 1-2
     """)
 

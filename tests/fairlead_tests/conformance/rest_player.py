@@ -78,6 +78,12 @@ def play_all(
     return [each for found in played for each in found]
 
 
+def play_alone(player: Any, names: Collection[str]) -> list[Difference]:
+    """Play some conversations one after the other; return what differs."""
+    chosen = [each for each in player.document["scenarios"] if each["name"] in names]
+    return [each for scenario in chosen for each in _play(player, scenario)]
+
+
 def _play(player: Any, scenario: dict[str, Any]) -> list[Difference]:
     names, found = player.names_for(scenario), list[Difference]()
     try:

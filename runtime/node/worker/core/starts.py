@@ -66,6 +66,10 @@ class Starts:
             del self._rests[resource]
         return rested
 
+    def begins_again(self, resource: Resource) -> bool:
+        """Tell whether a resource that ends was only told to so that it begins otherwise."""
+        return resource in self._stopping and resource in self._allowed
+
     def take_end(self, resource: Resource, now_ms: int) -> bool:
         """Tell whether a resource that ended may not run any more; one that may begins again."""
         self._running.pop(resource, None)

@@ -203,6 +203,8 @@ class WorkerCore:
                 self._effects.append(Exit(f"{report.resource} does not end"))
             case EngineStarted(pid):
                 self._effects.append(TellSupervisor(EngineRuns(self._worker.name, pid)))
+            case Stopped() if self._starts.begins_again(report.resource):
+                pass  # what it did is told until it says what it does
             case EngineWarm():
                 self._is_warm = True
                 self._assignors.questions.see_worker(self._worker)
