@@ -14,7 +14,7 @@ from fairlead.runtime.pipeline.connectors.errors import SinkAway, SinkBroken
 from fairlead.runtime.pipeline.connectors.postgres.sink import publishing
 from fairlead.runtime.pipeline.connectors.spi import Sink, Tenure
 from fairlead_tests.postgres_pipes import FIRST, SECOND, TASK, SinkLog, sink_of, tables_of
-from fairlead_tests.postgres_server import PATIENCE_S, Database
+from fairlead_tests.postgres_server import PATIENCE_S, Database, PostgresServer
 
 POINTS = ("before it is staged", "staged", "committed", "while it is published", "not yet told")
 
@@ -237,6 +237,31 @@ def test_a_sink_that_is_older_than_its_log_is_told_with_the_remedy(
         assert connection.execute(remedy.encode()).rowcount == 1
     sink.acquire(Tenure(TASK, SECOND, known, known))
     sink.close()
+
+
+def test_what_counts_outlives_a_crash_of_the_server(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("durable") / "cluster"
+    server = PostgresServer.create(folder, fsync="on", full_page_writes="on")
+    server.start()
+    try:
+        database, log = Database(server, "postgres"), SinkLog()
+        database.run("CREATE TABLE t (n bigint)")
+        sink = sink_of(database)
+        log.acquire(sink)
+        log.write(sink, pa.table({"n": [1]}))
+        log.count(log.stage(sink, pa.table({"n": [2]})))
+        server.kill()
+        with pytest.raises(SinkAway):
+            log.publish(sink)
+        server.start()
+        log.publish(sink)  # the same sink goes on, and any other would
+        sink.close()
+        assert numbers(database) == [1, 2]
+        assert tables_of(database) == {"t", "fairlead_published"}
+    finally:
+        server.stop()
 
 
 def test_a_batch_that_the_table_refuses_in_the_end_waits_and_is_told(

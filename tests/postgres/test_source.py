@@ -13,8 +13,9 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from fairlead.runtime.pipeline.connectors.postgres.source import source as source_module
 from fairlead.runtime.pipeline.connectors.spi import Limit
-from fairlead_tests.postgres_pipes import Reading, rows, take
+from fairlead_tests.postgres_pipes import AMPLE, Reading, rows, take
 from fairlead_tests.postgres_server import PASSWORD, Database, wait_until
 
 Read = Callable[..., Reading]
@@ -80,6 +81,22 @@ def test_a_row_that_commits_late_is_neither_lost_nor_doubled(
         database.run("INSERT INTO ev (who) VALUES (4)")
     assert reading.rows("who", limit=Limit(1, 1, 1)) == [(1,), (2,), (3,), (4,)]
     assert reading.rows("who") == []
+
+
+def test_a_transaction_that_stays_open_is_told(
+    database: Database, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_module, "_HELD_S", 0.0)
+    database.run(TABLE)
+    reading = read(mode="xmin")
+    reading.begin()
+    with database.session() as late:
+        late.execute("INSERT INTO ev (who) VALUES (1)")
+        database.run("INSERT INTO ev (who) VALUES (2)")
+        (xid,) = late.execute("SELECT pg_current_xact_id()::text").fetchone() or ("",)
+        reading.take()
+        plan = reading.sources[0].plan(reading.offsets, AMPLE)
+        assert plan.remark.startswith(f"rows wait for transaction {xid}, which is open")
 
 
 def test_writers_that_commit_in_any_order_lose_and_double_nothing(

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _REST_SHARE: Final = 9
 """How many times longer than it took a look that found nothing is let rest: a look of a large table
 keeps the server busy for as long as it takes, and no worker's clock sees that."""
+_HELD_S: Final = 10.0
+"""After so long it is told that an open transaction holds back what commits."""
 _STALE: Final = 1 << 24
 """After so many transactions without a row an offset moves on all the same."""
 
@@ -68,6 +70,8 @@ class TableSource(Source[pa.Table]):
         mode, snapshot = settings.text(keys.MODE), settings.text(keys.SNAPSHOT_MODE)
         self._follows = mode != keys.BULK and snapshot != keys.INITIAL_ONLY
         self._has_snapshot = snapshot != keys.NO_DATA
+        self._held = (0, 0.0)
+        """The oldest open transaction, and since when it is that, on the monotonic clock."""
         self._tables = deque(
             _TableState(each, has_snapshot=self._has_snapshot) for each in share.tables
         )
@@ -78,15 +82,17 @@ class TableSource(Source[pa.Table]):
             return BatchPlan()
         try:
             with self._session.snapshot() as snapshot:
-                found = self._fetch(snapshot, snapshot.horizon(), offsets, limit)
+                seen = snapshot.horizon()
+                found = self._fetch(snapshot, seen, offsets, limit)
         except TableChanged as changed:
             for each in self._tables:
                 each.reader = None  # it is looked at anew
             raise SourceAway(str(changed)) from None
+        remark = self._remark(seen)
         if found is None:
-            return BatchPlan()
+            return BatchPlan(remark=remark)
         rows, advances, backlog, lag = found
-        return BatchPlan((rows,), advances, rows.nbytes, rows.num_rows, backlog, lag)
+        return BatchPlan((rows,), advances, rows.nbytes, rows.num_rows, backlog, lag, remark)
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> pa.Table:
         """Return what was fetched."""
@@ -97,6 +103,17 @@ class TableSource(Source[pa.Table]):
     def close(self) -> None:
         """End its session."""
         self._session.close()
+
+    def _remark(self, seen: Horizon) -> str:
+        """Return what is strange if the horizon stands still while others begin transactions."""
+        if seen.lo != self._held[0] or seen.lo == seen.hi:
+            self._held = (seen.lo, time.monotonic())
+        if not self._follows or time.monotonic() - self._held[1] < _HELD_S:
+            return ""
+        return (
+            f"rows wait for transaction {seen.lo}, which is open (its backend_xid in "
+            "pg_stat_activity, or its row in pg_prepared_xacts): what commits is read when it ends"
+        )
 
     def _fetch(
         self,

@@ -1,0 +1,128 @@
+"""How fast rows go from one table of PostgreSQL to another, and how soon a new one is there.
+
+`python tests/benchmarks/bench_postgres.py` prints JSON lines, one per measure: a table of a million
+rows, copied by one task, beside COPY out of the one table and into the other by psycopg; and the
+time from a row's commit to the moment at which it is seen in the other table. Rows pass through the
+task's loop with a log in memory; no Spark runs, since there is no transform.
+"""
+
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fairlead.events.model import Resource, Token
+from fairlead.projections.launches import Launch
+from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
+from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
+from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead_tests.benchmarks.figures import median, tell
+from fairlead_tests.postgres_pipes import sink_config, source_config
+from fairlead_tests.postgres_server import Database, PostgresServer, wait_until
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
+from fairlead_tests.tasks.numbers import LocalEngine, Reports
+
+ROWS = 1_000_000
+TRICKLE = 60
+
+
+def main() -> None:
+    """Measure with a server that flushes what it commits."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        server = PostgresServer.create(Path(folder) / "cluster", fsync="on", max_wal_size="4GB")
+        server.start()
+        try:
+            database = server.empty("bench")
+            bulk(database)
+            trickle(database)
+        finally:
+            server.stop()
+
+
+def bulk(database: Database) -> None:
+    """Copy a table of a million rows of five columns."""
+    database.run(
+        "CREATE TABLE src AS SELECT i::bigint AS id, 'name ' || i AS name,"
+        " i / 7.0::float8 AS share, now() + i * interval '1 s' AS at, i % 2 = 0 AS even"
+        " FROM generate_series(1, 1000000) i"
+    )
+    for name in ("ours", "theirs"):
+        with database.server.connected(database.name) as session:
+            session.execute(f"CREATE TABLE {name} (LIKE src)".encode())
+    database.run("VACUUM ANALYZE src")
+    began = time.perf_counter()
+    with database.session() as reader, database.session() as writer:
+        with (
+            reader.cursor().copy("COPY src TO STDOUT (FORMAT binary)") as out,
+            writer.cursor().copy("COPY theirs FROM STDIN (FORMAT binary)") as into,
+        ):
+            for block in out:
+                into.write(block)
+        writer.commit()
+    peer = ROWS / (time.perf_counter() - began)
+    began = time.perf_counter()
+    with running(database, mode="xmin", table="src", to="ours") as reports:
+        wait_until(lambda: sum(each.manifest.rows for each in reports.commits) >= ROWS)
+        taken = time.perf_counter() - began
+    assert database.run("SELECT count(*), count(DISTINCT id) FROM ours") == [(ROWS, ROWS)]
+    tell(
+        "postgres_to_postgres",
+        ROWS / taken,
+        "rows/s",
+        peer="COPY to COPY, one transaction",
+        peer_value=peer,
+        conditions=f"{ROWS} rows of 5 columns, 1 task, {len(reports.commits)} batches, fsync on",
+    )
+
+
+def trickle(database: Database) -> None:
+    """Add rows one by one, each some time after the one before was seen."""
+    database.run("CREATE TABLE news (id bigserial PRIMARY KEY, v text)")
+    database.run("CREATE TABLE seen (id bigint PRIMARY KEY, v text)")
+    taken: list[float] = []
+    with (
+        running(database, mode="incrementing", table="news", to="seen"),
+        database.server.connected(database.name) as session,
+    ):
+        for number in range(1, TRICKLE + 1):
+            time.sleep(0.05 + 0.002 * (number % 10))
+            session.execute("INSERT INTO news (v) VALUES ('x')")
+            began = time.perf_counter()
+            seen = "SELECT 1 FROM seen WHERE id = %s"
+            while not session.execute(seen, (number,)).fetchone():
+                time.sleep(0.001)
+            taken.append(1000 * (time.perf_counter() - began))
+    conditions = f"{TRICKLE} rows, poll.interval.ms=20, linger.ms=0, fsync on"
+    tell("postgres_commit_to_visible_p50", median(taken), "ms", conditions=conditions)
+
+
+@contextmanager
+def running(database: Database, *, mode: str, table: str, to: str) -> Generator[Reports]:
+    """Run a connector from a table to another with one task; yield what is reported."""
+    given = {"mode": mode, "table_include_list": rf"public\.{table}"}
+    if mode == "incrementing":
+        given["incrementing_column_name"] = "id"
+    source = source_config(database, given)
+    sink = sink_config(database, table_name_format=to)
+    config = {
+        **{key: each for key, each in source.items() if not key.startswith("sink.")},
+        **{key: each for key, each in sink.items() if key.startswith("sink.")},
+        "poll.interval.ms": "20",
+        "linger.ms": "0",
+    }
+    reports = Reports()
+    runner = Runner(LocalEngine(), MemoryLedger(), find_plugins(), reports)
+    runner.start(Launch(Resource("orders"), Token(1, 0), config, config))
+    made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
+    assert isinstance(made, TaskConfigsChanged)
+    runner.start(Launch(Resource("orders", 0), Token(1, 0), config, made.configs[0]))
+    try:
+        yield reports
+    finally:
+        assert runner.close(60) == frozenset()
+
+
+if __name__ == "__main__":
+    main()
