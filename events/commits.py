@@ -84,6 +84,16 @@ class Manifest:
 
     note: Document = field(default_factory=dict[str, Scalar])
     """What else the sink has to know to publish it: no rows, no secrets, at most 4 KiB."""
+    dead_letters: "Manifest | None" = None
+    """What was staged of the batch for the dead letter queue, a folder of its own; None: nothing.
+
+    Its `rows` are the dead letters; it counts, and is published, with the batch.
+    """
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to publish."""
+        return not self.files and (self.dead_letters is None or self.dead_letters.is_empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +115,9 @@ class Commit:
     """Rows that were read for it."""
     lag: Lag | None = None
     """What the source held beyond this batch when the batch was planned; None: not known."""
+
+    skipped: int = 0
+    """Bad rows that were left out; those that were kept are the manifest's dead letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +161,12 @@ class TaskProgress:
     """What was left to read when the last batch was planned; None: not known."""
 
     filled: CommitId | None = None
-    """The last commit that staged files; None: there was none, or it is not known."""
+    """The last commit that staged files for the sink; None: there was none, or it is not known."""
+
+    skipped: int = 0
+    """Bad rows that were left out, of which `dead_letters` are in the dead letter queue."""
+
+    dead_letters: int = 0
 
 
 OffsetRecord = Offset | Committed | TaskProgress

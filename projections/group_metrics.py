@@ -6,7 +6,7 @@ way, so no number can drift from the log, and a counter survives every restart.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -29,12 +29,16 @@ class LogFigures:
 
 @dataclass(frozen=True, slots=True)
 class GroupFigures:
-    """What is measured of one group; `logs` by name, `progress` by connector."""
+    """What is measured of one group; `logs` by name, `progress` by connector.
+
+    `skipping` holds the progress of the tasks that ever left out bad rows.
+    """
 
     group: Group
     rebalances: Mapping[Why, int]
     logs: Mapping[str, LogFigures]
     progress: Mapping[str, Progress]
+    skipping: Mapping[Resource, Progress] = field(default_factory=dict[Resource, Progress])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class GroupCollector(Collector):
         build = _gauge("build_info", "The version of fairlead, as a label.", "version")
         build.add_metric([self._version], 1)
         yield build
-        families = (_epochs, _states, _resources, _rebalances, _logs, _runs, _progress)
+        families = (_epochs, _states, _resources, _rebalances, _logs, _runs, _progress, _bad_rows)
         for family in families:
             yield from family(self._groups)
         yield from _heartbeats(self._beats)
@@ -236,6 +240,18 @@ def _progress(groups: _Groups) -> Iterator[Metric]:
                 if progress.lag is not None:
                     lag.add_metric(values, progress.lag.bytes)
     yield from (rows_in, rows_out, out, batches, waiting, last, lag)
+
+
+def _bad_rows(groups: _Groups) -> Iterator[Metric]:
+    labels = ("group", "connector", "task")
+    skipped = _counter("task_skipped_rows", "Bad rows that a task left out.", *labels)
+    kept = _counter("task_dead_letters", "Those of them that are dead letters.", *labels)
+    for each in groups:
+        for task, progress in each.skipping.items():
+            values = [each.group.group_id, task.connector, str(task.task)]
+            skipped.add_metric(values, progress.skipped)
+            kept.add_metric(values, progress.dead_letters)
+    yield from (skipped, kept)
 
 
 def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:

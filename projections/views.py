@@ -126,6 +126,9 @@ class Progress:
     last_commit_ms: int = 0
     unpublished: int = 0
     lag: Lag | None = NO_LAG
+    skipped: int = 0
+    """Bad rows that were left out, of which `dead_letters` are in the dead letter queue."""
+    dead_letters: int = 0
 
     def plus(self, other: "Progress") -> "Progress":
         """Return this progress and another together."""
@@ -137,17 +140,19 @@ class Progress:
             max(self.last_commit_ms, other.last_commit_ms),
             self.unpublished + other.unpublished,
             _sum(self.lag, other.lag),
+            self.skipped + other.skipped,
+            self.dead_letters + other.dead_letters,
         )
 
 
-def connector_progress(log: ReadableLog, connector: str, tasks: Container[int]) -> Progress:
-    """Return the progress of a connector's tasks together; raises `LogError`, `CodecError`.
+def connector_progress(progress: Mapping[int, Progress], tasks: Container[int]) -> Progress:
+    """Return the progress of a connector's tasks together.
 
     `tasks` are those of its present split: others did their part, and have nothing left to read.
     """
     total = Progress()
-    for task, progress in task_progress(log, connector).items():
-        total = total.plus(progress if task in tasks else replace(progress, lag=NO_LAG))
+    for task, each in progress.items():
+        total = total.plus(each if task in tasks else replace(each, lag=NO_LAG))
     return total
 
 
@@ -181,15 +186,6 @@ def topics(log: ReadableLog, connector: str) -> list[str]:
     return sorted({each for each in named if isinstance(each, str)})
 
 
-def logged_offsets(log: ReadableLog, connector: str) -> Sequence[Offset]:
-    """Return how far each source partition was read, in the order of the partitions' spelling.
-
-    Raises `LogError`, `CodecError`.
-    """
-    found = _scan(log, Offset, connector)
-    return [record for record in found if isinstance(record, Offset)]
-
-
 def _of_task(record: TaskProgress, unpublished: int) -> Progress:
     return Progress(
         record.batches,
@@ -199,6 +195,8 @@ def _of_task(record: TaskProgress, unpublished: int) -> Progress:
         record.time_ms,
         unpublished,
         record.lag,
+        record.skipped,
+        record.dead_letters,
     )
 
 

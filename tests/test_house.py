@@ -83,6 +83,7 @@ MOST_FILES = 12
 
 CLI = ("runtime/interfaces/cli/*", "runtime/demo/*")
 SPARK = (
+    "runtime/pipeline/batches/*",
     "runtime/pipeline/spark/*",
     "runtime/pipeline/connectors/*",
     "runtime/pipeline/transforms/*",

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ...events.catalogue import commit_key, entry_key, key_of, offset_key, pack_key
-from ...events.commits import Commit, CommitId, Committed, Document, Offset, TaskProgress
+from ...events.commits import (
+    Commit,
+    CommitId,
+    Committed,
+    Document,
+    Manifest,
+    Offset,
+    TaskProgress,
+)
 from ...events.entries.codec import UnwritableRecordError, decode, encode
 from ...events.group import Group, token_of
 from ...events.log.frame import Entry, NewEntry
@@ -83,7 +91,7 @@ def _accept(commit: Commit, known: TaskProgress | None, now_ms: int) -> list[Rec
         if advance.end is not None
     ]
     manifest = commit.manifest
-    if manifest.files:
+    if not manifest.is_empty:
         records.append(Committed(commit, now_ms))
     records.append(
         TaskProgress(
@@ -95,9 +103,15 @@ def _accept(commit: Commit, known: TaskProgress | None, now_ms: int) -> list[Rec
             now_ms,
             commit.lag,
             commit.commit_id if manifest.files else known.filled if known else None,
+            (known.skipped if known else 0) + commit.skipped,
+            (known.dead_letters if known else 0) + _dead_letters(manifest),
         )
     )
     return records
+
+
+def _dead_letters(manifest: Manifest) -> int:
+    return manifest.dead_letters.rows if manifest.dead_letters else 0
 
 
 class Latest(Protocol):

@@ -218,17 +218,26 @@ class CommittedWire(msgspec.Struct):
     rows_in: int
     time_ms: int = 0
     lag: Lag | None = None
+    skipped: int = 0
 
     @classmethod
     def of(cls, record: Committed) -> Self:
         commit, commit_id = record.commit, CommitIdWire.of(record.commit_id)
         return cls(
-            commit_id, commit.advances, commit.manifest, commit.rows_in, record.time_ms, commit.lag
+            commit_id,
+            commit.advances,
+            commit.manifest,
+            commit.rows_in,
+            record.time_ms,
+            commit.lag,
+            commit.skipped,
         )
 
     def to_record(self) -> Committed:
         commit_id = self.commit_id.to_commit_id()
-        commit = Commit(commit_id, self.advances, self.manifest, self.rows_in, self.lag)
+        commit = Commit(
+            commit_id, self.advances, self.manifest, self.rows_in, self.lag, self.skipped
+        )
         return Committed(commit, self.time_ms)
 
 
@@ -243,6 +252,8 @@ class TaskProgressWire(msgspec.Struct):
     time_ms: int = 0
     lag: Lag | None = None
     filled: CommitIdWire | None = None
+    skipped: int = 0
+    dead_letters: int = 0
 
     @classmethod
     def of(cls, record: TaskProgress) -> Self:
@@ -255,6 +266,8 @@ class TaskProgressWire(msgspec.Struct):
             record.time_ms,
             record.lag,
             CommitIdWire.of(record.filled) if record.filled else None,
+            record.skipped,
+            record.dead_letters,
         )
 
     def to_record(self) -> TaskProgress:

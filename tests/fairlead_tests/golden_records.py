@@ -249,6 +249,107 @@ WRITTEN: list[Golden] = [
                 COMMIT_ID,
                 (Advance({"path": "a"}, None, {"row": 8}),),
                 Manifest(
+                    "/out",
+                    "s",
+                    8,
+                    80,
+                    1,
+                    (Part("m=1/part-0", 80, 8),),
+                    "ab12",
+                    {"table": "t"},
+                    Manifest("/bad", "d", 2, 20, 1),
+                ),
+                10,
+                Lag(3, 300),
+                2,
+            ),
+            9,
+        ),
+        b"A\x001\x005\x002\x003\0",
+        {
+            "commit_id": WIRE_ID,
+            "advances": [{"partition": {"path": "a"}, "start": None, "end": {"row": 8}}],
+            "manifest": {
+                "root": "/out",
+                "staging": "s",
+                "rows": 8,
+                "bytes": 80,
+                "files": 1,
+                "parts": [["m=1/part-0", 80, 8]],
+                "claim": "ab12",
+                "note": {"table": "t"},
+                "dead_letters": {
+                    "root": "/bad",
+                    "staging": "d",
+                    "rows": 2,
+                    "bytes": 20,
+                    "files": 1,
+                    "parts": [],
+                    "claim": "",
+                    "note": {},
+                    "dead_letters": None,
+                },
+            },
+            "rows_in": 10,
+            "time_ms": 9,
+            "lag": {"ranges": 3, "bytes": 300},
+            "skipped": 2,
+        },
+    ),
+    Golden(
+        TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9, Lag(1, 100), COMMIT_ID, 3, 2),
+        b"A\x001\0",
+        {
+            "last": WIRE_ID,
+            "batches": 4,
+            "rows_in": 40,
+            "rows_out": 32,
+            "bytes_out": 320,
+            "time_ms": 9,
+            "lag": {"ranges": 1, "bytes": 100},
+            "filled": WIRE_ID,
+            "skipped": 3,
+            "dead_letters": 2,
+        },
+    ),
+    Golden(
+        records.GroupDeletion(7, 9, "someone"),
+        b"",
+        {"group_epoch": 7, "time_ms": 9, "actor": "someone"},
+    ),
+    Golden(
+        records.ConfiguredShard(3, frozenset({A, A0, A1})),
+        b"3\0",
+        {"number": 3, "configured": {"A": [-1, 0, 1]}},
+    ),
+    Golden(
+        records.TargetShard(3, {"W1": frozenset({A, A0, A1})}, {B0: "full"}),
+        b"3\0",
+        {
+            "number": 3,
+            "members": {"W1": {"A": [-1, 0, 1]}},
+            "unplaceable": [{"connector": "B", "task": 0, "reason": "full"}],
+        },
+    ),
+    Golden(
+        records.CurrentShard("W1", 3, {A1: 3, A: 5, A0: 4}, {B0: 2}),
+        b"W1\0003\0",
+        {
+            "member_id": "W1",
+            "number": 3,
+            "assigned": {"A": [-1, 5, 0, 4, 1, 3]},
+            "pending": {"B": [0, 2]},
+        },
+    ),
+]
+
+EARLIER: list[Golden] = [
+    Golden(
+        Committed(
+            Commit(
+                COMMIT_ID,
+                (Advance({"path": "a"}, None, {"row": 8}),),
+                Manifest(
                     "/out", "s", 8, 80, 1, (Part("m=1/part-0", 80, 8),), "ab12", {"table": "t"}
                 ),
                 10,
@@ -289,38 +390,6 @@ WRITTEN: list[Golden] = [
             "filled": WIRE_ID,
         },
     ),
-    Golden(
-        records.GroupDeletion(7, 9, "someone"),
-        b"",
-        {"group_epoch": 7, "time_ms": 9, "actor": "someone"},
-    ),
-    Golden(
-        records.ConfiguredShard(3, frozenset({A, A0, A1})),
-        b"3\0",
-        {"number": 3, "configured": {"A": [-1, 0, 1]}},
-    ),
-    Golden(
-        records.TargetShard(3, {"W1": frozenset({A, A0, A1})}, {B0: "full"}),
-        b"3\0",
-        {
-            "number": 3,
-            "members": {"W1": {"A": [-1, 0, 1]}},
-            "unplaceable": [{"connector": "B", "task": 0, "reason": "full"}],
-        },
-    ),
-    Golden(
-        records.CurrentShard("W1", 3, {A1: 3, A: 5, A0: 4}, {B0: 2}),
-        b"W1\0003\0",
-        {
-            "member_id": "W1",
-            "number": 3,
-            "assigned": {"A": [-1, 5, 0, 4, 1, 3]},
-            "pending": {"B": [0, 2]},
-        },
-    ),
-]
-
-EARLIER: list[Golden] = [
     Golden(
         records.TaskStatus(A1, RunState.FAILED, "http://w1", Token(5, 2), 9, "why"),
         b"A\x001\0",

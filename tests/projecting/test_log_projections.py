@@ -58,8 +58,10 @@ def test_the_progress_of_a_connector_is_that_of_its_tasks(tmp_path: Path) -> Non
     published = Tombstone(Committed, commit_key(waiting[0].commit.commit_id))
     write(tmp_path / "log", [first, second, alien, *waiting, published])
     with LogReader.open(tmp_path / "log") as log:
-        assert connector_progress(log, "a", range(11)) == Progress(6, 60, 50, 500, 2_000, 1, None)
-        assert connector_progress(log, "b", range(1)) == Progress()
+        assert connector_progress(task_progress(log, "a"), range(11)) == Progress(
+            6, 60, 50, 500, 2_000, 1, None
+        )
+        assert connector_progress(task_progress(log, "b"), range(1)) == Progress()
         assert task_progress(log, "a") == {
             0: Progress(5, 50, 40, 400, 1_000, 0, Lag(3, 300)),
             10: Progress(1, 10, 10, 100, 2_000, 1, None),
@@ -73,4 +75,6 @@ def test_a_task_that_a_connector_no_longer_has_has_nothing_left_to_read(tmp_path
     ]
     write(tmp_path / "log", tasks)
     with LogReader.open(tmp_path / "log") as log:
-        assert connector_progress(log, "a", range(2)) == Progress(3, 3, 3, 3, 1, 0, Lag(4, 40))
+        assert connector_progress(task_progress(log, "a"), range(2)) == Progress(
+            3, 3, 3, 3, 1, 0, Lag(4, 40)
+        )

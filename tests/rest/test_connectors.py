@@ -272,6 +272,8 @@ def test_the_progress_of_tasks_is_told_with_what_is_left_to_read(api: RestApi) -
         "unpublished": 0,
         "last_commit_ms": None,
         "lag": None,
+        "skipped": 0,
+        "dead_letters": 0,
     }
     done = {
         "id": 1,
@@ -282,6 +284,8 @@ def test_the_progress_of_tasks_is_told_with_what_is_left_to_read(api: RestApi) -
         "unpublished": 1,
         "last_commit_ms": 1_700_000_000_000,
         "lag": {"ranges": 2, "bytes": 20},
+        "skipped": 0,
+        "dead_letters": 0,
     }
     progress = {"name": "a", "tasks": [nothing, done]}
     get = api.client.get

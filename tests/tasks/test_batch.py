@@ -7,8 +7,8 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.connectors import batch
-from fairlead.runtime.pipeline.connectors.batch import Batch, Target
+from fairlead.runtime.pipeline.batches import counting
+from fairlead.runtime.pipeline.batches.batch import Batch, Target
 from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, Pace, Pipeline
 
 COMMIT = CommitId("c", 0, Token(1, 0), 0)
@@ -20,10 +20,11 @@ def run(error: Exception, monkeypatch: pytest.MonkeyPatch) -> tuple[Manifest, Ma
     def get(_: object) -> object:
         raise error
 
-    monkeypatch.setattr(batch, "sf", MagicMock())
-    monkeypatch.setattr(batch, "Observation", type("Lost", (), {"get": property(get)}))
+    monkeypatch.setattr(counting, "sf", MagicMock())
+    monkeypatch.setattr(counting, "Observation", type("Lost", (), {"get": property(get)}))
     source, sink = MagicMock(), MagicMock(counts_rows=False, takes_arrow=False)
     source.blame.return_value = None
+    source.rejects.return_value = ()
     sink.stage.return_value = Manifest("/sink", "staging", -1, 9, 1)
     pipeline = Pipeline(source, (), sink, Pace(Limit(1, 1, 1)))
     made = Batch(pipeline, Target(sink), BatchPlan((1,), (), 1, 1), COMMIT)

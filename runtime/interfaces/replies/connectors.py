@@ -116,6 +116,10 @@ class TaskCounts(Struct, frozen=True, kw_only=True):
     """Wall clock; None before the first commit."""
     lag: UnreadInput | None
     """None where it is not known."""
+    skipped: int = 0
+    """Bad rows that were left out."""
+    dead_letters: int = 0
+    """Those of them that are in the dead letter queue."""
 
 
 class TaskProgressInfo(TaskCounts, frozen=True):
@@ -266,4 +270,6 @@ def _task_progress(number: int, progress: Progress) -> TaskProgressInfo:
         unpublished=progress.unpublished,
         last_commit_ms=progress.last_commit_ms or None,
         lag=UnreadInput(lag.ranges, lag.bytes) if lag else None,
+        skipped=progress.skipped,
+        dead_letters=progress.dead_letters,
     )

@@ -30,7 +30,6 @@ from .routes import (
     lifecycle,
     loggers,
     node,
-    offsets,
     plan,
     plugins,
     worker_orders,
@@ -46,7 +45,6 @@ SUBJECTS = (
     plan.routes,
     connector_commands.routes,
     lifecycle.routes,
-    offsets.routes,
     groups.order_routes,
     worker_orders.routes,
 )

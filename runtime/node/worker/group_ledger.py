@@ -86,7 +86,7 @@ class GroupLedger:
         position of the batch's `Committed` in the offset log.
         """
         self._ask(commit)
-        if not commit.manifest.files:
+        if commit.manifest.is_empty:
             return None
         entry = next(iter(self._scan(Committed, commit_key(commit.commit_id))), None)
         return None if entry is None else entry.offset

@@ -207,11 +207,11 @@ class Janitor:
         pipeline = self._pipeline_of(chore)
         try:
             for commit, sequence in self._commits.unpublished(*chore.resource):
-                pipeline.sink.publish(commit.manifest, commit.commit_id, sequence)
+                pipeline.publish(commit.manifest, commit.commit_id, sequence)
                 self._commits.published(commit.commit_id)
                 LOGGER.info("published batch %s, whose task nobody holds", commit.commit_id)
             if chore.stale is not None:
-                pipeline.sink.sweep(chore.resource, chore.stale)
+                pipeline.sweep(chore.resource, chore.stale)
         finally:
             pipeline.source.close()
             pipeline.sink.close()

@@ -11,7 +11,7 @@ Found through the entry-point group `fairlead.connectors`; an entry point names 
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -20,8 +20,9 @@ from ....events.model import Resource, Token
 from .arrow import ArrowSchema, ArrowTable
 from .config import ConfigDef, ParsedConfig, Validation
 from .context import Context, Findings, Outside
-from .errors import BadInput
+from .errors import BadInput, SinkBroken
 from .offsets import PartitionOffset, Seek, seek_from_the_beginning
+from .rejects import NOTHING_KEPT, Rejects, Tolerance
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -110,6 +111,13 @@ class Source(ABC, Generic[R]):
         del error
         return None
 
+    def rejects(self) -> Sequence[Rejects]:
+        """Return the rows of the ranges read last that are left out, since they do not fit.
+
+        Asked once the batch's job is over.
+        """
+        return ()
+
     def acknowledge(self, advances: Sequence[Advance]) -> None:
         """Learn that a batch counts; a source that keeps receipts of its own gives them here."""
 
@@ -180,6 +188,13 @@ class Transform(ABC):
 
     def conclude(self) -> None:  # noqa: B027  # most have nothing to say
         """Learn that the job of the last frame is over; raises `BadInput` if it must not count."""
+
+    def rejects(self) -> Sequence[Rejects]:
+        """Return the rows of the last frame that are left out, since they are bad.
+
+        Asked once the batch's job is over.
+        """
+        return ()
 
 
 class Sink(ABC, Generic[Rows]):
@@ -352,3 +367,39 @@ class Pipeline:
     transforms: tuple[Transform, ...]
     sink: Sink[Any]
     pace: Pace
+    tolerance: Tolerance = NOTHING_KEPT
+    """What becomes of bad rows."""
+    dead_letters: Sink[Any] | None = None
+    """Writes the dead letter queue, or finishes what an earlier config has it written."""
+
+    def acquire(self, tenure: Tenure) -> None:
+        """Take the sink, and the dead letter queue, for a task; see `Sink.acquire`."""
+        self.sink.acquire(tenure)
+        if letters := self._letters:
+            # Which commit left dead letters last is not logged.
+            letters.acquire(replace(tenure, published=None))
+
+    def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
+        """Put all of a committed batch in place, its dead letters too; see `Sink.publish`."""
+        if manifest.dead_letters is not None:
+            if self.dead_letters is None:
+                raise SinkBroken(f"nothing can publish the dead letters of {commit_id}")
+            self.dead_letters.publish(manifest.dead_letters, commit_id, sequence)
+        if manifest.files:
+            self.sink.publish(manifest, commit_id, sequence)
+
+    def discard(self, commit_id: CommitId) -> None:
+        """Remove what was staged for a batch that will not count; see `Sink.discard`."""
+        self.sink.discard(commit_id)
+        if letters := self._letters:
+            letters.discard(commit_id)
+
+    def sweep(self, resource: Resource, token: Token) -> None:
+        """Remove what a task staged under this token and older ones; see `Sink.sweep`."""
+        self.sink.sweep(resource, token)
+        if letters := self._letters:
+            letters.sweep(resource, token)
+
+    @property
+    def _letters(self) -> Sink[Any] | None:
+        return self.dead_letters if self.tolerance.folder else None

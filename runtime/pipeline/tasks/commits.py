@@ -22,7 +22,7 @@ from ....actors.backoff import Attempts, Backoff
 from ....events.commits import Commit, CommitId
 from ....events.model import RunState
 from ....projections.launches import Launch
-from ..connectors.batch import Batch, Target
+from ..batches.batch import Batch, Target
 from ..connectors.errors import SinkBroken
 from ..connectors.naming import describe_unpublished
 from ..connectors.spi import BatchPlan, Pipeline, Tenure
@@ -86,7 +86,7 @@ class TaskCommits:
         self._settle(pipeline)
         unpublished = self._ledger.unpublished(*self._resource)
         try:
-            pipeline.sink.acquire(self._tenure(unpublished))
+            pipeline.acquire(self._tenure(unpublished))
         except SinkBroken as broken:
             if unpublished:
                 left = describe_unpublished([each.commit for each in unpublished])
@@ -106,12 +106,14 @@ class TaskCommits:
             check_manifest(staged.manifest)
         except BaseException:
             with suppress(OSError):  # it is swept later; the first error is the one to tell
-                pipeline.sink.discard(commit_id)
+                pipeline.discard(commit_id)
             raise
         if self._halt.is_cancelled:
-            pipeline.sink.discard(commit_id)
+            pipeline.discard(commit_id)
             raise Cancelled("cancelled before its commit")
-        return Commit(commit_id, plan.advances, staged.manifest, staged.rows_in, plan.lag)
+        return Commit(
+            commit_id, plan.advances, staged.manifest, staged.rows_in, plan.lag, staged.skipped
+        )
 
     def commit(self, pipeline: Pipeline, commit: Commit) -> int | None:
         """Make a staged batch count; return its sequence number, None: nothing to publish.
@@ -131,7 +133,7 @@ class TaskCommits:
 
     def sweep(self, pipeline: Pipeline) -> None:
         """Remove what never counted; between batches nothing else is staged."""
-        pipeline.sink.sweep(self._resource, self._token)
+        pipeline.sweep(self._resource, self._token)
         self._sweep_at = time.monotonic() + _SWEEP_S
 
     def sweep_if_due(self, pipeline: Pipeline) -> None:
@@ -140,7 +142,7 @@ class TaskCommits:
             self.sweep(pipeline)
 
     def _put_in_place(self, pipeline: Pipeline, commit: Commit, sequence: int) -> None:
-        pipeline.sink.publish(commit.manifest, commit.commit_id, sequence)
+        pipeline.publish(commit.manifest, commit.commit_id, sequence)
         self._ledger.published(commit.commit_id)
 
     def _tenure(self, unpublished: Sequence[Unpublished]) -> Tenure:
@@ -168,7 +170,7 @@ class TaskCommits:
                 continue
             except Fenced:
                 self._memory.unsettled = None
-                pipeline.sink.discard(commit.commit_id)
+                pipeline.discard(commit.commit_id)
                 raise
             self._memory.unsettled = commit = None
         return sequence

@@ -122,3 +122,35 @@ class StatusReports:
     def warn(self, text: str) -> None:
         """Report what the owner should look at."""
         self._report(Warned(*self._of, text))
+
+
+class BadRowsTold:
+    """What a status says of bad rows that the task has left out since it started.
+
+    It is told anew once they are twice as many: each remark that differs from the one before is
+    written to the group's log.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._told = 0
+        """How many the remark tells of."""
+        self._remark = ""
+
+    def count(self, commit: Commit, folder: str) -> None:
+        """Take note of a batch that counts; `folder` is where its dead letters are, if they are."""
+        self._count += commit.skipped
+        if self._count < max(1, 2 * self._told):
+            return
+        self._told = self._count
+        rows = "1 bad row was" if self._told == 1 else f"at least {self._told} bad rows were"
+        became = (
+            f"left out since the start: they are in {folder}"
+            if folder
+            else "left out since the start, and dropped: errors.deadletterqueue.path keeps them"
+        )
+        self._remark = f"{rows} {became}"
+
+    def beside(self, remark: str) -> str:
+        """Return what is to be told with what the source says."""
+        return "; ".join(filter(None, (remark, self._remark)))

@@ -27,7 +27,7 @@ from .batch_size import BatchSize
 from .commits import TaskCommits, TaskMemory
 from .idle import IdlePauses
 from .ledger import Fenced, Ledger, LedgerUnavailable
-from .reports import BatchDone, Ending, Report, StatusReports
+from .reports import BadRowsTold, BatchDone, Ending, Report, StatusReports
 from .restarts import Halt, RestartPolicy, Restarts, persist
 
 _FENCED_BACKOFF = Backoff(0.5, 30.0)
@@ -88,6 +88,7 @@ class Task:
         self._commits = TaskCommits(
             launch, engine, ledger, self._memory, self.halt, self._status.tell
         )
+        self._bad_rows = BadRowsTold()
         self._ran = False
         self._away = 0
         """How many attempts in a row found the source or the sink out of reach."""
@@ -214,7 +215,7 @@ class Task:
         if not plan.ranges:
             self._restarts.is_unproven = False
         if not (self._is_unproven and plan.ranges):
-            self._status.tell(RunState.RUNNING, plan.remark)
+            self._status.tell(RunState.RUNNING, self._bad_rows.beside(plan.remark))
         return plan
 
     def _batch(self, pipeline: Pipeline, plan: BatchPlan[Any], clock: _Clock) -> Commit | None:
@@ -227,9 +228,10 @@ class Task:
             with clock.phase("run"):
                 commit = self._commits.stage(pipeline, plan)
         self._away, self._restarts.is_unproven = 0, False
-        self._status.tell(RunState.RUNNING, plan.remark)
+        self._status.tell(RunState.RUNNING, self._bad_rows.beside(plan.remark))
         with clock.phase("commit"):
             sequence = self._commits.commit(pipeline, commit)
+        self._bad_rows.count(commit, pipeline.tolerance.folder)
         with clock.phase("publish"):
             self._commits.publish(pipeline, commit, sequence)
         return commit

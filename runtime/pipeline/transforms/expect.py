@@ -5,17 +5,19 @@ so null violates. What becomes of such rows is `on.violation`. Rows are counted 
 the batch's own job, so a rule costs no job of its own.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 from ....actors.settings import SettingType, not_blank, one_of
-from ..connectors.batch import observed
+from ..batches.counting import observed
 from ..connectors.config import ConfigDef, Definition, Importance, ParsedConfig, Width, under
 from ..connectors.context import Context
 from ..connectors.errors import BadInput
+from ..connectors.rejects import Rejects
 from ..connectors.spi import Transform
 from ..spark.sql_text import quoted
 from .sql import CheckedQuery
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 _PREFIX: Final = "expect."
 _FLAG: Final = "__expect_{}"
 _ROWS: Final = "rows"
+_BAD: Final = "bad"
+DEAD_LETTER: Final = "dead-letter"
+_OUTCOMES: Final = ("fail", DEAD_LETTER, "drop", "warn")
 
 
 class Expectations(Transform):
@@ -38,12 +43,12 @@ class Expectations(Transform):
             "on.violation",
             SettingType.STRING,
             "What happens if rows violate a rule: `fail` ends the task with a count, and the batch "
-            "does not count; `drop` leaves the rows out, `warn` keeps them, and both tell how many "
-            "there were.",
+            "does not count; `dead-letter` makes them dead letters; `drop` leaves the rows out, "
+            "`warn` keeps them, and both tell how many there were.",
             importance=Importance.HIGH,
             default="fail",
-            validator=one_of("fail", "drop", "warn"),
-            recommended=("fail", "drop", "warn"),
+            validator=one_of(*_OUTCOMES),
+            recommended=_OUTCOMES,
         )
         rule = Definition(
             f"{_PREFIX}<name>",
@@ -78,6 +83,8 @@ class Expectations(Transform):
         self._warn = context.warn
         self._observation: Observation | None = None
         """Of the last batch; None before the first."""
+        self._bad: DataFrame | None = None
+        """The rows of the last batch that become dead letters."""
 
     def apply(self, frame: "DataFrame") -> "DataFrame":
         """Describe the rows that stay, and have all of them counted."""
@@ -86,12 +93,37 @@ class Expectations(Transform):
         flags = [sf.col(quoted(_FLAG.format(number))) for number in range(len(self._rules))]
         observation = self._observation = Observation()
         counts = [_violated(flag).alias(str(number)) for number, flag in enumerate(flags)]
+        is_bad = reduce(lambda one, other: one | other, (~flag for flag in flags))
         rows = sf.count(sf.lit(1)).alias(_ROWS)
-        flagged = flagged.observe(observation, rows, *counts)
-        if self._on_violation == "drop":
-            for flag in flags:
-                flagged = flagged.where(flag)
+        bad = sf.count_if(is_bad).alias(_BAD)
+        flagged = flagged.observe(observation, rows, bad, *counts)
+        if self._on_violation == DEAD_LETTER:
+            self._bad = self._letters(flagged.where(is_bad), columns)
+        if self._on_violation in {DEAD_LETTER, "drop"}:
+            flagged = flagged.where(~is_bad)
         return flagged.select(*columns)
+
+    def _letters(self, frame: "DataFrame", columns: Sequence[str]) -> "DataFrame":
+        """Describe rows that violate rules as they are set aside."""
+        told = [
+            sf.when(~sf.col(quoted(_FLAG.format(number))), f"violates {name} ({rule})")
+            for number, (name, rule) in enumerate(self._rules.items())
+        ]
+        # The file is known where the rows still come straight from it.
+        file = sf.nullif(sf.input_file_name(), sf.lit(""))
+        position = sf.map_filter(sf.create_map(sf.lit("file"), file), lambda _, at: at.isNotNull())
+        return frame.select(
+            position.alias("position"),
+            sf.concat_ws("; ", *told).alias("reason"),
+            sf.to_json(sf.struct(*columns)).alias("raw"),
+        )
+
+    def rejects(self) -> Sequence[Rejects]:
+        """Return the rows of the last batch that become dead letters."""
+        bad, observation = self._bad, self._observation
+        if bad is None or observation is None:
+            return ()
+        return (Rejects(bad, lambda: int(observed(observation).get(_BAD, 0))),)
 
     def conclude(self) -> None:
         """Tell how many rows violated which rule; raises `BadInput` if the batch must not count."""
@@ -105,7 +137,7 @@ class Expectations(Transform):
         ]
         if told and self._on_violation == "fail":
             raise BadInput("; ".join(told))
-        if told:
+        if told and self._on_violation != DEAD_LETTER:
             became = "were dropped" if self._on_violation == "drop" else "were kept"
             self._warn(f"{'; '.join(told)}: they {became}")
 

@@ -33,6 +33,8 @@ DONE = {
     "unpublished": 0,
     "last_commit_ms": COMMITTED_MS,
     "lag": {"ranges": 3, "bytes": 1_200_000},
+    "skipped": 0,
+    "dead_letters": 0,
 }
 NOTHING = {
     "rows_in": 0,
@@ -42,6 +44,8 @@ NOTHING = {
     "unpublished": 0,
     "last_commit_ms": None,
     "lag": None,
+    "skipped": 0,
+    "dead_letters": 0,
 }
 PROGRESS = {"name": "flights", "tasks": [{"id": 0, **DONE}, {"id": 1, **NOTHING}]}
 CONNECTORS = {"flights": {"status": STATUS, "info": INFO, "progress": PROGRESS}}

@@ -94,8 +94,10 @@ class Stage(CoordinatorDriver):
         start = {"row": number * 10} if number else None
         advance = Advance(FILE, start, {"row": number * 10 + 10})
         note: dict[str, Scalar] = {"table": "flights", "upload": number}
-        manifest = Manifest("/out", f"s-{number}", 10, 100, 1, note=note)
-        commit = Commit(CommitId(*task, token, number), (advance,), manifest, 10)
+        letters = Manifest("/bad", f"s-{number}", 2, 20, 1) if number else None
+        manifest = Manifest("/out", f"s-{number}", 10, 100, 1, note=note, dead_letters=letters)
+        skipped = 3 if number else 0
+        commit = Commit(CommitId(*task, token, number), (advance,), manifest, 10, skipped=skipped)
         last = (CommitId(*task, token, number - 1),) if number else ()
         self.send(CommitOffsets("connect", holder, (commit,), last))
         update = StatusUpdate(task, token, RunState.RUNNING, self.now.wall_ms, "batches run")

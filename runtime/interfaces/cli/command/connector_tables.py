@@ -85,8 +85,20 @@ def connector(reply: ConnectorInFull) -> list[Section]:
         FactList(facts),
         FactList(sorted(reply.config.items()), "Config"),
         *tasks(lines),
+        *_bad_rows(lines),
         *([FactList(traces, "Failures")] if traces else []),
     ]
+
+
+def _bad_rows(lines: list[TaskLine]) -> list[Section]:
+    """Return how many bad rows tasks left out; nothing if none did."""
+    told = [
+        (f"{each.connector}-{each.task}", f"{progress.skipped} left out, {kept}")
+        for each in lines
+        if (progress := each.progress) and progress.skipped
+        for kept in [f"{progress.dead_letters} of them kept as dead letters"]
+    ]
+    return [FactList(told, "Bad rows")] if told else []
 
 
 def tasks(reply: list[TaskLine]) -> list[Section]:

@@ -187,6 +187,7 @@ def _committed(_: Narrator, record: Committed) -> str:
         f"{Resource(commit_id.connector, commit_id.task)} batch {commit_id.batch},"
         f" token {commit_id.token}: {record.commit.rows_in} rows in, {manifest.rows} rows out,"
         f" {manifest.bytes} bytes in {manifest.files} files"
+        + (f", {record.commit.skipped} bad rows left out" if record.commit.skipped else "")
     )
 
 
@@ -194,6 +195,7 @@ def _progress(_: Narrator, record: TaskProgress) -> str:
     return (
         f"{Resource(record.last.connector, record.last.task)} in all: {record.batches} batches,"
         f" {record.rows_in} rows in, {record.rows_out} rows out, {record.bytes_out} bytes"
+        + (f", {record.skipped} bad rows left out" if record.skipped else "")
         + (f", {record.lag.bytes} bytes still to read" if record.lag else "")
     )
 

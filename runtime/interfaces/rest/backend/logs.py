@@ -12,12 +12,13 @@ from pathlib import Path
 from threading import Lock
 from urllib.parse import quote, unquote
 
-from .....events.commits import Commit, Offset
+from .....events.commits import Commit
 from .....events.entries.codec import CONTROL, OFFSETS, CodecError
 from .....events.group import Group
 from .....events.log.errors import LogError, NoLogError
 from .....events.log.reader import LogReader
 from .....events.log.space import Room, room_at
+from .....events.model import Resource
 from .....projections.explain.cache import EpochCache
 from .....projections.follow import Follower, Rebalances
 from .....projections.group_metrics import GroupFigures, LogFigures
@@ -25,7 +26,6 @@ from .....projections.views import (
     Progress,
     connector_names,
     connector_progress,
-    logged_offsets,
     task_progress,
     topics,
     unpublished,
@@ -64,13 +64,6 @@ class FollowedGroup:
         """Fold what is new; raises `LogError`, `CodecError`."""
         self._follower.catch_up()
 
-    def progress(self, connector: str) -> Progress:
-        """Return how far a connector's tasks have come; raises `LogError`, `CodecError`."""
-        offsets = self._offset_log()
-        if offsets is None:
-            return Progress()
-        return connector_progress(offsets, connector, self.group.task_numbers(connector))
-
     def task_progress(self, connector: str) -> Mapping[int, Progress]:
         """Return how far each task has come; raises `LogError`, `CodecError`."""
         offsets = self._offset_log()
@@ -86,11 +79,6 @@ class FollowedGroup:
         offsets = self._offset_log()
         return [] if offsets is None else topics(offsets, connector)
 
-    def offsets(self, connector: str) -> Sequence[Offset]:
-        """Return how far source partitions were read; raises `LogError`, `CodecError`."""
-        log = self._offset_log()
-        return () if log is None else logged_offsets(log, connector)
-
     def figures(self) -> GroupFigures:
         """Return what is measured of the group; raises `LogError`, `CodecError`."""
         self.count()
@@ -98,8 +86,18 @@ class FollowedGroup:
         logs = {"control": _figures(self._control)}
         if offsets is not None:
             logs["offsets"] = _figures(offsets)
-        progress = {name: self.progress(name) for name in connector_names(self.group)}
-        return GroupFigures(self.group, self._rebalances.by_cause, logs, progress)
+        tasks = {name: self.task_progress(name) for name in connector_names(self.group)}
+        progress = {
+            name: connector_progress(each, self.group.task_numbers(name))
+            for name, each in tasks.items()
+        }
+        skipping = {
+            Resource(name, number): each
+            for name, of_tasks in tasks.items()
+            for number, each in of_tasks.items()
+            if each.skipped
+        }
+        return GroupFigures(self.group, self._rebalances.by_cause, logs, progress, skipping)
 
     def count(self) -> None:
         """Count rebalances, so that the next figures are cheap; raises `LogError`, `CodecError`."""

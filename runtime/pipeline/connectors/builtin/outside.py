@@ -26,6 +26,7 @@ from ..context import Context, Findings, Outside, Reach
 from ..files.source.inference import TwinColumns, refuse_twins
 from ..types import SourceColumns, WrittenColumns
 from . import pipeline_keys as keys
+from .error_keys import look_at_queue
 
 _NOBODY: Final = Resource("")
 """Stands for the connector, which is not there yet."""
@@ -35,7 +36,8 @@ _UNKNOWN_COLUMN = "[UNRESOLVED_COLUMN"
 def check_outside(config: Mapping[str, str], outside: Outside, ends: keys.Ends) -> Findings:
     """Find what keeps a config from working; its values themselves are sound."""
     source, sink = ends.source.look(config, outside), ends.sink.look(config, outside)
-    errors, warnings = {**source.errors, **sink.errors}, [*source.warnings, *sink.warnings]
+    errors = {**source.errors, **sink.errors, **look_at_queue(config, outside)}
+    warnings = [*source.warnings, *sink.warnings]
     steps, is_wanted = aliases(config), ends.sink.wants_columns(config)
     if outside.queries is not None and (steps or is_wanted or source.columns.is_given):
         queries = _Queries(config, outside.reach, outside.queries, source.columns, errors, warnings)

@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from .....actors.settings import SettingType, at_least, between, one_of
+from .....actors.settings import SettingType, at_least, between
 from ...transforms import catalogue as transforms
-from ..common_keys import COMMON, TOLERANCE
-from ..config import ConfigDef, Definition, Importance, Width
+from ..common_keys import COMMON
+from ..config import ConfigDef, Definition, Importance
 from ..errors import PluginUnknown
 from ..files.sink.sink_type import FilesSinkType
 from ..files.source.source_type import FilesSourceType
 from ..installed import Installed
 from ..types import SinkType, SourceType
+from .error_keys import ERRORS, ERRORS_TASK
 
 SOURCE_TYPE = "source.type"
 SINK_TYPE = "sink.type"
@@ -67,7 +68,7 @@ def keys_of(config: Mapping[str, str]) -> ConfigDef:
 
     A type that is not installed has none.
     """
-    found = COMMON.plus([*_TYPES, *_BATCHES])
+    found = COMMON.plus([*_TYPES, *ERRORS, *_BATCHES])
     for group, types, key in (
         ("Source", SOURCE_TYPES, SOURCE_TYPE),
         ("Sink", SINK_TYPES, SINK_TYPE),
@@ -82,7 +83,7 @@ def task_keys_of(config: Mapping[str, str]) -> ConfigDef:
     """Return the definitions of what a task config holds; raises `PluginUnknown`."""
     ends = Ends.of(config)
     told = (*ends.source.task_keys(), *ends.sink.task_keys())
-    return keys_of(config).plus(_grouped("Task", told))
+    return keys_of(config).plus(_grouped("Task", (*told, *ERRORS_TASK)))
 
 
 def unknown_types(config: Mapping[str, str]) -> Mapping[str, str]:
@@ -128,20 +129,6 @@ _TYPES = (
         default=FILES,
         group="Sink",
         order=1,
-    ),
-    Definition(
-        TOLERANCE,
-        SettingType.STRING,
-        "What happens to rows that do not fit the schema: `none` ends the task with an error that "
-        "names the file, `all` drops them.",
-        importance=Importance.MEDIUM,
-        default="none",
-        validator=one_of("none", "all"),
-        recommended=("none", "all"),
-        group="Error Handling",
-        order=3,
-        width=Width.SHORT,
-        display_name="Error Tolerance",
     ),
 )
 

@@ -10,6 +10,7 @@ from ..context import Context, Findings, Outside
 from ..offsets import PartitionOffset, Seek
 from ..spi import Connector, Delivery, Limit, Pace, Pipeline
 from ..types import SinkType, SourceType
+from . import error_keys as errors
 from . import pipeline_keys as keys
 from .outside import check_outside
 
@@ -83,7 +84,8 @@ class SparkPipeline(Connector):
             raise RuntimeError("the connector was not started")
         source, sink = self._ends
         shares = source.split(max_tasks)
-        told = sink.told_to_tasks()
+        claim = errors.claim_queue(sink.context, self._config, sink.settings)
+        told = {**sink.told_to_tasks(), **claim}
         return [{**self._config, **share, **told} for share in shares]
 
     def needs_reconfiguration(self) -> bool:
@@ -105,6 +107,8 @@ class SparkPipeline(Connector):
             transforms.make_chain(task_config, context),
             ends.sink.sink(context, task_config, settings),
             _pace(settings),
+            errors.tolerance_of(context, settings),
+            errors.queue_sink(context, task_config, settings),
         )
 
 
@@ -127,4 +131,4 @@ def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     if not complaints:
         ends = keys.Ends.of(config)
         complaints |= {**ends.source.complaints(config), **ends.sink.complaints(config)}
-    return {**complaints, **transforms.complaints(config)}
+    return {**complaints, **errors.flaws_in_queue(config), **transforms.complaints(config)}

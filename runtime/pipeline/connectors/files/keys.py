@@ -61,6 +61,11 @@ def _local(value: Value) -> str | None:
     return None
 
 
+def local_or_none(value: Value) -> str | None:
+    """Refuse what is given and is no absolute path."""
+    return _local(value) if value else None
+
+
 SOURCE = (
     Definition(
         SOURCE_FORMAT,

@@ -19,7 +19,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from ...config import ParsedConfig
 from ...errors import SinkAway, SinkBroken, SinkFull
@@ -71,17 +71,28 @@ class SinkLocation:
         )
 
 
+class FolderKeys(NamedTuple):
+    """Which keys say where a folder is that is written to, and by what right."""
+
+    path: str = keys.SINK_PATH
+    claim: str = keys.TASK_CLAIM
+
+
 def claim_sink(
-    settings: ParsedConfig, cluster: str, connector: str, before: Mapping[str, str] | None
+    settings: ParsedConfig,
+    cluster: str,
+    connector: str,
+    before: Mapping[str, str] | None,
+    names: FolderKeys = FolderKeys(),  # noqa: B008  # an immutable value
 ) -> SinkClaim:
     """Return the claim that a connector's tasks write under, and make it if need be.
 
     `before` is a task config that is in force, if there is any. Raises `SinkAway` or
     `SinkBroken`, and has changed nothing then.
     """
-    root, adopts = Path(settings.text(keys.SINK_PATH)), settings.flag(keys.SINK_ADOPT)
-    is_known = before is not None and before.get(keys.SINK_PATH) == str(root)
-    had = SinkClaim.read(before.get(keys.TASK_CLAIM, "")) if before and is_known else None
+    root, adopts = Path(settings.text(names.path)), settings.values.get(keys.SINK_ADOPT) is True
+    is_known = before is not None and before.get(names.path) == str(root)
+    had = SinkClaim.read(before.get(names.claim, "")) if before and is_known else None
     was_obeyed = had is not None and before is not None and _says_adopt(before)
     place = SinkLocation(root, cluster, connector, None, has_adopted=was_obeyed and adopts)
     if adopts and not was_obeyed:

@@ -60,7 +60,7 @@ class FilesSinkType(SinkType):
         A file is made in it, and removed at once: no other way tells whether that works.
         """
         text = config.get(keys.SINK_PATH, "")
-        flaw = "" if is_deferred(text) else _flaw(text, config, outside)
+        flaw = "" if is_deferred(text) else flaw_in_folder(text, config, outside)
         return Look({keys.SINK_PATH: flaw} if flaw else {})
 
     @classmethod
@@ -108,7 +108,7 @@ def _refuse(context: Context, config: Mapping[str, str]) -> None:
         raise ConfigInvalid(f"{keys.SINK_PATH}: {flaw}")
 
 
-def _flaw(text: str, config: Mapping[str, str], outside: Outside) -> str:
+def flaw_in_folder(text: str, config: Mapping[str, str], outside: Outside) -> str:
     """Return why a folder cannot be written to, empty if it can."""
     if flaw := outside.reach.flaw_in_path(text):
         return flaw

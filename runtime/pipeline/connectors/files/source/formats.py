@@ -1,8 +1,8 @@
 # pyright: basic
 """How files become rows: a format, its options and the schema that they must fit.
 
-Rows that do not fit end the batch (Spark's FAILFAST), unless `errors.tolerance` is `all`,
-where they are dropped.
+Rows that do not fit end the batch (Spark's FAILFAST), unless `errors.tolerance` is `all`, where
+they are kept apart (`bad_rows`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,19 @@ from pyspark.sql.types import (
 )
 
 from ...config import ConfigInvalid, ParsedConfig, under
-from ...errors import BadInput
+from ...errors import BadInput, SchemaRefused
+from ...rejects import Rejects
 from .. import keys
+from .bad_rows import (
+    FILE,
+    KEEPING,
+    RAW,
+    csv_reason,
+    json_reason,
+    parted,
+    with_file,
+    with_raw,
+)
 from .text import ENCODING, Copies, CsvStyle, Surveyed, survey, transcoded
 
 if TYPE_CHECKING:
@@ -36,6 +47,8 @@ if TYPE_CHECKING:
 
 BAD_VALUE: Final = "fairlead bad value"
 """Begins the message of a job that met a value that does not fit; its file and reason follow."""
+_OF_FILES: Final = frozenset({"header", "multiLine", "enforceSchema", "columnPruning"})
+"""Options that are about files, not about their rows."""
 _QUOTED: Final = 100
 """How many letters of such a value are told."""
 
@@ -63,40 +76,82 @@ class ReadFormat:
         # Spark is given nothing but UTF-8.
         options = {name: value for name, value in given if name.lower() not in ENCODING}
         style = CsvStyle.of(settings, config)
+        # Spark's reader would drop them without a word: here they are counted as well.
+        modes = [text.upper() for name, text in options.items() if name.lower() == "mode"]
+        tolerant = modes == ["DROPMALFORMED"] if modes else tolerant
         return cls(settings.text(keys.SOURCE_FORMAT), schema, style, tolerant, options)
 
-    def load(self, spark: "SparkSession", files: Sequence[Path], copies: Copies) -> "DataFrame":
-        """Describe the rows of some files; raises `BadInput` for one that is no text of its kind.
+    def look_through(self, file: Path, copies: Copies, within: str | None) -> Surveyed:
+        """Look at a file as far as has to be before Spark reads it; raises `BadInput`.
 
-        Parquet files are not opened before the job runs.
+        `within` is where folders of copies are made. Parquet files are looked at only where the
+        batch can go on without one.
+        """
+        if ":" in file.name:
+            raise BadInput(f"{file}: Spark reads no file with a colon in its name; rename it")
+        if self.name == "json":
+            return Surveyed(transcoded(file, self.style.encoding, copies, within))
+        if self.name == "parquet":
+            if self.tolerant:
+                _rows_of(file)
+            return Surveyed(file)
+        found = survey(file, self.style, copies, within)
+        if self.style.header and found.header:
+            _check_header(file, found.header, self.columns.fieldNames())
+        return found
+
+    def load(self, spark: "SparkSession", files: Sequence[Surveyed]) -> "DataFrame":
+        """Describe the rows of files that were looked through.
+
+        Where bad rows are tolerated they are among them, see `part`.
         """
         if self.name == "csv":
-            return self._csv(spark, files, copies)
-        within = spark.conf.get("spark.local.dir", None)
+            return self._csv(spark, files)
+        paths = [literal(each.path) for each in files]
+        reader = spark.read.options(**self._options()).format(self.name)
+        if not self.parts_rows:
+            return reader.schema(self.schema).load(paths)
+        return with_file(reader.schema(with_raw(self.columns)).load(paths))
+
+    def part(self, frame: "DataFrame", copies: Copies) -> "tuple[DataFrame, tuple[Rejects, ...]]":
+        """Return the rows of a loaded frame that fit, and those that do not."""
+        if not self.parts_rows:
+            return frame, ()
+        options = {key: text for key, text in self._options().items() if key not in _OF_FILES}
         if self.name == "json":
-            files = [transcoded(each, self.style.encoding, copies, within) for each in files]
-        paths = [literal(each) for each in files]
-        reader = spark.read.options(**self._options()).schema(self.schema)
-        return reader.format(self.name).load(paths)
+            reason = json_reason(self.columns, options)
+        else:
+            reason = csv_reason(self.columns, options, self._is_misfit)
+        good, rejects = parted(frame, reason, copies.originals)
+        return good, (rejects,)
+
+    @property
+    def parts_rows(self) -> bool:
+        """Whether bad rows are kept apart; a parquet file has none, it is bad as a whole."""
+        return self.tolerant and self.name != "parquet"
+
+    @property
+    def columns(self) -> StructType:
+        """The schema."""
+        return cast(StructType, StructType.fromDDL(self.schema))
 
     def count(self, files: Sequence[Path]) -> int:
         """Return how many rows files hold, or -1 if only reading them can tell."""
         if self.name != "parquet":
             return -1
-        return sum(map(_rows_of, files))
+        try:
+            return sum(map(_rows_of, files))
+        except BadInput:
+            if self.tolerant:
+                return -1
+            raise
 
-    def _csv(self, spark: "SparkSession", files: Sequence[Path], copies: Copies) -> "DataFrame":
-        schema = cast(StructType, StructType.fromDDL(self.schema))
-        within = spark.conf.get("spark.local.dir", None)
-        surveyed: list[tuple[str, bool, Path]] = []
-        for file in files:
-            found = survey(file, self.style, copies, within)
-            if self.style.header and found.header:
-                _check_header(file, found.header, schema.fieldNames())
-            surveyed.append((found.line_end, self._as_text(found, schema), found.path))
+    def _csv(self, spark: "SparkSession", files: Sequence[Surveyed]) -> "DataFrame":
+        schema = self.columns
+        styles = sorted((each.line_end, self._as_text(each, schema), each.path) for each in files)
         frames = [
             self._alike(spark, schema, line_end, [each[2] for each in group], as_text=as_text)
-            for (line_end, as_text), group in groupby(sorted(surveyed), lambda each: each[:2])
+            for (line_end, as_text), group in groupby(styles, lambda each: each[:2])
         ]
         return reduce(lambda one, other: one.unionAll(other), frames)
 
@@ -124,26 +179,40 @@ class ReadFormat:
         null = nulls[0] if len(nulls) == 1 and not as_text else f"\ufdd0{uuid4().hex}"
         reader = spark.read.options(**{"nullValue": null, "lineSep": line_end, **self._options()})
         paths = [literal(each) for each in files]
-        if not as_text:
-            return reader.schema(schema).csv(paths)
-        texts = StructType([StructField(each.name, StringType()) for each in schema.fields])
-        return self._typed(reader.schema(texts).csv(paths), schema)
+        parts, texts = self.parts_rows, StructType()
+        for each in schema.fields:
+            texts.add(each.name, StringType())
+        given = texts if as_text else schema
+        frame = reader.schema(with_raw(given) if parts else given).csv(paths)
+        frame = with_file(frame) if parts else frame
+        return self._typed(frame, schema) if as_text else frame
 
     def _typed(self, frame: "DataFrame", schema: StructType) -> "DataFrame":
         """Give columns of text their types, as the reader would have."""
-        mode = self._options()["mode"].upper()
+        is_strict = self._options()["mode"].upper() == "FAILFAST"
         fits: Column = sf.expr("true")
         columns: list[Column] = []
         for each in schema.fields:
-            text = _present(frame[_quoted(each.name)], each, self.style.nulls)
-            value = self._value(text, each.dataType)
-            columns.append(value.alias(each.name))
-            if isinstance(each.dataType, StringType) or mode == "PERMISSIVE":
-                continue
-            is_bad = text.isNotNull() & (value.isNull() | (text != sf.trim(text)))
-            otherwise = sf.expr("false") if mode == "DROPMALFORMED" else _raise(text, each)
-            fits = sf.when(is_bad, otherwise).otherwise(fits)
-        return frame.where(fits).select(*columns)
+            text = frame[_quoted(each.name)]
+            present = _present(text, each, self.style.nulls)
+            columns.append(self._value(present, each.dataType).alias(each.name))
+            if is_strict or self.parts_rows:
+                otherwise = _raise(text, each) if is_strict else sf.expr("false")
+                fits = sf.when(self._is_misfit(text, each), otherwise).otherwise(fits)
+        if not self.parts_rows:
+            return frame.where(fits).select(*columns)
+        options = {key: text for key, text in self._options().items() if key not in _OF_FILES}
+        texts = sf.struct(*(frame[_quoted(each.name)] for each in schema.fields))
+        row = sf.when(~fits, sf.to_csv(texts, options))
+        return frame.select(*columns, sf.coalesce(frame[RAW], row).alias(RAW), FILE)
+
+    def _is_misfit(self, text: "Column", column: StructField) -> "Column":
+        """Tell whether a text of csv is no value of a column."""
+        if isinstance(column.dataType, StringType):
+            return sf.expr("false")
+        present = _present(text, column, self.style.nulls)
+        value = self._value(present, column.dataType)
+        return present.isNotNull() & (value.isNull() | (present != sf.trim(present)))
 
     def _value(self, text: "Column", kind: DataType) -> "Column":
         pattern = self.options.get(
@@ -158,7 +227,7 @@ class ReadFormat:
     def _options(self) -> dict[str, str]:
         if self.name == "parquet":
             return {**self.options}
-        base = {"mode": "DROPMALFORMED" if self.tolerant else "FAILFAST"}
+        base = {"mode": "FAILFAST"}
         if self.name == "csv":
             style = self.style
             trim = str(style.trim).lower()
@@ -177,13 +246,13 @@ class ReadFormat:
                 "enforceSchema": "true",
                 "columnPruning": "false",
             }
-        return {**base, **self.options}
+        return {**base, **self.options, **(KEEPING if self.tolerant else {})}
 
 
 def _check_header(file: Path, found: Sequence[str], expected: Sequence[str]) -> None:
-    """Raise `BadInput` if a header would fill the wrong columns."""
+    """Raise `SchemaRefused` if a header would fill the wrong columns."""
     if [name.lower() for name in found] != [name.lower() for name in expected]:
-        raise BadInput(
+        raise SchemaRefused(
             f"{file}: CSV header does not conform to the schema. Header: {', '.join(found)} "
             f"Schema: {', '.join(expected)}; give `source.schema`, or move the file away"
         )

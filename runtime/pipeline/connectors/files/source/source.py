@@ -3,7 +3,6 @@
 A file that changes after it was read is not read again; the task says so as long as it is so.
 """
 
-import re
 import sys
 import time
 from collections import deque
@@ -12,31 +11,24 @@ from dataclasses import dataclass
 from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
-from urllib.parse import unquote
 
 from ......events.commits import Advance, Document, Lag, identity
 from ...config import ConfigInvalid, ParsedConfig
 from ...context import Context
 from ...errors import BadInput
+from ...rejects import Rejects
 from ...spi import BatchPlan, Limit, Source
 from .. import keys
 from .file_index import FileIndex
-from .formats import BAD_VALUE, ReadFormat
+from .formats import ReadFormat
 from .listing import Skip, SourceFile, look
 from .offsets import offset_of, partition_of
+from .reading import Reading
 from .shares import EVERYTHING, Share, bucket_of, read_share
-from .text import Copies
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_BLAMED = re.compile(r"FAILED_READ_FILE\S* [^\n]*?file (?:file:(?://)?)?(?P<path>/\S+?)\.?\s")
-_VALUE = re.compile(
-    BAD_VALUE + r" (?:file:(?://)?)?(?P<path>/\S+) (?P<why>column `.*?)(?: SQLSTATE: \w+|$)",
-    re.S | re.M,
-)
-_CAUSE = re.compile(r"^Caused by: \S+?: (?P<why>.+)$", re.M)
-_SQLSTATE = re.compile(r"\s*SQLSTATE: \w+")
 UNLIMITED: Final = Limit(sys.maxsize, sys.maxsize, sys.maxsize)
 _NAMED: Final = 3
 """How many files a remark names."""
@@ -122,8 +114,7 @@ class FileSource(Source[SourceFile]):
         """What is strange about the folder, as every plan tells it."""
         self._grown = 0
         """How many bytes more than were read the remark tells of."""
-        self._copies = Copies()
-        """Copies of files that Spark would not read as they are."""
+        self._reading = Reading(folder.root, form)
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[SourceFile]:
         """Take the next files; the folder is looked through when none are left."""
@@ -153,15 +144,13 @@ class FileSource(Source[SourceFile]):
         )
 
     def read(self, spark: "SparkSession", ranges: Sequence[SourceFile]) -> "DataFrame":
-        """Describe the rows of some files."""
+        """Describe the rows of some files; raises `Unreadable` for those that have none."""
         self.verify(ranges)
-        for each in ranges:
-            if ":" in each.path.rpartition("/")[2]:
-                file = self._folder.root / each.path
-                raise BadInput(f"{file}: Spark reads no file with a colon in its name; rename it")
-        self._copies.clear()
-        files = [self._folder.root / each.path for each in ranges]
-        return self._form.load(spark, files, self._copies)
+        return self._reading.read(spark, ranges)
+
+    def rejects(self) -> Sequence[Rejects]:
+        """Return the rows read last that do not fit the schema."""
+        return self._reading.rejects
 
     def verify(self, ranges: Sequence[SourceFile]) -> None:
         """Refuse a batch whose files are not what they were when it was planned."""
@@ -179,25 +168,11 @@ class FileSource(Source[SourceFile]):
 
     def blame(self, error: Exception) -> BadInput | None:
         """Name the file and the reason, if an error of Spark's is about a file."""
-        text = str(error)
-        value = _VALUE.search(text)
-        if value:
-            return BadInput(f"{self._named(value['path'])}: {value['why']}")
-        blamed = _BLAMED.search(text)
-        if not blamed:
-            return None
-        causes = [_SQLSTATE.sub("", each).strip() for each in _CAUSE.findall(text)]
-        why = "; ".join(dict.fromkeys(causes)) or "it cannot be read"
-        return BadInput(f"{self._named(blamed['path'])}: {why}")
+        return self._reading.blame(error)
 
     def close(self) -> None:
         """Remove what was copied to be read."""
-        self._copies.clear()
-
-    def _named(self, path: str) -> str:
-        """Return the file that the user knows under a path that Spark knows."""
-        plain = unquote(path)
-        return str(self._copies.originals.get(plain, plain))
+        self._reading.close()
 
     def _scan(self, offsets: Mapping[str, Document]) -> Sequence[SourceFile]:
         """Look at the folder: return what is ripe to be read, and take up a new remark."""

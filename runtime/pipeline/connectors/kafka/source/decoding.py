@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
+from ....batches.counting import observed
 from ....spark.sql_text import literal, quoted, refusal
-from ...batch import observed
 from ...errors import BadInput
 from .connect_schema import LONE, SchemaUnknown, columns_of
 

@@ -1,21 +1,21 @@
-"""One batch, from ranges to staged rows: the only Spark job that a task runs."""
+"""One batch, from ranges to staged rows: the only Spark job that a task runs, but for bad rows."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
-from py4j.protocol import Py4JError, Py4JNetworkError
-from pyspark.sql import Observation
-from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import (
     to_arrow_schema,  # pyright: ignore[reportUnknownVariableType]
 )
 
 from ....events.commits import CommitId, Manifest
-from .arrow import ArrowSchema, ArrowTable
-from .errors import Away, SchemaRefused, SinkBroken
-from .spi import BatchPlan, Pipeline, Sink
+from ..connectors.arrow import ArrowSchema, ArrowTable
+from ..connectors.errors import Away, SchemaRefused, SinkBroken
+from ..connectors.rejects import LostRange, Unreadable
+from ..connectors.spi import BatchPlan, Pipeline, Sink
+from .counting import RowCount
+from .dead_letters import BadRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What a batch came to: its manifest, and how many rows were read for it."""
+    """What a batch came to: its manifest, how many rows were read for it, and left out as bad."""
 
     manifest: Manifest
     rows_in: int
+    skipped: int = 0
 
 
 class Target:
@@ -64,32 +65,55 @@ class Batch:
 
         Rows are counted as they pass, which costs no job of its own.
         """
-        source = self.pipeline.source
+        lost: list[LostRange] = []
+        staged = self._stage_what_is_readable(spark, lost)
+        for transform in self.pipeline.transforms:
+            transform.conclude()
+        bad = BadRows(self.pipeline, self.commit_id, lost).set_aside(spark, staged.rows_in)
+        self.pipeline.source.verify(self.plan.ranges)
+        staged = staged if staged.manifest.rows else self._without_files(staged)
+        manifest = replace(staged.manifest, dead_letters=bad.manifest)
+        return Staged(manifest, staged.rows_in + bad.rows_read, bad.rows)
+
+    def _stage_what_is_readable(self, spark: "SparkSession", lost: list[LostRange]) -> Staged:
+        """Stage the ranges of the plan, but for those that turn out to be unreadable."""
+        ranges = self.plan.ranges
+        while ranges:
+            try:
+                return self._stage_or_blame(spark, ranges)
+            except Unreadable as unreadable:
+                gone = [each.range for each in unreadable.lost]
+                self.pipeline.source.verify(gone)  # else they may be readable later
+                left = tuple(each for each in ranges if each not in gone)
+                if len(left) == len(ranges):
+                    raise
+                ranges = left
+                lost += unreadable.lost
+        return Staged(Manifest("", "", 0, 0, 0), 0)
+
+    def _stage_or_blame(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         try:
-            staged = self._stage(spark)
-        except (Away, SinkBroken, SchemaRefused):
+            return self._stage(spark, ranges)
+        except (Away, SinkBroken, SchemaRefused, Unreadable):
             raise
         except Exception as error:
-            blamed = source.blame(error)
+            blamed = self.pipeline.source.blame(error)
             if blamed:
                 raise blamed from error
             raise
-        for transform in self.pipeline.transforms:
-            transform.conclude()
-        source.verify(self.plan.ranges)
-        return staged if staged.manifest.rows else self._without_files(staged)
 
-    def _stage(self, spark: "SparkSession") -> Staged:
+    def _stage(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         sink, plan = self.pipeline.sink, self.plan
-        rows = self.pipeline.source.read(spark, plan.ranges)
+        rows = self.pipeline.source.read(spark, ranges)
         table = _arrow(rows)
         if table is not None and sink.takes_arrow and not self.pipeline.transforms:
             self.target.prepare(table)
             manifest = sink.stage(table, self.commit_id, plan.bytes)
             return Staged(replace(manifest, rows=table.num_rows), table.num_rows)
-        rows_in = plan.rows if table is None else table.num_rows
+        is_planned = len(ranges) == len(plan.ranges)
+        rows_in = table.num_rows if table is not None else plan.rows if is_planned else -1
         frame = cast("DataFrame", rows) if table is None else _described(spark, table)
-        incoming = _Count() if rows_in < 0 else None
+        incoming = RowCount() if rows_in < 0 else None
         frame = incoming.on(frame) if incoming else frame
         for transform in self.pipeline.transforms:
             frame = transform.apply(frame)
@@ -106,7 +130,7 @@ class Batch:
         self.target.prepare(frame)
         if sink.counts_rows:
             return sink.stage(frame, self.commit_id, size)
-        outgoing = _Count()
+        outgoing = RowCount()
         manifest = sink.stage(outgoing.on(frame), self.commit_id, size)
         return replace(manifest, rows=outgoing.rows)
 
@@ -127,27 +151,3 @@ def _schema(frame: "DataFrame") -> ArrowSchema:
 
 def _described(spark: "SparkSession", table: ArrowTable) -> "DataFrame":
     return spark.createDataFrame(cast("Any", table))  # pyright: ignore[reportUnknownMemberType]
-
-
-class _Count:
-    """How many rows passed a point of a frame while its job ran."""
-
-    def __init__(self) -> None:
-        self._observation = Observation()
-
-    def on(self, frame: "DataFrame") -> "DataFrame":
-        return frame.observe(self._observation, sf.count(sf.lit(1)).alias("rows"))
-
-    @property
-    def rows(self) -> int:
-        return int(observed(self._observation).get("rows", 0))
-
-
-def observed(observation: Observation) -> Mapping[str, Any]:
-    """Return what was counted while a job ran; nothing if Spark saw that no row could pass."""
-    try:
-        return observation.get
-    except Py4JNetworkError:
-        raise  # the JVM is gone, and nobody knows how many there were
-    except Py4JError:
-        return {}  # Spark left the point out

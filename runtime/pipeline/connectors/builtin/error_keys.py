@@ -1,0 +1,188 @@
+"""The keys `errors.*`, by Connect's names: what becomes of rows that are bad, in whatever stage."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from os.path import normpath
+from pathlib import Path, PurePath
+from typing import Final
+
+from .....actors.settings import SettingType, Value, one_of
+from ...transforms.catalogue import aliases
+from ...transforms.expect import DEAD_LETTER
+from ..common_keys import TOLERANCE, TRANSFORMS
+from ..config import ConfigInvalid, Definition, Importance, ParsedConfig, Width, is_deferred
+from ..context import Context, Outside
+from ..errors import NotReady, SinkAway
+from ..files import keys as files
+from ..files.sink.marks import SinkClaim
+from ..files.sink.root import FolderKeys, SinkLocation, claim_sink
+from ..files.sink.sink import FileSink, WriteFormat
+from ..files.sink.sink_type import flaw_in_folder
+from ..rejects import Tolerance
+
+QUEUE_PATH: Final = "errors.deadletterqueue.path"
+QUEUE_TOPIC: Final = "errors.deadletterqueue.topic.name"
+QUEUE_HEADERS: Final = "errors.deadletterqueue.context.headers.enable"
+LOG: Final = "errors.log.enable"
+MAX_RATIO: Final = "errors.max.ratio"
+TASK_QUEUE_CLAIM: Final = "task.deadletterqueue.claim"
+_FOLDER: Final = FolderKeys(QUEUE_PATH, TASK_QUEUE_CLAIM)
+
+
+def _ratio(value: Value) -> str | None:
+    try:
+        fits = 0 <= float(str(value)) <= 1
+    except ValueError:
+        fits = False
+    return None if fits else "must be a part of all, from 0 to 1"
+
+
+def _no_topic(value: Value) -> str | None:
+    if value:
+        return f"dead letters go to a folder, and not to a topic yet: give {QUEUE_PATH}"
+    return None
+
+
+ERRORS: Final = tuple(
+    replace(each, group="Errors", order=order)
+    for order, each in enumerate(
+        (
+            Definition(
+                TOLERANCE,
+                SettingType.STRING,
+                "What happens to rows that do not fit the schema, and to files that cannot be "
+                "read: `none` ends the task with an error that names the file, `all` goes on "
+                f"without them. They are counted, and kept where {QUEUE_PATH} is given.",
+                importance=Importance.MEDIUM,
+                default="none",
+                validator=one_of("none", "all"),
+                recommended=("none", "all"),
+                dependents=(QUEUE_PATH, QUEUE_HEADERS, LOG, MAX_RATIO),
+            ),
+            Definition(
+                QUEUE_PATH,
+                SettingType.STRING,
+                "The folder of dead letters: each row that is left out is a line of JSON there, "
+                "with its connector, task, stage, position, reason, text and time. It is written "
+                "to as the folder of a sink is, exactly once.",
+                importance=Importance.MEDIUM,
+                validator=files.local_or_none,
+                width=Width.LONG,
+            ),
+            Definition(
+                QUEUE_TOPIC,
+                SettingType.STRING,
+                f"Connect's topic of dead letters; not available: they go to {QUEUE_PATH}.",
+                importance=Importance.LOW,
+                validator=_no_topic,
+            ),
+            Definition(
+                QUEUE_HEADERS,
+                SettingType.BOOLEAN,
+                "Whether each dead letter also has the `headers` that Connect gives it, by their "
+                "names there: `__connect.errors.stage`.",
+                importance=Importance.LOW,
+                default=False,
+            ),
+            Definition(
+                LOG,
+                SettingType.BOOLEAN,
+                "Whether bad rows are told in the worker's log, with their reason: 100 of a batch "
+                "at most.",
+                importance=Importance.LOW,
+                default=False,
+            ),
+            Definition(
+                MAX_RATIO,
+                SettingType.STRING,
+                "Which part of a batch's rows may be bad, from 0 to 1: with more the task fails, "
+                "and nothing of the batch counts. A file that cannot be read counts as one row.",
+                importance=Importance.MEDIUM,
+                default="1",
+                validator=_ratio,
+                width=Width.SHORT,
+            ),
+        ),
+        start=1,
+    )
+)
+
+ERRORS_TASK: Final = (
+    Definition(
+        TASK_QUEUE_CLAIM,
+        SettingType.STRING,
+        "Set by the connector: by what right the task writes dead letters.",
+        importance=Importance.LOW,
+    ),
+)
+"""What a task is told of the dead letter queue."""
+
+
+def flaws_in_queue(config: Mapping[str, str]) -> Mapping[str, str]:
+    """Refuse a folder of dead letters that is read by others, and dead letters without one."""
+    path = config.get(QUEUE_PATH, "")
+    if not path:
+        wants = [
+            key
+            for alias in aliases(config)
+            if config.get(key := f"{TRANSFORMS}.{alias}.on.violation") == DEAD_LETTER
+        ]
+        return dict.fromkeys(wants, f"dead letters need a folder: give {QUEUE_PATH}")
+    for key in (files.SOURCE_PATH, files.SINK_PATH):
+        other = config.get(key, "")
+        if other and PurePath(normpath(path)).is_relative_to(normpath(other)):
+            return {QUEUE_PATH: f"lies in {key}: dead letters need a folder of their own"}
+    return {}
+
+
+def look_at_queue(config: Mapping[str, str], outside: Outside) -> Mapping[str, str]:
+    """Return what keeps the folder from being made or written to, by its key."""
+    path = config.get(QUEUE_PATH, "")
+    flaw = "" if not path or is_deferred(path) else flaw_in_folder(path, config, outside)
+    return {QUEUE_PATH: flaw} if flaw else {}
+
+
+def claim_queue(
+    context: Context, config: Mapping[str, str], settings: ParsedConfig
+) -> Mapping[str, str]:
+    """Return by what right tasks write dead letters; raises `NotReady`, `ConfigInvalid`."""
+    if not settings.text(QUEUE_PATH):
+        return {}
+    _refuse(context, config)
+    before = context.split[0] if context.split else None
+    try:
+        name = context.resource.connector
+        claim = claim_sink(settings, context.cluster_id, name, before, _FOLDER)
+    except SinkAway as away:
+        raise NotReady(str(away)) from None
+    return {TASK_QUEUE_CLAIM: str(claim)}
+
+
+def queue_sink(context: Context, config: Mapping[str, str], settings: ParsedConfig) -> FileSink:
+    """Make what writes dead letters; without a folder it can finish what others began."""
+    _refuse(context, config)
+    place = SinkLocation(
+        Path(settings.text(QUEUE_PATH)),
+        context.cluster_id,
+        context.resource.connector,
+        SinkClaim.read(settings.text(TASK_QUEUE_CLAIM)),
+        settings.values.get(files.SINK_ADOPT) is True,
+    )
+    return FileSink(place, WriteFormat("json"), context.warn)
+
+
+def tolerance_of(context: Context, settings: ParsedConfig) -> Tolerance:
+    """Return what becomes of bad rows."""
+    return Tolerance(
+        settings.text(QUEUE_PATH),
+        float(settings.text(MAX_RATIO)),
+        settings.flag(QUEUE_HEADERS),
+        context.warn if settings.flag(LOG) else None,
+    )
+
+
+def _refuse(context: Context, config: Mapping[str, str]) -> None:
+    """Raise `ConfigInvalid` for a folder that the node's operator keeps connectors out of."""
+    path = config.get(QUEUE_PATH, "")
+    if path and (flaw := context.reach.flaw_in_path(path)):
+        raise ConfigInvalid(f"{QUEUE_PATH}: {flaw}")

@@ -1,0 +1,116 @@
+# pyright: basic
+"""Rows of files that do not fit their schema, kept apart from those that do.
+
+Spark's reader keeps the text of such a row in a column of its own. It tells neither which value
+is wrong nor in which line: the value is looked for once more, in those rows alone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructField, StructType
+
+from ....batches.counting import observed
+from ....spark.sql_text import quoted
+from ...rejects import Rejects
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+RAW: Final = "__fairlead_raw"
+"""The column that holds the text of a row that does not fit, and null in all others."""
+FILE: Final = "__fairlead_file"
+_BAD, _KEPT = "bad", "kept"
+KEEPING: Final = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": RAW}
+"""Options of Spark's readers, with which they keep rows that do not fit."""
+
+
+def with_raw(schema: StructType) -> StructType:
+    """Return a schema with the column that holds rows that do not fit."""
+    return StructType([*schema.fields, StructField(RAW, StringType())])
+
+
+def with_file(frame: "DataFrame") -> "DataFrame":
+    """Add the file that each row is from, as Spark spells it."""
+    return frame.select("*", frame.metadataColumn("_metadata")["file_path"].alias(FILE))
+
+
+def parted(
+    frame: "DataFrame", reason: "Column", originals: Mapping[str, Path]
+) -> "tuple[DataFrame, Rejects]":
+    """Return the rows that fit, and the others; `reason` is made of `RAW`, and tells what is wrong.
+
+    `originals` are the files that were copied to be read, by the path of the copy.
+    """
+    observation = Observation()
+    names = [each for each in frame.columns if each not in {RAW, FILE}]
+    is_bad = sf.col(RAW).isNotNull()
+    # All columns are asked for: the reader of json looks at no others, and would miss bad values.
+    every = sf.first(sf.struct(*(sf.col(quoted(each)) for each in names))).alias(_KEPT)
+    told = frame.observe(observation, sf.count_if(is_bad).alias(_BAD), every)
+    good = told.where(~is_bad).select(*(sf.col(quoted(each)) for each in names))
+    bad = told.where(is_bad).select(
+        sf.create_map(sf.lit("file"), _named(sf.col(FILE), originals)).alias("position"),
+        reason.alias("reason"),
+        sf.col(RAW).alias("raw"),
+    )
+    return good, Rejects(bad, lambda: int(observed(observation).get(_BAD, 0)))
+
+
+def csv_reason(
+    schema: StructType,
+    options: Mapping[str, str],
+    misfit: "Callable[[Column, StructField], Column]",
+) -> "Column":
+    """Return what is wrong with a row of csv: its number of values, or the first bad one.
+
+    `misfit` tells whether a text does not fit a column, as the reader would.
+    """
+    texts = ", ".join(f"_{number} STRING" for number in range(len(schema.fields)))
+    parsed = sf.from_csv(sf.col(RAW), f"{texts}, {RAW} STRING", {**options, **KEEPING})
+    found = sf.when(parsed[RAW].isNotNull(), f"has not just {len(schema.fields)} values")
+    for number, each in enumerate(schema.fields):
+        if not isinstance(each.dataType, StringType):
+            text = parsed[f"_{number}"]
+            found = found.when(misfit(text, each), _about(each, text))
+    return found.otherwise(_misfit(schema))
+
+
+def json_reason(schema: StructType, options: Mapping[str, str]) -> "Column":
+    """Return what is wrong with a line of json: all of it, or the first value that does not fit."""
+    raw = sf.col(RAW)
+    whole = sf.from_json(raw, "MAP<STRING, STRING>", dict(options))
+    found = sf.when(whole.isNull(), "is no object of JSON")
+    for each in schema.fields:
+        alone = with_raw(StructType([each]))
+        parsed = sf.from_json(raw, alone, {**options, **KEEPING})
+        found = found.when(parsed[RAW].isNotNull(), _about(each, whole[each.name]))
+    return found.otherwise(_misfit(schema))
+
+
+def _about(column: StructField, text: "Column") -> "Column":
+    kind = column.dataType.simpleString().upper()
+    return sf.concat(
+        sf.lit(f'column {quoted(column.name)} ({kind}): For input string: "'),
+        sf.coalesce(text, sf.lit("")),
+        sf.lit('"'),
+    )
+
+
+def _misfit(schema: StructType) -> str:
+    return f"does not fit {schema.simpleString()}"
+
+
+def _named(uri: "Column", originals: Mapping[str, Path]) -> "Column":
+    """Return the path that a user knows a file by, of one as Spark spells it."""
+    plain = sf.url_decode(sf.replace(uri, sf.lit("+"), sf.lit("%2B")))
+    plain = sf.regexp_replace(plain, "^file:(//)?", "")
+    if not originals:
+        return plain
+    pairs: Sequence[Column] = [
+        sf.lit(text) for copy, original in originals.items() for text in (copy, str(original))
+    ]
+    return sf.coalesce(sf.create_map(*pairs)[plain], plain)

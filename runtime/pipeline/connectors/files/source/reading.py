@@ -1,0 +1,108 @@
+"""The files of one batch on their way to rows, and which of them is to blame where that fails."""
+
+import errno
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from ...errors import BadInput, SchemaRefused
+from ...rejects import LostRange, Rejects, Unreadable
+from .formats import BAD_VALUE, ReadFormat
+from .listing import SourceFile
+from .text import Copies, Surveyed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_BLAMED = re.compile(r"FAILED_READ_FILE\S* [^\n]*?file (?:file:(?://)?)?(?P<path>/\S+?)\.?\s")
+_VALUE = re.compile(
+    BAD_VALUE + r" (?:file:(?://)?)?(?P<path>/\S+) (?P<why>column `.*?)(?: SQLSTATE: \w+|$)",
+    re.S | re.M,
+)
+_CAUSE = re.compile(r"^Caused by: \S+?: (?P<why>.+)$", re.M)
+_SQLSTATE = re.compile(r"\s*SQLSTATE: \w+")
+_OF_FILES: Final = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.EFBIG, None}
+)
+"""What the system says where one file cannot be read, while the others can."""
+_AWAY_WORDS: Final = ("Input/output error", "Stale file handle", "No space left on device")
+
+
+class Reading:
+    """Reads one batch of files after the other; a file is told by the path below their folder."""
+
+    def __init__(self, root: Path, form: ReadFormat) -> None:
+        self._root = root
+        self._form = form
+        self._files: Sequence[SourceFile] = ()
+        """What was read last."""
+        self.rejects: tuple[Rejects, ...] = ()
+        """The rows of these that do not fit the schema."""
+        self._copies = Copies()
+        """Copies of files that Spark would not read as they are."""
+
+    def read(self, spark: "SparkSession", files: Sequence[SourceFile]) -> "DataFrame":
+        """Describe the rows of files.
+
+        Raises `Unreadable` for all that cannot be read, if that is tolerated; else `BadInput`.
+        """
+        self.close()
+        self._files = files
+        within = spark.conf.get("spark.local.dir", None)
+        found: list[Surveyed] = []
+        lost: list[LostRange] = []
+        for each in files:
+            file = self._root / each.path
+            try:
+                found.append(self._form.look_through(file, self._copies, within))
+            except BadInput as error:
+                if not self._form.tolerant or not _is_about_file(error):
+                    raise
+                reason = str(error).removeprefix(f"{file}: ")
+                lost.append(LostRange(each, {"file": str(file)}, reason))
+        if lost:
+            raise Unreadable(lost)
+        frame = self._form.load(spark, found)
+        good, self.rejects = self._form.part(frame, self._copies)
+        return good
+
+    def blame(self, error: Exception) -> BadInput | None:
+        """Name the file and the reason, if an error of Spark's is about a file."""
+        told = _file_and_reason(str(error))
+        if told is None:
+            return None
+        plain, why = unquote(told[0]), told[1]
+        file = str(self._copies.originals.get(plain, plain))
+        path = os.path.relpath(file, self._root)
+        read = next((each for each in self._files if each.path == path), None)
+        if self._form.tolerant and read and not any(each in why for each in _AWAY_WORDS):
+            return Unreadable([LostRange(read, {"file": file}, why)])
+        return BadInput(f"{file}: {why}")
+
+    def close(self) -> None:
+        """Remove what was copied to be read."""
+        self._copies.clear()
+        self.rejects = ()
+
+
+def _file_and_reason(text: str) -> tuple[str, str] | None:
+    """Return which file an error of a job is about, as Spark knows it, and why; None: none."""
+    value = _VALUE.search(text)
+    if value:
+        return value["path"], value["why"]
+    blamed = _BLAMED.search(text)
+    if not blamed:
+        return None
+    causes = [_SQLSTATE.sub("", each).strip() for each in _CAUSE.findall(text)]
+    return blamed["path"], "; ".join(dict.fromkeys(causes)) or "it cannot be read"
+
+
+def _is_about_file(error: BadInput) -> bool:
+    """Tell whether it is what lies in a file that cannot be read, and not the file system."""
+    cause = error.__cause__
+    if isinstance(error, SchemaRefused):
+        return False
+    return not isinstance(cause, OSError) or cause.errno in _OF_FILES

@@ -1,0 +1,248 @@
+# pyright: basic
+"""Bad rows become dead letters, each once, with its reason and its place; or they are told."""
+
+import json
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+from connectors.conftest import Run
+
+from fairlead.events.model import Resource, Token
+from fairlead.projections.launches import Launch
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.context import Context
+from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.tasks.task import Task
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
+from fairlead_tests.tasks.numbers import Reports
+
+pytestmark = pytest.mark.spark
+
+Config = dict[str, str]
+
+
+@pytest.fixture
+def config(folders: Config, tmp_path: Path) -> Config:
+    """A config that keeps bad rows."""
+    return {
+        **folders,
+        "source.format": "csv",
+        "source.schema": "n INT, s STRING",
+        "sink.format": "json",
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.path": str(tmp_path / "bad"),
+    }
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    files = [each for each in folder.rglob("part-*.json") if "_fairlead" not in each.parts]
+    found = [json.loads(line) for each in files for line in each.read_text().splitlines()]
+    return sorted(found, key=repr)
+
+
+def letters(tmp_path: Path) -> list[tuple[str, str, str | None]]:
+    """Return of each dead letter the file's name, the reason and the text."""
+    found = rows(tmp_path / "bad")
+    assert all({each["connector"], each["task"]} == {"c", 0} and each["time"] for each in found)
+    return sorted(
+        (Path(each["position"]["file"]).name, each["reason"], each.get("raw")) for each in found
+    )
+
+
+def failures(reports: Reports) -> list[str]:
+    return [each.trace or each.reason for each in reports.statuses if each.state.value == "FAILED"]
+
+
+def test_each_bad_row_is_kept_once_with_its_file_its_reason_and_its_text(
+    run: Run, config: Config, ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a +b.csv").write_text('n,s\n1,x\nfoo,"y\nz"\n2,3,4\n5\n6,"a""b"\n')
+    (tmp_path / "in" / "c.csv").write_text("n,s\r\n7,ok\r\nbar,ä\r\n")
+    reports = run(config)
+    assert failures(reports) == []
+    assert [each["n"] for each in rows(tmp_path / "out")] == [1, 6, 7]
+    assert letters(tmp_path) == [
+        ("a +b.csv", 'column `n` (INT): For input string: "foo"', 'foo,"y\nz"'),
+        ("a +b.csv", "has not just 2 values", "2,3,4"),
+        ("a +b.csv", "has not just 2 values", "5"),
+        ("c.csv", 'column `n` (INT): For input string: "bar"', "bar,ä"),
+    ]
+    commits = list(ledger.accepted.values())
+    assert (sum(each.rows_in for each in commits), sum(each.skipped for each in commits)) == (7, 4)
+    told = [each.reason for each in reports.statuses if "bad" in each.reason]
+    assert told[-1].endswith(f"they are in {tmp_path}/bad")
+
+
+def test_values_of_several_nulls_and_other_encodings_are_kept_as_they_were_written(
+    run: Run, config: Config, tmp_path: Path
+) -> None:
+    text = 'n,s\n1,NA\nfoo,"a,""b"""\nNA,\\N\n"",é\n'
+    (tmp_path / "in" / "a.csv").write_bytes(text.encode("latin-1"))
+    config |= {"source.null.values": "NA,\\N", "source.encoding": "latin-1"}
+    assert failures(run(config)) == []
+    assert rows(tmp_path / "out") == [{"n": 1}, {"s": "é"}, {}]
+    told = 'column `n` (INT): For input string: "foo"'
+    assert letters(tmp_path) == [("a.csv", told, 'foo,"a,""b"""')]
+
+
+def test_lines_of_json_that_do_not_fit_are_kept_though_no_transform_looks_at_them(
+    run: Run, config: Config, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.json").write_text('{"n":1,"s":"x"}\n{"n":"foo","s":"y"}\nnone\n{"n":2}\n')
+    config |= {"source.format": "json", "errors.deadletterqueue.context.headers.enable": "true"}
+    config |= {"transforms": "t", "transforms.t.type": "select", "transforms.t.columns": "s"}
+    assert failures(run(config)) == []
+    assert rows(tmp_path / "out") == [{"s": "x"}, {}]
+    assert letters(tmp_path) == [
+        ("a.json", 'column `n` (INT): For input string: "foo"', '{"n":"foo","s":"y"}'),
+        ("a.json", "is no object of JSON", "none"),
+    ]
+    assert rows(tmp_path / "bad")[0]["headers"]["__connect.errors.stage"] == "VALUE_CONVERTER"
+
+
+def test_a_file_that_cannot_be_read_keeps_no_good_one_waiting(
+    run: Run, config: Config, ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    table = pa.table({"n": pa.array([1, 2], pa.int32()), "s": ["x", "y"]})
+    papq.write_table(table, tmp_path / "in" / "good.parquet")
+    (tmp_path / "in" / "none.parquet").write_text("no parquet")
+    whole = (tmp_path / "in" / "good.parquet").read_bytes()
+    # Its footer can be read, and its pages cannot.
+    (tmp_path / "in" / "torn.parquet").write_bytes(whole[:4] + bytes(60) + whole[64:])
+    assert failures(run({**config, "source.format": "parquet"})) == []
+    assert [each["n"] for each in rows(tmp_path / "out")] == [1, 2]
+    assert [(name, raw) for name, _, raw in letters(tmp_path)] == [
+        ("none.parquet", None),
+        ("torn.parquet", None),
+    ]
+    assert len(ledger.offsets("c")) == 3
+
+
+def test_rows_that_are_dropped_are_counted_and_told(
+    run: Run, config: Config, ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text("n,s\n1,x\nfoo,y\n")
+    del config["errors.deadletterqueue.path"]
+    reports = run(config)
+    assert [each["n"] for each in rows(tmp_path / "out")] == [1]
+    (commit,) = ledger.accepted.values()
+    assert (commit.skipped, commit.manifest.dead_letters) == (1, None)
+    assert any("dropped" in each.reason for each in reports.statuses)
+
+
+def test_too_many_bad_rows_end_the_task_and_nothing_counts(
+    run: Run, config: Config, ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text("n,s\n1,x\nfoo,y\n2,z\n3,z\n")
+    (told,) = failures(run({**config, "errors.max.ratio": "0.2"}))
+    assert told.startswith(
+        "1 of the 4 rows of a batch are bad, more than errors.max.ratio=0.2 allows: nothing of the "
+        f"batch counts. One of them: source, {tmp_path}/in/a.csv: column `n` (INT): For input"
+    )
+    assert (ledger.accepted, rows(tmp_path / "out"), rows(tmp_path / "bad")) == ({}, [], [])
+
+
+class Crash(BaseException):
+    """Stands for the end of the process at some point of a batch."""
+
+
+def crash_at(point: str, config: Config, patched: pytest.MonkeyPatch) -> None:
+    """End the process after a step that writes to one of the folders."""
+    name, where = {
+        "letters staged": ("stage", "errors.deadletterqueue.path"),
+        "letters published": ("publish", "errors.deadletterqueue.path"),
+        "rows published": ("publish", "sink.path"),
+    }[point]
+    done = getattr(FileSink, name)
+
+    def run(sink: FileSink, *given: object) -> object:
+        result = done(sink, *given)
+        if str(sink._place.root) == config[where]:
+            raise Crash
+        return result
+
+    patched.setattr(FileSink, name, run)
+
+
+def run_until_published(successor: Task, ledger: MemoryLedger) -> None:
+    pause = threading.Event()
+
+    def drain() -> None:
+        while ledger.to_publish or not ledger.accepted:
+            pause.wait(0.02)
+        successor.halt.drain()
+
+    thread = threading.Thread(target=drain)
+    thread.start()
+    successor.run()
+    thread.join()
+
+
+@pytest.mark.parametrize("point", ["letters staged", "letters published", "rows published"])
+def test_a_crash_between_any_two_steps_loses_and_doubles_no_dead_letter(
+    point: str, config: Config, engine: Embedded, ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text("n,s\n1,x\nfoo,y\n")
+    connector = SparkPipeline()
+    connector.start(Context(Resource("c"), print, cluster_id=ledger.cluster_id), config)
+    (told,) = connector.task_configs(1)
+
+    def task(epoch: int) -> Task:
+        launch = Launch(Resource("c", 0), Token(epoch, 0), config, told)
+        ledger.grant(launch.resource, launch.token)
+        pipeline = partial(SparkPipeline().pipeline, task_config=told)
+        return Task(launch, pipeline, engine, ledger, Reports())
+
+    with pytest.MonkeyPatch.context() as patched:
+        crash_at(point, config, patched)
+        with pytest.raises(Crash):
+            task(1).run()
+    run_until_published(task(2), ledger)
+    assert rows(tmp_path / "out") == [{"n": 1, "s": "x"}]
+    assert [raw for *_, raw in letters(tmp_path)] == ["foo,y"]
+    assert not list(tmp_path.glob("*/_fairlead/staging/*"))
+
+
+def test_rows_that_violate_a_rule_are_kept_where_that_is_asked_for(
+    run: Run, config: Config, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text("n,s\n1,x\n-1,y\nfoo,z\n")
+    config |= {"transforms": "q", "transforms.q.type": "expect"}
+    config |= {
+        "transforms.q.expect.positive": "n > 0",
+        "transforms.q.on.violation": "dead-letter",
+    }
+    assert failures(run(config)) == []
+    assert rows(tmp_path / "out") == [{"n": 1, "s": "x"}]
+    assert letters(tmp_path) == [
+        ("a.csv", 'column `n` (INT): For input string: "foo"', "foo,z"),
+        ("a.csv", "violates positive (n > 0)", '{"n":-1,"s":"y"}'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "key", "flaw"),
+    [
+        ({"errors.deadletterqueue.path": "/in/x"}, "errors.deadletterqueue.path", "lies in source"),
+        ({"errors.deadletterqueue.topic.name": "t"}, "errors.deadletterqueue.topic.name", "folder"),
+        ({"errors.max.ratio": "2"}, "errors.max.ratio", "from 0 to 1"),
+        (
+            {"transforms": "q", "transforms.q.type": "expect", "transforms.q.expect.a": "n > 0"}
+            | {"transforms.q.on.violation": "dead-letter"},
+            "transforms.q.on.violation",
+            "errors.deadletterqueue.path",
+        ),
+    ],
+)
+def test_what_dead_letters_cannot_be_is_refused(more: Config, key: str, flaw: str) -> None:
+    config = {"name": "c", "connector.class": "SparkPipeline", "source.format": "csv"}
+    config |= {"source.path": "/in", "sink.path": "/out", "sink.format": "json", **more}
+    errors = SparkPipeline.validate(config).errors
+    assert list(errors) == [key]
+    assert flaw in errors[key][0]
