@@ -32,6 +32,8 @@ class Doing:
     restarts: AutoRestart = NEVER_RESTARTED
 
 
+TOPIC: Final = "kafka_topic"
+"""The member of a source partition that names a topic, as in Connect's offsets of sinks."""
 STOPPING: Final = "it stops: its tasks end, and publish what they committed"
 
 
@@ -182,7 +184,7 @@ def topics(log: ReadableLog, connector: str) -> list[str]:
     Raises `LogError`, `CodecError`.
     """
     found = _scan(log, Offset, connector)
-    named = (each.partition.get("topic") for each in found if isinstance(each, Offset))
+    named = (each.partition.get(TOPIC) for each in found if isinstance(each, Offset))
     return sorted({each for each in named if isinstance(each, str)})
 
 

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fairlead.events.catalogue import commit_key
-from fairlead.events.commits import Commit, CommitId, Committed, Lag, Manifest, TaskProgress
+from fairlead.events.commits import Commit, CommitId, Committed, Lag, Manifest, Offset, TaskProgress
 from fairlead.events.entries.codec import encode
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Token, Why
 from fairlead.events.records import GroupMetadata, Record, Tombstone
 from fairlead.projections.follow import Rebalances
-from fairlead.projections.views import Progress, connector_progress, task_progress
+from fairlead.projections.views import Progress, connector_progress, task_progress, topics
 
 TOKEN = Token(1, 1)
 
@@ -45,6 +45,17 @@ def test_of_a_trimmed_log_the_rest_is_counted(tmp_path: Path) -> None:
     with LogReader.open(tmp_path / "log") as log:
         counted.catch_up(log)
     assert counted.by_cause == {Why.OPERATOR: 1}
+
+
+def test_the_topics_of_a_connector_are_those_that_it_has_offsets_of(tmp_path: Path) -> None:
+    read = [("a", "y", 0), ("a", "y", 1), ("a", "x", 0), ("ab", "z", 0)]
+    offsets = [
+        Offset(name, {"kafka_topic": topic, "kafka_partition": number}, {"kafka_offset": 1})
+        for name, topic, number in read
+    ]
+    write(tmp_path / "log", [*offsets, Offset("a", {"path": "a.csv"}, {"row": 1})])
+    with LogReader.open(tmp_path / "log") as log:
+        assert (topics(log, "a"), topics(log, "b")) == (["x", "y"], [])
 
 
 def test_the_progress_of_a_connector_is_that_of_its_tasks(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ _FULL_BACKOFF = Backoff(2.0, 15.0)
 """For a sink that has no room."""
 _LEDGER_PAUSE_S = 2.0
 _WARM_POLL_S = 0.2
+_LOOK_S = 5.0
+"""How long nothing must be there to read for input that could not be read to be gone."""
 _AWAY_S = 1.0
 
 
@@ -94,6 +96,8 @@ class Task:
         """How many attempts in a row found the source or the sink out of reach."""
         self._away_since = 0.0
         """When the first of them did, on the monotonic clock."""
+        self._looks_until = 0.0
+        """Until when the attempt that runs may find nothing though there is something to read."""
 
     def run(self) -> Ending:
         """Work until somebody asks for an end, or the token is no longer current."""
@@ -174,6 +178,7 @@ class Task:
         return RunState.RESTARTING if self._ran else RunState.UNASSIGNED
 
     def _loop(self, pipeline: Pipeline) -> None:
+        self._looks_until = time.monotonic() + _LOOK_S
         offsets = dict(self._ledger.offsets(self._launch.resource.connector))
         size = BatchSize(pipeline.pace)
         first = True
@@ -212,9 +217,9 @@ class Task:
         except NotReady as waiting:
             self._status.tell(RunState.RUNNING, str(waiting))
             return BatchPlan()
-        if not plan.ranges:
-            self._restarts.is_unproven = False
-        if not (self._is_unproven and plan.ranges):
+        if self._restarts.is_unproven and not plan.ranges:  # a first look may find nothing yet
+            self._restarts.is_unproven = time.monotonic() < self._looks_until
+        if not (self._restarts.is_unproven or (self._away and plan.ranges)):
             self._status.tell(RunState.RUNNING, self._bad_rows.beside(plan.remark))
         return plan
 
