@@ -6,11 +6,9 @@ time from a row's commit to the moment at which it is seen in the other table. R
 task's loop with a log in memory; no Spark runs, since there is no transform.
 """
 
-import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
@@ -19,7 +17,7 @@ from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.benchmarks.figures import median, tell
 from fairlead_tests.postgres_pipes import sink_config, source_config
-from fairlead_tests.postgres_server import Database, PostgresServer, wait_until
+from fairlead_tests.postgres_server import Database, started, wait_until
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import LocalEngine, Reports
 
@@ -29,16 +27,10 @@ TRICKLE = 60
 
 def main() -> None:
     """Measure with a server that flushes what it commits."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        server = PostgresServer.create(Path(folder) / "cluster", fsync="on", max_wal_size="4GB")
-        server.start()
-        try:
-            database = server.empty("bench")
-            bulk(database)
-            trickle(database)
-        finally:
-            server.stop()
+    with started(fsync="on", max_wal_size="4GB") as server:
+        database = server.empty("bench")
+        bulk(database)
+        trickle(database)
 
 
 def bulk(database: Database) -> None:

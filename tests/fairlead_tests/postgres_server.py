@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -70,17 +71,16 @@ class PostgresServer:
 
     @classmethod
     def create(cls, folder: Path, **settings: str) -> "PostgresServer":
-        """Make a cluster whose superuser has `PASSWORD`; raises `NoServer`."""
+        """Make a cluster whose superuser has `PASSWORD`; raises `NoServer`.
+
+        Whoever runs the server has to come to the folder: pytest's own are root's alone.
+        """
         folder.mkdir()
         password = folder / "password"
         password.write_text(PASSWORD)
         if user := _run_by():
-            # The folders above are the test run's own; the server only has to pass through them.
             for each in (folder, password):
                 os.chown(each, user.pw_uid, user.pw_gid)
-            for each in folder.parents:
-                if each.stat().st_uid == 0 and not each.stat().st_mode & 0o001:
-                    each.chmod(each.stat().st_mode | 0o011)
         server = cls(folder, _bin(), _free_port(), {**_SETTINGS, **settings})
         made = ["--pgdata", str(server.data), "--username", "postgres", "--pwfile", str(password)]
         server._run("initdb", *made, "--auth", "scram-sha-256", "--no-sync", "--encoding", "UTF8")
@@ -172,6 +172,19 @@ class PostgresServer:
             "group": user.pw_gid,
             "extra_groups": (),
         }
+
+
+@contextmanager
+def started(**settings: str) -> Generator[PostgresServer]:
+    """Yield a server in a folder of its own that goes with it; raises `NoServer`."""
+    with tempfile.TemporaryDirectory(prefix="fairlead-postgres-") as folder:
+        Path(folder).chmod(0o755)
+        server = PostgresServer.create(Path(folder) / "cluster", **settings)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,23 @@
 """One server for all tests of this folder, and an empty database for each of them."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from fairlead_tests.postgres_server import Database, NoServer, PostgresServer
+from fairlead_tests.postgres_server import Database, NoServer, PostgresServer, started
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+def server() -> Iterator[PostgresServer]:
     """The server; tests that bring it down bring it up again."""
-    try:
-        made = PostgresServer.create(tmp_path_factory.mktemp("postgres") / "cluster")
-    except NoServer as reason:
-        pytest.skip(f"PostgreSQL cannot be had: {reason}")
-    made.start()
-    yield made
-    made.stop()
+    with ExitStack() as stack:
+        try:
+            made = stack.enter_context(started())
+        except NoServer as reason:
+            pytest.skip(f"PostgreSQL cannot be had: {reason}")
+        yield made
 
 
 @pytest.fixture

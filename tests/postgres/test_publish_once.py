@@ -14,7 +14,7 @@ from fairlead.runtime.pipeline.connectors.errors import SinkAway, SinkBroken
 from fairlead.runtime.pipeline.connectors.postgres.sink import publishing
 from fairlead.runtime.pipeline.connectors.spi import Sink, Tenure
 from fairlead_tests.postgres_pipes import FIRST, SECOND, TASK, SinkLog, sink_of, tables_of
-from fairlead_tests.postgres_server import PATIENCE_S, Database, PostgresServer
+from fairlead_tests.postgres_server import PATIENCE_S, Database, started
 
 POINTS = ("before it is staged", "staged", "committed", "while it is published", "not yet told")
 
@@ -239,13 +239,9 @@ def test_a_sink_that_is_older_than_its_log_is_told_with_the_remedy(
     sink.close()
 
 
-def test_what_counts_outlives_a_crash_of_the_server(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    folder = tmp_path_factory.mktemp("durable") / "cluster"
-    server = PostgresServer.create(folder, fsync="on", full_page_writes="on")
-    server.start()
-    try:
+@pytest.mark.usefixtures("server")  # which says why there is none
+def test_what_counts_outlives_a_crash_of_the_server() -> None:
+    with started(fsync="on", full_page_writes="on") as server:
         database, log = Database(server, "postgres"), SinkLog()
         database.run("CREATE TABLE t (n bigint)")
         sink = sink_of(database)
@@ -260,8 +256,6 @@ def test_what_counts_outlives_a_crash_of_the_server(
         sink.close()
         assert numbers(database) == [1, 2]
         assert tables_of(database) == {"t", "fairlead_published"}
-    finally:
-        server.stop()
 
 
 def test_a_batch_that_the_table_refuses_in_the_end_waits_and_is_told(

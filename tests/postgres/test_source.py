@@ -156,6 +156,41 @@ def test_a_change_is_read_as_the_row_that_it_made(
     assert reading.rows("id", "who") == [(2, 20)]
 
 
+@pytest.mark.parametrize("mode", ["number", "xid8", "time"])
+@pytest.mark.parametrize("limit", [AMPLE, Limit(100, 1 << 18, 4096)], ids=["ample", "small"])
+def test_what_changes_while_its_snapshot_is_read_is_not_lost(
+    database: Database, read: Read, mode: str, limit: Limit
+) -> None:
+    database.run(TABLE)
+    database.run("ALTER TABLE ev ADD pad text DEFAULT repeat('x', 300)")
+    database.run("INSERT INTO ev (who) SELECT 0 FROM generate_series(1, 3000)")
+    database.run("VACUUM ANALYZE ev")
+    given = {**MODES[mode], "lookback_rows": "10", "lookback_ms": "0"}
+    reading = read(**given)
+    reading.begin(tasks=3)
+    (source,) = reading.sources
+    first = source.plan(reading.offsets, Limit(600, 1 << 18, 4096))
+    found = rows(take(source, first, reading.offsets), ["id", "who"])
+    assert 0 < len(found) < 3000
+    with database.session() as late:
+        database.run("UPDATE ev SET who = 1 WHERE id % 5 = 0")
+        late.execute("UPDATE ev SET who = 2 WHERE id = 4")
+        database.run("UPDATE ev SET who = 3 WHERE id % 10 = 0")
+        database.run("INSERT INTO ev (who) SELECT 4 FROM generate_series(1, 50)")
+        found += [row for table in reading.take(limit) for row in rows(table, ["id", "who"])]
+        database.run("UPDATE ev SET who = 5 WHERE id IN (20, 2990)")
+        found += [row for table in reading.take(limit) for row in rows(table, ["id", "who"])]
+        late.commit()
+    found += [row for table in reading.take(limit) for row in rows(table, ["id", "who"])]
+    database.run("INSERT INTO ev (who) VALUES (6)")
+    found += [row for table in reading.take(limit) for row in rows(table, ["id", "who"])]
+    assert {number for number, _ in found} == {n for (n,) in database.run("SELECT id FROM ev")}
+    assert len(found) == len(set(found))
+    later = {row for row in found if row[1] in {1, 3}}
+    assert len({number for number, _ in later}) >= 600 - 2
+    assert (3051, 6) in found
+
+
 def test_tasks_share_a_snapshot_by_its_pages(database: Database, read: Read) -> None:
     database.run("CREATE TABLE big (id int, pad text) WITH (fillfactor = 10)")
     database.run("INSERT INTO big SELECT i, repeat('x', 400) FROM generate_series(1, 6000) i")

@@ -22,14 +22,32 @@ _NUMBERS: Final = frozenset({"int2", "int4", "int8", "oid"})
 _TIMES: Final = frozenset({"timestamp", "timestamptz", "date"})
 
 
+def written_within(lo: int, hi: int) -> sql.Composed:
+    """Return the condition that a row was written by a transaction from `lo` on, before `hi`.
+
+    Rows know 32 bits of their transaction's number, so the window is less than 2^32 wide; a row of
+    2^32 transactions ago looks like one of now.
+    """
+    shape = "((xmin::text::int8 - {}) & {}) < {}"
+    return sql.SQL(shape).format(*map(sql.Literal, (lo, _XID_MASK, max(0, hi - lo))))
+
+
+def written_before(horizon: int, seen: Horizon) -> sql.Composed:
+    """Return the condition that a row was written before a transaction: not since then."""
+    return sql.SQL("NOT ({})").format(written_within(horizon, seen.hi))
+
+
 class Cursor:
-    """Every row is looked at, and told by the transaction that wrote it."""
+    """How new rows are told from others."""
 
     beside: Mapping[str, sql.Composable] = {}
     """What is to be read for `highest`, beside a row's columns."""
     highest_of_all: sql.Composable | None = None
     """What gives the highest value in a table; None: it has no value."""
     is_by_xmin: bool = True
+    """Whether its windows are of the numbers that rows know 32 bits of."""
+    is_narrow: bool = True
+    """Whether there are rows that a look does not see, although they were written meanwhile."""
 
     def since(self, value: CursorValue, *, exactly: bool) -> sql.Composable:
         """Return the condition that a row is not far behind a value; `exactly`: not behind it."""
@@ -49,24 +67,34 @@ class Cursor:
         highest: CursorValue = snapshot.row(query)[0]
         return highest
 
-    def within(self, lo: int, hi: int) -> sql.Composable:
-        """Return the condition that a row was written by a transaction from `lo` on, before `hi`.
+    def is_old(self, value: CursorValue, until: int) -> sql.Composable:
+        """Return the condition that looks from a value, and a horizon, on do not see a row."""
+        del until
+        return sql.SQL("({}) IS NOT TRUE").format(self.since(value, exactly=False))
 
-        Rows know 32 bits of their transaction's number, so the window is less than 2^32 wide; a
-        row of 2^32 transactions ago looks like one of now.
-        """
-        shape = "((xmin::text::int8 - {}) & {}) < {}"
-        return sql.SQL(shape).format(*map(sql.Literal, (lo, _XID_MASK, max(0, hi - lo))))
+    def within(self, lo: int, hi: int) -> sql.Composable:
+        """Return the condition that a row is of a window of transactions."""
+        return written_within(lo, hi)
 
     def before(self, horizon: int, seen: Horizon) -> sql.Composable:
-        """Return the condition that a row was written before a transaction: not since then."""
-        return sql.SQL("NOT ({})").format(self.within(horizon, seen.hi))
+        """Return the condition that a row was there before a transaction."""
+        return written_before(horizon, seen)
+
+    def in_snapshot(self, horizon: int, seen: Horizon) -> sql.Composable:
+        """Return the condition that a row is of the snapshot of a horizon."""
+        return written_before(horizon, seen)
 
 
-class Everything(Cursor):
+class AnyRow(Cursor):
+    """Every row is looked at, and told by the transaction that wrote it."""
+
+    is_narrow = False
+
+
+class Everything(AnyRow):
     """Every row is read once, whoever wrote it."""
 
-    def before(self, horizon: int, seen: Horizon) -> sql.Composable:
+    def in_snapshot(self, horizon: int, seen: Horizon) -> sql.Composable:
         """Return no condition."""
         del horizon, seen
         return _TRUE
@@ -78,6 +106,12 @@ class TransactionCursor(Cursor):
 
     column: str
     is_by_xmin: bool = False
+
+    def is_old(self, value: CursorValue, until: int) -> sql.Composable:
+        """Return the condition that the row was added before a horizon, or before the column."""
+        del value
+        shape = "({} >= {}::xid8) IS NOT TRUE"
+        return sql.SQL(shape).format(sql.Identifier(self.column), sql.Literal(str(until)))
 
     def within(self, lo: int, hi: int) -> sql.Composable:
         """Return the condition on the column, which its index meets."""
@@ -166,7 +200,7 @@ def cursor_of(settings: ParsedConfig, name: object, shape: TableShape) -> Cursor
     if mode == keys.BULK:
         return Everything()
     if mode == keys.XMIN:
-        return Cursor()
+        return AnyRow()
     if mode == keys.INCREMENT:
         column = settings.text(keys.INCREMENTING)
         kind = _kind(settings, keys.INCREMENTING, name, shape, column)

@@ -62,8 +62,12 @@ def known_in(shares: Iterable[TaskShare]) -> dict[TableName, TableShare]:
     return found
 
 
-def deal(tables: Sequence[TableShare], tasks: int) -> Sequence[TaskShare]:
-    """Deal whole tables to at most so many tasks by their chunks; equal if repeated."""
+def deal(tables: Sequence[TableShare], tasks: int, *, is_cut: bool) -> Sequence[TaskShare]:
+    """Deal whole tables to at most so many tasks by their chunks; equal if repeated.
+
+    `is_cut` tells whether a table may be of several tasks. Where a cursor narrows the looks it may
+    not: whoever follows the table has to know that its snapshot is read.
+    """
     total = sum(max(each.end, 1) for each in tables)
     most = min(tasks, max(1, total))
     share = max(1, -(-total // most))
@@ -73,7 +77,8 @@ def deal(tables: Sequence[TableShare], tasks: int) -> Sequence[TaskShare]:
         at, is_first = 0, True
         while at < each.end or is_first:
             task = loads.index(min(loads))
-            end = min(each.end, at + max(1, share - loads[task])) if at < each.end else each.end
+            room = max(1, share - loads[task])
+            end = min(each.end, at + room) if is_cut else each.end
             dealt[task].append(each._replace(first=at, end=end, is_follower=is_first))
             loads[task] += max(1, end - at)
             at, is_first = end, False

@@ -159,7 +159,11 @@ class TableSource(Source[pa.Table]):
         if run is None:
             table.has_snapshot = False
             return None
-        where = run.condition + sql.SQL(" AND ") + table.cursor.before(table.snapshot.horizon, seen)
+        where = (
+            run.condition
+            + sql.SQL(" AND ")
+            + table.cursor.in_snapshot(table.snapshot.horizon, seen)
+        )
         rows = reader.read(snapshot, where).rows
         lag = Lag(-(-run.left // CHUNK_PAGES), run.left * shape.page_bytes)
         return FetchedRows(rows, run.advances, run.left > 0, lag)
@@ -190,7 +194,8 @@ class TableSource(Source[pa.Table]):
         took = time.monotonic() - began
         table.not_before = 0.0 if rows.num_rows else time.monotonic() + _REST_SHARE * took
         logged = int((start or {}).get("horizon") or 0)
-        if not rows.num_rows and there.horizon - logged < _STALE:
+        is_quiet = there.is_whole == place.is_whole and there.horizon - logged < _STALE
+        if not rows.num_rows and is_quiet and not is_more:
             table.seen = there.horizon
             return None
         table.seen = 0

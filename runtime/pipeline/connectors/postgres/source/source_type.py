@@ -119,7 +119,8 @@ class PostgresSourceType(SourceType):
         except (Away, TableChanged) as away:
             raise NotReady(str(away)) from None
         self._known = {each.name: each for each in tables}
-        return [{keys.TASK_SHARE: str(each)} for each in deal(tables, max_tasks)]
+        is_cut = self.settings.text(keys.MODE) in {keys.BULK, keys.XMIN}
+        return [{keys.TASK_SHARE: str(each)} for each in deal(tables, max_tasks, is_cut=is_cut)]
 
     def needs_reconfiguration(self) -> bool:
         """Tell whether it is time to look for new tables."""

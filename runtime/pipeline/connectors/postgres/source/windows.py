@@ -4,11 +4,12 @@
     window    rows whose xmin lies in [last horizon, this horizon)
     horizon   all transactions before it have ended, so nothing commits into the window later
 
-Two windows never overlap, so no row version comes twice, ties included. A cursor (a number, a time)
-only keeps the look on its index: rows a while behind the highest one are looked at as well, since
-their transaction may have ended late. A column of xid8 that holds the transaction itself is cursor
-and window in one. A window with more rows than a batch may hold is read on in the order of the
-rows' places; those that change meanwhile belong to a later window.
+Two windows never overlap, so no row version comes twice, ties included. A cursor (a number, a
+time) only keeps the look on its index: rows a while behind the highest one are looked at as well,
+since their transaction may have ended late. Until the snapshot is caught up with, no cursor counts.
+A column of xid8 that holds the transaction itself is cursor and window in one. A window with more
+rows than a batch may hold is read on in the order of the rows' places; those that change meanwhile
+belong to a later window.
 """
 
 from typing import Any, Final, NamedTuple
@@ -19,7 +20,7 @@ from psycopg import sql
 from ......events.commits import Document
 from ...errors import BadInput
 from ..names import TableName
-from .cursors import Cursor, CursorValue
+from .cursors import Cursor, CursorValue, written_within
 from .reading import TableReader
 from .session import DatabaseSnapshot, Horizon
 
@@ -40,7 +41,7 @@ class TablePlace(NamedTuple):
     highest: CursorValue
     """The highest cursor in what was read of it."""
     is_whole: bool
-    """Whether there is no snapshot to be read."""
+    """Whether there is no snapshot to be read, or to be caught up with."""
     begin: int | None
     """The horizon of the snapshot, where there is one."""
 
@@ -99,24 +100,70 @@ def read_window(
     most: int,
 ) -> WindowRead:
     """Read at most so many rows of the next window of a table, or of the one that is half read."""
+    is_catching_up = not place.is_whole and cursor.is_narrow
+    if cursor.is_by_xmin or is_catching_up:
+        _check_width(reader.name, seen, place)
+    if is_catching_up:
+        return _catch_up(reader, snapshot, seen, place, cursor, most)
     until = place.until if place.until is not None else seen.lo
     is_exact = place.horizon == 0
-    if cursor.is_by_xmin:
-        _check_width(reader.name, seen, place)
     written = cursor.before(until, seen) if is_exact else cursor.within(place.horizon, until)
-    parts = [cursor.since(place.cursor, exactly=is_exact), written]
+    since = cursor.since(place.cursor, exactly=is_exact)
+    window = sql.SQL(" AND ").join([since, written])
+    rows, told, at = _page(reader, snapshot, window, place, cursor, most)
+    highest = cursor.highest(told, place.highest)
+    if at is None:
+        done = place._replace(horizon=until, cursor=highest, until=None, at=None, highest=highest)
+        return WindowRead(rows, done, is_more=False)
+    return WindowRead(rows, place._replace(until=until, at=at, highest=highest), is_more=True)
+
+
+def _catch_up(
+    reader: TableReader,
+    snapshot: DatabaseSnapshot,
+    seen: Horizon,
+    place: TablePlace,
+    cursor: Cursor,
+    most: int,
+) -> WindowRead:
+    """Read what was written since the snapshot began, whatever its cursor says.
+
+    A row that was changed before its page was read is missing in the snapshot, and no cursor need
+    tell of the change. The last of these windows, which is read at once, has those of them as well
+    that were changed again, behind an open transaction: later looks would not see them.
+    """
+    until = place.until if place.until is not None else seen.lo
+    window = written_within(place.horizon, until)
+    if place.at is None:
+        beyond = [written_within(until, seen.hi), cursor.is_old(place.cursor, until)]
+        last = sql.SQL("({} OR ({}))").format(window, sql.SQL(" AND ").join(beyond))
+        rows, _, at = _page(reader, snapshot, last, place, cursor, most)
+        if at is None:
+            done = place._replace(horizon=until, is_whole=True, begin=None)
+            return WindowRead(rows, done, is_more=False)
+    rows, _, at = _page(reader, snapshot, window, place, cursor, most)
+    if at is None:
+        done = place._replace(horizon=until, until=None, at=None)
+        return WindowRead(rows, done, is_more=True)
+    return WindowRead(rows, place._replace(until=until, at=at), is_more=True)
+
+
+def _page(
+    reader: TableReader,
+    snapshot: DatabaseSnapshot,
+    window: sql.Composed,
+    place: TablePlace,
+    cursor: Cursor,
+    most: int,
+) -> tuple[pa.Table, dict[str, pa.ChunkedArray], str | None]:
+    """Read rows in the order of their places; return where the last is, None: there are no more."""
+    parts: list[sql.Composable] = [window]
     if place.at is not None:
         parts.append(sql.SQL("ctid > {}::tid").format(sql.Literal(place.at)))
     beside = {_AT: sql.SQL("ctid::text"), **cursor.beside}
     order = sql.SQL("ORDER BY ctid LIMIT {}").format(sql.Literal(most))
     rows, told = reader.read(snapshot, sql.SQL(" AND ").join(parts), beside, order)
-    highest = cursor.highest(told, place.highest)
-    if rows.num_rows < most:
-        done = place._replace(horizon=until, cursor=highest, until=None, at=None, highest=highest)
-        return WindowRead(rows, done, is_more=False)
-    at = told[_AT][-1].as_py()
-    half = place._replace(until=until, at=at, highest=highest)
-    return WindowRead(rows, half, is_more=True)
+    return rows, told, told[_AT][-1].as_py() if rows.num_rows >= most else None
 
 
 def check_place(name: TableName, seen: Horizon, place: TablePlace) -> None:
