@@ -188,6 +188,15 @@ def topics(log: ReadableLog, connector: str) -> list[str]:
     return sorted({each for each in named if isinstance(each, str)})
 
 
+def logged_offsets(log: ReadableLog, connector: str) -> Sequence[Offset]:
+    """Return how far each source partition was read, in the order of the partitions' spelling.
+
+    Raises `LogError`, `CodecError`.
+    """
+    found = _scan(log, Offset, connector)
+    return [record for record in found if isinstance(record, Offset)]
+
+
 def _of_task(record: TaskProgress, unpublished: int) -> Progress:
     return Progress(
         record.batches,

@@ -6,6 +6,7 @@ send them to the group's actor, which answers with a `CommandReply`; `principal`
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ...events.commits import Document
 from ...events.model import Resource, RunState
@@ -59,6 +60,13 @@ class DeleteConnector:
     group_id: str
     connector: str
     principal: str | None = None
+
+
+MUST_BE_STOPPED: Final = (
+    "Connectors must be in the STOPPED state before their offsets can be modified. This can be done"
+    " for the specified connector by issuing a 'PUT' request to the '/connectors/{}/stop' endpoint"
+)
+"""Connect's words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,8 @@ from ....events.group import Group
 from ....events.model import Key
 from ....events.records import ControlRecord, OffsetsAltered, Tombstone
 from ...messages.errors import Error
-from ...messages.orders import AlterOffsets
+from ...messages.orders import MUST_BE_STOPPED, AlterOffsets
 from ..state.soft_state import Decision, DecisionFacts, SoftState, accept, refuse
-
-MUST_BE_STOPPED = (
-    "Connectors must be in the STOPPED state before their offsets can be modified. This can be done"
-    " for the specified connector by issuing a 'PUT' request to the '/connectors/{}/stop' endpoint"
-)
-"""Connect's words."""
 
 
 def alter_offsets(group: Group, soft: SoftState, command: AlterOffsets, now_ms: int) -> Decision:

@@ -16,7 +16,7 @@ from ....events.entries.codec import CodecError
 from ....events.log.errors import LogError
 from ...config.sources import ConfigError
 from .command.printing import FAILED, MISUSED, Failed, plain
-from .verbs import changes, history, lifecycle, log, node, plan, reading, simulate
+from .verbs import changes, history, lifecycle, log, node, offsets, plan, reading, simulate
 
 PROGRAM: Final = "fairlead"
 RUN, LOOK, CHANGE = "Run", "Look", "Change"
@@ -86,6 +86,12 @@ for _verb in (
     changes.remove,
 ):
     app.command(rich_help_panel=CHANGE)(_verb)
+app.add_typer(
+    offsets.offsets,
+    name="offsets",
+    help="Read, set, reset and seek how far a connector's source was read.",
+    rich_help_panel=CHANGE,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -32,7 +32,6 @@ from ...pipeline.connectors.builtin.plugins import find_plugins
 from ...pipeline.connectors.context import Outside, Reach
 from ...pipeline.spark.query_check import QueryCheck
 from .app import make_app
-from .backend.configs import OutsideChecks
 from .backend.gateway import CommandGateway
 from .backend.listeners import (
     BACKLOG,
@@ -44,6 +43,7 @@ from .backend.listeners import (
     where,
 )
 from .backend.logs import NodeLogs
+from .backend.outside import OutsideChecks
 from .backend.service import Service
 
 LOGGER = logging.getLogger(__name__)

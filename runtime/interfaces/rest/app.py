@@ -30,6 +30,7 @@ from .routes import (
     lifecycle,
     loggers,
     node,
+    offsets,
     plan,
     plugins,
     worker_orders,
@@ -45,6 +46,7 @@ SUBJECTS = (
     plan.routes,
     connector_commands.routes,
     lifecycle.routes,
+    offsets.routes,
     groups.order_routes,
     worker_orders.routes,
 )

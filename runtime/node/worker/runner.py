@@ -57,7 +57,7 @@ TASKS_MAX = "tasks.max"
 
 
 class NoopRunner:
-    """Says of every resource that it runs; a connector splits into `tasks.max` tasks."""
+    """Says of every resource that it is as wanted; a connector splits into `tasks.max` tasks."""
 
     def __init__(self, report: Callable[[Report], None]) -> None:
         self._report = report
@@ -69,9 +69,9 @@ class NoopRunner:
         self._launches[resource] = launch
         LOGGER.info("runs %s under %s", resource, token)
         self._report(Started(resource, token))
-        if not resource.is_task:
+        if not resource.is_task and launch.target_state is RunState.RUNNING:
             self._split(launch)
-        self._report(StatusChanged(resource, token, RunState.RUNNING))
+        self._report(StatusChanged(resource, token, launch.target_state))
 
     def stop(self, resource: Resource) -> None:
         """Count a resource as stopped."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.actors.group.commit import OffsetLedger, commit_offsets
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.group.state.soft_state import Decision, DecisionFacts
+from fairlead.actors.messages.commands import Command, CommandReply
 from fairlead.actors.messages.errors import Error as Told
 from fairlead.actors.messages.members import (
     CommitOffsets,
@@ -43,6 +44,18 @@ class LoggedDecider(Decider):
         self.now_ms = 1_700_000_000_000
         self.control = GroupLog.open_writer(folder / "control", "connect")
         self.offsets = GroupLog.open_writer(folder / "offsets", "connect")
+        ledger = OffsetLedger(self.offsets)
+        facts = DecisionFacts(
+            ledger.offset, ledger.offsets, ledger.count, ledger.all_progress, ledger.has_unpublished
+        )
+        self.soft = replace(self.soft, facts=facts)
+
+    def carry_out(self, command: Command) -> Decision:
+        """Decide a command, and write what it leads to into both logs."""
+        decision = super().carry_out(command)
+        if entries := [encode(record) for record in decision.offset_records]:
+            self.offsets.append(self.offsets.end, entries, self.now_ms)
+        return decision
 
     def write(self, *records: Record, wrote: Any = None) -> None:
         super().write(*records, wrote=wrote)

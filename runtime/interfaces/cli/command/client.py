@@ -80,6 +80,10 @@ class Client:
         """Set what lies at a path and return the answer; raises `Failed`, `Unreachable`."""
         return self._convert(self._ask("PUT", path, body=body), kind)
 
+    def patch(self, kind: type[T], *path: str, body: object) -> T:
+        """Change what lies at a path and return the answer; raises `Failed`, `Unreachable`."""
+        return self._convert(self._ask("PATCH", path, body=body), kind)
+
     def delete(self, kind: type[T], *path: str, **query: str) -> T | None:
         """Delete what lies at a path; return the answer, None for an empty one.
 

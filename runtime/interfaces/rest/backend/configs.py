@@ -1,9 +1,7 @@
 """A connector's config on its way in: examined with its plugin, then sealed for the log.
 
 People read `********` for a secret. Where they send that back, it stands for the value that the
-connector has already. A config is also held against what it leads to, which may be a mount that
-hangs or a query that takes for ever: a thread is left behind with it then, and the request goes on
-with a warning.
+connector has already. A config is also held against what it leads to (`outside`).
 """
 
 import logging
@@ -13,10 +11,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import chain
-from queue import Empty, SimpleQueue
-from threading import Semaphore, Thread
 from traceback import format_tb
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from .....actors.group.state.validate import LONGEST_CONNECTOR
 from .....actors.settings import SettingType
@@ -25,9 +21,9 @@ from ....config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords
 from ....pipeline.connectors.builtin.plugins import Plugin, Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME, with_placement
 from ....pipeline.connectors.config import HIDDEN, Validation, in_words
-from ....pipeline.connectors.context import Findings, Outside
 from ....pipeline.connectors.errors import PluginUnknown
 from .errors import ApiError
+from .outside import OutsideChecks
 
 LOGGER = logging.getLogger(__name__)
 CONFIGS_KEPT = 4_096
@@ -35,43 +31,6 @@ CONFIGS_KEPT = 4_096
 _NO_VALUE = "Null value can not be supplied as the configuration value."
 MOST_KEYS = 1_000
 """How many keys a config may have: each is compared with those that there are."""
-OUTSIDE_SECONDS: Final = 20.0
-"""How long a request waits for what is found outside."""
-MOST_AT_ONCE: Final = 8
-"""How many configs are looked at at once, those that were left behind included."""
-
-
-class OutsideChecks:
-    """Asks connector classes what they find; at most so many at once, each within so long."""
-
-    def __init__(self, outside: Outside, seconds: float = OUTSIDE_SECONDS) -> None:
-        self._outside = outside
-        self._seconds = seconds
-        self._free = Semaphore(MOST_AT_ONCE)
-        """How many more configs may be looked at now."""
-
-    def find(self, plugin: Plugin, config: Mapping[str, str]) -> Findings:
-        """Return what keeps a sound config from working; never raises, and never waits longer."""
-        if not self._free.acquire(timeout=self._seconds):
-            return _unchecked("others are being looked at")
-        found: SimpleQueue[Findings] = SimpleQueue()
-        Thread(target=self._look, args=(plugin, config, found), daemon=True).start()
-        try:
-            return found.get(timeout=self._seconds)
-        except Empty:
-            return _unchecked(f"that takes longer than {self._seconds:.0f} s")
-
-    def _look(
-        self, plugin: Plugin, config: Mapping[str, str], found: "SimpleQueue[Findings]"
-    ) -> None:
-        try:
-            found.put(plugin.made_by.check_outside(config, self._outside))
-        except Exception as error:  # noqa: BLE001  # what others install may fail in any way
-            kind = type(error).__name__  # its words may hold a secret
-            LOGGER.warning("%s failed to look at what its config leads to: %s", plugin.name, kind)
-            found.put(_unchecked(f"the connector class fails ({kind})"))
-        finally:
-            self._free.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +153,6 @@ def check_name(name: str) -> None:
     else:
         return
     raise invalid([f"Invalid value {name} for configuration {NAME}: {flaw}"])
-
-
-def _unchecked(why: str) -> Findings:
-    return Findings(warnings=(f"what the config leads to was not looked at: {why}",))
 
 
 def _opened(vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from urllib.parse import quote, unquote
 
-from .....events.commits import Commit
+from .....events.commits import Commit, Offset
 from .....events.entries.codec import CONTROL, OFFSETS, CodecError
 from .....events.group import Group
 from .....events.log.errors import LogError, NoLogError
@@ -26,6 +26,7 @@ from .....projections.views import (
     Progress,
     connector_names,
     connector_progress,
+    logged_offsets,
     task_progress,
     topics,
     unpublished,
@@ -78,6 +79,11 @@ class FollowedGroup:
         """Return the topics that a connector has read; raises `LogError`, `CodecError`."""
         offsets = self._offset_log()
         return [] if offsets is None else topics(offsets, connector)
+
+    def offsets(self, connector: str) -> Sequence[Offset]:
+        """Return how far source partitions were read; raises `LogError`, `CodecError`."""
+        log = self._offset_log()
+        return () if log is None else logged_offsets(log, connector)
 
     def figures(self) -> GroupFigures:
         """Return what is measured of the group; raises `LogError`, `CodecError`."""

@@ -40,10 +40,10 @@ BODY_ERRORS = (
 
 def text_of(value: object) -> object:
     """Return a number or a boolean as the text that JSON has for it, as Connect does."""
-    return json.dumps(value) if isinstance(value, bool | int | float) else _whole(value)
+    return json.dumps(value) if isinstance(value, bool | int | float) else whole(value)
 
 
-def _whole(value: object) -> object:
+def whole(value: object) -> object:
     """Refuse a text that no log and no answer can hold."""
     if isinstance(value, str):
         try:
@@ -60,7 +60,7 @@ def _given(value: object) -> object:
     return {key: each for key, each in value.items() if each is not None}  # pyright: ignore
 
 
-Key = Annotated[str, BeforeValidator(_whole)]
+Key = Annotated[str, BeforeValidator(whole)]
 Config = Annotated[
     dict[Key, Annotated[str, BeforeValidator(text_of)]],
     BeforeValidator(_given),

@@ -25,10 +25,10 @@ from ....pipeline.connectors.builtin.plugins import Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, restart_window_ms
 from ....pipeline.connectors.errors import PluginUnknown
 from ...replies.connectors import MadeBy
-from .configs import OutsideChecks
 from .connection import Command, Outcome
 from .errors import ApiError, not_found
 from .logs import NodeLogs
+from .outside import OutsideChecks
 
 T = TypeVar("T")
 

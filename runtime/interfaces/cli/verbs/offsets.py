@@ -1,0 +1,137 @@
+"""`offsets`: how far a connector's source was read, and where a stopped connector is to go on."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Final, cast
+
+import typer
+
+from .....events.commits import Document
+from ...replies.node import Message
+from ...replies.offsets import ConnectorOffsets, OffsetsSought
+from ..command.client import client_of
+from ..command.options import ReadThere, There, takes
+from ..command.printing import FactList, Failed, Misused, Section, Table, say, show
+
+STANDARD_INPUT: Final = Path("-")
+
+offsets = typer.Typer(no_args_is_help=True)
+Connector = Annotated[
+    str, typer.Argument(metavar="NAME", help="The connector's name.", show_default=False)
+]
+
+
+@offsets.command()
+@takes(ReadThere)
+def get(place: ReadThere, name: Connector) -> None:
+    """List how far each source partition was read, by partition.
+
+    What -o json prints is what `offsets set` takes.
+    """
+    reply = client_of(place).get(ConnectorOffsets, "connectors", name, "offsets")
+    rows = [(spelled(each.partition), spelled(each.offset)) for each in reply.offsets]
+    sections: list[Section] = [Table(("PARTITION", "OFFSET"), rows, "no offsets")]
+    if reply.lag is not None:
+        left = f"{reply.lag.ranges} ranges, {reply.lag.bytes} bytes"
+        sections.append(FactList([("Left to read", left)]))
+    show(place.output, reply, sections)
+
+
+@offsets.command("set")
+@takes(There)
+def set_offsets(
+    place: There,
+    name: Connector,
+    *,
+    file: Annotated[
+        Path | None,
+        typer.Option("--filename", "-f", metavar="FILE", help="JSON as `get -o json` prints it."),
+    ] = None,
+    partition: Annotated[
+        str | None, typer.Option(metavar="JSON", help='One partition, {"path": "a.csv"}.')
+    ] = None,
+    offset: Annotated[
+        str | None, typer.Option(metavar="JSON", help="Its offset; null takes it away.")
+    ] = None,
+) -> None:
+    """Set offsets of a stopped connector: all that a file names, or one."""
+    if (file is None) == (partition is None) or (partition is None) != (offset is None):
+        raise Misused("give either --filename, or --partition with --offset")
+    body: object
+    if file is not None:
+        body = _offsets_in(_parsed(_read(file), str(file)))
+    else:
+        pair = {"partition": (partition, "--partition"), "offset": (offset, "--offset")}
+        body = {"offsets": [{key: _parsed(*each) for key, each in pair.items()}]}
+    say(client_of(place).patch(Message, "connectors", name, "offsets", body=body).message)
+
+
+@offsets.command()
+@takes(There)
+def reset(place: There, name: Connector) -> None:
+    """Take all offsets of a stopped connector away: its source is read from the beginning."""
+    told = client_of(place).delete(Message, "connectors", name, "offsets")
+    say(told.message if told else f"the offsets of {name} are reset")
+
+
+@offsets.command()
+@takes(ReadThere)
+def seek(
+    place: ReadThere,
+    name: Connector,
+    *,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="earliest, latest, or a time: 2026-01-01T00:00:00Z.",
+            show_default=False,
+        ),
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell which offsets would change.")
+    ] = False,
+) -> None:
+    """Have a stopped connector go on at an end of its source, or with what came at a time."""
+    body = {"to": to, "dry_run": dry_run}
+    reply = client_of(place).post(OffsetsSought, "connectors", name, "offsets", "seek", body=body)
+    show(place.output, reply, seek_tables(reply))
+
+
+def seek_tables(reply: OffsetsSought) -> Sequence[Section]:
+    """Return the table of what a seek changes, or would change."""
+    rows = [
+        (spelled(each.partition), spelled(each.before), spelled(each.after)) for each in reply.first
+    ]
+    if more := reply.partitions - len(rows):
+        rows.append((f"and {more} more", "", ""))
+    return [Table(("PARTITION", "FROM", "TO"), rows, reply.message)]
+
+
+def spelled(document: Document | None) -> str:
+    """Return a partition or an offset in one line; nothing for none."""
+    return "" if document is None else json.dumps(dict(document), ensure_ascii=False)
+
+
+def _read(file: Path) -> str:
+    try:
+        return sys.stdin.read() if file == STANDARD_INPUT else file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failed(f"{file} cannot be read: {error}") from None
+
+
+def _offsets_in(found: object) -> object:
+    """Return the body of a request, without what else `get` tells."""
+    if not isinstance(found, Mapping):
+        return found
+    members = cast("Mapping[str, object]", found)
+    return {"offsets": members["offsets"]} if "offsets" in members else members
+
+
+def _parsed(text: str | None, where: str) -> object:
+    try:
+        return json.loads(text or "")
+    except (ValueError, RecursionError) as error:
+        raise Misused(f"{where} is no JSON: {error}") from None

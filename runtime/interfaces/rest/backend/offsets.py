@@ -1,0 +1,94 @@
+"""Offsets of a stopped connector on their way in: judged and found by its class.
+
+The class is asked here, without a task, with the config that the log has: secrets are open,
+references to what workers know are not.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Final, TypeVar
+
+from .....events.commits import identity
+from .....events.records import ConnectorConfig
+from ....config.redaction import Redaction
+from ....config.secrets import CannotUnseal, is_sealed, passwords_in
+from ....pipeline.connectors.builtin.plugins import Plugin
+from ....pipeline.connectors.common_keys import CONNECTOR_CLASS
+from ....pipeline.connectors.config import HIDDEN
+from ....pipeline.connectors.context import Outside
+from ....pipeline.connectors.errors import Away, OffsetRefused, PluginUnknown
+from ....pipeline.connectors.offsets import PartitionOffset, Seek
+from .errors import ApiError
+from .outside import OutsideChecks, Unchecked
+from .service import Service
+
+T = TypeVar("T")
+MOST_MOVES: Final = 200_000
+"""How many offsets a seek changes at most: they go to the group in one message."""
+_KEPT: Final = "nothing was changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A connector's class, with the connector's config as the class reads it."""
+
+    plugin: Plugin
+    config: Mapping[str, str]
+    checks: OutsideChecks
+    secrets: Redaction = field(default_factory=Redaction)
+
+    @classmethod
+    def of(cls, service: Service, stored: ConnectorConfig) -> "Judge":
+        """Return the judge of a connector; raises `ApiError` if it has none on this node."""
+        name, sealed = (
+            stored.connector,
+            [key for key in stored.config if is_sealed(stored.config[key])],
+        )
+        try:
+            plugin = service.plugins.find(stored.config.get(CONNECTOR_CLASS, ""))
+            plain = {key: service.vault.unseal(name, each) for key, each in stored.config.items()}
+        except (PluginUnknown, CannotUnseal) as error:
+            told = f"the offsets of {name} cannot be judged here: {error}; {_KEPT}"
+            raise ApiError(HTTPStatus.BAD_REQUEST, told) from None
+        judge = cls(plugin, plain, service.outside or OutsideChecks(Outside()))
+        hidden = {plain[key] for key in sealed}
+        hidden |= {part for value in hidden for part in passwords_in(value)}
+        judge.secrets.learn(dict.fromkeys(hidden - {""}, HIDDEN))
+        return judge
+
+    def check(self, offsets: Sequence[PartitionOffset]) -> None:
+        """Raise `ApiError` for the first offset that no task could go on from."""
+
+        def check_each(_: Outside) -> None:
+            for number, (partition, offset) in enumerate(offsets):
+                try:
+                    self.plugin.made_by.check_offset(self.config, partition, offset)
+                except OffsetRefused as refused:
+                    raise OffsetRefused(f"offsets[{number}].{refused}") from None
+
+        self._ask(check_each)
+
+    def seek(self, to: Seek, known: Sequence[PartitionOffset]) -> Sequence[PartitionOffset]:
+        """Return the offsets that change; raises `ApiError` if the class cannot tell."""
+        seek = self.plugin.made_by.seek
+        found = self._ask(lambda outside: seek(self.config, outside, to, known))
+        offsets = {identity(partition): offset for partition, offset in known}
+        moves = [each for each in found if offsets.get(identity(each.partition)) != each.offset]
+        if len(moves) > MOST_MOVES:
+            told = (
+                f"that changes {len(moves)} offsets, and at most {MOST_MOVES} are changed at once"
+            )
+            raise ApiError(HTTPStatus.BAD_REQUEST, f"{told}; {_KEPT}: reset them (DELETE) instead")
+        return moves
+
+    def _ask(self, question: Callable[[Outside], T]) -> T:
+        try:
+            return self.checks.ask(self.plugin, question)
+        except OffsetRefused as refused:
+            status, told = HTTPStatus.BAD_REQUEST, str(refused)
+        except Away as away:
+            status, told = HTTPStatus.SERVICE_UNAVAILABLE, f"the source is out of reach: {away}"
+        except Unchecked as unchecked:
+            status, told = HTTPStatus.SERVICE_UNAVAILABLE, f"the source was not asked: {unchecked}"
+        raise ApiError(status, f"{self.secrets.hide(told)}; {_KEPT}")

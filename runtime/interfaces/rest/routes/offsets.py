@@ -1,0 +1,206 @@
+"""Offsets of a connector: read at any time, set, reset and sought while it is STOPPED (KIP-875).
+
+GET, PATCH and DELETE are Connect's, in its shapes and words; `seek` is beyond it. What an offset
+means the connector's class alone knows, so it is asked before anything is sent to the group.
+"""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from http import HTTPStatus
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+from starlette.concurrency import run_in_threadpool
+
+from .....actors.messages.orders import MUST_BE_STOPPED, AlterOffsets
+from .....events.commits import Offset, identity
+from .....events.records import ConnectorConfig
+from ....pipeline.connectors.offsets import PartitionOffset, Seek, SeekEnd
+from ...replies.connectors import UnreadInput
+from ...replies.node import Message
+from ...replies.offsets import ConnectorOffset, ConnectorOffsets, OffsetMove, OffsetsSought
+from ..backend.errors import ApiError
+from ..backend.logs import FollowedGroup
+from ..backend.offsets import Judge
+from ..backend.schema import Extended, Routes, whole
+from ..backend.service import ORDER_ERRORS, Principal, Served, Service, refuse
+from .connectors import MISSING, require_connector
+
+routes = Routes("offsets")
+FIRST: Final = 10
+"""How many of the partitions that a seek changes are told one by one."""
+_WHOLE: Final = 1 << 63
+
+
+def _flat(value: object) -> object:
+    """Refuse what is no flat object of texts and numbers, as the log keeps them."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise ValueError("must be an object, or null")  # noqa: TRY004  # what pydantic takes
+    for key, each in value.items():  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(each, dict | list):
+            told = f"{key}: must be a text, a number, true, false or null"
+            raise ValueError(told)  # noqa: TRY004  # what pydantic takes
+        if isinstance(each, int | float) and not -_WHOLE <= each < _WHOLE:
+            raise ValueError(f"{key}: is no number of 64 bits")
+        whole(key)  # pyright: ignore[reportUnknownArgumentType]
+        whole(each)  # pyright: ignore[reportUnknownArgumentType]
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+FlatObject = Annotated[dict[str, Any] | None, BeforeValidator(_flat)]
+
+
+class GivenOffset(BaseModel):
+    """Connect's `ConnectorOffset`; a null offset takes the partition's away."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    partition: FlatObject = None
+    offset: FlatObject = None
+
+
+class GivenOffsets(BaseModel):
+    """Connect's `ConnectorOffsets`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    offsets: list[GivenOffset] | None = None
+
+
+class SeekOrder(BaseModel):
+    """Where to go on: `earliest`, `latest`, or a time with its zone, `2026-01-01T00:00:00Z`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    to: str
+    dry_run: bool = False
+
+
+@routes.add("GET /connectors/{connector}/offsets", errors=MISSING)
+def list_offsets(
+    service: Served,
+    connector: str,
+    extended: Extended = False,  # noqa: FBT002
+) -> ConnectorOffsets:
+    """Tell how far each source partition was read; if it is `extended`, also the lag."""
+    with service.logs.reading(service.group_id) as logs:
+        require_connector(logs, connector)
+        listed = [_shown(each) for each in logs.offsets(connector)]
+        return ConnectorOffsets(listed, _lag(logs, connector) if extended else None)
+
+
+@routes.add("PATCH /connectors/{connector}/offsets", takes_json=True, errors=ORDER_ERRORS)
+async def alter_offsets(
+    service: Served, principal: Principal, connector: str, given: GivenOffsets
+) -> Message:
+    """Set offsets of a STOPPED connector; of a partition that is there twice the last counts."""
+    if not given.offsets:
+        told = "Partitions / offsets need to be provided for an alter offsets request"
+        raise ApiError(HTTPStatus.BAD_REQUEST, told)
+    offsets = [PartitionOffset(each.partition or {}, each.offset) for each in given.offsets]
+
+    def check() -> None:
+        stored, _ = _stopped(service, connector)
+        Judge.of(service, stored).check(offsets)
+
+    await run_in_threadpool(check)
+    order = AlterOffsets(service.group_id, connector, "altered", offsets, principal=principal)
+    refuse((await service.commands.carry_out(order)).reply)
+    return Message("The offsets for this connector have been altered successfully")
+
+
+@routes.add("DELETE /connectors/{connector}/offsets", errors=ORDER_ERRORS)
+async def reset_offsets(service: Served, principal: Principal, connector: str) -> Message:
+    """Take all offsets of a STOPPED connector away: its source is read from the beginning."""
+    await run_in_threadpool(_stopped, service, connector)
+    order = AlterOffsets(service.group_id, connector, "reset", principal=principal)
+    refuse((await service.commands.carry_out(order)).reply)
+    return Message("The offsets for this connector have been reset successfully")
+
+
+@routes.add("POST /connectors/{connector}/offsets/seek", takes_json=True, errors=ORDER_ERRORS)
+async def seek_offsets(
+    service: Served, principal: Principal, connector: str, order: SeekOrder
+) -> OffsetsSought:
+    """Have a STOPPED connector go on at another place; a dry run tells which offsets change."""
+    to = _place(order.to)
+
+    def find() -> tuple[int | None, Sequence[OffsetMove], Sequence[PartitionOffset]]:
+        if order.dry_run:
+            stored, stopped_ms = _found(service, connector), None
+        else:
+            stored, stopped_ms = _stopped(service, connector)
+        with service.logs.reading(service.group_id) as logs:
+            known = [
+                PartitionOffset(each.partition, each.offset) for each in logs.offsets(connector)
+            ]
+        moves = Judge.of(service, stored).seek(to, known)
+        return stopped_ms, _told(moves, known), moves
+
+    stopped_ms, first, moves = await run_in_threadpool(find)
+    if moves and not order.dry_run:
+        how = f"sought to {order.to}"
+        command = AlterOffsets(service.group_id, connector, how, moves, stopped_ms, principal)
+        refuse((await service.commands.carry_out(command)).reply)
+    count = f"{len(moves)} partition{'' if len(moves) == 1 else 's'}"
+    does = "would get" if order.dry_run else "got"
+    message = f"{count} {does} another offset, or none" if moves else "no offset changes"
+    return OffsetsSought(order.to, order.dry_run, len(moves), list(first), message)
+
+
+def _place(text: str) -> Seek:
+    """Return where a seek goes; raises `ApiError`."""
+    for end in SeekEnd:
+        if text == end.value:
+            return end
+    try:
+        at = datetime.fromisoformat(text)
+        if at.tzinfo is not None and math.isfinite(at.timestamp()):
+            return at
+    except (ValueError, OverflowError):
+        pass
+    raise ApiError(
+        HTTPStatus.BAD_REQUEST,
+        "to: must be earliest, latest, or a time with its zone, such as 2026-01-01T00:00:00Z",
+    )
+
+
+def _found(service: Service, name: str) -> ConnectorConfig:
+    with service.logs.reading(service.group_id) as logs:
+        return require_connector(logs, name)
+
+
+def _stopped(service: Service, name: str) -> tuple[ConnectorConfig, int]:
+    """Return a stopped connector, and since when it is; raises `ApiError` for any other."""
+    with service.logs.reading(service.group_id) as logs:
+        stored, group = require_connector(logs, name), logs.group
+        if not group.is_stopped(name):
+            raise ApiError(HTTPStatus.BAD_REQUEST, MUST_BE_STOPPED.format(name))
+        return stored, group.target_states[name].time_ms
+
+
+def _shown(each: Offset) -> ConnectorOffset:
+    return ConnectorOffset(each.partition, each.offset)
+
+
+def _told(moves: Sequence[PartitionOffset], known: Sequence[PartitionOffset]) -> list[OffsetMove]:
+    """Return the first few moves with what was there before."""
+    before = {identity(partition): offset for partition, offset in known}
+    return [
+        OffsetMove(partition, before.get(identity(partition)), offset)
+        for partition, offset in moves[:FIRST]
+    ]
+
+
+def _lag(logs: FollowedGroup, name: str) -> UnreadInput | None:
+    """Return what the tasks of the last split left to read; None where one cannot tell."""
+    split = logs.group.task_configs.get(name)
+    progress = logs.task_progress(name)
+    lags = [progress[n].lag for n in range(len(split.tasks) if split else 0) if n in progress]
+    known = [each for each in lags if each is not None]
+    if not lags or len(known) < len(lags):
+        return None
+    return UnreadInput(sum(each.ranges for each in known), sum(each.bytes for each in known))
