@@ -5,6 +5,7 @@ from urllib.parse import quote
 import pytest
 from rest.conftest import RestApi
 
+from fairlead.runtime.interfaces.rest.routes.internal import ALGORITHM, SIGNATURE
 from fairlead_tests.rest.client import HERE, Client
 
 READABLE = ["/", "/connectors", "/connector-plugins", "/connector-plugins/SparkPipeline/config"]
@@ -102,6 +103,28 @@ def test_an_answer_that_the_client_does_not_take_is_not_begun(api: RestApi) -> N
     reply = api.client.request("DELETE", "/connectors/a", headers={"accept": "text/html"})
     assert reply.json() == error(406, "HTTP 406 Not Acceptable")
     assert api.gateway.sent == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({}, error(400, "Internal request missing required signature")),
+        ({ALGORITHM: "HmacSHA256"}, error(400, "Internal request missing required signature")),
+        (
+            {SIGNATURE: "AAAA", ALGORITHM: "HmacNonsense"},
+            error(400, "Algorithm HmacNonsense not available"),
+        ),
+        (
+            {SIGNATURE: "AAAA", ALGORITHM: "HmacSHA256"},
+            error(403, "Internal request contained invalid signature."),
+        ),
+    ],
+)
+def test_nobody_signs_what_workers_of_connect_tell_each_other(
+    client: Client, headers: dict[str, str], told: dict[str, object]
+) -> None:
+    assert client.post("/connectors/a/tasks", json=[], headers=headers).json() == told
+    assert client.put("/connectors/a/fence", headers=headers).json() == told
 
 
 @pytest.mark.parametrize("task", ["first", "1.5", "99999999999"])

@@ -57,6 +57,15 @@ def test_a_config_of_another_class_is_refused(client: Client) -> None:
         }
 
 
+def test_null_is_no_value(client: Client) -> None:
+    config = {"connector.class": "Locked", "name": "a", "tasks.max": None, "mine": None}
+    told = client.put(VALIDATE, json=config).json()
+    errors = {each["value"]["name"]: each["value"]["errors"] for each in told["configs"]}
+    null = "Null value can not be supplied as the configuration value."
+    assert (told["error_count"], errors["tasks.max"], errors["mine"]) == (2, [null], [null])
+    assert told["configs"][-1]["definition"] is None
+
+
 def test_a_class_that_is_not_installed_is_a_404(client: Client) -> None:
     message = "Unknown plugin Lokced."
     path = "/connector-plugins/Lokced/config"

@@ -185,7 +185,8 @@ class ConfigValueInfo(Struct, frozen=True):
 class ConfigInfo(Struct, frozen=True):
     """Connect's `ConfigInfo`: a key and its value."""
 
-    definition: ConfigKeyInfo
+    definition: ConfigKeyInfo | None
+    """None for a key that nobody defines."""
     value: ConfigValueInfo
 
 

@@ -28,7 +28,7 @@ from .outside import OutsideChecks
 LOGGER = logging.getLogger(__name__)
 CONFIGS_KEPT = 4_096
 """Of how many configs it is kept what is strange about them: each status tells it."""
-_NO_VALUE = "Null value can not be supplied as the configuration value."
+NULL_VALUE = "Null value can not be supplied as the configuration value."
 MOST_KEYS = 1_000
 """How many keys a config may have: each is compared with those that there are."""
 
@@ -103,7 +103,7 @@ def prepare(
     Raises `ApiError` in Connect's words with all that is wrong.
     """
     config = {key: value for key, value in given.items() if value is not None}
-    nulls = [_NO_VALUE] * (len(given) - len(config))
+    nulls = [NULL_VALUE] * (len(given) - len(config))
     if CONNECTOR_CLASS not in config:
         keys = ", ".join(config)  # a value may be secret
         told = f"Connector config {{{keys}}} contains no connector type"

@@ -1,5 +1,6 @@
 """The connector classes that can be run here, and what they say of a config."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated
@@ -24,9 +25,9 @@ from ...replies.connectors import (
     ConfigValueInfo,
     PluginInfo,
 )
-from ..backend.configs import examine
+from ..backend.configs import NULL_VALUE, examine
 from ..backend.errors import ApiError, not_found
-from ..backend.schema import ConfigBody, Extended, Routes, flag
+from ..backend.schema import ChangesBody, Extended, Routes, flag
 from ..backend.service import Served, Service
 
 routes = Routes("connector plugins")
@@ -69,23 +70,37 @@ def get_plugin_config(service: Served, plugin: str) -> list[ConfigKeyInfo]:
 def validate_config(
     service: Served,
     plugin: str,
-    config: ConfigBody,
+    given: ChangesBody,
     extended: Extended = False,  # noqa: FBT002
 ) -> ConfigInfos:
     """Examine a config without putting it to use; if `extended` is asked for, with warnings."""
-    given = config.get(CONNECTOR_CLASS, plugin)
-    if not _bare(given).endswith(_bare(plugin)):
+    config = {key: value for key, value in given.items() if value is not None}
+    named = config.get(CONNECTOR_CLASS, plugin)
+    if not _bare(named).endswith(_bare(plugin)):
         raise ApiError(
             HTTPStatus.BAD_REQUEST,
-            f"Included connector type {given} does not match request type {plugin}",
+            f"Included connector type {named} does not match request type {plugin}",
         )
-    found = _find(service, given)
+    found = _find(service, named)
     stored = _stored(service, config.get(NAME, ""))
     examined = examine(
-        found, service.vault, {CONNECTOR_CLASS: given, **config}, stored, service.outside
+        found, service.vault, {CONNECTOR_CLASS: named, **config}, stored, service.outside
     )
-    told = describe_validation(given, examined.validation)
+    told = describe_validation(named, examined.validation)
+    told = _with_nulls(told, [key for key in given if key not in config])
     return told if extended else replace(told, warnings=())
+
+
+def _with_nulls(told: ConfigInfos, keys: Sequence[str]) -> ConfigInfos:
+    """Return what is told of a config with an error for each key that was given as null."""
+    known = {each.value.name: each for each in told.configs}
+    for key in keys:
+        bare = ConfigInfo(None, ConfigValueInfo(key, None, (), (), visible=True))
+        found = known.get(key, bare)
+        errors = (*found.value.errors, NULL_VALUE)
+        known[key] = replace(found, value=replace(found.value, errors=errors))
+    count = told.error_count + len(keys)
+    return replace(told, error_count=count, configs=[*known.values()])
 
 
 def _bare(name: str) -> str:

@@ -1,0 +1,45 @@
+"""What Connect's workers tell each other over REST (KIP-507), signed with a key that they share.
+
+Workers here speak as actors, so nobody has such a key, and no signature is valid: these routes
+answer as a worker of Connect answers everybody who is none.
+"""
+
+from http import HTTPStatus
+from typing import Final
+
+from starlette.requests import Request
+
+from ..backend.errors import ApiError
+from ..backend.schema import Routes
+
+routes = Routes("connectors")
+SIGNATURE: Final = "x-connect-authorization"
+ALGORITHM: Final = "x-connect-request-signature-algorithm"
+_ALGORITHMS: Final = frozenset(
+    f"hmac{each}" for each in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
+)
+REFUSALS: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
+
+
+@routes.add("POST /connectors/{connector}/tasks", status=HTTPStatus.NO_CONTENT, errors=REFUSALS)
+def put_task_configs(request: Request, connector: str) -> None:
+    """Refuse task configs: connectors hand them in through their worker."""
+    del connector
+    raise _refusal(request)
+
+
+@routes.add("PUT /connectors/{connector}/fence", status=HTTPStatus.NO_CONTENT, errors=REFUSALS)
+def fence_zombies(request: Request, connector: str) -> None:
+    """Refuse to fence: tokens do so."""
+    del connector
+    raise _refusal(request)
+
+
+def _refusal(request: Request) -> ApiError:
+    algorithm = request.headers.get(ALGORITHM)
+    if algorithm is None or SIGNATURE not in request.headers:
+        told = "Internal request missing required signature"
+        return ApiError(HTTPStatus.BAD_REQUEST, told)
+    if algorithm.lower() not in _ALGORITHMS:
+        return ApiError(HTTPStatus.BAD_REQUEST, f"Algorithm {algorithm} not available")
+    return ApiError(HTTPStatus.FORBIDDEN, "Internal request contained invalid signature.")
