@@ -31,8 +31,8 @@ def begin(broker: Broker) -> Iterator[Any]:
 def test_a_record_is_its_value_and_what_kafka_knows_of_it(
     topics: Topics, topic: str, begin: Any
 ) -> None:
-    topics.write(topic, ["one"], key="k", timestamp=1_700_000_000_123, headers={"h": b"\xff"})
-    topics.write(topic, [None])
+    known = {"timestamp": 1_700_000_000_123, "headers": {"h": b"\xff"}}
+    topics.write(topic, ["one", None], key="k", **known)
     reading = begin(topics=topic)
     plan = reading.plan()
     first, second = reading.take(plan).to_pylist()
@@ -46,7 +46,7 @@ def test_a_record_is_its_value_and_what_kafka_knows_of_it(
         "_headers": [{"key": "h", "value": b"\xff"}],
     }
     assert first["_timestamp"].isoformat() == "2023-11-14T22:13:20.123000+00:00"
-    assert (second["_value"], second["_key"], second["_headers"]) == (None, None, None)
+    assert second == {**first, "_value": None, "_offset": 1}
     (advance,) = plan.advances
     topic_id = advance.end["kafka_topic_id"]
     place: Document = {"kafka_topic": topic, "kafka_partition": 0}
@@ -183,3 +183,21 @@ def test_an_offset_that_a_person_set_needs_no_id_of_its_topic(
         reading.offsets[key] = {"kafka_offset": 2}
     reading.again()
     assert reading.read(1)["_value"].to_pylist() == ["c"]
+
+
+def test_what_was_read_ahead_is_read_again_if_the_log_goes_on_elsewhere(
+    topics: Topics, topic: str, begin: Any
+) -> None:
+    topics.write(topic, map(str, range(100)))
+    reading = begin(topics=topic)
+    few = Limit(10, 1 << 20, 1)
+    spark: Any = None
+    for _ in range(2):  # the second time what is next was read ahead, and is not
+        plan = reading.plan(few)
+        found = reading.source.read(spark, plan.ranges)["_value"].to_pylist()
+        assert found == [str(n) for n in range(10)]
+    reading.take(plan)
+    for start in range(10, 100, 10):
+        found = reading.take(reading.plan(few))["_value"].to_pylist()
+        assert found == [str(n) for n in range(start, start + 10)]
+    assert reading.looks_in_vain(3)

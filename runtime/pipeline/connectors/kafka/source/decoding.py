@@ -112,7 +112,8 @@ class JsonDecoder(RecordDecoder):
         raw = pa.table({LONE: as_text(table["_value"]), **columns})
         options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
         parsed = sf.from_json(sf.col(LONE), f"{ddl}, {_CORRUPT} STRING", options)
-        return spark.createDataFrame(raw).withColumn(_PARSED, parsed)
+        # As a generator it is evaluated once: Spark would parse anew for each column and condition.
+        return spark.createDataFrame(raw).select("*", sf.explode(sf.array(parsed)).alias(_PARSED))
 
     def _sound(self, frame: "DataFrame") -> "DataFrame":
         """Leave out, or refuse in the job, what could not be parsed."""

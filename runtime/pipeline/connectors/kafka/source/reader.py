@@ -6,7 +6,7 @@ What it fetches ahead while a batch runs is what the next batch begins with.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import pyarrow as pa
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, TopicPartition
@@ -24,6 +24,8 @@ _WAIT_S: Final = 0.02
 """How long more is waited for while it comes."""
 
 _HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+Headers = Sequence[tuple[str, bytes]] | None
+"""The headers of one record."""
 _TIME: Final = pa.timestamp("us", tz="UTC")
 
 OWN_SETTINGS: Final[Settings] = {
@@ -115,6 +117,11 @@ class PartitionReader:
         return Records(table, self._past_markers(ends), self.has_more)
 
     @property
+    def position(self) -> Mapping[TopicPlace, int]:
+        """What comes next in each partition."""
+        return self._next
+
+    @property
     def has_more(self) -> bool:
         """Tell whether the end of some partition is not known to be reached."""
         return self._error is not None or not all(map(self._is_at_end, self._next))
@@ -180,6 +187,7 @@ def _table(found: "Sequence[Message]") -> pa.Table:
     """Return records as they are; nothing is decoded yet."""
     times = [each.timestamp() for each in found]
     millis = [None if kind == TIMESTAMP_NOT_AVAILABLE else time for kind, time in times]
+    headers: list[Headers] = [each.headers() for each in found]  # pyright: ignore
     micros = pa.array(millis, pa.timestamp("ms", tz="UTC")).cast(_TIME)
     return pa.Table.from_arrays(
         [
@@ -189,7 +197,7 @@ def _table(found: "Sequence[Message]") -> pa.Table:
             pa.array([each.partition() for each in found], pa.int32()),
             pa.array([each.offset() for each in found], pa.int64()),
             micros,
-            pa.array([_headers(each) for each in found], _HEADERS),
+            _pairs(headers),
         ],
         names=list(PartitionReader.columns),
     )
@@ -200,9 +208,15 @@ def empty_table() -> pa.Table:
     return _table([])
 
 
-def _headers(record: "Message") -> list[dict[str, object]] | None:
-    headers: Any = record.headers()
-    return [{"key": name, "value": value} for name, value in headers] if headers else None
+def _pairs(headers: "Sequence[Headers]") -> pa.Array:
+    """Return headers as Spark has them; most records have none."""
+    if not any(headers):
+        return pa.nulls(len(headers), _HEADERS)
+    made = [
+        [{"key": name, "value": value} for name, value in each] if each else None
+        for each in headers
+    ]
+    return pa.array(made, _HEADERS)
 
 
 def _ends(table: pa.Table) -> Mapping[TopicPlace, int]:

@@ -18,6 +18,7 @@ from ...errors import BadInput, SourceAway
 from ...offsets import Seek, SeekEnd
 from ...spi import BatchPlan, Fetched, Fetching, Limit
 from ..cluster import KafkaCluster, TopicFacts, TopicPlace
+from .ahead import ReadAhead
 from .decoding import RecordDecoder
 from .reader import OutOfRange, PartitionReader, empty_table
 from .topics import OFFSET, TOPIC_ID, document_of, offset_of
@@ -61,7 +62,7 @@ class KafkaSource(Fetching):
         self._places = {identity(document_of(place)): place for place in places}
         self._cluster = cluster
         self._make_reader = make_reader
-        self._reader: PartitionReader | None = None
+        self._reader: ReadAhead | None = None
         self._decoder = decoder
         self._rules = rules
         self._warn = warn
@@ -80,9 +81,9 @@ class KafkaSource(Fetching):
         if fresh and self._rules.is_first_kept:
             firsts = {place: self._moved[place][1] for place in fresh}
             return Fetched(empty_table(), self._advances(logged, firsts), backlog=True)
-        reader.go_to({place: self._start(place, logged[place]) for place in logged})
+        starts = {place: self._start(place, logged[place]) for place in logged}
         try:
-            records = reader.read(limit)
+            records = reader.read(starts, limit)
         except OutOfRange as gone:
             self._skip(gone.place, logged[gone.place])
             return None
@@ -100,8 +101,10 @@ class KafkaSource(Fetching):
         return replace(plan, lag=Lag(*self._reader.lag))
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> "pa.Table":
-        """Decode what was fetched."""
+        """Decode what was fetched, and fetch what is next meanwhile."""
         (table,) = ranges
+        if self._reader is not None:
+            self._reader.go_on()
         return self._decoder.decode(spark, table)
 
     def verify(self, ranges: Sequence[pa.Table]) -> None:
@@ -122,13 +125,13 @@ class KafkaSource(Fetching):
             self._reader.close()
             self._reader = None
 
-    def _begin(self) -> PartitionReader:
+    def _begin(self) -> ReadAhead:
         topics = {place.topic for place in self._places.values()}
         facts = self._cluster.facts(topics)
         if missing := topics - facts.keys():
             raise SourceAway(f"topic {', '.join(sorted(missing))} does not exist")
         self._facts = facts
-        return self._make_reader()
+        return ReadAhead(self._make_reader())
 
     def _look_at_topics(self) -> None:
         """Raise `SourceAway` unless the topics are the same as when the source began."""
