@@ -9,7 +9,7 @@ def pauses_of(tasks: int, look_s: float, longest_s: float = 0.5) -> float:
     pauses = IdlePauses()
     with ExitStack() as stack:
         for _ in range(tasks):
-            stack.enter_context(pauses.counted())
+            stack.enter_context(pauses.count())
         return pauses.after(look_s, longest_s)
 
 
@@ -30,6 +30,6 @@ def test_none_waits_for_longer_than_its_poll_interval() -> None:
 def test_a_task_that_has_ended_counts_no_more() -> None:
     pauses = IdlePauses()
     for _ in range(100):
-        with pauses.counted():
+        with pauses.count():
             pass
     assert pauses.after(0.0001, 0.5) == 0.02

@@ -115,14 +115,14 @@ def test_batch_numbers_go_on_when_a_task_is_started_again_under_its_token(
     assert written(root) == list(range(9))
 
 
-def test_a_hung_task_is_told_and_blocks_nobody(
-    root: Path, engine: LocalEngine, ledger: MemoryLedger, hooks: Hooks, reports: Reports
+def test_a_task_that_hangs_in_no_plugin_is_told_and_blocks_nobody(
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
 ) -> None:
     runner = Runner(engine, ledger, numbers_plugins(), reports, grace_ms=50, hung_ms=50)
-    gate = hooks.at["plan"] = Gate()
+    gate = ledger.before_commit = Gate()
     runner.start(numbers_launch(root, OLD))
     assert gate.reached.wait(10)
-    del hooks.at["plan"]
+    ledger.before_commit = lambda: None
     runner.stop(TASK)
     assert reports.wait(lambda each: isinstance(each, Hung)) == Hung(TASK, OLD)
     other = numbers_launch(root, OLD, task=1)

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead.runtime.pipeline.tasks.task import Task
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import (
+    PATIENCE_S,
     CountingSource,
     Gate,
     Hooks,
@@ -37,14 +39,6 @@ from fairlead_tests.tasks.numbers import (
 OLD, NEW = Token(1, 0), Token(2, 0)
 TASK = Resource("n", 0)
 ALL = list(range(9))
-
-
-class Crash(BaseException):
-    """The end of a process: nothing of the task runs after it."""
-
-
-def crash() -> None:
-    raise Crash
 
 
 def task(
@@ -81,36 +75,54 @@ def run_to_end(successor: Task, reports: Reports, batches: int) -> Ending:
     return ending
 
 
+@contextmanager
+def asleep(old: Task, gate: Gate) -> Generator[None]:
+    """Run a task up to a gate; at the end it goes on with its batch, as a zombie."""
+    thread = threading.Thread(target=old.run)
+    thread.start()
+    assert gate.reached.wait(PATIENCE_S)
+    try:
+        yield
+    finally:
+        old.halt.drain()
+        gate.opened.set()
+        thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+
+
 @pytest.mark.parametrize("point", ["plan", "read", "stage", "commit", "publish"])
-def test_a_crash_anywhere_loses_and_doubles_nothing(
+def test_a_task_that_falls_asleep_anywhere_and_wakes_too_late_loses_and_doubles_nothing(
     point: str, root: Path, hooks: Hooks, engine: LocalEngine, ledger: MemoryLedger
 ) -> None:
-    hooks.at[point] = crash
+    gate = Gate()
     if point == "commit":
-        ledger.before_commit = crash
-    with pytest.raises(Crash):
-        task(root, OLD, engine, ledger, Reports()).run()
-    hooks.at.clear()
-    ledger.before_commit = lambda: None
-    reports = Reports()
-    ledger.grant(TASK, NEW)
-    left = 2 if point == "publish" else 3
-    assert run_to_end(task(root, NEW, engine, ledger, reports), reports, left) is Ending.STOPPED
-    assert (written(root), staged(root), ledger.to_publish) == (ALL, [], [])
+        ledger.before_commit = gate
+    else:
+        hooks.at[point] = gate
+    with asleep(task(root, OLD, engine, ledger, Reports()), gate):
+        hooks.at.clear()
+        ledger.before_commit = lambda: None
+        reports = Reports()
+        ledger.grant(TASK, NEW)
+        left = 2 if point == "publish" else 3
+        successor = task(root, NEW, engine, ledger, reports)
+        assert run_to_end(successor, reports, left) is Ending.STOPPED
+        assert (written(root), ledger.to_publish) == (ALL, [])
+    assert (written(root), staged(root)) == (ALL, [])
 
 
 def test_each_try_to_publish_a_batch_has_its_number_and_each_later_batch_a_higher_one(
     root: Path, hooks: Hooks, engine: LocalEngine, ledger: MemoryLedger
 ) -> None:
     ledger.faults.extend(["", "lost"])
-    hooks.at["publish"] = lambda: crash() if len(hooks.sequences) == 2 else None
-    with pytest.raises(Crash):
-        task(root, OLD, engine, ledger, Reports()).run()
-    hooks.at.clear()
-    ledger.grant(TASK, NEW)
-    run_to_end(task(root, NEW, engine, ledger, reports := Reports()), reports, 1)
-    first, tried, again, last = hooks.sequences
-    assert first < tried == again < last
+    gate = Gate()
+    hooks.at["publish"] = lambda: gate() if len(hooks.sequences) == 2 else None
+    with asleep(task(root, OLD, engine, ledger, Reports()), gate):
+        hooks.at.clear()
+        ledger.grant(TASK, NEW)
+        run_to_end(task(root, NEW, engine, ledger, reports := Reports()), reports, 1)
+        first, tried, again, last = hooks.sequences
+        assert first < tried == again < last
 
 
 def test_a_note_that_the_log_cannot_hold_ends_the_batch_before_its_commit(
@@ -134,7 +146,7 @@ def test_a_note_that_the_log_cannot_hold_ends_the_batch_before_its_commit(
     thread.join()
     assert isinstance(told, StatusChanged)
     told_reason, _, _ = told.reason.partition(";")
-    assert told_reason == "stage: the manifest's note takes 5014 bytes: 4096 are allowed"
+    assert told_reason == "sink.stage: the manifest's note takes 5014 bytes: 4096 are allowed"
     assert (ledger.accepted, staged(root)) == ({}, [])
 
 

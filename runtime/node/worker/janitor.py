@@ -26,9 +26,12 @@ from ....events.records import CurrentAssignment, MemberMetadata
 from ....projections.follow import Follower
 from ...pipeline.connectors.spi import Pipeline
 from ...pipeline.tasks.ledger import LedgerUnavailable, Unpublished
+from ...pipeline.tasks.plugins.calls import CallLimits, Calls, LeftBehind
+from ...pipeline.tasks.plugins.guard import guard_pipeline
 
 LOGGER = logging.getLogger(__name__)
 ANY_GENERATION = (1 << 63) - 1
+_LIMITS = CallLimits()
 ROTA_MS = 2_000
 """How long it may take a member to learn that its turn has come, or is next."""
 
@@ -156,7 +159,12 @@ class Janitor:
     `pipeline_of` makes a task's pipeline, for the sake of its sink; it may raise.
     """
 
-    def __init__(self, commits: Commits, pipeline_of: Callable[[Chore], Pipeline]) -> None:
+    def __init__(
+        self,
+        commits: Commits,
+        pipeline_of: Callable[[Chore], Pipeline],
+        limits: CallLimits = _LIMITS,
+    ) -> None:
         self._commits = commits
         self._pipeline_of = pipeline_of
         self._estate = Estate()
@@ -164,6 +172,13 @@ class Janitor:
         """The tasks with a commit that was not known to be published at the last look."""
         self._again: dict[Resource, Chore] = {}
         """The sweeps that failed."""
+        self._limits = limits
+        self._calls = Calls(limits)
+        """Those of the thread that does the chores."""
+        self._doing: Chore | None = None
+        """What it does."""
+        self._hanging: dict[Resource, Thread] = {}
+        """The threads that were left behind, by the task whose chore each hangs in."""
         self._thread: Thread | None = None
         """The thread that does the chores, or did the last ones."""
         self._told: dict[Resource, str] = {}
@@ -172,26 +187,47 @@ class Janitor:
     def tick(self, group: Group, member_id: str) -> None:
         """Begin what is to be done, unless it is still being done; returns at once."""
         self._estate.follow(group)
-        if self._thread is not None and self._thread.is_alive():
+        if self._thread is not None and self._thread.is_alive() and not self._is_late():
             return
         chores = {each.resource: each for each in self._estate.chores(group, self._unpublished)}
         chores |= self._again
         if is_on_duty(group, member_id):
-            todo = tuple(chores.values())
-            self._thread = Thread(target=self._work, args=(todo,), name="janitor", daemon=True)
+            hanging = {task for task, thread in self._hanging.items() if thread.is_alive()}
+            todo = [each for each in chores.values() if each.resource not in hanging]
+            self._calls = Calls(self._limits)
+            args = todo, self._calls
+            self._thread = Thread(target=self._work, args=args, name="janitor", daemon=True)
             self._thread.start()
 
-    def _work(self, chores: Collection[Chore]) -> None:
-        """Do chores, then look for what the next ones may be."""
-        failed = [chore for chore in chores if not self._is_done(chore)]
-        self._again = {chore.resource: chore for chore in failed if chore.stale is not None}
-        with suppress(LedgerUnavailable):
-            self._unpublished = self._commits.tasks_with_unpublished()
+    def _is_late(self) -> bool:
+        """Tell whether the thread hangs in a sink: it is left behind then, with its chore."""
+        late = self._calls.leave()
+        if late is None or self._doing is None or self._thread is None:
+            return False
+        chore = self._doing
+        LOGGER.warning("what is left over of %s waits: %s", chore.resource, late)
+        self._hanging[chore.resource] = self._thread
+        if chore.stale is not None:
+            self._again[chore.resource] = chore
+        return True
 
-    def _is_done(self, chore: Chore) -> bool:
+    def _work(self, chores: Collection[Chore], calls: Calls) -> None:
+        """Do chores, then look for what the next ones may be."""
+        with suppress(LeftBehind):
+            for chore in chores:
+                self._doing = chore
+                is_done = self._is_done(chore, calls)
+                self._again.pop(chore.resource, None)
+                if not is_done and chore.stale is not None:
+                    self._again[chore.resource] = chore
+            self._doing = None
+            with suppress(LedgerUnavailable):
+                self._unpublished = self._commits.tasks_with_unpublished()
+
+    def _is_done(self, chore: Chore, calls: Calls) -> bool:
         """Do a chore; what fails is told once, and tried again."""
         try:
-            self._do(chore)
+            self._do(chore, calls)
         except Exception as error:  # noqa: BLE001  # connectors and sinks may fail in any way
             text = f"what is left over of {chore.resource} waits: {error}"
             if self._told.get(chore.resource) != text:
@@ -201,10 +237,10 @@ class Janitor:
         self._told.pop(chore.resource, None)
         return True
 
-    def _do(self, chore: Chore) -> None:
+    def _do(self, chore: Chore, calls: Calls) -> None:
         # What is committed is read after the chore was made: by then nobody held the task, so
         # what is staged under the stale tokens and not named here will never be named.
-        pipeline = self._pipeline_of(chore)
+        pipeline = guard_pipeline(calls.run("pipeline", self._pipeline_of, chore), calls)
         try:
             for commit, sequence in self._commits.unpublished(*chore.resource):
                 pipeline.publish(commit.manifest, commit.commit_id, sequence)

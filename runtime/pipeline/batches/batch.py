@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from inspect import unwrap
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -37,7 +38,7 @@ class Target:
         self._sink = sink
         self._schema: ArrowSchema | None = None
         """The last one that it was prepared for; None: none yet."""
-        self._is_asked = getattr(sink.prepare, "__func__", None) is not Sink[Any].prepare
+        self._is_asked = getattr(unwrap(sink.prepare), "__func__", None) is not Sink[Any].prepare
         """Whether schemas matter to it: to learn a frame's takes a while."""
 
     def prepare(self, rows: "DataFrame | ArrowTable") -> None:

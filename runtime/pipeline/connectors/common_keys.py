@@ -173,6 +173,9 @@ RESTART_WINDOW_MS = "task.restart.window.ms"
 DEFAULT_WINDOW_MS = 600_000
 RETRY_TIMEOUT_MS = "errors.retry.timeout"
 RETRY_MAX_MS = "errors.retry.delay.max.ms"
+CALL_TIMEOUT_MS = "task.call.timeout.ms"
+BATCH_TIMEOUT_MS = "task.batch.timeout.ms"
+TASK_MEMORY = "task.memory"
 
 
 def _name(value: Value) -> str | None:
@@ -311,6 +314,37 @@ COMMON = ConfigDef(
             group="Error Handling",
             order=2,
             display_name="Maximum Delay Between Retries for Errors",
+        ),
+        Definition(
+            CALL_TIMEOUT_MS,
+            SettingType.INT,
+            "How long one call of the source, the sink or a transform may take; the task is "
+            "restarted then, and what hangs is left behind.",
+            importance=Importance.LOW,
+            default=300_000,
+            validator=at_least(1),
+            group="Limits",
+            order=1,
+        ),
+        Definition(
+            BATCH_TIMEOUT_MS,
+            SettingType.INT,
+            "How long a batch may take until it is staged, its Spark jobs included.",
+            importance=Importance.LOW,
+            default=3_600_000,
+            validator=at_least(1),
+            group="Limits",
+            order=2,
+        ),
+        Definition(
+            TASK_MEMORY,
+            SettingType.INT,
+            "How many bytes of rows a source may hold that fetches them in the worker.",
+            importance=Importance.LOW,
+            default=256 << 20,
+            validator=at_least(1),
+            group="Limits",
+            order=3,
         ),
         *PLACEMENT,
     )

@@ -55,16 +55,29 @@ class Reach:
 NO_LIMITS: Final = Reach()
 
 
+class _Making:
+    """What one thread at a time may make."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+
 class Shared:
     """What tasks on one worker have in common, made by the first and let go with the last."""
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._making: WeakValueDictionary[Hashable, _Making] = WeakValueDictionary()
         self._held: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is shared under a key; it is kept as long as anybody holds it."""
+        """Return what is shared under a key; it is kept as long as anybody holds it.
+
+        Those that ask for the same wait while it is made, and nobody else does.
+        """
         with self._lock:
+            making = self._making.setdefault(key, _Making())
+        with making.lock:
             found = self._held.get(key)
             if found is None:
                 found = self._held[key] = make()

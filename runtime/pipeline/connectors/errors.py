@@ -47,6 +47,14 @@ class ContractBroken(Exception):  # noqa: N818  # names who is to blame
     """
 
 
+class PluginExited(Exception):  # noqa: N818  # names who is to blame
+    """A plugin raised what ends threads or processes, `SystemExit` say; the text names the call."""
+
+
+class CallTimedOut(Exception):  # noqa: N818  # names who is to blame
+    """A call of a plugin took too long; the text names it, and then where it hangs."""
+
+
 class SinkBroken(Exception):  # noqa: N818  # names who is to blame
     """The sink cannot be used as it is; the text says what is wrong, and what to do about it.
 

@@ -28,8 +28,8 @@ from ..connectors.naming import describe_unpublished
 from ..connectors.spi import BatchPlan, Pipeline, Tenure
 from ..spark.engine import Cancelled, Engine
 from .ledger import Fenced, Ledger, LedgerUnavailable, Unpublished
+from .plugins.calls import Calls
 from .restarts import Halt, LastFailure
-from .results import check_manifest
 
 _COMMIT_BACKOFF = Backoff(0.1, 2.0)
 """For a commit without an answer."""
@@ -72,16 +72,18 @@ class TaskCommits:
         self._memory = memory
         self._halt = halt
         self._tell = tell
+        self._calls: Calls
+        """Those of the attempt that runs, and its sink."""
         self._target: Target
-        """The sink of the attempt that runs."""
         self._sweep_at = 0.0
         """When to sweep next, on the monotonic clock."""
         connector, task = launch.resource
         self.tag = f"fairlead-{quote(connector, safe='')}-{task}-{launch.token}"
         """The tag of all Spark jobs of this task under this token."""
 
-    def recover(self, pipeline: Pipeline) -> None:
-        """Finish what was committed before, and remove what was not."""
+    def recover(self, pipeline: Pipeline, calls: Calls) -> None:
+        """Begin an attempt: finish what was committed before, and remove what was not."""
+        self._calls = calls
         self._target = Target(pipeline.sink)
         self._settle(pipeline)
         unpublished = self._ledger.unpublished(*self._resource)
@@ -102,8 +104,8 @@ class TaskCommits:
         self._memory.next_batch += 1
         batch = Batch(pipeline, self._target, plan, commit_id)
         try:
-            staged = self._engine.run(self.tag, batch.run, self._resource.connector)
-            check_manifest(staged.manifest)
+            with self._calls.batch():
+                staged = self._engine.run(self.tag, batch.run, self._resource.connector)
         except BaseException:
             with suppress(OSError):  # it is swept later; the first error is the one to tell
                 pipeline.discard(commit_id)
@@ -120,8 +122,9 @@ class TaskCommits:
 
         Raises `Fenced` if the task is somebody else's by now.
         """
-        self._memory.unsettled = commit
-        return self._settle(pipeline)
+        with self._calls.commit():
+            self._memory.unsettled = commit
+            return self._settle(pipeline)
 
     def publish(self, pipeline: Pipeline, commit: Commit, sequence: int | None) -> None:
         """Put a batch in place that counts, unless the task is cancelled: the next owner does."""

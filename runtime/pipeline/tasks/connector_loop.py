@@ -7,8 +7,11 @@ from ....projections.launches import Launch
 from ..connectors import common_keys as keys
 from ..connectors.config import ConfigInvalid
 from ..connectors.context import NO_LIMITS, Context, Reach
-from ..connectors.errors import NotReady
+from ..connectors.errors import CallTimedOut, NotReady
 from ..connectors.spi import Connector
+from .plugins.calls import CallLimits, Calls
+from .plugins.guard import guard_connector
+from .plugins.results import check_task_configs
 from .reports import Ending, Report, StatusReports, TaskConfigsChanged
 from .restarts import Halt, RestartPolicy, Restarts, persist
 
@@ -34,21 +37,31 @@ class ConnectorLoop:
         self._status = StatusReports(launch, report, lambda: self._restarts.made)
         self._reach = reach
         self._cluster_id = cluster_id
+        self._limits = CallLimits.of(launch.connector_config)
+        self._calls = Calls(self._limits)
         self._configs: tuple[Mapping[str, str], ...] | None = None
         """The split that was reported last; None: none yet."""
 
-    def run(self) -> Ending:
-        """Report task configs, at first and whenever they change, until asked for an end."""
-        persist(self._attempt, self.halt, self._restarts, self._status.tell)
+    def run(self, error: Exception | None = None) -> Ending:
+        """Report task configs, at first and whenever they change, until asked for an end.
+
+        An `error` is that of a thread that was left behind, in whose place this one goes on.
+        """
+        persist(self._attempt, self.halt, self._restarts, self._status.tell, error)
         return Ending.CANCELLED if self.halt.is_cancelled else Ending.STOPPED
 
     def cancel(self) -> None:
         """Ask for an end now."""
         self.halt.cancel()
 
+    def leave(self, *, any_call: bool = False) -> CallTimedOut | None:
+        """Leave the running attempt behind if a call of the plugin is overdue. See `Calls`."""
+        return self._calls.leave(any_call=any_call)
+
     def _attempt(self) -> None:
         config = self._launch.connector_config
-        connector = self._make()
+        calls = self._calls = Calls(self._limits)
+        connector = guard_connector(calls.run("connector", self._make), calls)
         split = self._configs or self._launch.split
         resource = self._launch.resource
         context = Context(resource, self._status.warn, split, self._reach, self._cluster_id)
@@ -66,7 +79,7 @@ class ConnectorLoop:
 
     def _reconfigure(self, connector: Connector, max_tasks: int) -> bool:
         try:
-            configs = tuple(connector.task_configs(max_tasks))
+            configs = check_task_configs(connector.task_configs(max_tasks))
         except NotReady as waiting:
             self._status.tell(RunState.RUNNING, f"waiting: {waiting}")
             return False

@@ -5,8 +5,7 @@ thousand, so that one task may look thirty times a second, and what lands is see
 them look as seldom as their poll interval allows.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from threading import Lock
 from typing import Final
 
@@ -24,17 +23,18 @@ class IdlePauses:
         self._tasks = 0
         """How many tasks look for news, or work on some."""
 
-    @contextmanager
-    def counted(self) -> Generator[None]:
-        """Count a task among those that look, for as long as it may."""
+    def count(self) -> ExitStack:
+        """Count a task among those that look; return what ends that."""
         with self._lock:
             self._tasks += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._tasks -= 1
+        counted = ExitStack()
+        counted.callback(self._leave)
+        return counted
 
     def after(self, look_s: float, longest_s: float) -> float:
         """Return how long to wait after a look that took so much of the processor, in seconds."""
         return min(longest_s, max(_SHORTEST_S, self._tasks * look_s / _SHARE))
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._tasks -= 1

@@ -18,13 +18,16 @@ from ..connectors.config import ConfigInvalid
 from ..connectors.errors import (
     Away,
     BadInput,
+    CallTimedOut,
     ContractBroken,
     NotReady,
+    PluginExited,
     PluginUnknown,
     SinkBroken,
 )
 from ..spark.engine import TaskError
 from .ledger import Fenced, LedgerUnavailable
+from .plugins.calls import StillHanging
 
 
 class Halt:
@@ -76,14 +79,19 @@ Tell = Callable[[RunState, str, str], None]
 """Called with a state, a reason in one line, and a trace."""
 
 _JITTER = 0.5
+_LONGEST_REASON = 2_000
+_LONGEST_TRACE = 20_000
+"""In characters: a status stands in the log for ever."""
 _LOOK_AGAIN_S = 5.0
 """How long a sink that cannot be used as it is rests before it is looked at again."""
 
-_HOPELESS = (ConfigInvalid, PluginUnknown)
+_HOPELESS = (ConfigInvalid, PluginUnknown, StillHanging)
 _SPEAK_FOR_THEMSELVES = (
     *_HOPELESS,
     BadInput,
+    CallTimedOut,
     ContractBroken,
+    PluginExited,
     NotReady,
     OSError,
     Away,
@@ -172,31 +180,39 @@ class LastFailure(NamedTuple):
 
 
 def persist(
-    attempt: Callable[[], None], halt: Halt, restarts: Restarts, tell: Tell
+    attempt: Callable[[], None],
+    halt: Halt,
+    restarts: Restarts,
+    tell: Tell,
+    error: Exception | None = None,
 ) -> LastFailure | None:
     """Run an attempt, again if it fails, until somebody asks for an end.
 
     Return the failure that was not made good by then, None if there is none.
     Once the budget is used up, or if another attempt could only fail the same way, it is left
     FAILED until then. A broken sink costs no budget: it is FAILED for as long as that lasts.
-    Only `Fenced` gets through.
+    Only `Fenced` gets through. An `error` is that of an attempt on a thread that is left behind.
     """
     failure: LastFailure | None = None
     while not halt.is_draining:
         try:
-            attempt()
-            failure = failure if restarts.is_unproven else None
+            if error is None:
+                attempt()
         except Fenced:
             raise
-        except Exception as error:  # noqa: BLE001  # user code may fail in any way
-            if not halt.is_cancelled:
-                failure = _failed(error, halt, restarts, tell)
+        except Exception as raised:  # noqa: BLE001  # user code may fail in any way
+            error = raised
+        if error is None:
+            failure = failure if restarts.is_unproven else None
+        elif not halt.is_cancelled:
+            failure = _failed(error, halt, restarts, tell)
+        error = None
     return failure
 
 
 def reason_of(error: Exception) -> str:
     """Return what an error says, in one line; bugs are told by their type as well."""
-    text = _first_sentence(_words_of(error))
+    text = _cut(_first_sentence(_words_of(error)), _LONGEST_REASON)
     told = isinstance(error, _SPEAK_FOR_THEMSELVES) and text
     return text if told else f"{type(error).__name__}: {text}".rstrip(": ")
 
@@ -209,7 +225,23 @@ def _words_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.__traceback__:
         last = traceback.extract_tb(error.__traceback__)[-1]
         return f"{error.strerror.lower()}, in {last.name} ({PurePath(last.filename).name})"
-    return str(error)
+    return _text_of(error)
+
+
+def _text_of(error: Exception) -> str:
+    """Return the text of an error; one of a plugin may not even have one."""
+    try:
+        return str(error)
+    except Exception as broken:  # noqa: BLE001  # user code may fail in any way
+        return f"its text cannot be had: {type(broken).__name__}"
+
+
+def _cut(text: str, longest: int) -> str:
+    """Keep the two ends of a text that is too long for a status."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} … {len(text) - 2 * half} characters … {text[-half:]}"
 
 
 def _first_sentence(text: str) -> str:
@@ -226,7 +258,7 @@ def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> Las
     """Tell of a failure, and wait until it is time to try again, or somebody asks for an end."""
     reason = reason_of(error)
     is_told = isinstance(error, _SPEAK_FOR_THEMSELVES) and not isinstance(error, OSError)
-    trace = str(error) if is_told else _traceback(error)
+    trace = _cut(_text_of(error) if is_told else _traceback(error), _LONGEST_TRACE)
     if isinstance(error, SinkBroken):  # somebody has to mend it, and it costs little to look
         tell(RunState.FAILED, reason, "" if trace == reason else trace)
         halt.wait(_LOOK_AGAIN_S)
@@ -254,4 +286,7 @@ def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> Las
 
 
 def _traceback(error: Exception) -> str:
-    return "".join(traceback.format_exception(error)).rstrip()
+    try:
+        return "".join(traceback.format_exception(error)).rstrip()
+    except Exception:  # noqa: BLE001  # it asks the error for its text
+        return "".join(traceback.format_tb(error.__traceback__)).rstrip()

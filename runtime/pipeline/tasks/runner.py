@@ -21,11 +21,16 @@ from .commits import TaskMemory
 from .connector_loop import ConnectorLoop
 from .idle import IdlePauses
 from .ledger import Ledger
+from .plugins.calls import LeftBehind, StillHanging
 from .reports import Ending, Hung, Report, Started, Stopped
 from .suspended import Suspended
 from .task import Task
 
 _WATCH_S = 0.1
+_LOOK_S = 0.5
+"""How often the deadlines of calls are looked at."""
+_MOST_LEFT = 5
+"""So many threads of one resource may hang in a plugin before it is not restarted by itself."""
 
 
 @dataclass(slots=True)
@@ -75,6 +80,8 @@ class Runner:
         self._admission = Admission(most_batches)
         self._slots: dict[Resource, _Slot] = {}
         """What runs, by resource; a slot goes when its thread has ended."""
+        self._left: dict[Resource, list[Thread]] = {}
+        """The threads that were left behind, by resource."""
         self._memories: dict[Resource, tuple[Token, TaskMemory]] = {}
         """What outlives a restart of a task, with the token that it is of."""
         self._changed = Condition()
@@ -88,8 +95,9 @@ class Runner:
             if launch.resource in self._slots:
                 raise RuntimeError(f"{launch.resource} runs already: its end comes first")
             if not self._closed:
-                slot = self._slots[launch.resource] = self._fill(launch)
-                slot.thread.start()
+                slot = self._slots[launch.resource] = _Slot(launch, self._body(launch))
+                self._go(slot, self._begin, slot)
+                self._changed.notify_all()
 
     def stop(self, resource: Resource) -> None:
         """Let a resource finish its batch and end; cut it short after the grace period."""
@@ -124,11 +132,11 @@ class Runner:
             self._changed.notify_all()
             return frozenset(self._slots)
 
-    def _fill(self, launch: Launch) -> _Slot:
-        slot = _Slot(launch, self._body(launch))
-        name = f"{launch.resource}@{launch.token}"
-        slot.thread = Thread(target=self._run, args=(slot,), name=name, daemon=True)
-        return slot
+    @staticmethod
+    def _go(slot: _Slot, what: Callable[..., None], *args: object) -> None:
+        name = f"{slot.launch.resource}@{slot.launch.token}"
+        slot.thread = Thread(target=what, args=args, name=name, daemon=True)
+        slot.thread.start()
 
     def _body(self, launch: Launch) -> Task | ConnectorLoop | Suspended:
         is_task = launch.resource.is_task
@@ -167,18 +175,28 @@ class Runner:
             self._memories[launch.resource] = (launch.token, memory)
         return memory
 
-    def _run(self, slot: _Slot) -> None:
-        launch = slot.launch
+    def _begin(self, slot: _Slot) -> None:
+        self._report(Started(slot.launch.resource, slot.launch.token))
+        self._run(slot, None)
+
+    def _run(self, slot: _Slot, error: Exception | None) -> None:
         ending = Ending.CANCELLED
         try:
-            self._report(Started(launch.resource, launch.token))
-            ending = slot.body.run()
-        finally:
-            with self._changed:
-                del self._slots[launch.resource]
-                # In one step: what does not run any more has been reported.
-                self._report(Stopped(launch.resource, launch.token, ending))
-                self._changed.notify_all()
+            ending = slot.body.run(error)
+        except LeftBehind:
+            return  # another thread runs the slot
+        except BaseException:
+            self._end(slot, ending)
+            raise
+        self._end(slot, ending)
+
+    def _end(self, slot: _Slot, ending: Ending) -> None:
+        launch = slot.launch
+        with self._changed:
+            del self._slots[launch.resource]
+            # In one step: what does not run any more has been reported.
+            self._report(Stopped(launch.resource, launch.token, ending))
+            self._changed.notify_all()
 
     def _drain(self, slot: _Slot) -> None:
         if not slot.body.halt.is_draining:
@@ -198,19 +216,39 @@ class Runner:
             with self._changed:
                 if self._closed and not self._slots:
                     return
-                cut = [slot for slot in self._slots.values() if self._is_cut(slot)]
+                slots = [*self._slots.values()]
+                cut = [slot for slot in slots if self._is_cut(slot)]
+            for slot in slots:
+                self._leave_if_late(slot)
             for slot in cut:
                 self._tell_if_hung(slot)
                 slot.body.cancel()
             with self._changed:
                 ending = any(slot.body.halt.is_draining for slot in self._slots.values())
                 if not self._closed or self._slots:
-                    self._changed.wait(_WATCH_S if ending else None)
+                    idle = _LOOK_S if self._slots else None
+                    self._changed.wait(_WATCH_S if ending else idle)
 
     def _is_cut(self, slot: _Slot) -> bool:
         if slot.cancel_at is not None and time.monotonic() >= slot.cancel_at:
             self._cut(slot)
         return slot.body.halt.is_cancelled
+
+    def _leave_if_late(self, slot: _Slot) -> None:
+        """Go on without a thread that a plugin keeps for too long."""
+        is_hung = slot.hung_at is not None and time.monotonic() >= slot.hung_at
+        error: Exception | None = slot.body.leave(any_call=is_hung)
+        if error is None:
+            return
+        resource = slot.launch.resource
+        with self._changed:
+            left = [*self._left.get(resource, ()), slot.thread]
+            left = self._left[resource] = [each for each in left if each.is_alive()]
+            if len(left) >= _MOST_LEFT:
+                error = StillHanging(f"{len(left)} of its threads hang by now: {error}")
+            if is_hung:
+                slot.hung_at = time.monotonic() + self._hung_s
+            self._go(slot, self._run, slot, error)
 
     def _tell_if_hung(self, slot: _Slot) -> None:
         overdue = slot.hung_at is not None and time.monotonic() >= slot.hung_at

@@ -23,7 +23,7 @@ class Suspended:
         self._status = StatusReports(launch, report)
         self._failure = memory.failure if memory else None
 
-    def run(self) -> Ending:
+    def run(self, _: Exception | None = None) -> Ending:
         """Say so, and wait to be ended; a task that had failed stays FAILED."""
         if self._failure:
             self._status.tell(RunState.FAILED, *self._failure)
@@ -35,6 +35,9 @@ class Suspended:
         while not self.halt.is_draining:
             self.halt.wait(_FOR_EVER_S)
         return Ending.CANCELLED if self.halt.is_cancelled else Ending.STOPPED
+
+    def leave(self, *, any_call: bool = False) -> None:
+        """Nothing of a plugin is called here that could hang."""
 
     def cancel(self) -> None:
         """Ask for an end now."""

@@ -19,7 +19,7 @@ from ....events.commits import Commit, Document, identity
 from ....events.model import RunState
 from ....projections.launches import Launch
 from ..connectors.context import Context
-from ..connectors.errors import Away, NotReady, SinkFull, SourceAway
+from ..connectors.errors import Away, CallTimedOut, NotReady, SinkFull, SourceAway
 from ..connectors.spi import BatchPlan, Pipeline
 from ..spark.engine import Engine, EngineDown
 from .admission import Admission
@@ -27,8 +27,11 @@ from .batch_size import BatchSize
 from .commits import TaskCommits, TaskMemory
 from .idle import IdlePauses
 from .ledger import Fenced, Ledger, LedgerUnavailable
+from .plugins.calls import CallLimits, Calls
+from .plugins.guard import guard_pipeline
+from .plugins.results import check_plan
 from .reports import BadRowsTold, BatchDone, Ending, Report, StatusReports
-from .restarts import Halt, RestartPolicy, Restarts, persist
+from .restarts import Halt, RestartPolicy, Restarts, persist, reason_of
 
 _FENCED_BACKOFF = Backoff(0.5, 30.0)
 _FULL_BACKOFF = Backoff(2.0, 15.0)
@@ -91,6 +94,9 @@ class Task:
             launch, engine, ledger, self._memory, self.halt, self._status.tell
         )
         self._bad_rows = BadRowsTold()
+        self._limits = CallLimits.of(launch.connector_config)
+        self._calls = Calls(self._limits)
+        """Those of the attempt that runs."""
         self._ran = False
         self._away = 0
         """How many attempts in a row found the source or the sink out of reach."""
@@ -99,12 +105,15 @@ class Task:
         self._looks_until = 0.0
         """Until when the attempt that runs may find nothing though there is something to read."""
 
-    def run(self) -> Ending:
-        """Work until somebody asks for an end, or the token is no longer current."""
+    def run(self, error: Exception | None = None) -> Ending:
+        """Work until somebody asks for an end, or the token is no longer current.
+
+        An `error` is that of a thread that was left behind, in whose place this one goes on.
+        """
         self.halt.wait(self._memory.not_before - time.monotonic())
         try:
             tell = self._status.tell
-            self._memory.failure = persist(self._attempt, self.halt, self._restarts, tell)
+            self._memory.failure = persist(self._attempt, self.halt, self._restarts, tell, error)
         except Fenced as fenced:
             # Should the log still grant this very token, it is tried again, but not at once.
             self._memory.fences += 1
@@ -119,18 +128,24 @@ class Task:
         self.halt.cancel()
         self._engine.cancel(self._commits.tag)
 
+    def leave(self, *, any_call: bool = False) -> CallTimedOut | None:
+        """Leave the running attempt behind if a call of the plugin is overdue. See `Calls`."""
+        late = self._calls.leave(any_call=any_call)
+        if late is not None:
+            self._engine.cancel(self._commits.tag)
+        return late
+
     def _attempt(self) -> None:
         """Work until the end, or until the engine or the log is out of reach for a while."""
-        context = Context(
-            self._launch.resource, self._status.warn, cluster_id=self._ledger.cluster_id
-        )
-        pipeline = self._make_pipeline(context)
+        self._calls.wait_committed()
+        calls = self._calls = Calls(self._limits)
+        pipeline = self._made(calls)
         try:
-            self._commits.recover(pipeline)
+            self._commits.recover(pipeline, calls)
             if self._wait_warm():
                 if not self._is_unproven:
                     self._status.tell(RunState.RUNNING)
-                with self._pauses.counted():
+                with calls.holding(self._pauses.count()):
                     self._loop(pipeline)
                 if not self.halt.is_cancelled:  # else a batch may be left to publish
                     self._commits.sweep(pipeline)
@@ -143,8 +158,22 @@ class Task:
         except Away as away:
             self._wait_for(away)
         finally:
-            pipeline.source.close()
-            pipeline.sink.close()
+            self._close(pipeline)
+
+    def _made(self, calls: Calls) -> Pipeline:
+        context = Context(
+            self._launch.resource, self._status.warn, cluster_id=self._ledger.cluster_id
+        )
+        made = calls.run("connector.pipeline", self._make_pipeline, context)
+        return guard_pipeline(made, calls)
+
+    def _close(self, pipeline: Pipeline) -> None:
+        """Let both ends go; what goes wrong there is told, and changes nothing."""
+        for close in (pipeline.source.close, pipeline.sink.close):
+            try:
+                close()
+            except Exception as error:  # noqa: BLE001  # user code may fail in any way
+                self._status.warn(f"closing: {reason_of(error)}")
 
     def _wait_for(self, away: Away) -> None:
         """Tell what is out of reach, and wait before it is tried again; raise it after too long."""
@@ -217,6 +246,7 @@ class Task:
         except NotReady as waiting:
             self._status.tell(RunState.RUNNING, str(waiting))
             return BatchPlan()
+        check_plan(plan, offsets, self._limits.memory)
         if self._restarts.is_unproven and not plan.ranges:  # a first look may find nothing yet
             self._restarts.is_unproven = time.monotonic() < self._looks_until
         if not (self._restarts.is_unproven or (self._away and plan.ranges)):
@@ -227,7 +257,7 @@ class Task:
         """Make a batch count and put it in place; None: an end was asked for before it began."""
         with clock.phase("wait"):
             place = self._admission.enter(self._launch.weight, self.halt)
-        with place:
+        with self._calls.holding(place):
             if self.halt.is_draining:
                 return None
             with clock.phase("run"):

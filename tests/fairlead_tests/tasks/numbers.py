@@ -174,11 +174,11 @@ class LocalEngine:
         if self.state is not EngineState.WARM:
             raise EngineDown("the driver is gone")
         self._cut.clear()
-        life = self._life
+        life, cancelled = self._life, self.cancelled.count(tag)
         result = job(self)
         if life != self._life:
             raise EngineDown("the driver is gone")
-        if self._cut.is_set():
+        if self.cancelled.count(tag) > cancelled:
             raise Cancelled(tag)
         return result
 

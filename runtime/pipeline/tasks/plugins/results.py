@@ -1,0 +1,141 @@
+"""What a plugin gives back is looked at before it is relied on, or written down for ever.
+
+What the log cannot hold would be refused only by the group, which knows no plugin to blame.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar, cast
+
+from .....events.commits import Advance, Document, Lag, Manifest, Part, identity
+from ...connectors.errors import ContractBroken
+from ...connectors.spi import BatchPlan
+
+T = TypeVar("T")
+
+LONGEST_NOTE: Final = 4 << 10
+"""The most bytes of a manifest's note, as JSON, and of a source partition."""
+LONGEST_OFFSET: Final = 64 << 10
+"""The most bytes of a source offset, as JSON: some hold a list of transactions."""
+
+_LARGEST: Final = (1 << 63) - 1
+
+
+def check_plan(given: object, offsets: Mapping[str, Document], memory: int) -> None:
+    """Raise `ContractBroken` if what `plan` returned cannot be a batch behind these offsets.
+
+    `memory` is how many bytes it may hold: those of Arrow tables are known, others are not.
+    """
+    plan = _of("source.plan", given, BatchPlan)
+    _of("source.plan: its ranges", plan.ranges, tuple)
+    _of("source.plan: its advances", plan.advances, tuple)
+    _of("source.plan: its remark", plan.remark, str)
+    _count("source.plan: its rows", plan.rows, -1)
+    _count("source.plan: its bytes", plan.bytes, 0)
+    if plan.lag is not None:
+        lag = _of("source.plan: its lag", plan.lag, Lag)
+        _count("source.plan: its lag in ranges", lag.ranges, 0)
+        _count("source.plan: its lag in bytes", lag.bytes, 0)
+    _check_advances(plan.advances, offsets)
+    ranges = cast("tuple[object, ...]", plan.ranges)
+    held = sum(size for each in ranges if isinstance(size := getattr(each, "nbytes", 0), int))
+    if held > memory:
+        raise ContractBroken(
+            f"source.plan holds {held} bytes of rows: a task may hold {memory} (task.memory). "
+            "Nothing was committed. Lower batch.max.bytes or batch.max.rows, or raise task.memory"
+        )
+
+
+def check_manifest(given: object) -> None:
+    """Raise `ContractBroken` if what `stage` returned cannot be committed."""
+    manifest = _of("sink.stage", given, Manifest)
+    for name in ("root", "staging", "claim"):
+        text = _of(f"sink.stage: the manifest's {name}", getattr(manifest, name), str)
+        if flaw := _flaw_in_text(text):
+            raise ContractBroken(f"sink.stage: the manifest's {name} {flaw}")
+    for name, least in (("rows", -1), ("bytes", 0), ("files", 0)):
+        _count(f"sink.stage: the manifest's {name}", getattr(manifest, name), least)
+    _of("sink.stage: the manifest's parts", manifest.parts, tuple)
+    for part in manifest.parts:
+        _of("sink.stage: a part of the manifest", part, Part)
+    if flaw := flaw_in(manifest.note, LONGEST_NOTE):
+        raise ContractBroken(f"sink.stage: the manifest's note {flaw}")
+
+
+def check_task_configs(given: object) -> tuple[Mapping[str, str], ...]:
+    """Return task configs as they are reported; raises `ContractBroken`."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        found = type(given).__name__
+        raise ContractBroken(f"connector.task_configs is a {found}, not a sequence of configs")
+    for config in cast("Sequence[object]", given):
+        pairs = cast("Mapping[object, object]", config) if isinstance(config, Mapping) else None
+        if pairs is None or not all(
+            isinstance(each, str) for pair in pairs.items() for each in pair
+        ):
+            raise ContractBroken("connector.task_configs: a config is no mapping of texts to texts")
+    return tuple(cast("Sequence[Mapping[str, str]]", given))
+
+
+def flaw_in(document: object, longest: int) -> str:
+    """Return what keeps a document out of the log, or from being found there again; "": nothing."""
+    if not isinstance(document, Mapping):
+        return f"is a {type(document).__name__}, not a flat object"
+    flat = cast("Mapping[object, object]", document)
+    for key, value in flat.items():
+        if flaw := _flaw_in_text(key) if isinstance(key, str) else "is no text":
+            return f"has a key that {flaw}"
+        if flaw := _flaw_in_value(value):
+            return f"has under {key!r} a value that {flaw}"
+    size = len(json.dumps(dict(flat), ensure_ascii=False).encode())
+    return f"takes {size} bytes: {longest} are allowed" if size > longest else ""
+
+
+def _check_advances(advances: Sequence[Advance], offsets: Mapping[str, Document]) -> None:
+    known: set[str] = set()
+    for advance in advances:
+        _of("source.plan: an advance", advance, Advance)
+        if flaw := flaw_in(advance.partition, LONGEST_NOTE):
+            raise ContractBroken(f"source.plan: a partition {flaw}")
+        name = identity(advance.partition)
+        if name in known:
+            raise ContractBroken(f"source.plan: two advances are of the partition {name}")
+        known.add(name)
+        if advance.end is not None and (flaw := flaw_in(advance.end, LONGEST_OFFSET)):
+            raise ContractBroken(f"source.plan: the offset of {name} {flaw}")
+        if advance.start != offsets.get(name):
+            raise ContractBroken(
+                f"source.plan: the advance of {name} starts at {advance.start}: "
+                f"the offset is {offsets.get(name)}"
+            )
+
+
+def _of(what: str, given: object, kind: type[T]) -> T:
+    if not isinstance(given, kind):
+        raise ContractBroken(f"{what} is a {type(given).__name__}, not a {kind.__name__}")
+    return given
+
+
+def _count(what: str, given: object, least: int) -> None:
+    if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= _LARGEST:
+        raise ContractBroken(f"{what} is {given!r:.80}, not a whole number from {least} on")
+
+
+def _flaw_in_value(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, str):
+        return _flaw_in_text(value)
+    if isinstance(value, int):
+        return "" if -_LARGEST <= value <= _LARGEST else "has more than 64 bits"
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else f"is {value}: only finite numbers equal themselves"
+    return f"is a {type(value).__name__}, not a text, a number, true, false or null"
+
+
+def _flaw_in_text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "is not encodable: it holds a lone surrogate"
+    return ""
