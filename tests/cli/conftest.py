@@ -97,7 +97,7 @@ def handler_of(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
             if status != 204:
                 self.wfile.write(told)
 
-        do_GET = do_POST = do_PUT = do_DELETE = handle_any  # noqa: N815  # the names of http.server
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any  # noqa: N815  # the names of http.server
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass

@@ -6,15 +6,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from connectors.conftest import Run
 
-from fairlead.events.commits import Document
+from fairlead.events.commits import Document, identity
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.context import Outside, Reach
 from fairlead.runtime.pipeline.connectors.errors import OffsetRefused, SourceAway
 from fairlead.runtime.pipeline.connectors.offsets import PartitionOffset, Seek, SeekEnd
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
 
 AT = 1_700_000_000
 """When `b.csv` changed, in seconds; the others did an hour before and after."""
+READ_AT = {"deep/a.csv": -1, "b.csv": 0, "c.csv": 1}
+"""By path: how many hours later a file changed."""
 READ = {"size": 4, "modified_ms": AT * 1_000}
 
 
@@ -129,3 +133,29 @@ def test_what_no_file_of_the_folder_can_have_is_refused_with_the_key_at_fault(
     with pytest.raises(OffsetRefused) as refused:
         SparkPipeline.check_offset(config(root, source_glob="*.csv"), partition, offset)
     assert flaw in str(refused.value)
+
+
+@pytest.mark.spark
+def test_what_is_read_again_is_new_rows(
+    root: Path, run: Run, ledger: MemoryLedger, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    out = tmp_path_factory.mktemp("out")
+    given = config(root, sink_format="json", sink_path=str(out), source_min_age_ms="0")
+    given = {**given, "name": "c", "connector.class": "SparkPipeline", "task.restart.budget": "0"}
+
+    def go(to: Seek) -> int:
+        """Seek, run to the end, and count the rows that there are then."""
+        known = [at(root, path, hours) for path, hours in READ_AT.items()]
+        known = [each for each in known if identity(each.partition) in ledger.offsets("c")]
+        for partition, offset in SparkPipeline.seek(given, Outside(), to, known):
+            if offset is None:
+                del ledger.logged["c"][identity(partition)]
+            else:
+                ledger.logged.setdefault("c", {})[identity(partition)] = offset
+        run(given)
+        return sum(len(each.read_text().splitlines()) for each in out.glob("part-*.json"))
+
+    assert go(datetime.fromtimestamp(AT + 1, UTC)) == 1
+    assert go(SeekEnd.EARLIEST) == 1 + 3
+    assert go(datetime.fromtimestamp(AT, UTC)) == 1 + 3 + 2
+    assert go(SeekEnd.LATEST) == 1 + 3 + 2

@@ -107,7 +107,8 @@ def seek_tables(reply: OffsetsSought) -> Sequence[Section]:
     ]
     if more := reply.partitions - len(rows):
         rows.append((f"and {more} more", "", ""))
-    return [Table(("PARTITION", "FROM", "TO"), rows, reply.message)]
+    moves = Table(("PARTITION", "FROM", "TO"), rows, reply.message)
+    return [moves, FactList([("In all", reply.message)])] if rows else [moves]
 
 
 def spelled(document: Document | None) -> str:

@@ -217,7 +217,7 @@ def _inherited(connector: ConnectorConfig) -> Iterator[str]:
         yield (
             f"{count} offsets of an earlier connector {connector.connector} count for this one: "
             "what that one has read (for SparkPipeline: files, by folder and path) is not read "
-            "again; to have it read again, create the connector under a name that is new"
+            "again; to have it read again, stop the connector and reset its offsets"
         )
 
 
