@@ -44,7 +44,7 @@ def _no_topic(value: Value) -> str | None:
 
 
 ERRORS: Final = tuple(
-    replace(each, group="Errors", order=order)
+    replace(each, group="Error Handling", order=order)
     for order, each in enumerate(
         (
             Definition(
@@ -57,7 +57,8 @@ ERRORS: Final = tuple(
                 default="none",
                 validator=one_of("none", "all"),
                 recommended=("none", "all"),
-                dependents=(QUEUE_PATH, QUEUE_HEADERS, LOG, MAX_RATIO),
+                width=Width.SHORT,
+                display_name="Error Tolerance",
             ),
             Definition(
                 QUEUE_PATH,
@@ -103,7 +104,7 @@ ERRORS: Final = tuple(
                 width=Width.SHORT,
             ),
         ),
-        start=1,
+        start=3,  # after those of retries
     )
 )
 
