@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ......events.commits import CommitId, Manifest, Part
 from ......events.model import Resource, Token
+from ...config import ConfigInvalid
 from ...errors import Away, SinkAway, SinkBroken, SinkFull
 from ...spi import Sink, Tenure
 from ..connecting import Server, brief, is_away, is_data, is_full
@@ -123,8 +124,8 @@ class PostgresSink(Sink["pa.Table"]):
                 ) from None
 
     def discard(self, commit_id: CommitId) -> None:
-        """Drop what was staged for a batch."""
-        with suppress(SinkAway), self._talking() as connection:
+        """Drop what was staged for a batch; what cannot be dropped now is swept later."""
+        with suppress(SinkAway, SinkBroken, ConfigInvalid), self._talking() as connection:
             staging.drop(connection, self._staging.of_batch(connection, commit_id))
 
     def sweep(self, resource: Resource, token: Token) -> None:
