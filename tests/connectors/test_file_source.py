@@ -262,6 +262,52 @@ def test_a_file_that_changes_between_the_listing_and_its_batch_waits_anew(tmp_pa
     assert files.plan({}, Limit(1_000_000, 100, 1)).ranges == ()
 
 
+def waiting_source(folder: Path) -> FileSource:
+    """Return a source that would wait for a minute until it believes a file to be complete."""
+    context = Context(Resource("c", 0), lambda _: None)
+    made = FileSource(
+        Folder(folder, "*", ALL, min_age_ms=60_000), ReadFormat("csv", "a INT"), context
+    )
+    assert made.plan({}, PLENTY).ranges == ()
+    return made
+
+
+def test_a_file_that_is_moved_in_is_read_at_once_and_one_that_is_written_there_is_not(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "in"
+    root.mkdir()
+    files = waiting_source(root)
+    put(tmp_path, "moved", "x")
+    put(root, "written", "x")
+    (tmp_path / "moved").rename(root / "moved")
+    assert [each.path for each in files.plan({}, PLENTY).ranges] == ["moved"]
+    put(tmp_path, "touched", "x")
+    (tmp_path / "touched").rename(root / "touched")
+    put(root, "touched", "xy")
+    # The first one has no offset yet, so it is planned again.
+    assert [each.path for each in files.plan({}, PLENTY).ranges] == ["moved"]
+
+
+def test_a_file_that_is_open_for_writing_is_not_read_however_long_it_stays_the_same(
+    tmp_path: Path,
+) -> None:
+    context = Context(Resource("c", 0), lambda _: None)
+    folder = Folder(tmp_path, "*", ALL, min_age_ms=1)
+    files = FileSource(folder, ReadFormat("csv", "a INT"), context)
+
+    def read() -> list[str]:
+        files.plan({}, PLENTY)
+        time.sleep(0.01)
+        return [each.path for each in files.plan({}, PLENTY).ranges]
+
+    with (tmp_path / "a").open("w") as writer:
+        writer.write("x")
+        writer.flush()
+        assert read() == []
+    assert read() == ["a"]
+
+
 def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
     put(tmp_path, "a.parquet", "no parquet at all")
     context = Context(Resource("c", 0), lambda _: None)

@@ -270,7 +270,7 @@ class Pace:
     poll_interval_s: float = 0.5
     """The longest pause between two looks that find nothing."""
     linger_s: float = 0.5
-    """How long after a batch began the next one may, unless there is a backlog."""
+    """How long after a batch began the next one may at the latest, if there is no backlog."""
 
 
 class Connector(ABC):

@@ -235,8 +235,9 @@ class Task:
                 self._status.last = (RunState.RUNNING, "")
             first = False
             if not plan.backlog:
-                # What comes in a trickle is let pile up: a batch costs much, however small.
-                self.halt.wait(pipeline.pace.linger_s - clock.total)
+                # What comes in a trickle is let pile up: a batch costs much, however small. On a
+                # worker that has little to do batches are quick, and so is the next one.
+                self.halt.wait(min(clock.worked, pipeline.pace.linger_s - clock.total))
 
     def _plan(
         self, pipeline: Pipeline, offsets: dict[str, Document], size: BatchSize

@@ -147,9 +147,9 @@ _BATCHES = tuple(
             Definition(
                 LINGER_MS,
                 SettingType.INT,
-                "How long after a batch began the next one begins at the soonest, unless there is "
-                "more than that batch took: what comes in a trickle is let pile up, since a batch "
-                "costs much, however small.",
+                "How long after a batch began the next one may begin at the latest. What comes in "
+                "a trickle is let pile up for as long as the last batch took, and no longer than "
+                "this, since a batch costs much, however small.",
                 importance=Importance.LOW,
                 default=500,
                 validator=between(0, 60_000),

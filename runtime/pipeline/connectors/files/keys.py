@@ -189,8 +189,8 @@ SOURCE = (
         SOURCE_MIN_AGE_MS,
         SettingType.LONG,
         "How long a file's size and time of change must have been seen to stay as they are before "
-        "it is read. With 0 files must be moved in, whole: one that is written to may be read in "
-        "part.",
+        "it is read. One that is known to have been moved in is read at once, one that a process "
+        "has open for writing is not read. With 0 nobody looks: files must be moved in, whole.",
         importance=Importance.LOW,
         default=1_000,
         validator=at_least(0),

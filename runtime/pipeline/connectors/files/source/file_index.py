@@ -7,12 +7,13 @@ percent of a core.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
 
+from ..arrivals import Arrivals, is_written_to
 from .listing import Entries, Skip, SourceFile, look, read_folder
 
 _REST: Final = 100
@@ -53,8 +54,11 @@ class _Folder:
 class FileIndex:
     """The files under one root that a glob asks for; its methods may be called from any thread."""
 
-    def __init__(self, root: Path, glob: str) -> None:
+    def __init__(self, root: Path, glob: str, arrivals: Arrivals | None = None) -> None:
         self._root, self._glob = root, glob
+        self._arrivals = arrivals or Arrivals()
+        self._watches: dict[str, int] = {}
+        """What stands for a folder there, by the folder's path; the root's is empty."""
         self._lock = Lock()
         """Guards all that follows."""
         self._folders: dict[str, _Folder] = {}
@@ -70,12 +74,18 @@ class FileIndex:
 
     def refresh(self) -> None:
         """Take up what changed; raises `NotReady` without a root, `OSError` for what is closed."""
+        self._arrivals.listen()
         with self._lock:
             is_due = time.monotonic() >= self._all_at
             begun = time.thread_time()
             self._look(everything=is_due)
             if is_due:
                 self._all_at = time.monotonic() + _REST * (time.thread_time() - begun)
+
+    def is_whole(self, path: str) -> bool:
+        """Tell whether a file is known to have been moved in, so that nobody writes to it."""
+        folder, slash, name = path.rpartition("/")
+        return self._arrivals.is_whole(self._watches.get(folder + slash, -1), name)
 
     def since(self, version: int) -> News:
         """Return what changed since a version; 0 is the beginning."""
@@ -99,6 +109,7 @@ class FileIndex:
             waiting.extend(folder.entries.folders)
         for path in self._folders.keys() - seen.keys():
             self._note(self._folders[path].entries.files, {})
+            self._watches.pop(path, None)
         self._folders = seen
         self.skipped = {
             path: why for each in seen.values() for path, why in each.entries.skipped.items()
@@ -114,6 +125,7 @@ class FileIndex:
         stamp = self._stamp(path)
         if known is None or everything or not known.is_as(stamp):
             before = known.entries.files if known else {}
+            self._watches[path] = self._arrivals.watch(self._root / path)
             entries = read_folder(self._root, path, self._glob, None if everything else before)
             known = _Folder(stamp, read_ns, entries)
             self._note(before, entries.files)
@@ -146,3 +158,41 @@ class FileIndex:
             if before.get(path) != found:
                 self._files[path] = found
                 self._log.append(path)
+
+
+class Ripeness:
+    """Which unread files under a root may be read; `is_whole` tells which were moved in."""
+
+    def __init__(self, root: Path, min_age_ms: int, is_whole: Callable[[str], bool]) -> None:
+        self._root = root
+        self._min_age_s = min_age_ms / 1000
+        self._is_whole = is_whole
+        self._seen: dict[str, tuple[SourceFile, float]] = {}
+        """Unread files by path, and since when each is as it is, on the monotonic clock."""
+
+    def look(self, unread: Collection[SourceFile]) -> tuple[list[SourceFile], list[SourceFile]]:
+        """Return unread files as they are now: all of them, and those that are ripe.
+
+        By this process's own clock: what a file's time is worth hangs on whose clock made it,
+        and on how finely the file system keeps it.
+        """
+        if not self._min_age_s:
+            return list(unread), list(unread)
+        now, before = time.monotonic(), self._seen
+        self._seen = {}
+        for each in unread:
+            found = look(self._root, each.path)
+            if found is None or not found.size:
+                continue
+            whole = now - self._min_age_s if self._is_whole(each.path) else now
+            known, since = before.get(each.path, (found, whole))
+            self._seen[each.path] = (found, min(since, whole) if known == found else now)
+        aged = now - self._min_age_s
+        every = [found for found, _ in self._seen.values()]
+        return every, [found for found, since in self._seen.values() if since <= aged]
+
+    def is_ripe(self, planned: SourceFile, found: SourceFile) -> bool:
+        """Tell whether a file that was ripe still is, as it is found now."""
+        if not self._min_age_s:
+            return True
+        return found == planned and not is_written_to(self._root / found.path)

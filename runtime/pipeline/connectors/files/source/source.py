@@ -4,7 +4,6 @@ A file that changes after it was read is not read again; the task says so as lon
 """
 
 import sys
-import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from ...errors import BadInput
 from ...rejects import Rejects
 from ...spi import BatchPlan, Limit, Source
 from .. import keys
-from .file_index import FileIndex
+from ..arrivals import Arrivals
+from .file_index import FileIndex, Ripeness
 from .formats import ReadFormat
 from .listing import Skip, SourceFile, look
 from .offsets import offset_of, partition_of
@@ -93,7 +93,11 @@ class FileSource(Source[SourceFile]):
         self._form = form
         self._context = context
         root, glob = folder.root, folder.glob
-        self._index = context.shared.get((FileIndex, root, glob), lambda: FileIndex(root, glob))
+        arrivals = context.shared.get(Arrivals, Arrivals)
+        self._index = context.shared.get(
+            (FileIndex, root, glob), lambda: FileIndex(root, glob, arrivals)
+        )
+        self._ripeness = Ripeness(root, folder.min_age_ms, self._index.is_whole)
         self._version = 0
         """How far the news of the index were taken up."""
         self._unread: dict[str, SourceFile] = {}
@@ -106,8 +110,6 @@ class FileSource(Source[SourceFile]):
         """The files that are ripe to be read, oldest first; looked for again when none is left."""
         self._pending_bytes = 0
         """The size of all pending files together."""
-        self._seen: dict[str, tuple[SourceFile, float]] = {}
-        """Unread files by path, and since when each is as it is, on the monotonic clock."""
         self._warned: set[str | tuple[str, Skip]] = set()
         """Paths that changed, and paths that are skipped with the reason: each is logged once."""
         self._remark = ""
@@ -131,7 +133,7 @@ class FileSource(Source[SourceFile]):
             if found and taken and size + found.size > most_bytes:
                 break
             self._pending_bytes -= self._pending.popleft().size
-            if found and found.size and (found == planned or not self._folder.min_age_ms):
+            if found and found.size and self._ripeness.is_ripe(planned, found):
                 taken.append(found)
                 size += found.size
                 self._unread.pop(found.path, None)
@@ -200,7 +202,9 @@ class FileSource(Source[SourceFile]):
         self._measure(changed)
         told = (*_told_of_changed(changed, self._grown), *_told_of_skipped(skipped))
         self._remark = "; ".join(told)
-        return sorted(self._ripe(), key=lambda each: (each.modified_ms, each.path))
+        now, ripe = self._ripeness.look(self._unread.values())
+        self._unread |= {each.path: each for each in now}
+        return sorted(ripe, key=lambda each: (each.modified_ms, each.path))
 
     def _take_up(
         self, path: str, found: SourceFile | None, offsets: Mapping[str, Document]
@@ -215,27 +219,6 @@ class FileSource(Source[SourceFile]):
             self._unread[path] = found
         elif dict(offset) != offset_of(found):
             self._changed[path] = found, offset
-
-    def _ripe(self) -> Sequence[SourceFile]:
-        """Return the unread files that have been seen unchanged for long enough.
-
-        By this process's own clock: what a file's time is worth hangs on whose clock made it,
-        and on how finely the file system keeps it.
-        """
-        if not self._folder.min_age_ms:
-            return list(self._unread.values())
-        now = time.monotonic()
-        before = self._seen
-        self._seen = {}
-        for path in list(self._unread):
-            found = look(self._folder.root, path)
-            if found is None or not found.size:
-                continue
-            self._unread[path] = found
-            known, since = before.get(path, (found, now))
-            self._seen[path] = (found, since if known == found else now)
-        aged = now - self._folder.min_age_ms / 1000
-        return [found for found, since in self._seen.values() if since <= aged]
 
     def _measure(self, changed: Mapping[SourceFile, Document]) -> None:
         """Take up how much more there is now than was read.
