@@ -31,7 +31,7 @@ def test_its_entry_tells_what_it_promises() -> None:
 
 def test_a_name_that_nothing_has_is_refused_with_the_nearest() -> None:
     with pytest.raises(
-        PluginUnknown, match=r"no .* SparkPipelin is .*did you mean SparkPipeline\?"
+        PluginUnknown, match=r"which name matches SparkPipelin, .*did you mean SparkPipeline\?"
     ):
         find_plugins().find("SparkPipelin")
 
