@@ -27,7 +27,7 @@ def check_plan(given: object, offsets: Mapping[str, Document], memory: int) -> N
 
     `memory` is how many bytes it may hold: those of Arrow tables are known, others are not.
     """
-    plan = _of("source.plan", given, BatchPlan)
+    plan = cast("BatchPlan[object]", _of("source.plan", given, BatchPlan))
     _of("source.plan: its ranges", plan.ranges, tuple)
     _of("source.plan: its advances", plan.advances, tuple)
     _of("source.plan: its remark", plan.remark, str)
@@ -38,8 +38,7 @@ def check_plan(given: object, offsets: Mapping[str, Document], memory: int) -> N
         _count("source.plan: its lag in ranges", lag.ranges, 0)
         _count("source.plan: its lag in bytes", lag.bytes, 0)
     _check_advances(plan.advances, offsets)
-    ranges = cast("tuple[object, ...]", plan.ranges)
-    held = sum(size for each in ranges if isinstance(size := getattr(each, "nbytes", 0), int))
+    held = sum(size for each in plan.ranges if isinstance(size := getattr(each, "nbytes", 0), int))
     if held > memory:
         raise ContractBroken(
             f"source.plan holds {held} bytes of rows: a task may hold {memory} (task.memory). "
