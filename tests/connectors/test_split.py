@@ -1,7 +1,10 @@
 """How a connector splits its work again: as before, as far as that still fits."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
+
+import pytest
 
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
@@ -71,3 +74,19 @@ def test_a_changed_transform_changes_no_share_and_no_schema(tmp_path: Path) -> N
     after = split(changed, 2, before)
     for key in (files.TASK_SCHEMA, files.TASK_BUCKETS):
         assert [each[key] for each in after] == [each[key] for each in before]
+
+
+def test_the_tasks_of_a_connector_have_equal_parts_of_its_rate_limits(tmp_path: Path) -> None:
+    land(tmp_path / "in", "a", "b")
+    limited = config(tmp_path, rate_limit_rows_per_second="5")
+    connector = SparkPipeline()
+    context = Context(Resource("c"), print)
+    connector.start(context, limited)
+    paces = [connector.pipeline(context, each).pace for each in connector.task_configs(2)]
+    assert [(each.rows_per_s, each.bytes_per_s) for each in paces] == [(2.5, inf)] * 2
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "0.5", "many"])
+def test_a_rate_limit_is_a_whole_number_above_zero(tmp_path: Path, given: str) -> None:
+    refused = SparkPipeline.validate(config(tmp_path, rate_limit_bytes_per_second=given))
+    assert list(refused.errors) == ["rate.limit.bytes.per.second"]

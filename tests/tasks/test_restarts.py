@@ -8,12 +8,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from fairlead.runtime.pipeline.connectors.errors import BadInput
-from fairlead.runtime.pipeline.connectors.spi import Limit, Pace
 from fairlead.runtime.pipeline.spark.failures import failure_text
-from fairlead.runtime.pipeline.tasks.batch_size import BatchSize
 from fairlead.runtime.pipeline.tasks.restarts import RestartPolicy, Restarts, reason_of
-
-MB = 1 << 20
 
 
 class Clock:
@@ -74,47 +70,6 @@ def test_the_policy_comes_from_the_connectors_config() -> None:
     }
     assert RestartPolicy.of(config) == RestartPolicy(0.1, 2.0, 7, 60.0)
     assert RestartPolicy.of({"tasks.max": "none"}) == RestartPolicy()
-
-
-CEILING = Limit(1_000_000, 64 * MB, 4096)
-
-
-def test_a_batch_is_as_large_as_the_last_ones_say_can_be_done_in_time() -> None:
-    size = BatchSize(Pace(CEILING, target_s=1.0))
-    assert size.limit == Limit(250_000, 16 * MB, 4096)
-    size.learn(2.0, 80_000, 16 * MB, backlog=True)
-    assert size.limit == Limit(40_000, 8 * MB, 4096)
-    size.learn(0.5, 40_000, 8 * MB, backlog=True)
-    assert size.limit == Limit(48_000, 24 * MB * 2 // 5, 4096), "of the last two"
-    size.learn(0.1, 40_000, 8 * MB, backlog=True)
-    size.learn(0.1, 40_000, 8 * MB, backlog=True)
-    assert size.limit == Limit(400_000, 64 * MB, 4096), "never above the ceiling"
-
-
-def test_a_batch_is_at_most_four_times_as_large_as_the_one_before() -> None:
-    size = BatchSize(Pace(Limit(10_000_000, 1 << 40, 4096), target_s=1.0))
-    size.learn(0.01, 250_000, 16 * MB, backlog=True)
-    assert size.limit == Limit(1_000_000, 64 * MB, 4096)
-
-
-def test_a_quick_batch_that_held_all_there_was_says_nothing() -> None:
-    size = BatchSize(Pace(CEILING, target_s=1.0))
-    size.learn(0.1, 10, 1_000, backlog=False)
-    assert size.limit == Limit(250_000, 16 * MB, 4096)
-    size.learn(8.0, 80_000, 16 * MB, backlog=False)
-    assert size.limit == Limit(10_000, 2 * MB, 4096), "a slow one does"
-
-
-def test_a_slow_batch_shrinks_none_below_what_a_batch_costs_anyway() -> None:
-    size = BatchSize(Pace(CEILING, target_s=1.0))
-    size.learn(60, 100, 1_000, backlog=True)
-    assert size.limit == Limit(1_000, 1 * MB, 4096)
-
-
-def test_a_batch_keeps_to_its_ceiling_and_never_shrinks_to_nothing() -> None:
-    size = BatchSize(Pace(Limit(1, 1, 1)))
-    size.learn(60, 1, 1, backlog=True)
-    assert size.limit == Limit(1, 1, 1)
 
 
 def raised(act: object, *arguments: object) -> OSError:

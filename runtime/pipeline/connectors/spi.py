@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ....events.commits import Advance, CommitId, Document, Lag, Manifest
@@ -271,6 +272,10 @@ class Pace:
     """The longest pause between two looks that find nothing."""
     linger_s: float = 0.5
     """How long after a batch began the next one may at the latest, if there is no backlog."""
+    rows_per_s: float = inf
+    """How many rows of the source the task may take in a second."""
+    bytes_per_s: float = inf
+    """How many bytes of it, where the source knows."""
 
 
 class Connector(ABC):

@@ -1,10 +1,12 @@
-"""How large the next batch may be: what the last ones say can be done in the time it should take.
+"""How large the next batch may be, and how soon it may begin.
 
 A batch costs much, however small (about 70 ms of CPU), so there must be few; and a task that moves
 finishes its batch first, so none may take long. That is why batches are sized by time and by what
-it went on, never by the count of files.
+it went on, never by the count of files. A config may set a rate: then a batch holds no more than
+one second of it, and a task waits until the rate has caught up with what it took.
 """
 
+import time
 from collections import deque
 from typing import Final, NamedTuple
 
@@ -19,6 +21,9 @@ _LEAST: Final = Limit(1_000, 1 << 20, 1)
 _STEP: Final = 4
 """How many times larger than the last limit the next one may be."""
 
+_SAVED_S: Final = 1.0
+"""For how long a rate adds up while nothing is taken, in seconds."""
+
 _LATE: Final = 2
 """How many times longer than it should a batch may take before the next one is smaller."""
 
@@ -30,14 +35,22 @@ class _Past(NamedTuple):
 
 
 class BatchSize:
-    """The limit of a task's next batch, within the ceiling that its config sets."""
+    """The limit of a task's next batch: what the last ones say can be done in the target time.
+
+    It keeps within the ceiling that the config sets, and within one second of the rate.
+    """
 
     def __init__(self, pace: Pace) -> None:
         self._target_s = pace.target_s
-        self._ceiling = pace.ceiling
+        rows, size, ranges = pace.ceiling
+        self._ceiling = Limit(
+            max(1, int(min(rows, pace.rows_per_s))),
+            max(1, int(min(size, pace.bytes_per_s))),
+            ranges,
+        )
         self._past: deque[_Past] = deque(maxlen=2)
         """The last batches that say how fast the task is."""
-        self.limit = _within(_FIRST, pace.ceiling)
+        self.limit = _within(_FIRST, self._ceiling)
         """How much the next batch may hold."""
 
     def learn(self, seconds: float, rows: int, size: int, *, backlog: bool) -> None:
@@ -58,6 +71,31 @@ class BatchSize:
         self.limit = _within(
             _within(wanted, Limit(_STEP * rows, _STEP * size, ranges)), self._ceiling
         )
+
+
+class Rate:
+    """How long a task has to wait for what it took beyond its rate: a token bucket.
+
+    What a batch holds counts once it is known, after the batch: rows are often not known before.
+    So a batch begins when nothing is owed, and within any T seconds a task takes no more than
+    T + 2 seconds of its rate, unless a single range is larger than one second of it.
+    """
+
+    def __init__(self, pace: Pace) -> None:
+        self._rows_per_s, self._bytes_per_s = pace.rows_per_s, pace.bytes_per_s
+        self._used_until = time.monotonic()
+        """Until when the rate is used up, on the monotonic clock."""
+
+    @property
+    def pause_s(self) -> float:
+        """How long the next batch has to wait, in seconds; 0 or less: not at all."""
+        return self._used_until - time.monotonic()
+
+    def take(self, seconds: float, rows: int, size: int) -> None:
+        """Count a batch that is over: how long it took, and how much it held, in bytes."""
+        began = time.monotonic() - seconds
+        used_s = max(rows / self._rows_per_s, size / self._bytes_per_s)
+        self._used_until = max(self._used_until, began - _SAVED_S) + used_s
 
 
 def _within(limit: Limit, ceiling: Limit) -> Limit:

@@ -23,7 +23,7 @@ from ..connectors.errors import Away, CallTimedOut, NotReady, SinkFull, SourceAw
 from ..connectors.spi import BatchPlan, Pipeline
 from ..spark.engine import Engine, EngineDown
 from .admission import Admission
-from .batch_size import BatchSize
+from .batch_size import BatchSize, Rate
 from .commits import TaskCommits, TaskMemory
 from .idle import IdlePauses
 from .ledger import Fenced, Ledger, LedgerUnavailable
@@ -41,6 +41,8 @@ _WARM_POLL_S = 0.2
 _LOOK_S = 5.0
 """How long nothing must be there to read for input that could not be read to be gone."""
 _AWAY_S = 1.0
+_LONGEST_PAUSE_S = 1.0
+"""How long a task waits for its rate before it looks whether to sweep."""
 
 
 @dataclass(slots=True)
@@ -209,12 +211,15 @@ class Task:
     def _loop(self, pipeline: Pipeline) -> None:
         self._looks_until = time.monotonic() + _LOOK_S
         offsets = dict(self._ledger.offsets(self._launch.resource.connector))
-        size = BatchSize(pipeline.pace)
+        size, rate = BatchSize(pipeline.pace), Rate(pipeline.pace)
         first = True
         # Data may come much later: a task that looks for it, and finds none, is not down.
         began_ms = time.time_ns() // 1_000_000
         while not self.halt.is_draining:
             self._commits.sweep_if_due(pipeline)
+            if (pause_s := rate.pause_s) > 0:
+                self.halt.wait(min(pause_s, _LONGEST_PAUSE_S))
+                continue
             clock, looked = _Clock(), time.thread_time()
             with clock.phase("plan"):
                 plan = self._plan(pipeline, offsets, size)
@@ -228,6 +233,7 @@ class Task:
             if commit is None:
                 return
             _advance(offsets, commit)
+            rate.take(clock.total, commit.rows_in, plan.bytes)
             size.learn(clock.worked, commit.rows_in, plan.bytes, backlog=plan.backlog)
             restarts = self._restarts.made
             self._report(BatchDone(commit, began_ms, first, clock.phases, restarts))

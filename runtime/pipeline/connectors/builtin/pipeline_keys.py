@@ -26,6 +26,9 @@ LINGER_MS = "linger.ms"
 BATCH_TARGET_MS = "batch.target.ms"
 BATCH_MAX_BYTES = "batch.max.bytes"
 BATCH_MAX_ROWS = "batch.max.rows"
+RATE_ROWS = "rate.limit.rows.per.second"
+RATE_BYTES = "rate.limit.bytes.per.second"
+TASK_COUNT = "task.count"
 
 FILES = "files"
 
@@ -83,7 +86,7 @@ def task_keys_of(config: Mapping[str, str]) -> ConfigDef:
     """Return the definitions of what a task config holds; raises `PluginUnknown`."""
     ends = Ends.of(config)
     told = (*ends.source.task_keys(), *ends.sink.task_keys())
-    return keys_of(config).plus(_grouped("Task", (*told, *ERRORS_TASK)))
+    return keys_of(config).plus(_grouped("Task", (*told, *ERRORS_TASK, _TASK_COUNT)))
 
 
 def unknown_types(config: Mapping[str, str]) -> Mapping[str, str]:
@@ -180,7 +183,32 @@ _BATCHES = tuple(
                 default=1_000_000,
                 validator=at_least(1),
             ),
+            Definition(
+                RATE_ROWS,
+                SettingType.LONG,
+                "How many rows of the source the connector may take in a second; each of its tasks "
+                "has an equal part. Absent: no limit.",
+                importance=Importance.LOW,
+                validator=at_least(1),
+            ),
+            Definition(
+                RATE_BYTES,
+                SettingType.LONG,
+                "How many bytes of the source the connector may take in a second, where the source "
+                "knows; each of its tasks has an equal part. Absent: no limit.",
+                importance=Importance.LOW,
+                validator=at_least(1),
+            ),
         ),
         start=1,
     )
+)
+
+_TASK_COUNT = Definition(
+    TASK_COUNT,
+    SettingType.INT,
+    "Set by the connector: how many tasks share its rate limits.",
+    importance=Importance.LOW,
+    default=1,
+    validator=at_least(1),
 )

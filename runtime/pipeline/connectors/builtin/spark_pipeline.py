@@ -1,6 +1,7 @@
 """The built-in connector: any type of source, through Spark, into any type of sink."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import ClassVar
 
 from .....events.commits import Document
@@ -86,6 +87,8 @@ class SparkPipeline(Connector):
         shares = source.split(max_tasks)
         claim = errors.claim_queue(sink.context, self._config, sink.settings)
         told = {**sink.told_to_tasks(), **claim}
+        if not self._config.keys().isdisjoint((keys.RATE_ROWS, keys.RATE_BYTES)):
+            told[keys.TASK_COUNT] = str(len(shares))
         return [{**self._config, **share, **told} for share in shares]
 
     def needs_reconfiguration(self) -> bool:
@@ -122,7 +125,16 @@ def _pace(settings: ParsedConfig) -> Pace:
         settings.number(keys.BATCH_TARGET_MS) / 1000,
         settings.number(keys.POLL_MS) / 1000,
         settings.number(keys.LINGER_MS) / 1000,
+        _rate(settings, keys.RATE_ROWS),
+        _rate(settings, keys.RATE_BYTES),
     )
+
+
+def _rate(settings: ParsedConfig, key: str) -> float:
+    """Return a task's part of a limit of its connector, per second."""
+    if settings.values[key] is None:
+        return inf
+    return settings.number(key) / settings.number(keys.TASK_COUNT)
 
 
 def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:

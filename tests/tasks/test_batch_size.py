@@ -1,0 +1,148 @@
+"""A batch is as large as its time and its rate allow, and begins when nothing is owed any more."""
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fairlead.events.model import Token
+from fairlead.runtime.pipeline.connectors.context import Context
+from fairlead.runtime.pipeline.connectors.spi import Limit, Pace, Pipeline
+from fairlead.runtime.pipeline.tasks.batch_size import BatchSize, Rate
+from fairlead.runtime.pipeline.tasks.reports import Ending
+from fairlead.runtime.pipeline.tasks.task import Task
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
+from fairlead_tests.tasks.numbers import (
+    PATIENCE_S,
+    LocalEngine,
+    Numbers,
+    Reports,
+    numbers_launch,
+    written,
+)
+
+MB = 1 << 20
+
+CEILING = Limit(1_000_000, 64 * MB, 4096)
+
+
+def test_a_batch_is_as_large_as_the_last_ones_say_can_be_done_in_time() -> None:
+    size = BatchSize(Pace(CEILING, target_s=1.0))
+    assert size.limit == Limit(250_000, 16 * MB, 4096)
+    size.learn(2.0, 80_000, 16 * MB, backlog=True)
+    assert size.limit == Limit(40_000, 8 * MB, 4096)
+    size.learn(0.5, 40_000, 8 * MB, backlog=True)
+    assert size.limit == Limit(48_000, 24 * MB * 2 // 5, 4096), "of the last two"
+    size.learn(0.1, 40_000, 8 * MB, backlog=True)
+    size.learn(0.1, 40_000, 8 * MB, backlog=True)
+    assert size.limit == Limit(400_000, 64 * MB, 4096), "never above the ceiling"
+
+
+def test_a_batch_is_at_most_four_times_as_large_as_the_one_before() -> None:
+    size = BatchSize(Pace(Limit(10_000_000, 1 << 40, 4096), target_s=1.0))
+    size.learn(0.01, 250_000, 16 * MB, backlog=True)
+    assert size.limit == Limit(1_000_000, 64 * MB, 4096)
+
+
+def test_a_quick_batch_that_held_all_there_was_says_nothing() -> None:
+    size = BatchSize(Pace(CEILING, target_s=1.0))
+    size.learn(0.1, 10, 1_000, backlog=False)
+    assert size.limit == Limit(250_000, 16 * MB, 4096)
+    size.learn(8.0, 80_000, 16 * MB, backlog=False)
+    assert size.limit == Limit(10_000, 2 * MB, 4096), "a slow one does"
+
+
+def test_a_slow_batch_shrinks_none_below_what_a_batch_costs_anyway() -> None:
+    size = BatchSize(Pace(CEILING, target_s=1.0))
+    size.learn(60, 100, 1_000, backlog=True)
+    assert size.limit == Limit(1_000, 1 * MB, 4096)
+
+
+def test_a_batch_keeps_to_its_ceiling_and_never_shrinks_to_nothing() -> None:
+    size = BatchSize(Pace(Limit(1, 1, 1)))
+    size.learn(60, 1, 1, backlog=True)
+    assert size.limit == Limit(1, 1, 1)
+
+
+def test_a_batch_holds_no_more_than_one_second_of_its_rate() -> None:
+    size = BatchSize(Pace(CEILING, rows_per_s=500, bytes_per_s=0.5))
+    assert size.limit == Limit(500, 1, 4096)
+    size.learn(0.01, 500, 1, backlog=True)
+    assert size.limit == Limit(500, 1, 4096), "however fast it went"
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What the monotonic clock shows, to be set."""
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    return now
+
+
+def test_a_task_waits_until_its_rate_has_caught_up_with_what_it_took(now: list[float]) -> None:
+    rate = Rate(Pace(CEILING, rows_per_s=100))
+    assert rate.pause_s == 0, "the first batch begins at once"
+    rate.take(0.0, 250, 64 * MB)
+    assert rate.pause_s == 2.5
+    now[0] += 2.5
+    assert rate.pause_s == 0
+
+
+def test_the_time_that_a_batch_took_counts_for_its_rate(now: list[float]) -> None:
+    rate = Rate(Pace(CEILING, rows_per_s=100))
+    now[0] += 5.0
+    rate.take(5.0, 1_000, 0)
+    assert rate.pause_s == 5.0
+
+
+def test_a_rate_adds_up_for_one_second_of_idleness_and_no_longer(now: list[float]) -> None:
+    rate = Rate(Pace(CEILING, bytes_per_s=1_000))
+    now[0] += 60.0
+    rate.take(0.0, 1, 3_000)
+    assert rate.pause_s == 2.0
+
+
+@pytest.mark.usefixtures("now")
+def test_of_rows_and_bytes_the_scarcer_is_waited_for() -> None:
+    rate = Rate(Pace(CEILING, rows_per_s=100, bytes_per_s=1_000))
+    rate.take(0.0, 200, 5_000)
+    assert rate.pause_s == 5.0
+
+
+def test_without_a_rate_nothing_is_waited_for(now: list[float]) -> None:
+    rate = Rate(Pace(CEILING))
+    now[0] += 0.1
+    rate.take(0.1, 1 << 40, 1 << 50)
+    assert rate.pause_s < 0
+
+
+def test_a_task_that_waits_for_its_rate_reads_nothing_and_ends_at_once_when_drained(
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
+) -> None:
+    launch = numbers_launch(root, Token(1, 0))
+
+    def limited(context: Context) -> Pipeline:
+        made = Numbers().pipeline(context, launch.config)
+        return replace(made, pace=replace(made.pace, rows_per_s=0.001))
+
+    task = Task(launch, limited, engine, ledger, reports)
+    waits = threading.Event()
+    wait = task.halt.wait
+
+    def watched(seconds: float) -> None:
+        if written(root) and seconds > 0.5:
+            waits.set()
+        wait(seconds)
+
+    task.halt.wait = watched  # type: ignore[method-assign]
+
+    def drain() -> None:
+        waits.wait(PATIENCE_S)
+        task.halt.drain()
+
+    thread = threading.Thread(target=drain)
+    thread.start()
+    assert task.run() is Ending.STOPPED
+    thread.join()
+    assert (waits.is_set(), written(root)) == (True, [0, 1, 2])
