@@ -45,6 +45,20 @@ def test_what_no_time_will_mend_is_an_error_of_its_key(
     assert "pass-phrase" not in text
 
 
+def test_a_role_that_may_make_no_table_is_an_error_of_the_schema(database: Database) -> None:
+    database.run("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+    database.run("CREATE SCHEMA lake")
+    database.run("GRANT USAGE ON SCHEMA lake TO guest")
+    config = sink_config(
+        database, connection_user="guest", connection_password="guest", schema="lake"
+    )
+    errors = SparkPipeline.check_outside(config, Outside()).errors
+    database.run("DROP SCHEMA lake")
+    database.run("DROP ROLE guest")
+    told = "guest may not make tables in lake: GRANT CREATE, USAGE ON SCHEMA"
+    assert errors == {"sink.schema": told}
+
+
 def test_a_server_that_is_away_is_a_warning_and_away(database: Database) -> None:
     config = sink_config(database, connection_url="postgresql://postgres@127.0.0.1:1/none")
     findings = SparkPipeline.check_outside(config, Outside())

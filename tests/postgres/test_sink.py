@@ -155,6 +155,20 @@ def test_a_delete_deletes_and_a_row_after_it_stands(database: Database, log: Sin
     assert database.run("SELECT id, v FROM t") == [(2, "B")]
 
 
+def test_a_delete_needs_no_value_beside_its_key(database: Database, log: SinkLog) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, v text NOT NULL)")
+    database.run("INSERT INTO t VALUES (1, 'a')")
+    upsert = {"insert_mode": "upsert", "pk_mode": "record_value", "delete_enabled": "true"}
+    sink = sink_of(database, **upsert)
+    log.acquire(sink)
+    rows = {"id": [1, 2], "v": [None, "b"], "__op": ["d", "c"]}
+    log.write(sink, pa.table(rows))
+    with pytest.raises(BadInput, match=r"public\.t refuses a row: .*v is required"):
+        log.stage(sink, pa.table({**rows, "v": [None, None]}))
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(2, "b")]
+
+
 def test_deletes_that_are_not_enabled_are_passed_over(database: Database, log: SinkLog) -> None:
     database.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
     sink = sink_of(database, insert_mode="upsert", pk_mode="record_value")
@@ -170,6 +184,7 @@ def test_an_update_adds_no_row(database: Database, log: SinkLog) -> None:
     sink = sink_of(database, insert_mode="update", pk_mode="record_value", pk_fields="id")
     log.acquire(sink)
     log.write(sink, pa.table({"id": [1, 1, 2], "v": ["x", "y", "z"]}))
+    log.write(sink, pa.table({"id": [1]}))  # which changes nothing
     sink.close()
     assert database.run("SELECT * FROM t") == [(1, "y")]
 

@@ -13,6 +13,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from fairlead.runtime.pipeline.connectors.errors import BadInput
 from fairlead.runtime.pipeline.connectors.postgres.source import source as source_module
 from fairlead.runtime.pipeline.connectors.spi import Limit
 from fairlead_tests.postgres_pipes import AMPLE, Reading, rows, take
@@ -350,6 +351,20 @@ def test_a_table_that_changes_is_read_on_as_it_is(database: Database, read: Read
     (table,) = reading.take()
     assert "more" not in table.column_names
     assert table["who"].to_pylist()[-1] == "three"
+
+
+def test_a_table_that_is_rewritten_while_it_is_half_read_is_told(
+    database: Database, read: Read
+) -> None:
+    database.run("CREATE TABLE ev (n int)")
+    reading = read(mode="xmin")
+    assert reading.rows("n") == []
+    database.run("INSERT INTO ev SELECT generate_series(1, 100)")
+    (source,) = reading.sources
+    take(source, source.plan(reading.offsets, SMALL), reading.offsets)
+    database.run("VACUUM FULL ev")
+    with pytest.raises(BadInput, match=r"public\.ev was rewritten .* while many rows of it"):
+        source.plan(reading.offsets, SMALL)
 
 
 def test_what_is_written_in_a_subtransaction_or_by_two_phases_is_read(

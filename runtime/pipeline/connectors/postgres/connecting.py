@@ -77,8 +77,9 @@ _WRONG_CONFIG: Final = (
 _MAY_PASS: Final = ("starting up", "shutting down", "too many", "recovery", "not yet accepting")
 
 _AWAY_CLASSES: Final = ("08", "57", "53", "40", "58")
-_AWAY_STATES: Final = ("55P03", "25006", "55006")
-"""A lock that was not to be had in time, a server that only reads, an object in use."""
+_AWAY_STATES: Final = ("55P03", "25006", "55006", "25P03", "25P04", "72000")
+"""A lock that was not to be had in time, a server that only reads, an object in use; a transaction,
+or a snapshot, that the server ended because it was left alone for too long."""
 _FULL_STATE: Final = "53100"
 
 

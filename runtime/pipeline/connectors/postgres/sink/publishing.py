@@ -109,7 +109,9 @@ class TableChange(NamedTuple):
         """What to run, in this order."""
         if not self.key:
             return (self._insert(self._rows),)
-        done = [self._update if self.mode == keys.UPDATE else self._upsert]
+        if self.mode == keys.UPDATE:
+            return (self._update,) if self._changes else ()
+        done = [self._upsert]
         if self.has_deletes:
             gone = sql.SQL("DELETE FROM {} t USING ({}) l WHERE {} AND l.{}")
             is_delete = sql.Identifier(IS_DELETE)

@@ -1,7 +1,7 @@
 """What `sink.type=postgres` means: its keys, a look at the database, and a task's sink."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import psycopg
 
@@ -16,6 +16,10 @@ from .layout import RowLayout
 from .sink import PostgresSink
 from .staging import Staging
 from .tables import TableRules
+
+_MAY_MAKE: Final = """
+SELECT has_schema_privilege(oid, 'CREATE') AND has_schema_privilege(oid, 'USAGE')
+FROM pg_namespace WHERE nspname = %s"""
 
 
 class PostgresSinkType(SinkType):
@@ -78,8 +82,7 @@ class PostgresSinkType(SinkType):
 
 
 def _of_schema(connection: "psycopg.Connection[tuple[bool]]", schema: str) -> Look:
-    query = "SELECT has_schema_privilege(oid, 'CREATE, USAGE') FROM pg_namespace WHERE nspname = %s"
-    row = connection.execute(query, (schema,)).fetchone()
+    row = connection.execute(_MAY_MAKE, (schema,)).fetchone()
     if row is None:
         return Look({keys.SCHEMA: f"there is no schema {schema}: make it, or name another"})
     if not row[0]:

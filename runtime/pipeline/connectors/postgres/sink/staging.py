@@ -82,7 +82,10 @@ def write(
         if not target.by_name[each].is_computed
     }
     values = {each: column.values for each, column in columns.items()}
-    types = {each: _type(target, each, column) for each, column in columns.items()}
+    types = {
+        each: _type(target, each, column, has_deletes=batch.deletes is not None)
+        for each, column in columns.items()
+    }
     if target.key:
         values[SEQUENCE], types[SEQUENCE] = pa.array(range(batch.rows.num_rows), pa.int64()), "int8"
     if batch.deletes is not None:
@@ -128,12 +131,20 @@ def _staged(column: pa.ChunkedArray, target: TargetTable, name: str) -> StagedCo
         ) from None
 
 
-def _type(target: TargetTable, name: str, column: StagedColumn) -> str:
-    """Return the type of a column of staging: the target's own, or text that becomes that."""
+def _type(target: TargetTable, name: str, column: StagedColumn, *, has_deletes: bool) -> str:
+    """Return the type of a column of staging: the target's own, or text that becomes that.
+
+    A row that deletes needs no value beside its key.
+    """
     wanted = target.by_name[name]
     kind = column.type if column.is_cast else wanted.type
-    must = wanted.is_required or name in target.key
-    return f"{kind} NOT NULL" if must else kind
+    if name in target.key or (wanted.is_required and not has_deletes):
+        return f"{kind} NOT NULL"
+    if not wanted.is_required:
+        return kind
+    named = (f"{name} is required", name, IS_DELETE)
+    rule, value, gone = (sql.Identifier(each).as_string() for each in named)
+    return f"{kind} CONSTRAINT {rule} CHECK ({value} IS NOT NULL OR {gone})"
 
 
 def _told(text: str) -> str:

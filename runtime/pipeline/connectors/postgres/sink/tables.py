@@ -25,7 +25,7 @@ SELECT i.indisprimary, array_agg(a.attname::text ORDER BY k.place)
 FROM pg_index i CROSS JOIN unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY k(attnum, place)
 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
 WHERE i.indrelid = %s AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL
-    AND i.indisvalid
+    AND i.indisvalid AND i.indimmediate
 GROUP BY i.indexrelid, i.indisprimary"""
 _NO_WIDTH = -1
 

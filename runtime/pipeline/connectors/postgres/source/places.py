@@ -21,6 +21,7 @@ _MORE: Final[Mapping[str, type]] = {
     "at": str,
     "whole": bool,
     "begin": int,
+    "file": int,
 }
 
 

@@ -4,6 +4,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import ClassVar
 
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -69,7 +70,8 @@ class PostgresSourceType(SourceType):
         with closing(ReadSession(Server.of("source", config))) as session:
             try:
                 with session.snapshot() as snapshot:
-                    return _look(snapshot, settings)
+                    seen = _look(snapshot, settings)
+                return replace(seen, warnings=(*seen.warnings, *_idle(config)))
             except ConfigInvalid as error:
                 key, _, told = str(error).partition(": ")
                 return Look({key: told})
@@ -150,6 +152,13 @@ class PostgresSourceType(SourceType):
         return TableShare(
             *table.name, table.topic, table.file, horizon, highest, 0, chunks, is_follower=True
         )
+
+
+def _idle(config: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a warning of a setting of Connect's that does nothing here."""
+    if config.get(keys.DELAY_MS, "0") == "0":
+        return ()
+    return (f"{keys.DELAY_MS} has no effect: what commits late is read, without waiting for it",)
 
 
 def _look(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> Look:

@@ -44,6 +44,8 @@ class TablePlace(NamedTuple):
     """Whether there is no snapshot to be read, or to be caught up with."""
     begin: int | None
     """The horizon of the snapshot, where there is one."""
+    file: int | None = None
+    """The number of the table's file, where a window is half read: places are of that file."""
 
     @classmethod
     def parse(cls, offset: Document) -> "TablePlace":
@@ -58,6 +60,7 @@ class TablePlace(NamedTuple):
             get("highest", cursor),
             bool(get("whole")),
             get("begin"),
+            get("file"),
         )
 
     @classmethod
@@ -73,6 +76,8 @@ class TablePlace(NamedTuple):
             found["cursor"] = self.cursor
         if self.until is not None:
             found |= {"until": self.until, "at": self.at}
+            if self.file is not None:
+                found["file"] = self.file
             if self.highest is not None:
                 found["highest"] = self.highest
         if self.begin is not None:
@@ -115,7 +120,8 @@ def read_window(
     if at is None:
         done = place._replace(horizon=until, cursor=highest, until=None, at=None, highest=highest)
         return WindowRead(rows, done, is_more=False)
-    return WindowRead(rows, place._replace(until=until, at=at, highest=highest), is_more=True)
+    begun = place._replace(until=until, at=at, highest=highest, file=reader.shape.file)
+    return WindowRead(rows, begun, is_more=True)
 
 
 def _catch_up(
@@ -145,7 +151,8 @@ def _catch_up(
     if at is None:
         done = place._replace(horizon=until, until=None, at=None)
         return WindowRead(rows, done, is_more=True)
-    return WindowRead(rows, place._replace(until=until, at=at), is_more=True)
+    begun = place._replace(until=until, at=at, file=reader.shape.file)
+    return WindowRead(rows, begun, is_more=True)
 
 
 def _page(
@@ -156,9 +163,18 @@ def _page(
     cursor: Cursor,
     most: int,
 ) -> tuple[pa.Table, dict[str, pa.ChunkedArray], str | None]:
-    """Read rows in the order of their places; return where the last is, None: there are no more."""
+    """Read rows in the order of their places; return where the last is, None: there are no more.
+
+    Raises `BadInput` if the table has another file than the places are of.
+    """
     parts: list[sql.Composable] = [window]
     if place.at is not None:
+        if place.file not in {None, reader.shape.file}:
+            raise BadInput(
+                f"{reader.name} was rewritten (VACUUM FULL, CLUSTER, a type was changed) while "
+                "many rows of it were read in parts, so that what is left of them cannot be told "
+                "from what was read: read it anew (seek to earliest)"
+            )
         parts.append(sql.SQL("ctid > {}::tid").format(sql.Literal(place.at)))
     beside = {_AT: sql.SQL("ctid::text"), **cursor.beside}
     order = sql.SQL("ORDER BY ctid LIMIT {}").format(sql.Literal(most))
