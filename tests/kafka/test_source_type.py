@@ -81,7 +81,8 @@ def test_secrets_are_passwords_and_no_setting_runs_a_program_or_takes_over() -> 
     defined = KIND.keys()
     secrets = [each.name for each in defined if each.type.value == "PASSWORD"]
     assert secrets == ["source.sasl.password", "source.sasl.jaas.config", "source.ssl.key.password"]
-    for name in ("plugin.library.paths", "sasl.kerberos.kinit.cmd", "group.id", "debug"):
+    ours = ("plugin.library.paths", "sasl.kerberos.kinit.cmd", "group.id", "debug")
+    for name in (*ours, "ssl.key.pem", "ssl.keystore.password"):
         key = f"source.consumer.override.{name}"
         config = source_config(NOWHERE, topics="t") | {key: "x"}
         (told,) = SparkPipeline.validate(config).errors["source.bootstrap.servers"]
@@ -90,6 +91,12 @@ def test_secrets_are_passwords_and_no_setting_runs_a_program_or_takes_over() -> 
     config = source_config(NOWHERE, topics="t") | unknown
     told = KIND.look(config, Outside()).errors["source.bootstrap.servers"]
     assert told == 'No such configuration property: "fetch.maximum"'
+
+
+def test_a_column_beside_the_value_that_there_is_not_is_told() -> None:
+    config = source_config(NOWHERE, topics="t", metadata_columns="key,value")
+    (told,) = SparkPipeline.validate(config).errors["source.metadata.columns"]
+    assert told.endswith("there are key, topic, partition, offset, timestamp, headers, not value")
 
 
 def test_columns_are_known_beforehand_as_far_as_the_config_tells(broker: Broker) -> None:

@@ -2,7 +2,8 @@
 
 Both ends of a pipeline have the same keys, behind `source.` or `sink.`. Whoever writes a config is
 not the node's operator: settings that would have librdkafka run a program or load a library are
-refused, and so are those that the connector has to set for itself.
+refused, and so are those that the connector has to set for itself, and secrets, which only keys of
+their own have sealed.
 """
 
 import re
@@ -40,8 +41,8 @@ _DEFAULTS: Final[Settings] = {"log_level": 0, "reconnect.backoff.max.ms": 1000}
 """Only what is critical goes to the process's standard error: the remainder is told."""
 
 _REFUSED: Final = re.compile(
-    r"plugin\.library\.paths|ssl\.engine\.location|ssl\.providers|sasl\.kerberos\.kinit\.cmd"
-    r"|sasl\.oauthbearer\..*|.*\.location|.*_cb|opaque|debug|log[._].*|statistics\..*|enable\.(?!ssl).*"
+    r"plugin\.library\.paths|ssl\.engine\.location|ssl\.providers|sasl\.kerberos\..*"
+    r"|sasl\.oauthbearer\..*|.*\.location|.*\.password|ssl\.key\.pem|.*_cb|opaque|debug|log[._].*|statistics\..*|enable\.(?!ssl).*"
     r"|group\..*|auto\.offset\.reset|isolation\.level|transactional\.id|acks|max\.in\.flight.*"
 )
 """Settings that are not handed on."""

@@ -12,6 +12,7 @@ from ..config import Definition, Importance, Width
 from .connection import choice_key, connection_keys, text_key
 
 CONVERTERS: Final = ("string", "json", "bytes")
+METADATA_COLUMNS: Final = ("key", "topic", "partition", "offset", "timestamp", "headers")
 
 TOPICS: Final = "source.topics"
 TOPICS_REGEX: Final = "source.topics.regex"
@@ -85,6 +86,12 @@ def _flag(name: str, meaning: str, *, default: bool) -> Definition:
     )
 
 
+def _columns_beside(value: Value) -> str | None:
+    names = value if isinstance(value, tuple) else ()
+    unknown = [each for each in names if each.removeprefix("_") not in METADATA_COLUMNS]
+    return f"there are {', '.join(METADATA_COLUMNS)}, not {', '.join(unknown)}" if unknown else None
+
+
 SOURCE: Final = (
     *connection_keys("source"),
     Definition(
@@ -135,7 +142,8 @@ SOURCE: Final = (
         "What is told of a record beside its value, each in a column of its own: `_key`, `_topic`, "
         "`_partition`, `_offset`, `_timestamp`, `_headers`.",
         importance=Importance.LOW,
-        default=("key", "topic", "partition", "offset", "timestamp", "headers"),
+        default=METADATA_COLUMNS,
+        validator=_columns_beside,
     ),
     choice_key(
         ISOLATION,

@@ -56,12 +56,15 @@ class RecordEncoder:
         if missing := [name for name in named if name not in schema.names]:
             there = ", ".join(schema.names)
             raise SchemaRefused(f"there is no column {', '.join(missing)}; there are {there}")
-        self.encode(schema.empty_table())
+        try:
+            self.encode(schema.empty_table())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SchemaRefused(f"rows cannot be made records: {error}") from None
 
     def encode(self, rows: pa.Table) -> pa.Table:
         """Return the records that rows are; raises `SchemaRefused`, `BadInput`."""
         there = rows.column_names
-        times = pc.cast(rows["_timestamp"], _MILLIS) if "_timestamp" in there else None
+        times = pc.cast(rows["_timestamp"], _MILLIS, safe=False) if "_timestamp" in there else None
         columns = (
             self._topics(rows),
             self._keys(rows),

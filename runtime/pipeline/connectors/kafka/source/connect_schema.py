@@ -7,7 +7,7 @@ is. A `Decimal` must be written as a number (`decimal.format=NUMERIC`): bytes in
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ....spark.sql_text import quoted
+from ....spark.sql_text import literal, quoted
 
 Schema = Mapping[str, Any]
 
@@ -54,6 +54,13 @@ def columns_of(schema: Schema, parsed: str) -> ConnectColumns:
 
     Raises `SchemaUnknown`.
     """
+    try:
+        return _columns(schema, parsed)
+    except (AttributeError, KeyError, TypeError, ValueError):  # a part of it is of another shape
+        raise SchemaUnknown("it is no schema of Connect's") from None
+
+
+def _columns(schema: Schema, parsed: str) -> ConnectColumns:
     is_struct = schema.get("type") == "struct"
     fields = _fields(schema) if is_struct else {LONE: schema}
     ddl = ", ".join(f"{quoted(name)} {_type(each)}" for name, each in fields.items())
@@ -96,7 +103,7 @@ def _value(schema: Schema, sql: str) -> str:
     if kind == "struct" and _has_times(schema):
         fields = _fields(schema).items()
         made = ", ".join(
-            f"'{name}', {_value(each, f'{sql}.{quoted(name)}')}" for name, each in fields
+            f"{literal(name)}, {_value(each, f'{sql}.{quoted(name)}')}" for name, each in fields
         )
         return f"IF({sql} IS NULL, NULL, named_struct({made}))"
     if kind == "array" and _has_times(schema):

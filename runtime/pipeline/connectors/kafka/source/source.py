@@ -77,9 +77,10 @@ class KafkaSource(Fetching):
         """Fetch what has come; the first offsets are logged where they would be others later."""
         reader = self._reader = self._reader or self._begin()
         logged = {place: offsets.get(key) for key, place in self._places.items()}
-        fresh = self._begin_anew(logged)
-        if fresh and self._rules.is_first_kept:
-            firsts = {place: self._moved[place][1] for place in fresh}
+        self._begin_anew(logged)
+        fresh = [place for place, at in logged.items() if at is None]
+        if fresh and self._rules.is_first_kept:  # again and again, until the log has them
+            firsts = {place: self._start(place, None) for place in fresh}
             return Fetched(empty_table(), self._advances(logged, firsts), backlog=True)
         starts = {place: self._start(place, logged[place]) for place in logged}
         try:
@@ -147,13 +148,10 @@ class KafkaSource(Fetching):
         known, at = self._moved.get(place, (None, 0))
         return at if logged == known or logged is None else int(str(logged[OFFSET]))
 
-    def _begin_anew(self, logged: Mapping[TopicPlace, Document | None]) -> Sequence[TopicPlace]:
-        """Find where to read partitions that have no offset, or one of another topic.
-
-        Done once. Returns those that have none.
-        """
+    def _begin_anew(self, logged: Mapping[TopicPlace, Document | None]) -> None:
+        """Find, once, where to read partitions that have no offset, or one of another topic."""
         if self._is_begun:
-            return ()
+            return
         fresh = [place for place, at in logged.items() if at is None]
         self._moved = {
             place: (None, at) for place, at in self._offsets(fresh, self._rules.first).items()
@@ -164,7 +162,6 @@ class KafkaSource(Fetching):
                 told = f"topic {place.topic} was deleted and made anew since {place} was read"
                 self._lose(place, at, told)
         self._is_begun = True
-        return fresh
 
     def _offsets(self, places: Sequence[TopicPlace], to: Seek) -> Mapping[TopicPlace, int]:
         return self._cluster.offsets(places, to, is_committed=self._rules.is_committed)

@@ -1,0 +1,45 @@
+# pyright: basic
+"""Rows become records, or are refused with their column before a batch counts; no broker is needed.
+
+What records of Connect's envelope say of themselves becomes SQL, so their names are not trusted.
+"""
+
+import datetime as dt
+
+import pyarrow as pa
+import pytest
+
+from fairlead.runtime.pipeline.connectors.errors import SchemaRefused
+from fairlead.runtime.pipeline.connectors.kafka.sink.encoding import Converter, RecordEncoder
+from fairlead.runtime.pipeline.connectors.kafka.source.connect_schema import (
+    SchemaUnknown,
+    columns_of,
+)
+
+ENCODER = RecordEncoder("t", "", (), Converter("string"), Converter("json"))
+TIME = {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}
+
+
+def test_a_time_between_two_milliseconds_is_the_earlier_one() -> None:
+    at = dt.datetime(2024, 2, 29, 12, 0, 0, 123_456, tzinfo=dt.UTC)
+    times = pa.array([at], pa.timestamp("us", "UTC"))
+    (record,) = ENCODER.encode(pa.table({"n": [1], "_timestamp": times})).to_pylist()
+    assert record["timestamp"] == 1_709_208_000_123
+
+
+def test_columns_that_no_record_can_have_are_refused_beforehand() -> None:
+    with pytest.raises(SchemaRefused, match="rows cannot be made records: "):
+        ENCODER.check(pa.schema([("n", pa.int64()), ("_headers", pa.int64())]))
+
+
+def test_a_name_in_a_schema_stays_a_name() -> None:
+    inner = {"field": "x', uuid(), 'y", **TIME}
+    struct = {"field": "s", "type": "struct", "fields": [inner]}
+    (made,) = columns_of({"type": "struct", "fields": [struct]}, "p").select
+    assert "'x', uuid()" not in made
+
+
+@pytest.mark.parametrize("schema", [5, {"type": "array", "items": "x"}, {"type": "struct"}])
+def test_what_is_no_schema_is_told(schema: object) -> None:
+    with pytest.raises(SchemaUnknown):
+        columns_of(schema, "p")  # type: ignore[arg-type]
