@@ -429,10 +429,12 @@ def test_what_is_strange_about_a_config_is_told_by_describe_and_status(
 ) -> None:
     warnings = {"warnings": ["unknown key owner: it has no effect"]}
     status = {**answered.STATUS, **warnings}
-    cluster.answer("GET", "/connectors/flights", {**answered.INFO, **warnings})
+    told = {**answered.INFO, **warnings, "delivery": "at-least-once"}
+    cluster.answer("GET", "/connectors/flights", told)
     cluster.answer("GET", "/connectors/flights/status", status)
     described = run("describe", "connector", "flights", "--url", cluster.url).out
     assert "unknown key owner: it has no effect\n" in described
+    assert "Delivery:  at-least-once\n" in described
     expanded = convert({"flights": {"status": status}}, dict[str, ExpandedConnector])
     rows = [("flights", "unknown key owner: it has no effect")]
     assert config_warnings(expanded) == [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")]

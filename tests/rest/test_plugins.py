@@ -111,6 +111,33 @@ def test_unknown_keys_are_told_by_create_describe_and_status(client: Client) -> 
     assert "warnings" not in put.json()
 
 
+def test_a_connector_tells_what_it_promises_and_which_key_makes_it_less(client: Client) -> None:
+    config = {
+        "connector.class": "SparkPipeline",
+        "source.type": "postgres",
+        "source.connection.url": "postgresql://db/shop",
+        "source.mode": "bulk",
+        "sink.path": "/data/out",
+        "sink.format": "parquet",
+    }
+    why = "source.mode=bulk may miss or double rows that change while it reads"
+    warnings = [f"delivery is best-effort, and not exactly-once; {why}"]
+    path = "/connector-plugins/SparkPipeline/config/validate"
+    examined = client.put(f"{path}?extended=true", json={**config, "name": "a"}).json()
+    assert (examined["error_count"], examined["warnings"]) == (0, warnings)
+    body = {"name": "a", "config": config}
+    created = client.post("/connectors?extended=true", json=body).json()
+    assert (created["delivery"], created["warnings"]) == ("best-effort", warnings)
+    put = client.put(
+        "/connectors/a/config?extended=true", json={**config, "source.mode": "xmin"}
+    ).json()
+    assert (put["delivery"], "warnings" in put) == ("exactly-once", False)
+    extended = client.get("/connectors/a/status?extended=true").json()
+    assert extended["delivery"] == "exactly-once"
+    assert "delivery" not in client.get("/connectors/a/status").json()
+    assert "delivery" not in client.get("/connectors/a").json()
+
+
 def test_a_config_has_no_more_keys_than_can_be_compared(client: Client) -> None:
     config = {f"pasword{number}": "x" for number in range(2_000)}
     refused = client.put(VALIDATE, json={"connector.class": "Locked", **config})

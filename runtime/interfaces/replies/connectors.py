@@ -40,6 +40,8 @@ class ConnectorInfo(Struct, frozen=True, omit_defaults=True):
     """source, sink, or unknown where the class is not installed."""
     warnings: tuple[str, ...] = ()
     """What is strange about the config, or about what it leads to."""
+    delivery: str = ""
+    """What is promised about each row, under this config."""
 
 
 class AutoRestartInfo(Struct, frozen=True):
@@ -88,6 +90,8 @@ class ConnectorStateInfo(Struct, frozen=True, omit_defaults=True):
     type: str
     warnings: tuple[str, ...] = ()
     """What is strange about the config."""
+    delivery: str = ""
+    """What is promised about each row, under this config."""
 
 
 class ActiveTopics(Struct, frozen=True):
@@ -151,7 +155,7 @@ class PluginInfo(Struct, frozen=True, omit_defaults=True):
     """source, sink, transformation or predicate."""
     version: str
     delivery: str = ""
-    """What a connector class promises about each row."""
+    """The best that a connector class promises about each row."""
 
 
 class ConfigKeyInfo(Struct, frozen=True):

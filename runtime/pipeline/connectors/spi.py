@@ -41,6 +41,21 @@ class Delivery(Enum):
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"
+    BEST_EFFORT = "best-effort"
+    """Nothing: it may be left out, or come twice."""
+
+
+class Promise(NamedTuple):
+    """What is promised under one config; `why` says of each key that makes it less what it does."""
+
+    delivery: Delivery
+    why: tuple[str, ...] = ()
+
+    def and_also(self, other: "Promise") -> "Promise":
+        """Return what is left of two promises that both have to hold: the weaker."""
+        from_best = list(Delivery)
+        weaker = max(self.delivery, other.delivery, key=from_best.index)
+        return Promise(weaker, (*self.why, *other.why))
 
 
 class Limit(NamedTuple):
@@ -286,6 +301,7 @@ class Connector(ABC):
     """Connect's word for the direction: `source` or `sink`."""
 
     delivery: ClassVar[Delivery] = Delivery.AT_LEAST_ONCE
+    """The best that it can do."""
 
     full_name: ClassVar[str] = ""
     """What configs call it if it has moved to another module since; empty: module and class."""
@@ -299,6 +315,15 @@ class Connector(ABC):
     def validate(cls, config: Mapping[str, str]) -> Validation:
         """Find everything that is wrong with a config, without touching the outside world."""
         return cls.config().check(config)
+
+    @classmethod
+    def delivery_of(cls, config: Mapping[str, str]) -> Promise:
+        """Return what it promises under a config that `validate` finds sound.
+
+        A function of the config alone: the answer is kept. Values may hold `${...}` unresolved.
+        """
+        del config
+        return Promise(cls.delivery)
 
     @classmethod
     def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:

@@ -17,7 +17,7 @@ from ....events.commits import Document
 from .config import Definition, ParsedConfig
 from .context import Context, Outside
 from .offsets import PartitionOffset, Seek, seek_from_the_beginning
-from .spi import Delivery, Sink, Source
+from .spi import Delivery, Promise, Sink, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,12 @@ class _Type(ABC):
         """Return what is wrong with its keys together, under the key to change."""
         del config
         return {}
+
+    @classmethod
+    def delivery_of(cls, config: Mapping[str, str]) -> Promise:
+        """Return what it promises under a sound config; see `Connector.delivery_of`."""
+        del config
+        return Promise(cls.delivery)
 
     def stop(self) -> None:  # noqa: B027  # most have nothing to let go of
         """Let go of what it holds; called once, when the connector ends."""

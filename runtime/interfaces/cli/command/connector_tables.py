@@ -78,6 +78,7 @@ def connector(reply: ConnectorInFull) -> list[Section]:
         ("Type", reply.type),
         ("State", state.state),
         ("Worker", worker_name(state.worker_id)),
+        ("Delivery", reply.delivery),
         ("Reason", state.trace or state.reason),
         *(("Warning", each) for each in reply.warnings),
     )

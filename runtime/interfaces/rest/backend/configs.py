@@ -22,12 +22,13 @@ from ....pipeline.connectors.builtin.plugins import Plugin, Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME, with_placement
 from ....pipeline.connectors.config import HIDDEN, Validation, in_words
 from ....pipeline.connectors.errors import PluginUnknown
+from ....pipeline.connectors.spi import Delivery, Promise
 from .errors import ApiError
 from .outside import OutsideChecks
 
 LOGGER = logging.getLogger(__name__)
 CONFIGS_KEPT = 4_096
-"""Of how many configs it is kept what is strange about them: each status tells it."""
+"""Of how many configs it is kept what they give rise to: each status tells it."""
 NULL_VALUE = "Null value can not be supplied as the configuration value."
 MOST_KEYS = 1_000
 """How many keys a config may have: each is compared with those that there are."""
@@ -74,7 +75,7 @@ def examine(
         told = f"the config has {len(config)} keys, and at most {MOST_KEYS} are taken"
         raise ApiError(HTTPStatus.BAD_REQUEST, told)
     plain = _opened(vault, config, stored)
-    found = with_placement(_validate(plugin, plain), plain)
+    found = with_placement(_validate(plugin, plain).validation, plain)
     validation = found.strict(plain)
     defined = {each.definition.name: each.definition.type for each in validation.checked}
     secret_keys = _secret_keys(plain, defined, found.misspelt.keys())
@@ -119,17 +120,28 @@ def prepare(
     return Prepared(sealed, examined.validation.warnings)
 
 
-def warnings_of(plugins: Plugins, config: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what is strange about a stored config; nothing if its class is not installed here."""
+class Told(NamedTuple):
+    """What a stored config gives rise to: what is strange about it, what it promises."""
+
+    warnings: tuple[str, ...] = ()
+    delivery: str = ""
+
+
+def told_of(plugins: Plugins, config: Mapping[str, str]) -> Told:
+    """Return what is told of a stored config; nothing if its class is not installed here.
+
+    It is found once for each config: a status that is read again asks, and loads, no plugin.
+    """
     with suppress(PluginUnknown, ApiError):
         plugin = plugins.find(config.get(CONNECTOR_CLASS, ""))
-        return _remarks(plugin, tuple(sorted(config.items())))
-    return ()
+        return _told(plugin, tuple(sorted(config.items())))
+    return Told()
 
 
 @lru_cache(maxsize=CONFIGS_KEPT)
-def _remarks(plugin: Plugin, config: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    return _validate(plugin, dict(config)).remarks
+def _told(plugin: Plugin, config: tuple[tuple[str, str], ...]) -> Told:
+    validation, promise = _validate(plugin, dict(config))
+    return Told(validation.remarks, promise.delivery.value if promise else "")
 
 
 def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -213,9 +225,19 @@ def _without_secrets(
     return replace(validation, checked=tuple(checked), warnings=warnings)
 
 
-def _validate(plugin: Plugin, plain: Mapping[str, str]) -> Validation:
+class _Judged(NamedTuple):
+    """What a plugin finds in a config, and what it promises under it if that is sound."""
+
+    validation: Validation
+    promise: Promise | None
+
+
+def _validate(plugin: Plugin, plain: Mapping[str, str]) -> _Judged:
     try:
-        return plugin.made_by.validate(plain)
+        validation = plugin.made_by.validate(plain)
+        if validation.errors:
+            return _Judged(validation, None)
+        promise = plugin.made_by.delivery_of(plain)
     except Exception as error:  # noqa: BLE001  # what others install may fail in any way
         frames = "".join(format_tb(error.__traceback__))  # the error's words may hold a secret
         kind = type(error).__name__
@@ -226,6 +248,16 @@ def _validate(plugin: Plugin, plain: Mapping[str, str]) -> Validation:
             f" ({kind}): nothing was changed; this is a fault of that class,"
             " logs/rest.log of the data folder says where",
         ) from None
+    told = _less_than(plugin.delivery, promise)
+    return _Judged(replace(validation, warnings=(*validation.warnings, *told)), promise)
+
+
+def _less_than(best: Delivery, promise: Promise) -> tuple[str, ...]:
+    """Return a warning if a config promises less than its class can do."""
+    if Promise(best).and_also(promise).delivery is best:
+        return ()
+    why = "".join(f"; {each}" for each in promise.why)
+    return (f"delivery is {promise.delivery.value}, and not {best.value}{why}",)
 
 
 def invalid(errors: list[str]) -> ApiError:

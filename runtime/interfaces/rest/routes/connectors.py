@@ -24,7 +24,7 @@ from ...replies.connectors import (
     TaskInfo,
     TaskState,
 )
-from ..backend.configs import warnings_of
+from ..backend.configs import Told, told_of
 from ..backend.errors import ApiError, not_found
 from ..backend.logs import FollowedGroup
 from ..backend.schema import Extended, Routes
@@ -175,7 +175,7 @@ def describe_connector(service: Service, group: Group, name: str) -> ConnectorIn
 def describe_state(
     service: Service, group: Group, name: str, *, extended: bool
 ) -> ConnectorStateInfo:
-    """Return Connect's `ConnectorStateInfo`; if it is extended, with reasons and warnings."""
+    """Return Connect's `ConnectorStateInfo`; if it is extended, with what it lacks."""
     connector = group.connectors[name]
     made_by = service.made_by(connector.config)
     described = replies.connector_status(group, name, made_by, _held_up(service))
@@ -202,13 +202,13 @@ def _held_up(service: Service) -> str:
 def with_warnings(
     service: Service, connector: ConnectorConfig, described: Warned, found: Iterable[str] = ()
 ) -> Warned:
-    """Return a reply with what is strange about its connector, if anything is.
+    """Return a reply with what is strange about its connector, if anything is, and its promise.
 
     `found` are warnings that its config alone does not give rise to.
     """
-    of_config: tuple[str, ...] = warnings_of(service.plugins, connector.config)
-    warnings = tuple(dict.fromkeys((*_inherited(connector), *of_config, *found)))
-    return replace(described, warnings=warnings) if warnings else described
+    told: Told = told_of(service.plugins, connector.config)
+    warnings = tuple(dict.fromkeys((*_inherited(connector), *told.warnings, *found)))
+    return replace(described, warnings=warnings, delivery=told.delivery)
 
 
 def _inherited(connector: ConnectorConfig) -> Iterator[str]:

@@ -36,7 +36,7 @@ from ....planning.compare import make_plan
 from ....planning.dry_run import PlanError
 from ....planning.report import ExpectedDowntimes, Plan
 from ....planning.sandbox import all_assignors
-from ..backend.configs import check_name, named, prepare, warnings_of
+from ..backend.configs import check_name, named, prepare, told_of
 from ..backend.errors import ApiError
 from ..backend.schema import Config, Key, Routes
 from ..backend.service import Served, Service, require_group
@@ -229,7 +229,7 @@ def _changes(service: Service, group: Group, body: Proposal) -> Sequence[Change]
 def _warnings(service: Service, changes: Sequence[Change]) -> Iterator[str]:
     for each in changes:
         if isinstance(each, ConnectorPut):
-            for warning in warnings_of(service.plugins, each.config):
+            for warning in told_of(service.plugins, each.config).warnings:
                 yield f"{each.connector}: {warning}"
 
 

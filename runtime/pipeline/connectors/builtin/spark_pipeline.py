@@ -9,7 +9,7 @@ from ...transforms import catalogue as transforms
 from ..config import ConfigDef, ParsedConfig, Validation, refuse
 from ..context import Context, Findings, Outside
 from ..offsets import PartitionOffset, Seek
-from ..spi import Connector, Delivery, Limit, Pace, Pipeline
+from ..spi import Connector, Delivery, Limit, Pace, Pipeline, Promise
 from ..types import SinkType, SourceType
 from . import error_keys as errors
 from . import pipeline_keys as keys
@@ -41,6 +41,20 @@ class SparkPipeline(Connector):
     def validate(cls, config: Mapping[str, str]) -> Validation:
         """Check each key, each transform, and what the types say of theirs together."""
         return keys.keys_of(config).check(config).plus(_complaints(config))
+
+    @classmethod
+    def delivery_of(cls, config: Mapping[str, str]) -> Promise:
+        """Return what both types promise: no more than the weaker; raises `PluginUnknown`."""
+        ends = keys.Ends.of(config)
+        source, sink = ends.source.delivery_of(config), ends.sink.delivery_of(config)
+        whole = source.and_also(sink)
+        named = ((keys.SOURCE_TYPE, source), (keys.SINK_TYPE, sink))
+        less = (
+            f"{key}={config[key]} is {delivery.value}"
+            for key, (delivery, why) in named
+            if delivery is not cls.delivery and not why
+        )
+        return Promise(whole.delivery, (*less, *whole.why))
 
     @classmethod
     def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:

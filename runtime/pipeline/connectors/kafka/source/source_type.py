@@ -10,7 +10,7 @@ from ...config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_def
 from ...context import Context, Outside
 from ...errors import Away, NotReady, OffsetRefused, SourceAway
 from ...offsets import PartitionOffset, Seek, SeekEnd
-from ...spi import Delivery
+from ...spi import Delivery, Promise
 from ...types import Look, SourceColumns, SourceType
 from .. import keys
 from ..cluster import EPOCH, KafkaCluster, TopicFacts
@@ -62,6 +62,18 @@ class KafkaSourceType(SourceType):
         if bool(config.get(keys.TOPICS)) == bool(config.get(keys.TOPICS_REGEX)):
             told[keys.TOPICS] = f"give either {keys.TOPICS} or {keys.TOPICS_REGEX}"
         return told
+
+    @classmethod
+    def delivery_of(cls, config: Mapping[str, str]) -> Promise:
+        """Return less than exactly once where it may go on elsewhere than behind its offset."""
+        place = config.get(keys.OUT_OF_RANGE)
+        if place == SeekEnd.EARLIEST.value:
+            told = f"{keys.OUT_OF_RANGE}={place} reads a partition again that lost records"
+            return Promise(Delivery.AT_LEAST_ONCE, (told,))
+        if place == SeekEnd.LATEST.value:
+            told = f"{keys.OUT_OF_RANGE}={place} skips records that are still there"
+            return Promise(Delivery.BEST_EFFORT, (told,))
+        return Promise(cls.delivery)
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:

@@ -14,7 +14,7 @@ from ...config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_def
 from ...context import Context, Outside
 from ...errors import Away, BadInput, NotReady, OffsetRefused, SourceAway
 from ...offsets import PartitionOffset, Seek
-from ...spi import Delivery
+from ...spi import Delivery, Promise
 from ...types import Look, SourceColumns, SourceType
 from ..connecting import Server, application_name
 from ..sink.keys import complaints_of_url
@@ -59,6 +59,14 @@ class PostgresSourceType(SourceType):
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         """Return what is wrong with its keys together."""
         return {**complaints_of_url(config, keys.URL), **keys.complaints(config)}
+
+    @classmethod
+    def delivery_of(cls, config: Mapping[str, str]) -> Promise:
+        """Return less than exactly once for rows that may change while chunks are read."""
+        if config.get(keys.MODE) != keys.BULK:
+            return Promise(cls.delivery)
+        told = f"{keys.MODE}={keys.BULK} may miss or double rows that change while it reads"
+        return Promise(Delivery.BEST_EFFORT, (told,))
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
