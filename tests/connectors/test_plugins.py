@@ -10,6 +10,7 @@ from fairlead.runtime.pipeline.connectors.builtin import plugins
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, find_plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.errors import PluginUnknown
+from fairlead.runtime.pipeline.connectors.installed import flaw_in_version
 
 # As configs name it since the first release, wherever its module lies now.
 FULL = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"
@@ -27,6 +28,29 @@ def test_its_entry_tells_what_it_promises() -> None:
         "version": "1.0",
         "delivery": "exactly-once",
     }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_meant"),
+    [
+        *(
+            (each, True)
+            for each in ("1.10", " latest ", "[1.10]", "[1.10,)", "[1.9, 2)", "(,1.10]")
+        ),
+        *((each, True) for each in ("[1.10.0,1.10]", "(1.9,1.11)", "(,)")),
+        *((each, False) for each in ("1.1", "1", "[1.1]", "(1.10,)", "[,1.10)", "[2,)", "(,1.9]")),
+        *((each, False) for each in ("1.10,", "[1.10", "newest", "[a,)", "[1..1,)")),
+    ],
+)
+def test_a_version_is_meant_by_itself_by_latest_and_by_ranges_with_it(
+    wanted: str, *, is_meant: bool
+) -> None:
+    assert (not flaw_in_version(wanted, "1.10")) == is_meant
+
+
+def test_a_version_that_is_no_number_is_in_no_range() -> None:
+    assert not flaw_in_version("2-rc1", "2-rc1")
+    assert flaw_in_version("(,)", "2-rc1").startswith("version 2-rc1 is installed here")
 
 
 def test_a_name_that_nothing_has_is_refused_with_the_nearest() -> None:

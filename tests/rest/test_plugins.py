@@ -138,6 +138,36 @@ def test_a_connector_tells_what_it_promises_and_which_key_makes_it_less(client: 
     assert "delivery" not in client.get("/connectors/a").json()
 
 
+def test_a_version_that_is_not_installed_is_refused_with_the_one_that_is(client: Client) -> None:
+    config = {
+        "connector.class": "SparkPipeline",
+        "source.path": "/data/in",
+        "source.format": "json",
+        "sink.path": "/data/out",
+        "sink.format": "parquet",
+        "transforms": "x",
+        "transforms.x.type": "HoistField",
+        "transforms.x.field": "all",
+        "transforms.x.predicate": "p",
+        "predicates": "p",
+        "predicates.p.type": "RecordIsTombstone",
+    }
+    asked = ("connector", "transforms.x", "predicates.p")
+    path = "/connector-plugins/SparkPipeline/config/validate"
+
+    def errors(version: str) -> list[str]:
+        versions = {f"{each}.plugin.version": version for each in asked}
+        told = client.put(path, json={**config, **versions, "name": "a"}).json()
+        return sorted(error for each in told["configs"] for error in each["value"]["errors"])
+
+    assert [errors(each) for each in ("1.0", "latest", "[1.0]", "[1.0,2)")] == [[]] * 4
+    assert errors("2.0") == sorted(
+        f"Invalid value 2.0 for configuration {each}.plugin.version: version 1.0 is installed here,"
+        " and no other: give that, latest, or a range with it, such as [1.0,)"
+        for each in asked
+    )
+
+
 def test_a_config_has_no_more_keys_than_can_be_compared(client: Client) -> None:
     config = {f"pasword{number}": "x" for number in range(2_000)}
     refused = client.put(VALIDATE, json={"connector.class": "Locked", **config})
@@ -154,6 +184,8 @@ def test_families_of_keys_are_listed_with_the_others(client: Client) -> None:
         "source.option.*",
         "sink.option.*",
         "transforms.<name>.type",
+        "transforms.<name>.plugin.version",
+        "predicates.<name>.plugin.version",
         "transforms.<name>.predicate",
         "transforms.<name>.negate",
         "predicates.<name>.type",

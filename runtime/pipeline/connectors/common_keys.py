@@ -162,6 +162,7 @@ _DEFINED: Mapping[str, Definition] = {each.name: each for each in PLACEMENT}
 
 NAME = "name"
 CONNECTOR_CLASS = "connector.class"
+CONNECTOR_VERSION = "connector.plugin.version"
 TASKS_MAX = "tasks.max"
 TRANSFORMS = "transforms"
 TOLERANCE = "errors.tolerance"
@@ -209,6 +210,15 @@ COMMON = ConfigDef(
             order=2,
             width=Width.LONG,
             display_name="Connector class",
+        ),
+        Definition(
+            CONNECTOR_VERSION,
+            SettingType.STRING,
+            "The version that the plugin must have: `1.0`, `latest`, or a range, `[1.0,2.0)`. "
+            "Empty: whichever is installed.",
+            importance=Importance.MEDIUM,
+            order=5,
+            display_name="Connector version",
         ),
         Definition(
             TASKS_MAX,

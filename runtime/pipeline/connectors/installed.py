@@ -4,6 +4,7 @@ Nothing is loaded before a config names it: what others install may fail in any 
 told to that config, and hurts nobody else.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -15,6 +16,11 @@ from .errors import PluginUnknown
 
 T = TypeVar("T")
 
+LATEST = "latest"
+"""Connect's word for whichever version is installed."""
+_NUMBERS = r"\d{1,9}(?:\.\d{1,9}){0,9}"
+_RANGE = re.compile(rf"([\[(])\s*({_NUMBERS})?\s*,\s*({_NUMBERS})?\s*([\])])")
+"""A range of versions as Maven spells it: `[1.0,)`, `(1.0,2.0]`."""
 LONGEST_COMPARED = 200
 """How much of a name is compared with those that there are: what is longer is none of them."""
 
@@ -79,3 +85,38 @@ def meant(name: str, known: Iterable[str]) -> str:
     """Ask whether a known name was meant, if one is near."""
     near = get_close_matches(name[:LONGEST_COMPARED].rpartition(".")[2], list(known), n=1)
     return f"did you mean {near[0]}?" if near else ""
+
+
+def flaw_in_version(wanted: str, installed: str) -> str:
+    """Return what is wrong with the version that a config asks for, or nothing (KIP-891).
+
+    There is one of each plugin: `latest` means it, and so does its version, plain or in brackets,
+    or a range that holds it.
+    """
+    if _is_meant(wanted.strip(), installed):
+        return ""
+    return (
+        f"version {installed} is installed here, and no other: "
+        f"give that, {LATEST}, or a range with it, such as [{installed},)"
+    )
+
+
+def _is_meant(wanted: str, installed: str) -> bool:
+    if wanted in {LATEST, installed, f"[{installed}]"}:
+        return True
+    found = _RANGE.fullmatch(wanted)
+    if found is None or not re.fullmatch(_NUMBERS, installed):
+        return False
+    opening, low, high, closing = found.groups()
+    version = _numbers(installed)
+    is_above = not low or version > _numbers(low) or (opening, version) == ("[", _numbers(low))
+    is_below = not high or version < _numbers(high) or (closing, version) == ("]", _numbers(high))
+    return is_above and is_below
+
+
+def _numbers(version: str) -> list[int]:
+    """Return a version's numbers, without zeros at the end: 1.0 is 1."""
+    numbers = [int(each) for each in version.split(".")]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return numbers

@@ -13,6 +13,7 @@ from ....events.model import Resource, Resources, RunState, Token
 from ....projections.launches import Launch
 from ..connectors import common_keys as keys
 from ..connectors.builtin.plugins import Plugins
+from ..connectors.config import ConfigInvalid
 from ..connectors.context import NO_LIMITS, Context, Reach, Shared
 from ..connectors.spi import Connector, Pipeline
 from ..spark.engine import Engine
@@ -165,8 +166,11 @@ class Runner:
         )
 
     def _made(self, launch: Launch) -> Connector:
-        name = launch.connector_config.get(keys.CONNECTOR_CLASS, "")
-        return self._plugins.find(name).made_by()
+        config = launch.connector_config
+        plugin = self._plugins.find(config.get(keys.CONNECTOR_CLASS, ""))
+        for key, flaw in plugin.flaws_in_version(config).items():
+            raise ConfigInvalid(f"{key}: {flaw}")
+        return plugin.made_by()
 
     def _memory(self, launch: Launch) -> TaskMemory:
         token, memory = self._memories.get(launch.resource, (None, None))

@@ -24,7 +24,7 @@ from ..connectors.config import (
 )
 from ..connectors.context import Context
 from ..connectors.errors import PluginUnknown
-from ..connectors.installed import Installed, unknown
+from ..connectors.installed import Installed, flaw_in_version, unknown
 from ..connectors.spi import Transform
 from .cast import Cast
 from .expect import Expectations
@@ -45,6 +45,8 @@ from .structure import ExtractField, Flatten, HoistField, SetSchemaMetadata, Val
 from .timestamps import TimestampConverter
 
 GROUP: Final = "fairlead.transforms"
+VERSION: Final = "1.0"
+"""That of all types of transforms and predicates."""
 MOST_TRANSFORMS: Final = 100
 """How many transforms, or predicates, a pipeline may have: each has keys of its own."""
 _BLANKS: Final = "".join(map(chr, range(33)))
@@ -188,7 +190,7 @@ def _keys(kind: str, alias: str, bare: Mapping[str, str]) -> ConfigDef:
         name = bare.get("type", "")
         found = find_transform(name) if is_transform else find_predicate(name)
         own = found.config()
-    implied = _IMPLIED if is_transform else ()
+    implied = (_VERSION, *_IMPLIED) if is_transform else (_VERSION,)
     masked = {"type", *(each.name for each in implied)}
     rest = [each for each in own.named(bare).definitions if each.name not in masked]
     if found is not None and issubclass(found, RecordTransform | Predicate):
@@ -224,6 +226,20 @@ def _type_key(kind: str, alias: str, rest: Sequence[Definition]) -> Definition:
         dependents=tuple(each.name for each in rest),
     )
 
+
+def _flaw_in_version(value: Value) -> str | None:
+    return flaw_in_version(str(value), VERSION) or None if value else None
+
+
+_VERSION: Final = Definition(
+    "plugin.version",
+    SettingType.STRING,
+    "The version that it must have: `1.0`, `latest`, or a range, `[1.0,2.0)`. Empty: whichever is "
+    "installed.",
+    importance=Importance.MEDIUM,
+    validator=_flaw_in_version,
+)
+"""A key that every transform and every predicate has."""
 
 _IMPLIED: Final = (
     Definition(
@@ -281,7 +297,7 @@ def _known(find: Callable[[str], object]) -> Validator:
 
 def _families() -> Iterator[Definition]:
     own = (*Sql.config().definitions, *Select.config().definitions)
-    for kind, keys in ((TRANSFORMS, (*_IMPLIED, *own)), (PREDICATES, ())):
+    for kind, keys in ((TRANSFORMS, (_VERSION, *_IMPLIED, *own)), (PREDICATES, (_VERSION,))):
         for order, each in enumerate((_type_key(kind, "<name>", own), *keys)):
             name, group = f"{kind}.<name>.{each.name}", f"{kind.capitalize()}: <name>"
             yield replace(each, name=name, group=group, order=order, dependents=())

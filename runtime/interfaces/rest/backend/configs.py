@@ -234,7 +234,7 @@ class _Judged(NamedTuple):
 
 def _validate(plugin: Plugin, plain: Mapping[str, str]) -> _Judged:
     try:
-        validation = plugin.made_by.validate(plain)
+        validation = plugin.made_by.validate(plain).plus(plugin.flaws_in_version(plain))
         if validation.errors:
             return _Judged(validation, None)
         promise = plugin.made_by.delivery_of(plain)

@@ -13,6 +13,7 @@ from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
 from ....pipeline.connectors.config import Checked, ConfigDef, Definition, Validation
 from ....pipeline.connectors.errors import PluginUnknown
 from ....pipeline.transforms.catalogue import (
+    VERSION,
     find_predicate,
     find_transform,
     predicate_names,
@@ -52,7 +53,9 @@ def list_plugins(
     if connectorsOnly:
         return connectors
     others = ((TRANSFORMATION, transform_names()), (PREDICATE, predicate_names()))
-    return connectors + [PluginInfo(name, kind, "1.0") for kind, names in others for name in names]
+    return connectors + [
+        PluginInfo(name, kind, VERSION) for kind, names in others for name in names
+    ]
 
 
 @routes.add("GET /connector-plugins/{plugin}/config", errors=(HTTPStatus.NOT_FOUND,))

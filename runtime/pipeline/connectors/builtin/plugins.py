@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
+from ..common_keys import CONNECTOR_VERSION
+from ..config import is_deferred
 from ..errors import PluginUnknown
-from ..installed import LONGEST_COMPARED, load, meant
+from ..installed import LONGEST_COMPARED, flaw_in_version, load, meant
 from ..spi import Connector, Delivery
 from .spark_pipeline import SparkPipeline
 
@@ -33,6 +35,14 @@ class Plugin:
     def delivery(self) -> Delivery:
         """What it promises about each row."""
         return self.made_by.delivery
+
+    def flaws_in_version(self, config: Mapping[str, str]) -> Mapping[str, str]:
+        """Return what keeps a config from meaning this version of the class, by its key."""
+        wanted = config.get(CONNECTOR_VERSION, "")
+        if not wanted or is_deferred(wanted):
+            return {}
+        flaw = flaw_in_version(wanted, self.made_by.version)
+        return {CONNECTOR_VERSION: flaw} if flaw else {}
 
 
 @dataclass(frozen=True, slots=True)
