@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _PARSED: Final = "_fairlead_parsed"
 _CORRUPT: Final = "_fairlead_corrupt"
+_AT: Final = "_fairlead_at"
+"""A record's offset, by which rows of several schemas are put in order again."""
 _NO_FIT: Final = "it is no JSON object that fits the schema"
 NAMED: Final = "the record of {} at offset {}: {}"
 """How a record is told that cannot be decoded."""
@@ -164,20 +166,29 @@ class EnvelopeDecoder(JsonDecoder):
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame":
         """Describe the rows; those of several schemas have the columns of all."""
         self._bad, self._observations = 0, []
-        frames = [self._frame(spark, schema, part) for schema, part in self._by_schema(table)]
+        made = (self._frame(spark, schema, part) for schema, part in self._by_schema(table))
+        frames = [each for each in made if each is not None]
         if not frames:
             return spark.createDataFrame(self._metadata(table.slice(0, 0)))
-        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+        if len(frames) == 1:
+            return frames[0].drop(_AT)
+        rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+        # In one partition: a sort across some would run the job twice, and count twice what is bad.
+        return rows.coalesce(1).sortWithinPartitions(_AT).drop(_AT)
 
     def dropped(self) -> int:
         """Return how many there were."""
         return self._bad + sum(int(observed(each).get("bad", 0)) for each in self._observations)
 
-    def _frame(self, spark: "SparkSession", schema: bytes, part: pa.Table) -> "DataFrame":
+    def _frame(self, spark: "SparkSession", schema: bytes, part: pa.Table) -> "DataFrame | None":
+        """Describe the rows of one schema; None: it cannot be used, and they are dropped."""
         try:
             known: Mapping[str, object] = json.loads(schema) or {"type": "struct", "fields": []}
             columns = columns_of(known, _PARSED)
         except SchemaUnknown as unknown:
+            if self._rows.drops_bad:
+                self._bad += part.num_rows
+                return None
             raise BadInput(_named(part, 0, f"its schema cannot be used: {unknown}")) from None
         if not columns.is_struct:
             payloads = part["_value"].to_pylist()
@@ -186,7 +197,8 @@ class EnvelopeDecoder(JsonDecoder):
         frame = self._sound(self._parsed(spark, part, columns.ddl))
         if self._observation is not None:
             self._observations.append(self._observation)
-        return frame.selectExpr(*columns.select, *self._kept())
+        offset = "_offset" if "_offset" in self._rows.metadata else "_fairlead_offset"
+        return frame.selectExpr(*columns.select, *self._kept(), f"{offset} AS {_AT}")
 
     def _by_schema(self, table: pa.Table) -> Iterator[tuple[bytes, pa.Table]]:
         """Yield each schema with the payloads of its records; tombstones go with the first."""
@@ -210,8 +222,8 @@ class EnvelopeDecoder(JsonDecoder):
             numbers += alone
             payloads += [None] * len(alone)
         for schema, (numbers, payloads) in rows.items():
-            part = table.take(numbers)
-            yield schema, part.set_column(0, "_value", pa.array(payloads, pa.binary()))
+            part = table.take(numbers).set_column(0, "_value", pa.array(payloads, pa.binary()))
+            yield schema, part.take(pc.sort_indices(pa.array(numbers)))
 
     def _refuse(self, table: pa.Table, row: int) -> None:
         self._bad += 1
