@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportAttributeAccessIssue=false
 """From records as Kafka has them to rows: what the converters of keys and values make of them.
 
 Texts and bytes stay in Arrow. JSON is parsed by Spark in the batch's own job, by the rules that
