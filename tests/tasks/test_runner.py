@@ -162,3 +162,18 @@ def test_a_connector_that_cannot_split_its_work_yet_says_why_and_tries_again(
         (RunState.RUNNING, "waiting: no file to infer a schema from"),
         (RunState.RUNNING, ""),
     ]
+
+
+@pytest.mark.parametrize("resource", [IT, TASK])
+def test_what_asks_for_another_version_of_its_class_stays_failed_and_names_the_one_installed(
+    resource: Resource, root: Path, runner: Runner, reports: Reports
+) -> None:
+    more = {"connector.plugin.version": "2.0"}
+    runner.start(numbers_launch(root, OLD, task=resource.task, more=more))
+    last = reports.wait(
+        lambda each: isinstance(each, StatusChanged) and each.state is RunState.FAILED
+    )
+    assert isinstance(last, StatusChanged)
+    assert "connector.plugin.version: version 0 is installed here, and no other" in last.trace
+    runner.stop(resource)
+    assert reports.wait_stopped(OLD) == Stopped(resource, OLD, Ending.STOPPED)
