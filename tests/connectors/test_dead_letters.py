@@ -18,6 +18,7 @@ from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPip
 from fairlead.runtime.pipeline.connectors.context import Context
 from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink
 from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.tasks.plugins.calls import LeftBehind
 from fairlead.runtime.pipeline.tasks.task import Task
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
@@ -148,8 +149,8 @@ def test_too_many_bad_rows_end_the_task_and_nothing_counts(
     assert (ledger.accepted, rows(tmp_path / "out"), rows(tmp_path / "bad")) == ({}, [], [])
 
 
-class Crash(BaseException):
-    """Stands for the end of the process at some point of a batch."""
+class Crash(LeftBehind):
+    """Stands for the end of the process at some point of a batch: nothing catches it."""
 
 
 def crash_at(point: str, config: Config, patched: pytest.MonkeyPatch) -> None:

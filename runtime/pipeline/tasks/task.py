@@ -274,6 +274,7 @@ class Task:
         with clock.phase("commit"):
             sequence = self._commits.commit(pipeline, commit)
         self._bad_rows.count(commit, pipeline.tolerance.folder)
+        self._status.tell(RunState.RUNNING, self._bad_rows.beside(plan.remark))
         with clock.phase("publish"):
             self._commits.publish(pipeline, commit, sequence)
         return commit
