@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import Annotated, Final
 from urllib.parse import quote
 
+from msgspec import structs
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from starlette.concurrency import run_in_threadpool
 
@@ -24,7 +25,7 @@ from .....events.model import RunState
 from .....events.records import ConnectorConfig
 from ....config.secrets import shown
 from ....pipeline.connectors.common_keys import NAME
-from ...replies.connectors import ConnectorInfo
+from ...replies.connectors import ConnectorInfo, ConnectorTaskId
 from ...replies.node import Message
 from ..backend.configs import Prepared, check_name, invalid, named, prepare
 from ..backend.errors import ApiError, not_found
@@ -187,11 +188,13 @@ async def _put(
 ) -> HttpAnswer[ConnectorInfo]:
     sealed, warnings = await run_in_threadpool(_prepare, service, name, config, before)
     command = PutConnector(service.group_id, name, sealed, principal=principal)
+    tasks = await run_in_threadpool(_tasks, service, name)
     outcome = await service.commands.carry_out(command)
     refuse(outcome.reply)
     created = outcome.reply.created or (outcome.repeated and before is None)
     status = HTTPStatus.CREATED if created else HTTPStatus.OK
-    return await _answer_with(service, name, outcome.reply, status, warnings if extended else None)
+    found = warnings if extended else None
+    return await _answer_with(service, name, outcome.reply, status, found, tasks)
 
 
 async def _find_settled(service: Service, name: str) -> ConnectorConfig | None:
@@ -216,6 +219,15 @@ def _find(service: Service, name: str) -> ConnectorConfig | None:
         return None
 
 
+def _tasks(service: Service, name: str) -> list[ConnectorTaskId]:
+    try:
+        with service.logs.reading(service.group_id) as logs:
+            numbers = logs.group.task_numbers(name)
+    except NoLogError:
+        return []
+    return [ConnectorTaskId(name, number) for number in numbers]
+
+
 def _prepare(
     service: Service, name: str, config: Mapping[str, str | None], before: ConnectorConfig | None
 ) -> Prepared:
@@ -231,10 +243,12 @@ async def _answer_with(
     reply: CommandReply,
     status: HTTPStatus,
     warnings: tuple[str, ...] | None,
+    tasks: list[ConnectorTaskId] | None = None,
 ) -> HttpAnswer[ConnectorInfo]:
     """Answer with the connector as the log has it, which is at least as far as the command.
 
-    Without any `warnings`, not even an empty list of them, none are told.
+    Without any `warnings`, not even an empty list of them, none are told. `tasks` are those that
+    the command found: Connect answers with them, however soon the work is split anew.
     """
 
     def read() -> ConnectorInfo:
@@ -242,6 +256,8 @@ async def _answer_with(
             require_written(logs.group, reply)
             found = require_connector(logs, name)
             described = describe_connector(service, logs.group, name)
+            if tasks is not None:
+                described = structs.replace(described, tasks=tasks)
             if warnings is None:
                 return described
             return with_warnings(service, found, described, warnings)
