@@ -5,7 +5,6 @@ What is no answer is told as `SourceAway` or `SinkAway`, in the words of librdka
 it knows more than that an answer did not come.
 """
 
-import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -13,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeVar
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -48,14 +46,6 @@ FENCED: Final = (
 """What says that another producer has taken over."""
 _DOWN: Final = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001
 LATE: Final = KafkaError._TIMED_OUT  # noqa: SLF001
-_SOON: Final = (
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.UNSTABLE_OFFSET_COMMIT,
-)
-"""What says that the same question has an answer soon."""
-_RETRY_S: Final = 0.1
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """The id of a topic in a cluster that gives none."""
@@ -127,7 +117,7 @@ class KafkaCluster:
 
     def topics(self) -> Collection[str]:
         """Return the names of all topics that may be seen, Kafka's own left out."""
-        with self._asking():
+        with self.asking():
             found = self._admin.list_topics(timeout=self._timeout_s)
         return [name for name in found.topics if not name.startswith("__")]
 
@@ -135,13 +125,13 @@ class KafkaCluster:
         """Return what there is to know of topics; what is not there is left out."""
         if not topics:
             return {}
-        with self._asking():
+        with self.asking():
             asked = self._admin.describe_topics(
                 TopicCollection([*topics]), request_timeout=self._timeout_s
             )
         found: dict[str, TopicFacts] = {}
         for name, answer in asked.items():
-            with self._asking(f"topic {name}: "):
+            with self.asking(f"topic {name}: "):
                 told = self._unless_missing(answer)
                 if told is not None:
                     topic_id = str(told.topic_id)
@@ -161,7 +151,7 @@ class KafkaCluster:
         if not places:
             return {}
         level = IsolationLevel.READ_COMMITTED if is_committed else IsolationLevel.READ_UNCOMMITTED
-        with self._asking():
+        with self.asking():
             asked = self._admin.list_offsets(
                 {TopicPartition(*place): _spec(to) for place in places},
                 isolation_level=level,
@@ -177,37 +167,14 @@ class KafkaCluster:
     def largest_records(self, topics: Iterable[str]) -> Mapping[str, int]:
         """Return how many bytes a batch of records may have in each topic."""
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
-        with self._asking():
+        with self.asking():
             asked = self._admin.describe_configs(resources, request_timeout=self._timeout_s)
         found: dict[str, int] = {}
         for resource, answer in asked.items():
-            with self._asking(f"topic {resource.name}: "):
+            with self.asking(f"topic {resource.name}: "):
                 told = answer.result(self._timeout_s)["max.message.bytes"].value
                 found[resource.name] = int(told)
         return found
-
-    def notes(self, group: str) -> Collection[str]:
-        """Return the metadata of all offsets of a group, once no transaction changes them."""
-        deadline = time.monotonic() + self._timeout_s
-        while True:
-            try:
-                return self._notes(group)
-            except KafkaException as error:
-                is_late = time.monotonic() > deadline
-                if error.args[0].code() not in _SOON or is_late:
-                    with self._asking(f"group {group}: "):
-                        raise
-            time.sleep(_RETRY_S)
-
-    def _notes(self, group: str) -> Collection[str]:
-        (answer,) = self._admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)],
-            require_stable=True,
-            request_timeout=self._timeout_s,
-        ).values()
-        with self._within():
-            found = answer.result(self._timeout_s).topic_partitions
-        return [each.metadata for each in found if each.metadata]
 
     def unreachable(self, error: KafkaError) -> Away:
         """Return why there was no answer."""
@@ -230,7 +197,8 @@ class KafkaCluster:
             raise self.unreachable(KafkaError(LATE)) from None
 
     @contextmanager
-    def _asking(self, what: str = "") -> Generator[None]:
+    def asking(self, what: str = "") -> Generator[None]:
+        """Tell what is no answer as this end's `Away`, with what it was about before it."""
         try:
             with self._within():
                 yield

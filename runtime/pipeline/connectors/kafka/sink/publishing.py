@@ -10,15 +10,15 @@ So between that and the end of a transaction nobody else can move the mark.
 import json
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
-from ......events.commits import CommitId
 from ...errors import SinkAway, SinkBroken
 from ..cluster import FENCED, LATE, KafkaCluster, Trouble, made
 from ..connection import REQUEST_S, Settings
+from .marks import BatchMark, MarkGroup
 
 BATCH_BYTES: Final = 128 << 10
 """How large a batch of records on its way to a partition may grow, in bytes."""
@@ -34,41 +34,16 @@ _DEFAULTS: Final[Settings] = {
 _POLL_S: Final = 0.2
 
 
-class BatchMark(NamedTuple):
-    """The last batch of a task that was published, and the cluster whose it was."""
-
-    cluster: str
-    epoch: int
-    generation: int
-    batch: int
-
-    @classmethod
-    def of(cls, cluster: str, commit_id: CommitId) -> "BatchMark":
-        """Return the mark of a batch."""
-        return cls(cluster, *commit_id.token, commit_id.batch)
-
-    @property
-    def place(self) -> tuple[int, int, int]:
-        """Return what grows from batch to batch."""
-        return self.epoch, self.generation, self.batch
-
-    def __str__(self) -> str:
-        """Spell it as people know batches."""
-        return f"batch {self.batch} of token {self.epoch}-{self.generation}"
-
-
 class Publisher:
     """Sends the batches of one task; every method is called from one thread."""
 
     def __init__(self, settings: Settings, cluster: KafkaCluster, group: str) -> None:
         """Take the name that the task goes by: its group, and its transactional id."""
         self._settings = settings
-        self._cluster = cluster
         self.group = group
+        self._marks = MarkGroup(settings, cluster, group)
         self._trouble = Trouble()
         self._producer: Producer | None = None
-        self._member: Consumer | None = None
-        """Stands for the group, which has no member; made with the producer."""
         self._batch_bytes = 0
         """What the producer was begun with."""
         self._failed: list[KafkaError] = []
@@ -82,25 +57,23 @@ class Publisher:
         """
         if self._producer is not None and self._batch_bytes <= batch_bytes:
             return
-        self.close()
+        self._drop()
         self._batch_bytes = batch_bytes
         own = {"transactional.id": self.group, "on_delivery": self._delivered}
         sizes: Settings = {"batch.size": batch_bytes}
         given = {**_DEFAULTS, **self._settings, **sizes, "delivery.report.only.error": True}
         producer = made(Producer, given, self._trouble, **own)
-        self._member = made(Consumer, self._settings, self._trouble, **{"group.id": self.group})
         self._producer = producer
         self._calling(producer.init_transactions, REQUEST_S)
 
     def mark(self) -> BatchMark | None:
         """Return the last mark; None: there is none, or none any more."""
-        found = [BatchMark(*json.loads(each)) for each in self._cluster.notes(self.group)]
-        return max(found, key=lambda mark: mark.place, default=None)
+        return self._marks.last()
 
     def send(self, batches: Iterator[pa.RecordBatch], mark: BatchMark, sequence: int) -> None:
         """Send a batch with its mark; raises `SinkAway`, or `SinkBroken` for what is not taken."""
-        producer, member = self._producer, self._member
-        if producer is None or member is None:
+        producer = self._producer
+        if producer is None:
             raise RuntimeError("begin first")
         self._failed.clear()
         self._calling(producer.begin_transaction)
@@ -110,17 +83,19 @@ class Publisher:
             self._produce(producer, batch)
         self._drain(producer, 0)
         place = TopicPartition(topic, 0, sequence, metadata=json.dumps(mark))
-        known = member.consumer_group_metadata()
+        known = self._marks.metadata()
         self._calling(producer.send_offsets_to_transaction, [place], known, REQUEST_S)
         self._calling(producer.commit_transaction, REQUEST_S)
 
     def close(self) -> None:
         """Let go of the connections; a transaction that is open is ended by whoever is next."""
-        if self._member is not None:
-            self._member.close()
+        self._marks.close()
+        self._drop()
+
+    def _drop(self) -> None:
         if self._producer is not None:
             self._producer.purge()
-        self._producer = self._member = None
+        self._producer = None
 
     def _produce(self, producer: Producer, batch: pa.RecordBatch) -> None:
         columns = [each.to_pylist() for each in batch.columns]

@@ -14,7 +14,8 @@ from ...errors import BadInput, SinkBroken
 from ...spi import Sink, Tenure
 from ..cluster import KafkaCluster
 from .encoding import RecordEncoder
-from .publishing import BATCH_BYTES, BatchMark, Publisher
+from .marks import BatchMark
+from .publishing import BATCH_BYTES, Publisher
 from .staging import StagingFolder, read
 
 _BATCH_BYTES: Final = "batch.bytes"

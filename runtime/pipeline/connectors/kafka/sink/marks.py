@@ -1,0 +1,107 @@
+# pyright: basic
+"""The mark of a task: the metadata of an offset that the task's own group has.
+
+It is asked for by a consumer of that group, which subscribes to nothing. An admin client would
+list all offsets of a group at once, but librdkafka (2.16) ends the process when the coordinator
+is moving or away meanwhile: by a null pointer when it answers that it is not the coordinator (an
+admin client has no group of its own), and by a failed assertion when it is reached after the
+question has timed out.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from ......events.commits import CommitId
+from ..cluster import NO_TOPIC, KafkaCluster, Trouble, made
+from ..connection import REQUEST_S, Settings
+
+_SOON: Final = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+)
+"""What says that the same question has an answer soon."""
+_RETRY_S: Final = 0.1
+
+
+class BatchMark(NamedTuple):
+    """The last batch of a task that was published, and the cluster whose it was."""
+
+    cluster: str
+    epoch: int
+    generation: int
+    batch: int
+
+    @classmethod
+    def of(cls, cluster: str, commit_id: CommitId) -> "BatchMark":
+        """Return the mark of a batch."""
+        return cls(cluster, *commit_id.token, commit_id.batch)
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Return what grows from batch to batch."""
+        return self.epoch, self.generation, self.batch
+
+    def __str__(self) -> str:
+        """Spell it as people know batches."""
+        return f"batch {self.batch} of token {self.epoch}-{self.generation}"
+
+
+class MarkGroup:
+    """The group that a task's marks are kept for; every method is called from one thread."""
+
+    def __init__(self, settings: Settings, cluster: KafkaCluster, name: str) -> None:
+        """Take the group's name; nothing is asked of the brokers yet."""
+        self._settings = settings
+        self._cluster = cluster
+        self._name = name
+        self._member: Consumer | None = None
+        """Stands for the group, which has no member; made when it is needed."""
+
+    def last(self) -> BatchMark | None:
+        """Return the last mark, once no transaction changes it; None: there is none any more."""
+        deadline = time.monotonic() + REQUEST_S
+        while True:
+            try:
+                found = [BatchMark(*json.loads(each)) for each in self._notes(self._joined())]
+                return max(found, key=lambda mark: mark.place, default=None)
+            except KafkaException as error:
+                is_late = time.monotonic() > deadline
+                if error.args[0].code() not in _SOON or is_late:
+                    with self._cluster.asking(f"group {self._name}: "):
+                        raise
+            time.sleep(_RETRY_S)
+
+    def metadata(self) -> Any:  # noqa: ANN401  # Kafka's own
+        """Return what the group is called in a transaction."""
+        return self._joined().consumer_group_metadata()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        member, self._member = self._member, None
+        if member is not None:
+            member.close()
+
+    def _joined(self) -> Consumer:
+        if self._member is None:
+            # By its isolation librdkafka waits for transactions that are about to change offsets.
+            own = {"group.id": self._name, "isolation.level": "read_committed"}
+            self._member = made(Consumer, self._settings, Trouble(), **own)
+        return self._member
+
+    def _notes(self, member: Consumer) -> Sequence[str]:
+        """Return the metadata of all offsets of the group: earlier configs had other topics."""
+        topics = member.list_topics(timeout=REQUEST_S).topics
+        if not topics:
+            return []
+        asked = [TopicPartition(topic, 0) for topic in topics]
+        found = member.committed(asked, timeout=REQUEST_S)
+        for each in found:
+            if each.error is not None and each.error.code() not in NO_TOPIC:
+                raise KafkaException(each.error)
+        return [each.metadata for each in found if each.metadata]
