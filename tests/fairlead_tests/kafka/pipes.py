@@ -19,7 +19,7 @@ from fairlead.runtime.pipeline.connectors.types import SourceType
 TASK = Resource("orders", 0)
 CLUSTER = "a-cluster"
 FIRST, SECOND = Token(1, 0), Token(2, 0)
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 LIMIT = Limit(1_000, 1 << 20, 1)
 
 

@@ -111,13 +111,13 @@ class Publisher:
                     self._drain(producer, len(producer) * 3 // 4)
                 except KafkaException as error:
                     raise self._told(error.args[0]) from None
-        producer.poll(0)
+        self._calling(producer.poll, 0)
 
     def _drain(self, producer: Producer, most: int) -> None:
         """Wait until no more than so many records are on their way, as long as they get fewer."""
         least, since = len(producer), time.monotonic()
         while len(producer) > most and not self._failed:
-            producer.flush(_POLL_S)
+            self._calling(producer.flush, _POLL_S)
             if len(producer) < least:
                 least, since = len(producer), time.monotonic()
             elif time.monotonic() - since > REQUEST_S:
