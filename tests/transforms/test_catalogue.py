@@ -158,12 +158,14 @@ def test_the_keys_of_a_type_are_shown_with_connects_groups() -> None:
     shown = [each.definition for each in SparkPipeline.validate(config).checked]
     assert [(each.name, each.group, each.order) for each in shown if ": " in each.group] == [
         ("transforms.x.type", "Transforms: x", 0),
-        ("transforms.x.predicate", "Transforms: x", 1),
-        ("transforms.x.negate", "Transforms: x", 2),
-        ("transforms.x.spec", "Transforms: x", 3),
-        ("transforms.x.replace.null.with.default", "Transforms: x", 4),
+        ("transforms.x.plugin.version", "Transforms: x", 1),
+        ("transforms.x.predicate", "Transforms: x", 2),
+        ("transforms.x.negate", "Transforms: x", 3),
+        ("transforms.x.spec", "Transforms: x", 4),
+        ("transforms.x.replace.null.with.default", "Transforms: x", 5),
         ("predicates.p.type", "Predicates: p", 0),
-        ("predicates.p.name", "Predicates: p", 1),
+        ("predicates.p.plugin.version", "Predicates: p", 1),
+        ("predicates.p.name", "Predicates: p", 2),
     ]
     assert [each.name for each in shown if not each.documentation] == []
 
