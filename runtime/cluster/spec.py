@@ -11,7 +11,7 @@ from ...actors.backoff import Backoff
 from ...actors.group.state.soft_state import GroupSettings
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities
-from ..pipeline.connectors.context import NO_LIMITS, Reach
+from ..pipeline.spi.context import NO_LIMITS, Reach
 
 RESTART_BACKOFF_MS: Final = Backoff(1_000, 30_000)
 

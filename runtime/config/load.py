@@ -15,8 +15,8 @@ from ...actors.group.state.soft_state import GroupSettings
 from ...actors.settings import Value
 from ...actors.worker.instructions import Timing, flaw_in_session
 from ...events.placement import ORDINARY, Abilities, split_list
-from ..pipeline.connectors.context import Reach
 from ..pipeline.spark.settings import SettingRefused, refuse_unsafe
+from ..pipeline.spi.context import Reach
 from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, NodeSettings
 from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather

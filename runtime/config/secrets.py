@@ -24,7 +24,7 @@ import javaproperties
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
-from ..pipeline.connectors.config import HIDDEN
+from ..pipeline.spi.config import HIDDEN
 from .redaction import LONGEST, Redaction
 
 _REFERENCE = re.compile(r"\$\{(?P<kind>env|file):(?P<place>[^{}]*)\}")

@@ -6,12 +6,7 @@ from msgspec import to_builtins
 from fairlead.actors.settings import SettingType, at_least
 from fairlead.runtime.interfaces.rest.routes.plugins import describe_validation
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.config import (
-    ConfigDef,
-    ConfigInvalid,
-    Definition,
-    Importance,
-)
+from fairlead.runtime.pipeline.spi.config import ConfigDef, ConfigInvalid, Definition, Importance
 
 DEFINITIONS = ConfigDef(
     (

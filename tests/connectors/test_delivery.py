@@ -7,7 +7,7 @@ import pytest
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.files.sink.sink_type import FilesSinkType
-from fairlead.runtime.pipeline.connectors.spi import Delivery, Promise
+from fairlead.runtime.pipeline.spi.connector import Delivery, Promise
 
 EXACTLY, AT_LEAST, BEST = Delivery
 OUT_OF_RANGE, MODE = "source.offset.out.of.range", "source.mode"

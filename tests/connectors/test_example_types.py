@@ -21,11 +21,11 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.context import Context, Outside
-from fairlead.runtime.pipeline.connectors.errors import OffsetRefused, SinkAway
-from fairlead.runtime.pipeline.connectors.offsets import SeekEnd
-from fairlead.runtime.pipeline.connectors.spi import Sink
 from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spi.context import Context, Outside
+from fairlead.runtime.pipeline.spi.errors import OffsetRefused, SinkAway
+from fairlead.runtime.pipeline.spi.offsets import SeekEnd
+from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.local_assignors.packages import install_example

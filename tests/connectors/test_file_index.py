@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.errors import NotReady
 from fairlead.runtime.pipeline.connectors.files.source import file_index
 from fairlead.runtime.pipeline.connectors.files.source.file_index import FileIndex
+from fairlead.runtime.pipeline.spi.errors import NotReady
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from connectors.conftest import Run
 
 from fairlead.events.commits import Document, identity
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.context import Outside, Reach
-from fairlead.runtime.pipeline.connectors.errors import OffsetRefused, SourceAway
-from fairlead.runtime.pipeline.connectors.offsets import PartitionOffset, Seek, SeekEnd
+from fairlead.runtime.pipeline.spi.context import Outside, Reach
+from fairlead.runtime.pipeline.spi.errors import OffsetRefused, SourceAway
+from fairlead.runtime.pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 
 AT = 1_700_000_000

@@ -13,8 +13,8 @@ import pytest
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource, Token
-from fairlead.runtime.pipeline.connectors.errors import SinkAway, SinkBroken, SinkFull
 from fairlead.runtime.pipeline.connectors.files.sink import marks
+from fairlead.runtime.pipeline.spi.errors import SinkAway, SinkBroken, SinkFull
 from fairlead_tests.connectors.sinks import (
     FILES,
     FIRST,

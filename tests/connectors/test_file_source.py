@@ -9,8 +9,6 @@ import pytest
 
 from fairlead.events.commits import Advance, Document, Lag, identity
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.context import Context
-from fairlead.runtime.pipeline.connectors.errors import BadInput, NotReady
 from fairlead.runtime.pipeline.connectors.files.source.file_index import FileIndex
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.connectors.files.source.listing import Skip, SourceFile, walk
@@ -22,7 +20,9 @@ from fairlead.runtime.pipeline.connectors.files.source.shares import (
     spell,
 )
 from fairlead.runtime.pipeline.connectors.files.source.source import FileSource, Folder
-from fairlead.runtime.pipeline.connectors.spi import Limit
+from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady
+from fairlead.runtime.pipeline.spi.source import Limit
 
 ALL = frozenset(range(BUCKETS))
 PLENTY = Limit(1_000_000, 1 << 30, 100)

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from fairlead.runtime.pipeline.connectors.errors import BadInput
 from fairlead.runtime.pipeline.connectors.files.source import inference
 from fairlead.runtime.pipeline.connectors.files.source.inference import infer
 from fairlead.runtime.pipeline.connectors.files.source.text import CsvStyle
+from fairlead.runtime.pipeline.spi.errors import BadInput
 
 PLAIN = CsvStyle(header=True, separator=",", quote='"', nulls=("NA",))
 MUCH = 1 << 20

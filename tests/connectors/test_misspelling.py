@@ -5,7 +5,7 @@ import time
 import pytest
 
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.config import MOST_SEARCHED, ConfigInvalid
+from fairlead.runtime.pipeline.spi.config import MOST_SEARCHED, ConfigInvalid
 
 GOOD = {
     "name": "c",

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from fairlead.events.commits import Document
-from fairlead.runtime.pipeline.connectors.errors import OffsetRefused
-from fairlead.runtime.pipeline.connectors.offsets import (
+from fairlead.runtime.pipeline.spi.errors import OffsetRefused
+from fairlead.runtime.pipeline.spi.offsets import (
     PartitionOffset,
     Seek,
     SeekEnd,

@@ -9,8 +9,8 @@ from fairlead.runtime.interfaces.rest.routes.plugins import describe_plugin
 from fairlead.runtime.pipeline.connectors.builtin import plugins
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, find_plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.errors import PluginUnknown
 from fairlead.runtime.pipeline.connectors.installed import flaw_in_version
+from fairlead.runtime.pipeline.spi.errors import PluginUnknown
 
 # As configs name it since the first release, wherever its module lies now.
 FULL = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"

@@ -6,8 +6,8 @@ import pytest
 
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
-from fairlead.runtime.pipeline.connectors.context import Context, Reach
+from fairlead.runtime.pipeline.spi.config import ConfigInvalid
+from fairlead.runtime.pipeline.spi.context import Context, Reach
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pytest
 
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.errors import SinkAway, SinkBroken
 from fairlead.runtime.pipeline.connectors.files import keys as files
 from fairlead.runtime.pipeline.connectors.files.sink import marks
 from fairlead.runtime.pipeline.connectors.files.sink.root import claim_sink
+from fairlead.runtime.pipeline.spi.errors import SinkAway, SinkBroken
 from fairlead_tests.connectors.sinks import (
     FIRST,
     NAME,

@@ -8,8 +8,8 @@ import pytest
 
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.context import Context
 from fairlead.runtime.pipeline.connectors.files import keys as files
+from fairlead.runtime.pipeline.spi.context import Context
 
 Split = Sequence[Mapping[str, str]]
 

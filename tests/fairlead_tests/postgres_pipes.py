@@ -11,8 +11,9 @@ from fairlead.events.commits import CommitId, Document, Manifest, identity
 from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.context import Context
-from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, Sink, Source, Tenure
+from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.sink import Sink, Tenure
+from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit, Source
 from fairlead_tests.postgres_server import PASSWORD, Database
 
 TASK = Resource("orders", 0)

@@ -9,12 +9,12 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.connectors.errors import SchemaRefused
 from fairlead.runtime.pipeline.connectors.kafka.sink.encoding import Converter, RecordEncoder
 from fairlead.runtime.pipeline.connectors.kafka.source.connect_schema import (
     SchemaUnknown,
     columns_of,
 )
+from fairlead.runtime.pipeline.spi.errors import SchemaRefused
 
 ENCODER = RecordEncoder("t", "", (), Converter("string"), Converter("json"))
 TIME = {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}

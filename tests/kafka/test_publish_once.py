@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.errors import SinkAway
 from fairlead.runtime.pipeline.connectors.kafka.sink.publishing import Publisher
-from fairlead.runtime.pipeline.connectors.spi import Sink
+from fairlead.runtime.pipeline.spi.errors import SinkAway
+from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.pipes import FIRST, PATIENCE_S, SECOND, SinkLog, sink_config, sink_of
 from fairlead_tests.kafka.topics import Topics

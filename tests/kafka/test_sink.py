@@ -15,16 +15,11 @@ from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.context import Outside
-from fairlead.runtime.pipeline.connectors.errors import (
-    BadInput,
-    SchemaRefused,
-    SinkAway,
-    SinkBroken,
-)
 from fairlead.runtime.pipeline.connectors.kafka.sink.staging import StagingFolder
-from fairlead.runtime.pipeline.connectors.spi import Sink, Tenure
-from fairlead.runtime.pipeline.connectors.types import WrittenColumns
+from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused, SinkAway, SinkBroken
+from fairlead.runtime.pipeline.spi.sink import Sink, Tenure
+from fairlead.runtime.pipeline.spi.types import WrittenColumns
 from fairlead_tests.kafka.pipes import CLUSTER, FIRST, SECOND, SinkLog, sink_config, sink_of
 from fairlead_tests.kafka.topics import Topics
 

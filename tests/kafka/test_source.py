@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fairlead.events.commits import Advance, Document
-from fairlead.runtime.pipeline.connectors.errors import BadInput, SourceAway
-from fairlead.runtime.pipeline.connectors.spi import Limit
+from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
+from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.pipes import LIMIT, Reading, source_config, until
 from fairlead_tests.kafka.topics import Topics

@@ -10,10 +10,10 @@ import pytest
 from fairlead.events.commits import Document
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.context import Outside
-from fairlead.runtime.pipeline.connectors.errors import NotReady, OffsetRefused, SourceAway
-from fairlead.runtime.pipeline.connectors.offsets import SeekEnd
-from fairlead.runtime.pipeline.connectors.types import Look
+from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.errors import NotReady, OffsetRefused, SourceAway
+from fairlead.runtime.pipeline.spi.offsets import SeekEnd
+from fairlead.runtime.pipeline.spi.types import Look
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.pipes import Reading, source_config, source_type
 from fairlead_tests.kafka.topics import Topics

@@ -6,15 +6,15 @@ import pytest
 
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
-from fairlead.runtime.pipeline.connectors.context import Outside
-from fairlead.runtime.pipeline.connectors.errors import Away
 from fairlead.runtime.pipeline.connectors.postgres.connecting import (
     Server,
     application_name,
     parameters,
 )
 from fairlead.runtime.pipeline.connectors.postgres.names import TableName
+from fairlead.runtime.pipeline.spi.config import ConfigInvalid
+from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.errors import Away
 from fairlead_tests.postgres_pipes import sink_config
 from fairlead_tests.postgres_server import PASSWORD, Database
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from fairlead.events.commits import CommitId
-from fairlead.runtime.pipeline.connectors.errors import SinkAway, SinkBroken
 from fairlead.runtime.pipeline.connectors.postgres.sink import publishing
-from fairlead.runtime.pipeline.connectors.spi import Sink, Tenure
+from fairlead.runtime.pipeline.spi.errors import SinkAway, SinkBroken
+from fairlead.runtime.pipeline.spi.sink import Sink, Tenure
 from fairlead_tests.postgres_pipes import FIRST, SECOND, TASK, SinkLog, sink_of, tables_of
 from fairlead_tests.postgres_server import PATIENCE_S, Database, started
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.connectors.errors import BadInput, SchemaRefused
+from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused
 from fairlead_tests.postgres_pipes import SinkLog, sink_of, tables_of
 from fairlead_tests.postgres_server import Database
 

@@ -13,9 +13,9 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.connectors.errors import BadInput
 from fairlead.runtime.pipeline.connectors.postgres.source import source as source_module
-from fairlead.runtime.pipeline.connectors.spi import Limit
+from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead_tests.postgres_pipes import AMPLE, Reading, rows, take
 from fairlead_tests.postgres_server import PASSWORD, Database, wait_until
 

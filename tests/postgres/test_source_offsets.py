@@ -9,10 +9,10 @@ import pytest
 from fairlead.events.commits import Document, identity
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.context import Outside
-from fairlead.runtime.pipeline.connectors.errors import BadInput, OffsetRefused, SourceAway
-from fairlead.runtime.pipeline.connectors.offsets import PartitionOffset, Seek, SeekEnd
 from fairlead.runtime.pipeline.connectors.postgres.source import windows
+from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.errors import BadInput, OffsetRefused, SourceAway
+from fairlead.runtime.pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
 from fairlead_tests.postgres_pipes import AMPLE, Reading, source_config
 from fairlead_tests.postgres_server import Database
 

@@ -11,7 +11,7 @@ from rest.conftest import RestApi, service_over
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.backend.outside import MOST_AT_ONCE, OutsideChecks
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin
-from fairlead.runtime.pipeline.connectors.context import Findings, Outside, Reach
+from fairlead.runtime.pipeline.spi.context import Findings, Outside, Reach
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.plugins import Locked
 

@@ -6,7 +6,7 @@ import pytest
 from rest.conftest import RestApi
 
 from fairlead.runtime.pipeline.connectors.common_keys import PLACEMENT, with_placement
-from fairlead.runtime.pipeline.connectors.config import ConfigDef
+from fairlead.runtime.pipeline.spi.config import ConfigDef
 from fairlead_tests.rest.client import Client
 
 LOCKED = {"connector.class": "Locked"}

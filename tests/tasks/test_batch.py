@@ -9,7 +9,8 @@ from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.batches import counting
 from fairlead.runtime.pipeline.batches.batch import Batch, Target
-from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, Pace, Pipeline
+from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
+from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 
 COMMIT = CommitId("c", 0, Token(1, 0), 0)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.connectors.context import Context
-from fairlead.runtime.pipeline.connectors.spi import Limit, Pace, Pipeline
+from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
+from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.tasks.batch_size import BatchSize, Rate
 from fairlead.runtime.pipeline.tasks.reports import Ending
 from fairlead.runtime.pipeline.tasks.task import Task

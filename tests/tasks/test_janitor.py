@@ -23,8 +23,8 @@ from fairlead.events.records import CurrentAssignment, MemberMetadata
 from fairlead.runtime.node.worker.core.contract import AnswerCommit, BatchPublished, CommitAsked
 from fairlead.runtime.node.worker.group_ledger import GroupLedger
 from fairlead.runtime.node.worker.janitor import Chore, Janitor, Rota, is_on_duty
-from fairlead.runtime.pipeline.connectors.context import Context
-from fairlead.runtime.pipeline.connectors.spi import Pipeline
+from fairlead.runtime.pipeline.spi.connector import Pipeline
+from fairlead.runtime.pipeline.spi.context import Context
 from fairlead_tests.decider import Decider
 from fairlead_tests.tasks.numbers import Hooks, LineSink, Numbers, staged, written
 

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from fairlead.runtime.pipeline.connectors.errors import BadInput
 from fairlead.runtime.pipeline.spark.failures import failure_text
+from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead.runtime.pipeline.tasks.restarts import RestartPolicy, Restarts, reason_of
 
 

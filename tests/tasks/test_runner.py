@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import CONNECTOR, Resource, RunState, Token
-from fairlead.runtime.pipeline.connectors.errors import NotReady
+from fairlead.runtime.pipeline.spi.errors import NotReady
 from fairlead.runtime.pipeline.tasks.reports import (
     BatchDone,
     Ending,

@@ -13,9 +13,9 @@ import pytest
 from fairlead.events.commits import CommitId, Document, Manifest
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.metrics import PHASES
-from fairlead.runtime.pipeline.connectors.errors import BadInput, NotReady, SourceAway
-from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit
 from fairlead.runtime.pipeline.spark.engine import EngineState
+from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady, SourceAway
+from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 from fairlead.runtime.pipeline.tasks import task as task_loop
 from fairlead.runtime.pipeline.tasks.commits import TaskMemory
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped

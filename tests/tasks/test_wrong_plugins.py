@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fairlead.events.model import RunState
-from fairlead.runtime.pipeline.connectors.spi import BatchPlan
+from fairlead.runtime.pipeline.spi.source import BatchPlan
 from fairlead.runtime.pipeline.tasks.reports import StatusChanged, TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 import pytest
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.context import Context
-from fairlead.runtime.pipeline.connectors.spi import Transform
+from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.transform import Transform
 from fairlead.runtime.pipeline.transforms.catalogue import make_chain
 from fairlead_tests.java_peer import NoPeer
 from fairlead_tests.transforms.peer import TransformPeer, transform_peer

@@ -8,9 +8,9 @@ from transforms.conftest import made
 
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
-from fairlead.runtime.pipeline.connectors.context import Context
-from fairlead.runtime.pipeline.connectors.errors import PluginUnknown
+from fairlead.runtime.pipeline.spi.config import ConfigInvalid
+from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.errors import PluginUnknown
 from fairlead.runtime.pipeline.transforms import catalogue
 from fairlead.runtime.pipeline.transforms.catalogue import (
     GROUP,

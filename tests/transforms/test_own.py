@@ -9,11 +9,11 @@ import pytest
 from transforms.conftest import made
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
-from fairlead.runtime.pipeline.connectors.context import Context
-from fairlead.runtime.pipeline.connectors.errors import BadInput
-from fairlead.runtime.pipeline.connectors.spi import Transform
 from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spi.config import ConfigInvalid
+from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.spi.transform import Transform
 from fairlead.runtime.pipeline.transforms.catalogue import make_chain
 
 pytestmark = pytest.mark.spark

@@ -10,8 +10,8 @@ from pyspark.sql.types import (
 )
 from transforms.conftest import made
 
-from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
 from fairlead.runtime.pipeline.spark.sql_text import literal, quoted
+from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.transforms.record_transform import RecordTransform
 
 INNER = StructType([StructField("b", IntegerType())])

@@ -29,8 +29,8 @@ from ...cluster.run_folder import KeyRefusedError, RunFolder, read_key
 from ...cluster.spec import WorkerTraits, assignor_log
 from ...config.secrets import Vault
 from ...pipeline.connectors.builtin.plugins import find_plugins
-from ...pipeline.connectors.context import Outside, Reach
 from ...pipeline.spark.query_check import QueryCheck
+from ...pipeline.spi.context import Outside, Reach
 from .app import make_app
 from .backend.gateway import CommandGateway
 from .backend.listeners import (

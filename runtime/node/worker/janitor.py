@@ -24,7 +24,7 @@ from ....events.model import Resource, Resources, TaskConfig, Token
 from ....events.placement import work_in
 from ....events.records import CurrentAssignment, MemberMetadata
 from ....projections.follow import Follower
-from ...pipeline.connectors.spi import Pipeline
+from ...pipeline.spi.connector import Pipeline
 from ...pipeline.tasks.ledger import LedgerUnavailable, Unpublished
 from ...pipeline.tasks.plugins.calls import CallLimits, Calls, LeftBehind
 from ...pipeline.tasks.plugins.guard import guard_pipeline

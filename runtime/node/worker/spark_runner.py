@@ -17,10 +17,10 @@ from ...config.redaction import Redaction
 from ...config.secrets import Vault
 from ...pipeline.connectors import common_keys as keys
 from ...pipeline.connectors.builtin.plugins import find_plugins
-from ...pipeline.connectors.context import Context
-from ...pipeline.connectors.spi import Pipeline
 from ...pipeline.spark.embedded import Embedded
 from ...pipeline.spark.engine import Engine, EngineState
+from ...pipeline.spi.connector import Pipeline
+from ...pipeline.spi.context import Context
 from ...pipeline.tasks.ledger import Ledger
 from ...pipeline.tasks.reports import BatchDone, Report
 from ...pipeline.tasks.runner import Runner

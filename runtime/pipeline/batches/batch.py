@@ -11,10 +11,12 @@ from pyspark.sql.pandas.types import (
 )
 
 from ....events.commits import CommitId, Manifest
-from ..connectors.arrow import ArrowSchema, ArrowTable
-from ..connectors.errors import Away, SchemaRefused, SinkBroken
-from ..connectors.rejects import LostRange, Unreadable
-from ..connectors.spi import BatchPlan, Pipeline, Sink
+from ..spi.arrow import ArrowSchema, ArrowTable
+from ..spi.connector import Pipeline
+from ..spi.errors import Away, SchemaRefused, SinkBroken
+from ..spi.rejects import LostRange, Unreadable
+from ..spi.sink import Sink
+from ..spi.source import BatchPlan
 from .counting import RowCount
 from .dead_letters import BadRows
 

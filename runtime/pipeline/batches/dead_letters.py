@@ -16,9 +16,9 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 
 from ....events.commits import CommitId, Manifest
-from ..connectors.errors import BadInput
-from ..connectors.rejects import LostRange, Rejects
-from ..connectors.spi import Pipeline
+from ..spi.connector import Pipeline
+from ..spi.errors import BadInput
+from ..spi.rejects import LostRange, Rejects
 from .counting import RowCount
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from ....events.placement import (
     task_weights_in,
     weight_in,
 )
-from .config import (
+from ..spi.config import (
     Checked,
     ConfigDef,
     ConfigInvalid,

@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Generic, TypeVar
 
-from .errors import PluginUnknown
+from ..spi.errors import PluginUnknown
 
 T = TypeVar("T")
 

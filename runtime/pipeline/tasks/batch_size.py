@@ -10,7 +10,8 @@ import time
 from collections import deque
 from typing import Final, NamedTuple
 
-from ..connectors.spi import Limit, Pace
+from ..spi.connector import Pace
+from ..spi.source import Limit
 
 _FIRST: Final = Limit(250_000, 16 << 20, 4096)
 """The first batch: 16 MB reach 97 % of the speed of all at once, and end within seconds."""

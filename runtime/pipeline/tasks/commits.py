@@ -23,10 +23,12 @@ from ....events.commits import Commit, CommitId
 from ....events.model import RunState
 from ....projections.launches import Launch
 from ..batches.batch import Batch, Target
-from ..connectors.errors import SinkBroken
 from ..connectors.naming import describe_unpublished
-from ..connectors.spi import BatchPlan, Pipeline, Tenure
 from ..spark.engine import Cancelled, Engine
+from ..spi.connector import Pipeline
+from ..spi.errors import SinkBroken
+from ..spi.sink import Tenure
+from ..spi.source import BatchPlan
 from .ledger import Fenced, Ledger, LedgerUnavailable, Unpublished
 from .plugins.calls import Calls
 from .restarts import Halt, LastFailure

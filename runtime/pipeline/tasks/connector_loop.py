@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from ....events.model import RunState
 from ....projections.launches import Launch
 from ..connectors import common_keys as keys
-from ..connectors.config import ConfigInvalid
-from ..connectors.context import NO_LIMITS, Context, Reach
-from ..connectors.errors import CallTimedOut, NotReady
-from ..connectors.spi import Connector
+from ..spi.config import ConfigInvalid
+from ..spi.connector import Connector
+from ..spi.context import NO_LIMITS, Context, Reach
+from ..spi.errors import CallTimedOut, NotReady
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_connector
 from .plugins.results import check_task_configs

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from ....actors.backoff import Backoff
 from ....events.model import NEVER_RESTARTED, AutoRestart, RunState
 from ..connectors import common_keys as keys
-from ..connectors.config import ConfigInvalid
-from ..connectors.errors import (
+from ..spark.engine import TaskError
+from ..spi.config import ConfigInvalid
+from ..spi.errors import (
     Away,
     BadInput,
     CallTimedOut,
@@ -25,7 +26,6 @@ from ..connectors.errors import (
     PluginUnknown,
     SinkBroken,
 )
-from ..spark.engine import TaskError
 from .ledger import Fenced, LedgerUnavailable
 from .plugins.calls import StillHanging
 

@@ -13,10 +13,10 @@ from ....events.model import Resource, Resources, RunState, Token
 from ....projections.launches import Launch
 from ..connectors import common_keys as keys
 from ..connectors.builtin.plugins import Plugins
-from ..connectors.config import ConfigInvalid
-from ..connectors.context import NO_LIMITS, Context, Reach, Shared
-from ..connectors.spi import Connector, Pipeline
 from ..spark.engine import Engine
+from ..spi.config import ConfigInvalid
+from ..spi.connector import Connector, Pipeline
+from ..spi.context import NO_LIMITS, Context, Reach, Shared
 from .admission import Admission
 from .commits import TaskMemory
 from .connector_loop import ConnectorLoop

@@ -18,10 +18,11 @@ from ....actors.backoff import Backoff
 from ....events.commits import Commit, Document, identity
 from ....events.model import RunState
 from ....projections.launches import Launch
-from ..connectors.context import Context
-from ..connectors.errors import Away, CallTimedOut, NotReady, SinkFull, SourceAway
-from ..connectors.spi import BatchPlan, Pipeline
 from ..spark.engine import Engine, EngineDown
+from ..spi.connector import Pipeline
+from ..spi.context import Context
+from ..spi.errors import Away, CallTimedOut, NotReady, SinkFull, SourceAway
+from ..spi.source import BatchPlan
 from .admission import Admission
 from .batch_size import BatchSize, Rate
 from .commits import TaskCommits, TaskMemory

@@ -31,9 +31,9 @@ from pyspark.sql.types import (
 )
 
 from ....actors.settings import SettingType, Value
-from ..connectors.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
-from ..connectors.context import Context
 from ..spark.sql_text import literal, refusal
+from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ..spi.context import Context
 from .fields import NULL_DEFAULTS
 from .record import ConnectRecord, Field
 from .record_transform import RecordTransform

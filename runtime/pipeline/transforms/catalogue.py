@@ -13,19 +13,11 @@ from typing import Final
 
 from ....actors.settings import SettingType, Validator, Value
 from ..connectors.common_keys import PREDICATES, TRANSFORMS
-from ..connectors.config import (
-    ConfigDef,
-    ConfigInvalid,
-    Definition,
-    Importance,
-    Width,
-    is_deferred,
-    under,
-)
-from ..connectors.context import Context
-from ..connectors.errors import PluginUnknown
 from ..connectors.installed import Installed, flaw_in_version, unknown
-from ..connectors.spi import Transform
+from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, Width, is_deferred, under
+from ..spi.context import Context
+from ..spi.errors import PluginUnknown
+from ..spi.transform import Transform
 from .cast import Cast
 from .expect import Expectations
 from .fields import InsertField, MaskField, ReplaceField

@@ -14,12 +14,12 @@ from pyspark.sql import functions as sf
 
 from ....actors.settings import SettingType, not_blank, one_of
 from ..batches.counting import observed
-from ..connectors.config import ConfigDef, Definition, Importance, ParsedConfig, Width, under
-from ..connectors.context import Context
-from ..connectors.errors import BadInput
-from ..connectors.rejects import Rejects
-from ..connectors.spi import Transform
 from ..spark.sql_text import quoted
+from ..spi.config import ConfigDef, Definition, Importance, ParsedConfig, Width, under
+from ..spi.context import Context
+from ..spi.errors import BadInput
+from ..spi.rejects import Rejects
+from ..spi.transform import Transform
 from .sql import CheckedQuery
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ....actors.settings import SettingType, not_blank, one_of
-from ..connectors.config import ConfigInvalid, Definition, Importance, ParsedConfig
-from ..connectors.context import Context
-from ..connectors.errors import BadInput
 from ..spark.query import INPUT
+from ..spi.config import ConfigInvalid, Definition, Importance, ParsedConfig
+from ..spi.context import Context
+from ..spi.errors import BadInput
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

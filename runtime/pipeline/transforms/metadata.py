@@ -16,9 +16,9 @@ from typing import Final
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
 from ....actors.settings import SettingType, Validator, Value, one_of
-from ..connectors.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
-from ..connectors.context import Context
 from ..spark.sql_text import literal, refusal
+from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ..spi.context import Context
 from .cast import as_text, millis_of
 from .fields import NULL_DEFAULTS, some_distinct
 from .record import HEADERS, TIMESTAMP, TOPIC, ConnectRecord, Field, text

@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from ..connectors.config import ConfigInvalid
 from ..spark.sql_text import NULL, literal, quoted, refusal
+from ..spi.config import ConfigInvalid
 
 KEY, TOPIC, PARTITION, OFFSET = "_key", "_topic", "_partition", "_offset"
 TIMESTAMP, HEADERS = "_timestamp", "_headers"

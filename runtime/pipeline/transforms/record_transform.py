@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.types import StructType
 
 from ....actors.settings import SettingType, Value
-from ..connectors.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
-from ..connectors.context import Context
-from ..connectors.spi import Transform
 from ..spark.sql_text import literal
+from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ..spi.context import Context
+from ..spi.transform import Transform
 from .record import HEADERS, TOPIC, ConnectRecord, RecordPart
 
 if TYPE_CHECKING:

@@ -10,18 +10,11 @@ from uuid import uuid4
 from pyspark.errors import AnalysisException, ParseException
 
 from ....actors.settings import SettingType
-from ..connectors.config import (
-    ConfigDef,
-    ConfigInvalid,
-    Definition,
-    Importance,
-    ParsedConfig,
-    Width,
-)
-from ..connectors.context import Context
-from ..connectors.spi import Transform
 from ..spark.query import INPUT, QueryUse, builtin_functions, has_current, use_of
 from ..spark.query_rules import flaws, suspects, told_function
+from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig, Width
+from ..spi.context import Context
+from ..spi.transform import Transform
 from .lookups import LOOKUP_KEYS, Lookup, lookups_of
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from itertools import pairwise
 from pyspark.sql.types import MapType, StructType
 
 from ....actors.settings import SettingType, Value
-from ..connectors.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
-from ..connectors.context import Context
 from ..spark.sql_text import refusal
+from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ..spi.context import Context
 from .fields import NULL_DEFAULTS, some_distinct
 from .record import KEY, ConnectRecord, Field, RecordPart, fields_in, struct_of
 from .record_transform import RecordTransform

@@ -23,8 +23,8 @@ from pyspark.sql.types import (
 )
 
 from ....actors.settings import SettingType, one_of
-from ..connectors.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
-from ..connectors.context import Context
+from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ..spi.context import Context
 from .cast import millis_of
 from .fields import NULL_DEFAULTS
 from .record import ConnectRecord, Field

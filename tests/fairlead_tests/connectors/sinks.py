@@ -22,12 +22,14 @@ from fairlead.events.commits import Commit, CommitId
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.context import Context
 from fairlead.runtime.pipeline.connectors.files import keys as files
 from fairlead.runtime.pipeline.connectors.files.sink.marks import SinkClaim
 from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation, claim_sink
 from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink, WriteFormat
-from fairlead.runtime.pipeline.connectors.spi import Limit, Pace, Pipeline, Tenure
+from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
+from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.sink import Tenure
+from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.tasks.reports import StatusChanged
 from fairlead.runtime.pipeline.tasks.task import Task
 from fairlead_tests.tasks.memory_ledger import MemoryLedger

@@ -15,10 +15,10 @@ from ....config.redaction import Redaction
 from ....config.secrets import CannotUnseal, is_sealed, passwords_in
 from ....pipeline.connectors.builtin.plugins import Plugin
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS
-from ....pipeline.connectors.config import HIDDEN
-from ....pipeline.connectors.context import Outside
-from ....pipeline.connectors.errors import Away, OffsetRefused, PluginUnknown
-from ....pipeline.connectors.offsets import PartitionOffset, Seek
+from ....pipeline.spi.config import HIDDEN
+from ....pipeline.spi.context import Outside
+from ....pipeline.spi.errors import Away, OffsetRefused, PluginUnknown
+from ....pipeline.spi.offsets import PartitionOffset, Seek
 from .errors import ApiError
 from .outside import OutsideChecks, Unchecked
 from .service import Service

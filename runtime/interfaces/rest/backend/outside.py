@@ -11,8 +11,8 @@ from threading import Semaphore, Thread
 from typing import Final, TypeVar
 
 from ....pipeline.connectors.builtin.plugins import Plugin
-from ....pipeline.connectors.context import Findings, Outside
-from ....pipeline.connectors.errors import Away, OffsetRefused
+from ....pipeline.spi.context import Findings, Outside
+from ....pipeline.spi.errors import Away, OffsetRefused
 
 LOGGER = logging.getLogger(__name__)
 OUTSIDE_SECONDS: Final = 20.0

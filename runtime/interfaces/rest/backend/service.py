@@ -23,7 +23,7 @@ from ....cluster.spec import AssignorSpec, WorkerTraits
 from ....config.secrets import Vault
 from ....pipeline.connectors.builtin.plugins import Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, restart_window_ms
-from ....pipeline.connectors.errors import PluginUnknown
+from ....pipeline.spi.errors import PluginUnknown
 from ...replies.connectors import MadeBy
 from .connection import Command, Outcome
 from .errors import ApiError, not_found

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from .....actors.messages.orders import MUST_BE_STOPPED, AlterOffsets
 from .....events.commits import Offset, identity
 from .....events.records import ConnectorConfig
-from ....pipeline.connectors.offsets import PartitionOffset, Seek, SeekEnd
+from ....pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
 from ...replies.connectors import UnreadInput
 from ...replies.node import Message
 from ...replies.offsets import ConnectorOffset, ConnectorOffsets, OffsetMove, OffsetsSought

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from .....events.log.errors import NoLogError
 from ....pipeline.connectors.builtin.plugins import Plugin
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
-from ....pipeline.connectors.config import Checked, ConfigDef, Definition, Validation
-from ....pipeline.connectors.errors import PluginUnknown
+from ....pipeline.spi.config import Checked, ConfigDef, Definition, Validation
+from ....pipeline.spi.errors import PluginUnknown
 from ....pipeline.transforms.catalogue import (
     VERSION,
     find_predicate,

@@ -7,18 +7,18 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from .....actors.settings import SettingType, Value, one_of
+from ...spi.config import ConfigInvalid, Definition, Importance, ParsedConfig, Width, is_deferred
+from ...spi.context import Context, Outside
+from ...spi.errors import NotReady, SinkAway
+from ...spi.rejects import Tolerance
 from ...transforms.catalogue import aliases
 from ...transforms.expect import DEAD_LETTER
 from ..common_keys import TOLERANCE, TRANSFORMS
-from ..config import ConfigInvalid, Definition, Importance, ParsedConfig, Width, is_deferred
-from ..context import Context, Outside
-from ..errors import NotReady, SinkAway
 from ..files import keys as files
 from ..files.sink.marks import SinkClaim
 from ..files.sink.root import FolderKeys, SinkLocation, claim_sink
 from ..files.sink.sink import FileSink, WriteFormat
 from ..files.sink.sink_type import flaw_in_folder
-from ..rejects import Tolerance
 
 QUEUE_PATH: Final = "errors.deadletterqueue.path"
 QUEUE_TOPIC: Final = "errors.deadletterqueue.topic.name"

@@ -15,16 +15,16 @@ from pyspark.sql.types import StructType
 from .....events.model import Resource
 from ...spark.query_check import CheckFailed, Columns, QueryCheck, QueryRefused
 from ...spark.query_rules import flaws, suspects, told_function
+from ...spi.config import ConfigInvalid, is_deferred, under
+from ...spi.context import Context, Findings, Outside, Reach
+from ...spi.types import SourceColumns, WrittenColumns
 from ...transforms.catalogue import aliases, find_transform, make_transform
 from ...transforms.expect import Expectations
 from ...transforms.lookups import lookup_names
 from ...transforms.record_transform import RecordTransform
 from ...transforms.sql import LONGEST_QUERY, Sql, without_tables
 from ..common_keys import TRANSFORMS
-from ..config import ConfigInvalid, is_deferred, under
-from ..context import Context, Findings, Outside, Reach
 from ..files.source.inference import TwinColumns, refuse_twins
-from ..types import SourceColumns, WrittenColumns
 from . import pipeline_keys as keys
 from .error_keys import look_at_queue
 

@@ -9,14 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from .....actors.settings import SettingType, at_least, between
+from ...spi.config import ConfigDef, Definition, Importance
+from ...spi.errors import PluginUnknown
+from ...spi.types import SinkType, SourceType
 from ...transforms import catalogue as transforms
 from ..common_keys import COMMON
-from ..config import ConfigDef, Definition, Importance
-from ..errors import PluginUnknown
 from ..files.sink.sink_type import FilesSinkType
 from ..files.source.source_type import FilesSourceType
 from ..installed import Installed
-from ..types import SinkType, SourceType
 from .error_keys import ERRORS, ERRORS_TASK
 
 SOURCE_TYPE = "source.type"

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
+from ...spi.config import is_deferred
+from ...spi.connector import Connector, Delivery
+from ...spi.errors import PluginUnknown
 from ..common_keys import CONNECTOR_VERSION
-from ..config import is_deferred
-from ..errors import PluginUnknown
 from ..installed import LONGEST_COMPARED, flaw_in_version, load, meant
-from ..spi import Connector, Delivery
 from .spark_pipeline import SparkPipeline
 
 GROUP = "fairlead.connectors"

@@ -5,12 +5,13 @@ from math import inf
 from typing import ClassVar
 
 from .....events.commits import Document
+from ...spi.config import ConfigDef, ParsedConfig, Validation, refuse
+from ...spi.connector import Connector, Delivery, Pace, Pipeline, Promise
+from ...spi.context import Context, Findings, Outside
+from ...spi.offsets import PartitionOffset, Seek
+from ...spi.source import Limit
+from ...spi.types import SinkType, SourceType
 from ...transforms import catalogue as transforms
-from ..config import ConfigDef, ParsedConfig, Validation, refuse
-from ..context import Context, Findings, Outside
-from ..offsets import PartitionOffset, Seek
-from ..spi import Connector, Delivery, Limit, Pace, Pipeline, Promise
-from ..types import SinkType, SourceType
 from . import error_keys as errors
 from . import pipeline_keys as keys
 from .outside import check_outside

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from .....actors.settings import SettingType, Value, at_least, not_blank, one_of
-from ..config import Definition, Importance, Width, under
+from ...spi.config import Definition, Importance, Width, under
 
 READABLE = ("csv", "json", "parquet")
 WRITABLE = ("parquet", "csv", "json")

@@ -20,9 +20,9 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
-from ..config import ConfigInvalid
-from ..errors import Away
-from ..offsets import Seek, SeekEnd
+from ...spi.config import ConfigInvalid
+from ...spi.errors import Away
+from ...spi.offsets import Seek, SeekEnd
 from .connection import REQUEST_S, SERVERS, Settings
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from .....actors.settings import SettingType, not_blank, one_of
-from ..config import ConfigInvalid, Definition, Importance, Width, under
+from ...spi.config import ConfigInvalid, Definition, Importance, Width, under
 
 Settings = dict[str, str | int | float | bool]
 """What a client of librdkafka is made of."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from .....actors.settings import SettingType, Value, at_least
-from ..config import Definition, Importance, Width
+from ...spi.config import Definition, Importance, Width
 from .connection import choice_key, connection_keys, text_key
 
 CONVERTERS: Final = ("string", "json", "bytes")

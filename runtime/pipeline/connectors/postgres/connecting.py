@@ -16,8 +16,8 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from .....events.model import Resource
-from ..config import ConfigInvalid
-from ..errors import Away
+from ...spi.config import ConfigInvalid
+from ...spi.errors import Away
 
 CONNECT_S: Final = 10
 """How long a connection may take to come about."""

@@ -16,8 +16,8 @@ from threading import Condition, get_ident
 from typing import Final, ParamSpec, TypeVar
 
 from ...connectors import common_keys as keys
-from ...connectors.config import ConfigInvalid
-from ...connectors.errors import CallTimedOut, PluginExited
+from ...spi.config import ConfigInvalid
+from ...spi.errors import CallTimedOut, PluginExited
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,8 +5,11 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, Final, cast
 
-from ...connectors.errors import ContractBroken
-from ...connectors.spi import Connector, Pipeline, Sink, Source, Transform
+from ...spi.connector import Connector, Pipeline
+from ...spi.errors import ContractBroken
+from ...spi.sink import Sink
+from ...spi.source import Source
+from ...spi.transform import Transform
 from .calls import Calls
 from .results import check_manifest
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar, cast
 
 from .....events.commits import Advance, Document, Lag, Manifest, Part, identity
-from ...connectors.errors import ContractBroken
-from ...connectors.spi import BatchPlan
+from ...spi.errors import ContractBroken
+from ...spi.source import BatchPlan
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from typing import Any, Final, Self, cast
 from ......events.commits import CommitId
 from ......events.log.process import ProcessId, is_alive, process_of
 from ......events.model import Resource, Token
-from ...errors import SinkBroken
+from ....spi.errors import SinkBroken
 from .staging import escaped, make_folder, sync
 
 OWNER: Final = "_fairlead/owner.json"

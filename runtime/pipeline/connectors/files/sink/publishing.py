@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ......events.commits import CommitId, Manifest, Part
-from ...errors import SinkBroken
+from ....spi.errors import SinkBroken
 from ...naming import describe_batch, describe_parts
 from .staging import (
     STAGING,

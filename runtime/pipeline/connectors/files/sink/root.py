@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ...config import ParsedConfig
-from ...errors import SinkAway, SinkBroken, SinkFull
+from ....spi.config import ParsedConfig
+from ....spi.errors import SinkAway, SinkBroken, SinkFull
 from .. import keys
 from . import marks
 from .marks import SinkClaim

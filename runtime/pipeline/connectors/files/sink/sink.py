@@ -12,9 +12,9 @@ import pyarrow.parquet as papq
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
 from ....spark.failures import failure_text
-from ...config import ParsedConfig, under
-from ...errors import SinkAway, SinkBroken
-from ...spi import Sink, Tenure
+from ....spi.config import ParsedConfig, under
+from ....spi.errors import SinkAway, SinkBroken
+from ....spi.sink import Sink, Tenure
 from .. import keys
 from ..source.formats import target
 from . import marks, staging

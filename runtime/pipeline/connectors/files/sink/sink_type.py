@@ -7,11 +7,11 @@ from os.path import normpath
 from pathlib import Path, PurePath
 from typing import ClassVar
 
-from ...config import ConfigInvalid, Definition, ParsedConfig, is_deferred
-from ...context import Context, Outside
-from ...errors import NotReady, SinkAway
-from ...spi import Delivery
-from ...types import Look, SinkType, WrittenColumns
+from ....spi.config import ConfigInvalid, Definition, ParsedConfig, is_deferred
+from ....spi.connector import Delivery
+from ....spi.context import Context, Outside
+from ....spi.errors import NotReady, SinkAway
+from ....spi.types import Look, SinkType, WrittenColumns
 from .. import keys
 from .marks import SinkClaim
 from .root import SinkLocation, claim_sink

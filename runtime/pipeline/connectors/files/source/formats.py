@@ -25,9 +25,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ...config import ConfigInvalid, ParsedConfig, under
-from ...errors import BadInput, SchemaRefused
-from ...rejects import Rejects
+from ....spi.config import ConfigInvalid, ParsedConfig, under
+from ....spi.errors import BadInput, SchemaRefused
+from ....spi.rejects import Rejects
 from .. import keys
 from .bad_rows import (
     FILE,

@@ -17,7 +17,7 @@ import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 import pyarrow.parquet as papq
 
-from ...errors import BadInput
+from ....spi.errors import BadInput
 from .text import CsvStyle, decoded, header_of
 
 _LEAST_SAMPLE = 64 * 1024

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from ...errors import NotReady
+from ....spi.errors import NotReady
 
 _HIDDEN = (".", "_")
 

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from ......events.commits import Document, identity
-from ...errors import NotReady, OffsetRefused, SourceAway
-from ...offsets import PartitionOffset, Seek, SeekEnd, check_members
+from ....spi.errors import NotReady, OffsetRefused, SourceAway
+from ....spi.offsets import PartitionOffset, Seek, SeekEnd, check_members
 from .listing import SourceFile, fits, look, walk
 
 _PARTITION: Final = {"root": str, "path": str}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from ...errors import BadInput, SchemaRefused
-from ...rejects import LostRange, Rejects, Unreadable
+from ....spi.errors import BadInput, SchemaRefused
+from ....spi.rejects import LostRange, Rejects, Unreadable
 from .formats import BAD_VALUE, ReadFormat
 from .listing import SourceFile
 from .text import Copies, Surveyed

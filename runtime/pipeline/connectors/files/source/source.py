@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from ......events.commits import Advance, Document, Lag, identity
-from ...config import ConfigInvalid, ParsedConfig
-from ...context import Context
-from ...errors import BadInput
-from ...rejects import Rejects
-from ...spi import BatchPlan, Limit, Source
+from ....spi.config import ConfigInvalid, ParsedConfig
+from ....spi.context import Context
+from ....spi.errors import BadInput
+from ....spi.rejects import Rejects
+from ....spi.source import BatchPlan, Limit, Source
 from .. import keys
 from ..arrivals import Arrivals
 from .file_index import FileIndex, Ripeness

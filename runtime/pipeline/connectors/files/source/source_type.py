@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from ......events.commits import Document
+from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred
+from ....spi.connector import Delivery
+from ....spi.context import Context, Outside
+from ....spi.errors import BadInput, NotReady, OffsetRefused
+from ....spi.offsets import PartitionOffset, Seek
+from ....spi.source import Limit
+from ....spi.types import Look, SourceColumns, SourceType
 from ...common_keys import TOLERANCE
-from ...config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred
-from ...context import Context, Outside
-from ...errors import BadInput, NotReady, OffsetRefused
-from ...offsets import PartitionOffset, Seek
-from ...spi import Delivery, Limit
-from ...types import Look, SourceColumns, SourceType
 from .. import keys
 from .formats import ReadFormat
 from .inference import TwinColumns, infer

@@ -21,8 +21,8 @@ from pathlib import Path
 from shutil import rmtree
 from typing import IO, Final, Self, cast
 
-from ...config import ParsedConfig, under
-from ...errors import BadInput
+from ....spi.config import ParsedConfig, under
+from ....spi.errors import BadInput
 from .. import keys
 from .line_ends import LineEndScan, LineEndUnifier
 

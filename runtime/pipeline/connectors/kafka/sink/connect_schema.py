@@ -6,7 +6,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import SchemaRefused
+from ....spi.errors import SchemaRefused
 
 _PLAIN: Final = {
     pa.int8(): "int8",

@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import BadInput, SchemaRefused
+from ....spi.errors import BadInput, SchemaRefused
 from .connect_schema import envelope_of
 
 LONE: Final = "_value"

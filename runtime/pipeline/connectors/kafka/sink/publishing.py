@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
-from ...errors import SinkAway, SinkBroken
+from ....spi.errors import SinkAway, SinkBroken
 from ..cluster import FENCED, LATE, KafkaCluster, Trouble, made
 from ..connection import REQUEST_S, Settings
 from .marks import BatchMark, MarkGroup

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
-from ...errors import BadInput, SinkBroken
-from ...spi import Sink, Tenure
+from ....spi.errors import BadInput, SinkBroken
+from ....spi.sink import Sink, Tenure
 from ..cluster import KafkaCluster
 from .encoding import RecordEncoder
 from .marks import BatchMark

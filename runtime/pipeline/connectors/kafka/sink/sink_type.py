@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from ...config import ConfigInvalid, Definition, ParsedConfig, is_deferred, under
-from ...context import Context, Outside
-from ...errors import Away, SinkAway
-from ...spi import Delivery
-from ...types import Look, SinkType, WrittenColumns
+from ....spi.config import ConfigInvalid, Definition, ParsedConfig, is_deferred, under
+from ....spi.connector import Delivery
+from ....spi.context import Context, Outside
+from ....spi.errors import Away, SinkAway
+from ....spi.types import Look, SinkType, WrittenColumns
 from .. import keys
 from ..cluster import KafkaCluster
 from ..connection import LOOK_S, client_settings, complaints, locations

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ......events.commits import CommitId
 from ......events.model import Resource, Token
-from ...errors import SinkAway, SinkFull
+from ....spi.errors import SinkAway, SinkFull
 
 _ROWS: Final = 10_000
 """How many records are held at once when they are sent."""

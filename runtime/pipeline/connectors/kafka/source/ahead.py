@@ -8,7 +8,7 @@ is there; and what was read ahead from elsewhere than the log goes on is read ag
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from ...spi import Limit
+from ....spi.source import Limit
 from ..cluster import TopicPlace
 from .reader import PartitionReader, Records
 

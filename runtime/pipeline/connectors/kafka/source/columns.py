@@ -7,13 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from ....spi.config import ConfigInvalid, ParsedConfig
+from ....spi.errors import BadInput, NotReady
+from ....spi.source import Limit
+from ....spi.types import SourceColumns
 from ...common_keys import TOLERANCE
-from ...config import ConfigInvalid, ParsedConfig
-from ...errors import BadInput, NotReady
 from ...files.source.inference import infer
 from ...files.source.text import CsvStyle
-from ...spi import Limit
-from ...types import SourceColumns
 from .. import keys
 from ..cluster import TopicPlace
 from ..connection import REQUEST_S

@@ -20,7 +20,7 @@ from pyspark.sql import functions as sf
 
 from ....batches.counting import observed
 from ....spark.sql_text import literal, quoted, refusal
-from ...errors import BadInput
+from ....spi.errors import BadInput
 from .connect_schema import LONE, SchemaUnknown, columns_of
 
 if TYPE_CHECKING:

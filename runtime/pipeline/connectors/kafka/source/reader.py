@@ -11,8 +11,8 @@ from typing import ClassVar, Final, NamedTuple
 import pyarrow as pa
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, TopicPartition
 
-from ...errors import Away
-from ...spi import Limit
+from ....spi.errors import Away
+from ....spi.source import Limit
 from ..cluster import NO_TOPIC, OUT_OF_RANGE, PARTITION_END, TopicPlace, Trouble, made
 from ..connection import SERVERS, Settings
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from ......events.commits import Advance, Document, Lag, identity
-from ...errors import BadInput, SourceAway
-from ...offsets import Seek, SeekEnd
-from ...spi import BatchPlan, Fetched, Fetching, Limit
+from ....spi.errors import BadInput, SourceAway
+from ....spi.offsets import Seek, SeekEnd
+from ....spi.source import BatchPlan, Fetched, Fetching, Limit
 from ..cluster import KafkaCluster, TopicFacts, TopicPlace
 from .ahead import ReadAhead
 from .decoding import RecordDecoder

@@ -6,12 +6,12 @@ from datetime import timedelta
 from typing import ClassVar, Final
 
 from ......events.commits import Document
-from ...config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred, under
-from ...context import Context, Outside
-from ...errors import Away, NotReady, OffsetRefused, SourceAway
-from ...offsets import PartitionOffset, Seek, SeekEnd
-from ...spi import Delivery, Promise
-from ...types import Look, SourceColumns, SourceType
+from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred, under
+from ....spi.connector import Delivery, Promise
+from ....spi.context import Context, Outside
+from ....spi.errors import Away, NotReady, OffsetRefused, SourceAway
+from ....spi.offsets import PartitionOffset, Seek, SeekEnd
+from ....spi.types import Look, SourceColumns, SourceType
 from .. import keys
 from ..cluster import EPOCH, KafkaCluster, TopicFacts
 from ..connection import LOOK_S, Settings, client_settings, complaints, locations

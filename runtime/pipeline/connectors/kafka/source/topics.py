@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ......events.commits import Document
-from ...errors import OffsetRefused
-from ...offsets import PartitionOffset, Seek, check_members
+from ....spi.errors import OffsetRefused
+from ....spi.offsets import PartitionOffset, Seek, check_members
 from .. import keys
 from ..cluster import KafkaCluster, TopicFacts, TopicPlace
 

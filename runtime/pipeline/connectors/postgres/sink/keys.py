@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ......actors.settings import SettingType, not_blank, one_of
-from ...config import Definition, Importance, Width, is_deferred
+from ....spi.config import Definition, Importance, Width, is_deferred
 from ..connecting import parameters
 
 URL = "sink.connection.url"

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...config import ConfigInvalid
-from ...errors import SchemaRefused
+from ....spi.config import ConfigInvalid
+from ....spi.errors import SchemaRefused
 from ..names import TableName
 from . import keys
 

@@ -13,7 +13,7 @@ from psycopg import sql
 
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource
-from ...errors import SinkBroken
+from ....spi.errors import SinkBroken
 from ..names import TableName, columns, words
 from . import keys
 from .layout import IS_DELETE, SEQUENCE

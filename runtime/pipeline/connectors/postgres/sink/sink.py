@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from ......events.commits import CommitId, Manifest, Part
 from ......events.model import Resource, Token
-from ...config import ConfigInvalid
-from ...errors import Away, SinkAway, SinkBroken, SinkFull
-from ...spi import Sink, Tenure
+from ....spi.config import ConfigInvalid
+from ....spi.errors import Away, SinkAway, SinkBroken, SinkFull
+from ....spi.sink import Sink, Tenure
 from ..connecting import Server, brief, is_away, is_data, is_full
 from ..names import TableName
 from . import staging

@@ -5,11 +5,11 @@ from typing import ClassVar, Final
 
 import psycopg
 
-from ...config import ConfigInvalid, Definition, ParsedConfig, is_deferred
-from ...context import Context, Outside
-from ...errors import Away
-from ...spi import Delivery
-from ...types import Look, SinkType
+from ....spi.config import ConfigInvalid, Definition, ParsedConfig, is_deferred
+from ....spi.connector import Delivery
+from ....spi.context import Context, Outside
+from ....spi.errors import Away
+from ....spi.types import Look, SinkType
 from ..connecting import Server, application_name
 from . import keys
 from .layout import RowLayout

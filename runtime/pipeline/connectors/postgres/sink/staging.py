@@ -19,7 +19,7 @@ from psycopg import sql
 
 from ......events.commits import CommitId
 from ......events.model import Resource, Token
-from ...errors import BadInput
+from ....spi.errors import BadInput
 from ..arrow_types import StagedColumn, staged
 from ..connecting import brief, is_data
 from ..names import TableName, words

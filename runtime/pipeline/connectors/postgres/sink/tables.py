@@ -8,7 +8,7 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
-from ...errors import SchemaRefused
+from ....spi.errors import SchemaRefused
 from ..arrow_types import WIDENS, created_as
 from ..names import TableName, words
 from . import keys

@@ -9,7 +9,7 @@ from typing import Final, Self
 import pyarrow as pa
 from psycopg import sql
 
-from ...config import ParsedConfig
+from ....spi.config import ParsedConfig
 from ..names import TableName
 from . import keys
 from .columns import SourceColumn

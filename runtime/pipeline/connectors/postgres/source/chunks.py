@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from psycopg import sql
 
 from ......events.commits import Advance, Document, identity
-from ...errors import BadInput
+from ....spi.errors import BadInput
 from ..names import TableName
 from .catalog import TableShape
 from .shares import CHUNK_PAGES, TableShare

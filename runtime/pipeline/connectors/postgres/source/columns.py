@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
-from ...errors import BadInput
+from ....spi.errors import BadInput
 from ..arrow_types import NATIVE
 from ..names import words
 from . import keys

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
-from ...config import ConfigInvalid, ParsedConfig
+from ....spi.config import ConfigInvalid, ParsedConfig
 from ..names import TableName
 from . import keys
 from .catalog import TableShape

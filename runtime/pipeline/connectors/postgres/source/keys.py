@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ......actors.settings import SettingType, Value, at_least, not_blank, one_of
-from ...config import Definition, Importance, Width
+from ....spi.config import Definition, Importance, Width
 
 URL = "source.connection.url"
 USER = "source.connection.user"

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ......events.commits import Document
-from ...config import ParsedConfig
-from ...errors import OffsetRefused
-from ...offsets import PartitionOffset, Seek, SeekEnd, check_members, seek_from_the_beginning
+from ....spi.config import ParsedConfig
+from ....spi.errors import OffsetRefused
+from ....spi.offsets import PartitionOffset, Seek, SeekEnd, check_members, seek_from_the_beginning
 from . import keys
 from .catalog import FoundTable, TableFilter, TableShape
 from .cursors import TimeCursor, cursor_of

@@ -9,7 +9,7 @@ import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
 from psycopg import sql
 
-from ...errors import Away, BadInput, SourceAway
+from ....spi.errors import Away, BadInput, SourceAway
 from ..connecting import Server, brief, is_away, is_data
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"

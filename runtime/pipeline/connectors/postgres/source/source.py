@@ -11,9 +11,9 @@ import pyarrow as pa
 from psycopg import sql
 
 from ......events.commits import Advance, Document, Lag, identity
-from ...config import ParsedConfig
-from ...errors import SourceAway
-from ...spi import BatchPlan, Limit, Source
+from ....spi.config import ParsedConfig
+from ....spi.errors import SourceAway
+from ....spi.source import BatchPlan, Limit, Source
 from ..names import TableName
 from . import keys
 from .catalog import TableShape

@@ -10,12 +10,12 @@ from typing import ClassVar
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ......events.commits import Document
-from ...config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred
-from ...context import Context, Outside
-from ...errors import Away, BadInput, NotReady, OffsetRefused, SourceAway
-from ...offsets import PartitionOffset, Seek
-from ...spi import Delivery, Promise
-from ...types import Look, SourceColumns, SourceType
+from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred
+from ....spi.connector import Delivery, Promise
+from ....spi.context import Context, Outside
+from ....spi.errors import Away, BadInput, NotReady, OffsetRefused, SourceAway
+from ....spi.offsets import PartitionOffset, Seek
+from ....spi.types import Look, SourceColumns, SourceType
 from ..connecting import Server, application_name
 from ..sink.keys import complaints_of_url
 from . import keys, places

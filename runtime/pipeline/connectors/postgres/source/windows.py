@@ -18,7 +18,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from ......events.commits import Document
-from ...errors import BadInput
+from ....spi.errors import BadInput
 from ..names import TableName
 from .cursors import Cursor, CursorValue, written_within
 from .reading import TableReader

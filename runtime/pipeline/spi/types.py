@@ -15,9 +15,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from ....events.commits import Document
 from .config import Definition, ParsedConfig
+from .connector import Delivery, Promise
 from .context import Context, Outside
 from .offsets import PartitionOffset, Seek, seek_from_the_beginning
-from .spi import Delivery, Promise, Sink, Source
+from .sink import Sink
+from .source import Source
 
 
 @dataclass(frozen=True, slots=True)
