@@ -11,10 +11,9 @@ from pyspark.sql.pandas.types import (
 )
 
 from ....events.commits import CommitId, Manifest
-from ..spi.arrow import ArrowSchema, ArrowTable
 from ..spi.connector import Pipeline
-from ..spi.errors import Away, SchemaRefused, SinkBroken
-from ..spi.rejects import LostRange, Unreadable
+from ..spi.errors import Away, LostRange, SchemaRefused, SinkBroken, Unreadable
+from ..spi.rows import ArrowSchema, ArrowTable
 from ..spi.sink import Sink
 from ..spi.source import BatchPlan
 from .counting import RowCount

@@ -17,8 +17,8 @@ from pyspark.sql import functions as sf
 
 from ....events.commits import CommitId, Manifest
 from ..spi.connector import Pipeline
-from ..spi.errors import BadInput
-from ..spi.rejects import LostRange, Rejects
+from ..spi.errors import BadInput, LostRange
+from ..spi.rows import Rejects
 from .counting import RowCount
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ Found through the entry-point group `fairlead.connectors`; an entry point names 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import inf
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from ....events.commits import CommitId, Document, Manifest
 from ....events.model import Resource, Token
@@ -22,7 +22,6 @@ from .config import ConfigDef, Validation
 from .context import Context, Findings, Outside
 from .errors import SinkBroken
 from .offsets import PartitionOffset, Seek, seek_from_the_beginning
-from .rejects import NOTHING_KEPT, Tolerance
 from .sink import Sink, Tenure
 from .source import Limit, Source
 from .transform import Transform
@@ -65,6 +64,26 @@ class Pace:
     """How many rows of the source the task may take in a second."""
     bytes_per_s: float = inf
     """How many bytes of it, where the source knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What becomes of the rows that are left out of batches."""
+
+    folder: str = ""
+    """The dead letter queue; empty: there is none, and they are counted and told."""
+
+    max_ratio: float = 1.0
+    """Which part of a batch's rows may be bad."""
+
+    has_headers: bool = False
+    """Whether dead letters have the headers that Connect gives them."""
+
+    log: Callable[[str], None] | None = None
+    """Takes a line for each bad row; None: they are not logged."""
+
+
+NOTHING_KEPT: Final = Tolerance()
 
 
 class Connector(ABC):

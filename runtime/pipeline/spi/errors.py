@@ -4,6 +4,9 @@
 What is *outside* and away is waited for, and costs no restart. Everything else is a bug.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
 
 class PluginUnknown(Exception):  # noqa: N818  # says what it is about
     """Nothing of a name that a config gives is installed here, or it cannot be loaded."""
@@ -15,6 +18,26 @@ class NotReady(Exception):  # noqa: N818  # a state of the world, not a mistake
 
 class BadInput(Exception):  # noqa: N818  # names who is to blame
     """A part of the source cannot be read; the text names it and the reason."""
+
+
+class LostRange(NamedTuple):
+    """One range that cannot be read at all: which, what a user knows it by, and why."""
+
+    range: object
+    position: Mapping[str, str]
+    reason: str
+
+
+class Unreadable(BadInput):
+    """Ranges that cannot be read, while the rest of the batch can: it goes on without them.
+
+    Not for what may be readable later: that is `SourceAway`, or plain `BadInput`.
+    """
+
+    def __init__(self, lost: Sequence[LostRange]) -> None:
+        first = lost[0]
+        super().__init__(f"{' '.join(first.position.values())}: {first.reason}")
+        self.lost = tuple(lost)
 
 
 class SchemaRefused(BadInput):

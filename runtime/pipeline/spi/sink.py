@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from ....events.commits import CommitId, Manifest
 from ....events.model import Resource, Token
-from .arrow import ArrowSchema, ArrowTable
+from .rows import ArrowSchema, ArrowTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

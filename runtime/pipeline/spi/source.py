@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from ....events.commits import Advance, Document, Lag
-from .arrow import ArrowTable
 from .errors import BadInput
-from .rejects import Rejects
+from .rows import ArrowTable, Rejects
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

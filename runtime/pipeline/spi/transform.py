@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .config import ConfigDef, ParsedConfig
 from .context import Context
-from .rejects import Rejects
+from .rows import Rejects
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

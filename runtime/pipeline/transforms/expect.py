@@ -18,7 +18,7 @@ from ..spark.sql_text import quoted
 from ..spi.config import ConfigDef, Definition, Importance, ParsedConfig, Width, under
 from ..spi.context import Context
 from ..spi.errors import BadInput
-from ..spi.rejects import Rejects
+from ..spi.rows import Rejects
 from ..spi.transform import Transform
 from .sql import CheckedQuery
 

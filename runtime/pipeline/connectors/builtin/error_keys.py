@@ -8,9 +8,9 @@ from typing import Final
 
 from .....actors.settings import SettingType, Value, one_of
 from ...spi.config import ConfigInvalid, Definition, Importance, ParsedConfig, Width, is_deferred
+from ...spi.connector import Tolerance
 from ...spi.context import Context, Outside
 from ...spi.errors import NotReady, SinkAway
-from ...spi.rejects import Tolerance
 from ...transforms.catalogue import aliases
 from ...transforms.expect import DEAD_LETTER
 from ..common_keys import TOLERANCE, TRANSFORMS

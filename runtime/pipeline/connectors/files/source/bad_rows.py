@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from ....batches.counting import observed
 from ....spark.sql_text import quoted
-from ....spi.rejects import Rejects
+from ....spi.rows import Rejects
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 
 from ....spi.config import ConfigInvalid, ParsedConfig, under
 from ....spi.errors import BadInput, SchemaRefused
-from ....spi.rejects import Rejects
+from ....spi.rows import Rejects
 from .. import keys
 from .bad_rows import (
     FILE,

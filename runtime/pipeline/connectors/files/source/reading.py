@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from ....spi.errors import BadInput, SchemaRefused
-from ....spi.rejects import LostRange, Rejects, Unreadable
+from ....spi.errors import BadInput, LostRange, SchemaRefused, Unreadable
+from ....spi.rows import Rejects
 from .formats import BAD_VALUE, ReadFormat
 from .listing import SourceFile
 from .text import Copies, Surveyed

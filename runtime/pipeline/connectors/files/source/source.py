@@ -15,7 +15,7 @@ from ......events.commits import Advance, Document, Lag, identity
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.context import Context
 from ....spi.errors import BadInput
-from ....spi.rejects import Rejects
+from ....spi.rows import Rejects
 from ....spi.source import BatchPlan, Limit, Source
 from .. import keys
 from ..arrivals import Arrivals
