@@ -262,6 +262,11 @@ def is_deferred(text: str) -> bool:
     return any(mark in text for mark in _DEFERRED)
 
 
+def has_deferred(prefix: str, config: Mapping[str, str]) -> bool:
+    """Tell whether any value of a family of keys is known to the worker alone."""
+    return any(map(is_deferred, under(prefix, config).values()))
+
+
 def _checked(definition: Definition, text: str | None) -> Checked:
     if text is not None and is_deferred(text):
         return Checked(definition, text, text)

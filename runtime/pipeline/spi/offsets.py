@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from ....events.commits import Document
+from .config import has_deferred
 from .errors import OffsetRefused
 
 
@@ -30,6 +31,10 @@ class PartitionOffset(NamedTuple):
 
     partition: Document
     offset: Document | None
+
+
+Offsets = Sequence[PartitionOffset]
+"""Those of several source partitions, each named once."""
 
 
 _KINDS: Final[Mapping[type, str]] = {str: "a text", int: "a whole number", bool: "true or false"}
@@ -52,9 +57,13 @@ def check_members(what: str, document: Document, kinds: Mapping[str, type]) -> N
             raise OffsetRefused(f"{what}.{key} must be {_KINDS[kinds[key]]}, not {value!r}")
 
 
-def seek_from_the_beginning(
-    to: Seek, offsets: Sequence[PartitionOffset]
-) -> Sequence[PartitionOffset]:
+def refuse_deferred(config: Mapping[str, str]) -> None:
+    """Raise `OffsetRefused` if the keys of the source hold references, for who has to ask it."""
+    if has_deferred("source.", config):
+        raise OffsetRefused("to: values of this config are known to its workers alone")
+
+
+def seek_from_the_beginning(to: Seek, offsets: Offsets) -> Offsets:
     """Return the offsets of a source that finds its beginning alone, where it has none of them.
 
     Raises `OffsetRefused` for any other place.

@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from .....actors.settings import SettingType, not_blank, one_of
+from .....actors.settings import not_blank
 from ...spi.config import ConfigInvalid, Definition, Importance, Width, under
+from ..key_kinds import choice_key, secret_key, text_key
 
 Settings = dict[str, str | int | float | bool]
 """What a client of librdkafka is made of."""
@@ -48,38 +49,12 @@ _REFUSED: Final = re.compile(
 """Settings that are not handed on."""
 
 
-def text_key(name: str, meaning: str) -> Definition:
-    """Return a key that has a text, or none."""
-    return Definition(name, SettingType.STRING, meaning, importance=Importance.MEDIUM)
-
-
-def choice_key(name: str, meaning: str, *values: str) -> Definition:
-    """Return a key that has one of some values, the first unless it is set."""
-    return Definition(
-        name,
-        SettingType.STRING,
-        meaning,
-        importance=Importance.MEDIUM,
-        default=values[0],
-        validator=one_of(*values),
-        recommended=values,
-    )
-
-
-def secret_key(name: str, meaning: str) -> Definition:
-    """Return a key whose value is sealed."""
-    return Definition(
-        name, SettingType.PASSWORD, meaning, importance=Importance.MEDIUM, width=Width.LONG
-    )
-
-
 def connection_keys(end: str) -> Sequence[Definition]:
     """Return the keys of how a cluster is reached, for one end of a pipeline."""
     files = "of each worker, in PEM"
     return (
-        Definition(
+        text_key(
             f"{end}.{SERVERS}",
-            SettingType.STRING,
             "Some brokers of the cluster, from which the others are learnt: `host:port,host:port`.",
             importance=Importance.HIGH,
             required=True,
@@ -96,17 +71,18 @@ def connection_keys(end: str) -> Sequence[Definition]:
         ),
         text_key(f"{end}.sasl.mechanism", "`PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`."),
         text_key(f"{end}.sasl.username", "The user, for PLAIN and SCRAM."),
-        secret_key(f"{end}.sasl.password", "The password, for PLAIN and SCRAM."),
+        secret_key(f"{end}.sasl.password", "The password, for PLAIN and SCRAM.", width=Width.LONG),
         secret_key(
             f"{end}.sasl.jaas.config",
             "User and password as Java's clients are given them, instead of the two.",
+            width=Width.LONG,
         ),
         text_key(f"{end}.ssl.ca.location", f"A file {files}, with the authorities to be trusted."),
         text_key(
             f"{end}.ssl.certificate.location", f"A file {files}, with the client's certificate."
         ),
         text_key(f"{end}.ssl.key.location", f"A file {files}, with the client's private key."),
-        secret_key(f"{end}.ssl.key.password", "What opens the private key."),
+        secret_key(f"{end}.ssl.key.password", "What opens the private key.", width=Width.LONG),
     )
 
 

@@ -3,13 +3,13 @@
 Names are those of Connect and of Kafka's clients behind `source.` or `sink.`.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
-from .....actors.settings import SettingType, Value, at_least
+from .....actors.settings import Value
 from ...spi.config import Definition, Importance, Width
-from .connection import choice_key, connection_keys, text_key
+from ..key_kinds import choice_key, flag_key, list_key, number_key, patterns, text_key
+from .connection import connection_keys
 
 CONVERTERS: Final = ("string", "json", "bytes")
 METADATA_COLUMNS: Final = ("key", "topic", "partition", "offset", "timestamp", "headers")
@@ -60,29 +60,14 @@ def _converter(value: Value) -> str | None:
     return f"there are {', '.join(CONVERTERS)}, and {', '.join(_CONVERTER_NAMES)} for the same"
 
 
-def _regex(value: Value) -> str | None:
-    try:
-        re.compile(str(value or ""))
-    except re.error as error:
-        return f"is no regular expression: {error}"
-    return None
-
-
-def _converted(name: str, meaning: str) -> Definition:
-    return Definition(
+def _converted(name: str, meaning: str, default: str = "string") -> Definition:
+    return text_key(
         name,
-        SettingType.STRING,
         meaning,
+        default,
         importance=Importance.HIGH,
-        default="string",
         validator=_converter,
         recommended=CONVERTERS,
-    )
-
-
-def _flag(name: str, meaning: str, *, default: bool) -> Definition:
-    return Definition(
-        name, SettingType.BOOLEAN, meaning, importance=Importance.MEDIUM, default=default
     )
 
 
@@ -94,20 +79,17 @@ def _columns_beside(value: Value) -> str | None:
 
 SOURCE: Final = (
     *connection_keys("source"),
-    Definition(
+    list_key(
         TOPICS,
-        SettingType.LIST,
         f"The topics that are read; or `{TOPICS_REGEX}`.",
         importance=Importance.HIGH,
-        default=(),
     ),
-    Definition(
+    text_key(
         TOPICS_REGEX,
-        SettingType.STRING,
         "A regular expression, which the whole name of a topic has to match to be read. Topics "
         "that come later are found within half a minute.",
         importance=Importance.HIGH,
-        validator=_regex,
+        validator=patterns,
         width=Width.LONG,
     ),
     _converted(
@@ -115,19 +97,17 @@ SOURCE: Final = (
         "What a record's value is: `string` and `bytes` stand in the column `_value`, `json` has "
         "the columns of its object.",
     ),
-    _flag(
+    flag_key(
         VALUE_SCHEMAS,
         "Whether a value in JSON is Connect's envelope of `schema` and `payload`. Without it the "
         f"columns are those of `{SCHEMA}`.",
         default=True,
     ),
-    Definition(
+    text_key(
         SCHEMA,
-        SettingType.STRING,
         "The columns of values in JSON without a schema, as in `CREATE TABLE`: `day DATE, delay "
         "INT`. Without it the connector infers them, once, from the last records that are there. "
         "Further fields of a value are not read.",
-        importance=Importance.MEDIUM,
         width=Width.LONG,
     ),
     choice_key(
@@ -136,13 +116,12 @@ SOURCE: Final = (
         "string",
         "bytes",
     ),
-    Definition(
+    list_key(
         METADATA,
-        SettingType.LIST,
         "What is told of a record beside its value, each in a column of its own: `_key`, `_topic`, "
         "`_partition`, `_offset`, `_timestamp`, `_headers`.",
+        *METADATA_COLUMNS,
         importance=Importance.LOW,
-        default=METADATA_COLUMNS,
         validator=_columns_beside,
     ),
     choice_key(
@@ -157,12 +136,11 @@ SOURCE: Final = (
         "earliest",
         "latest",
     ),
-    Definition(
+    number_key(
         START_MS,
-        SettingType.LONG,
         f"Begin with the records of this time, in ms since 1970, instead of `{RESET}`.",
+        None,
         importance=Importance.LOW,
-        validator=at_least(0),
     ),
     choice_key(
         OUT_OF_RANGE,
@@ -184,51 +162,42 @@ SINK: Final = (
     *connection_keys("sink"),
     text_key(SINK_TOPIC, f"The topic that is written to; or `{SINK_TOPIC_COLUMN}`."),
     text_key(SINK_TOPIC_COLUMN, "The column that names the topic of each row; it is not written."),
-    Definition(
+    list_key(
         SINK_KEY_COLUMNS,
-        SettingType.LIST,
         "The columns that make a record's key. Without them the column `_key` does, if there is "
         "one; else records have none.",
         importance=Importance.HIGH,
-        default=(),
     ),
     _converted(
         SINK_KEY_CONVERTER,
         "How a key is written: `json` as an object of its columns, `string` and `bytes` from one.",
     ),
-    _flag(SINK_KEY_SCHEMAS, "Whether keys in JSON are in Connect's envelope.", default=False),
-    Definition(
+    flag_key(SINK_KEY_SCHEMAS, "Whether keys in JSON are in Connect's envelope.", default=False),
+    _converted(
         SINK_VALUE_CONVERTER,
-        SettingType.STRING,
         "How a value is written: `json` as an object of all columns whose names do not begin with "
         "an underscore, `string` and `bytes` from the one that there is.",
-        importance=Importance.HIGH,
-        default="json",
-        validator=_converter,
-        recommended=CONVERTERS,
+        "json",
     ),
-    _flag(
+    flag_key(
         SINK_VALUE_SCHEMAS,
         "Whether values in JSON are in Connect's envelope of `schema` and `payload`.",
         default=False,
     ),
-    Definition(
+    text_key(
         STAGING,
-        SettingType.STRING,
         "The folder where batches lie until they are published; the node's own unless set. If "
         "workers run on several hosts it must be one that all of them see: what was staged on a "
         "host that is lost can be published by no other.",
-        importance=Importance.MEDIUM,
         width=Width.LONG,
     ),
-    Definition(
+    number_key(
         RETENTION_MS,
-        SettingType.LONG,
         "The brokers' `offsets.retention.minutes`, in ms: how long the mark of the last batch is "
         "sure to stand.",
+        7 * 24 * 3600 * 1000,
+        least=1,
         importance=Importance.LOW,
-        default=7 * 24 * 3600 * 1000,
-        validator=at_least(1),
     ),
     choice_key(
         UNMARKED,
@@ -242,9 +211,8 @@ SINK: Final = (
 )
 
 OVERRIDES: Final[Mapping[str, Definition]] = {
-    prefix: Definition(
+    prefix: text_key(
         f"{prefix}*",
-        SettingType.STRING,
         f"A setting of librdkafka's, handed on under the name after the prefix: `{prefix}{name}`.",
         importance=Importance.LOW,
     )

@@ -5,7 +5,7 @@ A refusal is the fault of the config (a wrong password), of what is outside and 
 text that leaves here holds a password.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
@@ -15,9 +15,11 @@ import adbc_driver_postgresql.dbapi as adbc
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from .....actors.settings import not_blank
 from .....events.model import Resource
-from ...spi.config import ConfigInvalid
+from ...spi.config import ConfigInvalid, Definition, Importance, Width, is_deferred
 from ...spi.errors import Away
+from ..key_kinds import secret_key, text_key
 
 CONNECT_S: Final = 10
 """How long a connection may take to come about."""
@@ -81,6 +83,43 @@ _AWAY_STATES: Final = ("55P03", "25006", "55006", "25P03", "25P04", "72000")
 """A lock that was not to be had in time, a server that only reads, an object in use; a transaction,
 or a snapshot, that the server ended because it was left alone for too long."""
 _FULL_STATE: Final = "53100"
+
+
+def connection_keys(end: str, user: str) -> Sequence[Definition]:
+    """Return the keys of how a database is reached, for one end of a pipeline.
+
+    `user` says what the role is for.
+    """
+    return (
+        text_key(
+            f"{end}.connection.url",
+            "The database: postgresql://host:5432/database, or the same as jdbc:postgresql://…",
+            importance=Importance.HIGH,
+            required=True,
+            validator=not_blank,
+            width=Width.LONG,
+        ),
+        text_key(f"{end}.connection.user", user, "", importance=Importance.HIGH),
+        secret_key(
+            f"{end}.connection.password",
+            "The password; it is sealed before it is written down.",
+            importance=Importance.HIGH,
+        ),
+    )
+
+
+def flaws_in_url(end: str, config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what is wrong with the URL of an end, which may hold no password, by its key."""
+    key = f"{end}.connection.url"
+    url = config.get(key, "")
+    if not url or is_deferred(url):
+        return {}
+    try:
+        has_password = "password" in parameters(url)
+    except ValueError as error:
+        return {key: str(error)}
+    sealed = f"{end}.connection.password"
+    return {key: f"holds a password: give it as {sealed}, which is sealed"} if has_password else {}
 
 
 @dataclass(frozen=True, slots=True)

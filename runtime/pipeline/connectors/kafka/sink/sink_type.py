@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from ....spi.config import ConfigInvalid, Definition, ParsedConfig, is_deferred, under
+from ....spi.config import ConfigInvalid, Definition, ParsedConfig, has_deferred
 from ....spi.connector import Delivery
 from ....spi.context import Context, Outside
 from ....spi.errors import Away, SinkAway
@@ -49,7 +49,7 @@ class KafkaSinkType(SinkType):
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
         """Look for the cluster and the topic."""
-        if any(map(is_deferred, under("sink.", config).values())):
+        if has_deferred("sink.", config):
             return Look()
         for key, path in _paths(config).items():
             if flaw := outside.reach.flaw_in_path(path):

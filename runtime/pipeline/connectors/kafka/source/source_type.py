@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import ClassVar, Final
 
 from ......events.commits import Document
-from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred, under
+from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_deferred
 from ....spi.connector import Delivery, Promise
 from ....spi.context import Context, Outside
-from ....spi.errors import Away, NotReady, OffsetRefused, SourceAway
-from ....spi.offsets import PartitionOffset, Seek, SeekEnd
+from ....spi.errors import Away, NotReady, SourceAway
+from ....spi.offsets import Offsets, Seek, SeekEnd, refuse_deferred
 from ....spi.types import Look, SourceColumns, SourceType
 from .. import keys
 from ..cluster import EPOCH, KafkaCluster, TopicFacts
@@ -78,10 +78,9 @@ class KafkaSourceType(SourceType):
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
         """Look for the cluster and its topics."""
-        mine = {key: each for key, each in config.items() if key.startswith("source.")}
-        if any(map(is_deferred, mine.values())):
+        if has_deferred("source.", config):
             return Look()
-        columns = told_columns(ConfigDef(keys.SOURCE).parse(mine))
+        columns = told_columns(ConfigDef(keys.SOURCE).parse(config))
         for key, path in locations("source", config).items():
             if flaw := outside.reach.flaw_in_path(path):
                 return Look({key: flaw}, columns=columns)
@@ -146,16 +145,11 @@ class KafkaSourceType(SourceType):
 
     @classmethod
     def seek(
-        cls,
-        config: Mapping[str, str],
-        outside: Outside,
-        to: Seek,
-        offsets: Sequence[PartitionOffset],
-    ) -> Sequence[PartitionOffset]:
+        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+    ) -> Offsets:
         """Ask the cluster where records of a time begin, or where all do, or end."""
         del outside, offsets
-        if any(map(is_deferred, under("source.", config).values())):
-            raise OffsetRefused("to: values of this config are known to its workers alone")
+        refuse_deferred(config)
         settings = client_settings("source", config, keys.CONSUMER)
         return topics.seek(KafkaCluster(settings, SourceAway, LOOK_S), config, to)
 

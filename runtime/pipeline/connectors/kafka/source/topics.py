@@ -6,7 +6,7 @@ from typing import Final
 
 from ......events.commits import Document
 from ....spi.errors import OffsetRefused
-from ....spi.offsets import PartitionOffset, Seek, check_members
+from ....spi.offsets import Offsets, PartitionOffset, Seek, check_members
 from .. import keys
 from ..cluster import KafkaCluster, TopicFacts, TopicPlace
 
@@ -43,7 +43,7 @@ def check_offset(config: Mapping[str, str], partition: Document, offset: Documen
         raise OffsetRefused(f"partition.{TOPIC}: this connector reads {wanted(config)}")
 
 
-def seek(cluster: KafkaCluster, config: Mapping[str, str], to: Seek) -> Sequence[PartitionOffset]:
+def seek(cluster: KafkaCluster, config: Mapping[str, str], to: Seek) -> Offsets:
     """Return where the records of a time begin, or where all do, or end; raises `SourceAway`."""
     found = wanted_topics(cluster, config)
     starts = cluster.offsets(places(found), to)

@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 
 import psycopg
 
-from ....spi.config import ConfigInvalid, Definition, ParsedConfig, is_deferred
+from ....spi.config import ConfigInvalid, Definition, ParsedConfig, has_deferred, is_deferred
 from ....spi.connector import Delivery
 from ....spi.context import Context, Outside
 from ....spi.errors import Away
@@ -42,12 +42,12 @@ class PostgresSinkType(SinkType):
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
         """Connect, and look for the schema and the right to make tables in it."""
         del outside
-        asked = (keys.URL, keys.USER, keys.PASSWORD, keys.SCHEMA)
-        if any(is_deferred(config.get(each, "")) for each in asked):
+        schema = config.get(keys.SCHEMA, "public")
+        if has_deferred("sink.connection.", config) or is_deferred(schema):
             return Look()
         try:
             with Server.of("sink", config).connect() as connection:
-                return _of_schema(connection, config.get(keys.SCHEMA, "public"))
+                return _of_schema(connection, schema)
         except ConfigInvalid as error:
             return Look({keys.URL: str(error).removeprefix(f"{keys.URL}: ")})
         except Away as away:

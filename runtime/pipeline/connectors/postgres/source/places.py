@@ -1,13 +1,20 @@
 """Offsets of tables as people set them: of a table that is followed, and of a chunk."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
 from ......events.commits import Document
 from ....spi.config import ParsedConfig
 from ....spi.errors import OffsetRefused
-from ....spi.offsets import PartitionOffset, Seek, SeekEnd, check_members, seek_from_the_beginning
+from ....spi.offsets import (
+    Offsets,
+    PartitionOffset,
+    Seek,
+    SeekEnd,
+    check_members,
+    seek_from_the_beginning,
+)
 from . import keys
 from .catalog import FoundTable, TableFilter, TableShape
 from .cursors import TimeCursor, cursor_of
@@ -46,9 +53,7 @@ def check(config: Mapping[str, str], partition: Document, offset: Document | Non
         _check_time(offset.get("cursor"))
 
 
-def seek(
-    snapshot: DatabaseSnapshot, settings: ParsedConfig, to: Seek, known: Sequence[PartitionOffset]
-) -> Sequence[PartitionOffset]:
+def seek(snapshot: DatabaseSnapshot, settings: ParsedConfig, to: Seek, known: Offsets) -> Offsets:
     """Return the offsets of all tables for a place; raises `OffsetRefused` for one that is none."""
     if to is SeekEnd.EARLIEST:
         return seek_from_the_beginning(to, known)

@@ -10,14 +10,13 @@ from typing import ClassVar
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ......events.commits import Document
-from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred
+from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_deferred
 from ....spi.connector import Delivery, Promise
 from ....spi.context import Context, Outside
-from ....spi.errors import Away, BadInput, NotReady, OffsetRefused, SourceAway
-from ....spi.offsets import PartitionOffset, Seek
+from ....spi.errors import Away, BadInput, NotReady, SourceAway
+from ....spi.offsets import Offsets, Seek, refuse_deferred
 from ....spi.types import Look, SourceColumns, SourceType
 from ..connecting import Server, application_name
-from ..sink.keys import complaints_of_url
 from . import keys, places
 from .catalog import FoundTable, TableFilter, TableShape
 from .cursors import cursor_of
@@ -58,7 +57,7 @@ class PostgresSourceType(SourceType):
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         """Return what is wrong with its keys together."""
-        return {**complaints_of_url(config, keys.URL), **keys.complaints(config)}
+        return keys.complaints(config)
 
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
@@ -72,7 +71,7 @@ class PostgresSourceType(SourceType):
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
         """Connect, look for the tables, and whether each can be followed."""
         del outside
-        if any(is_deferred(config.get(each.name, "")) for each in keys.DEFINITIONS):
+        if has_deferred("source.", config):
             return Look()
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
         with closing(ReadSession(Server.of("source", config))) as session:
@@ -97,16 +96,11 @@ class PostgresSourceType(SourceType):
 
     @classmethod
     def seek(
-        cls,
-        config: Mapping[str, str],
-        outside: Outside,
-        to: Seek,
-        offsets: Sequence[PartitionOffset],
-    ) -> Sequence[PartitionOffset]:
+        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+    ) -> Offsets:
         """Return the offsets of all tables for a place."""
         del outside
-        if any(is_deferred(config.get(each.name, "")) for each in keys.DEFINITIONS):
-            raise OffsetRefused("the config holds references that only its worker can resolve")
+        refuse_deferred(config)
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
         with closing(ReadSession(Server.of("source", config))) as session:
             try:
