@@ -1,6 +1,5 @@
 """What a former owner stages after it was cut off does not stay."""
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,11 @@ from fairlead.runtime.pipeline.tasks.reports import Ending
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import (
+    PATIENCE_S,
+    Gate,
     Hooks,
     LineSink,
-    LocalEngine,
     Reports,
-    numbers_plugins,
     staged,
     written,
 )
@@ -42,17 +41,18 @@ def test_a_task_that_ends_in_good_order_sweeps_once_more(
 
 
 def test_a_task_sweeps_now_and_then(
-    root: Path, ledger: MemoryLedger, monkeypatch: pytest.MonkeyPatch
+    root: Path, runner: Runner, reports: Reports, hooks: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commits, "_SWEEP_S", 0.0)
-    reports = Reports()
-    runner = Runner(LocalEngine(), ledger, numbers_plugins(), reports)
     runner.start(launch_of(root, NEW))
     reports.wait_batches(3)
-    stage_late(root)
-    for _ in range(200):
-        if not staged(root):
-            break
-        threading.Event().wait(0.05)
+    looking, looking_again = Gate(), Gate()
+    hooks.at["plan"] = looking
+    assert looking.reached.wait(PATIENCE_S)
+    stage_late(root)  # while the task does not sweep
+    hooks.at["plan"] = looking_again
+    looking.opened.set()
+    assert looking_again.reached.wait(PATIENCE_S)
     assert (written(root), staged(root)) == (list(range(9)), [])
-    assert runner.close(10) == frozenset()
+    hooks.at.clear()
+    looking_again.opened.set()

@@ -2,6 +2,7 @@
 
 import socket
 import struct
+from contextlib import suppress
 
 import psutil
 
@@ -20,14 +21,16 @@ SECONDS = 5.0
 
 
 def ports(pid: int) -> set[tuple[str, int]]:
-    """Return where a process and its children listen."""
-    family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-    return {
-        (connection.laddr.ip, connection.laddr.port)
-        for process in family
-        for connection in process.net_connections("tcp")
-        if connection.status == psutil.CONN_LISTEN
-    }
+    """Return where a process and its children listen; one that has ended meanwhile does not."""
+    found: set[tuple[str, int]] = set()
+    for process in (psutil.Process(pid), *psutil.Process(pid).children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            found |= {
+                (connection.laddr.ip, connection.laddr.port)
+                for connection in process.net_connections("tcp")
+                if connection.status == psutil.CONN_LISTEN
+            }
+    return found
 
 
 def call(place: tuple[str, int]) -> bytes:
