@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from fairlead.events.model import Resource, RunState, Token
-from fairlead.runtime.pipeline.tasks.admission import Admission
+from fairlead.runtime.pipeline.tasks.contention import Admission
 from fairlead.runtime.pipeline.tasks.reports import Ending, Stopped
 from fairlead.runtime.pipeline.tasks.restarts import Halt
 from fairlead.runtime.pipeline.tasks.runner import Runner

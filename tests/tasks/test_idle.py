@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 
-from fairlead.runtime.pipeline.tasks.idle import IdlePauses
+from fairlead.runtime.pipeline.tasks.contention import IdlePauses
 
 
 def pauses_of(tasks: int, look_s: float, longest_s: float = 0.5) -> float:

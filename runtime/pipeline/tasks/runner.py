@@ -17,10 +17,9 @@ from ..spark.engine import Engine
 from ..spi.config import ConfigInvalid
 from ..spi.connector import Connector, Pipeline
 from ..spi.context import NO_LIMITS, Context, Reach, Shared
-from .admission import Admission
 from .commits import TaskMemory
 from .connector_loop import ConnectorLoop
-from .idle import IdlePauses
+from .contention import Admission, IdlePauses
 from .ledger import Ledger
 from .plugins.calls import LeftBehind, StillHanging
 from .reports import Ending, Hung, Report, Started, Stopped

@@ -23,10 +23,9 @@ from ..spi.connector import Pipeline
 from ..spi.context import Context
 from ..spi.errors import Away, CallTimedOut, NotReady, SinkFull, SourceAway
 from ..spi.source import BatchPlan
-from .admission import Admission
 from .batch_size import BatchSize, Rate
 from .commits import TaskCommits, TaskMemory
-from .idle import IdlePauses
+from .contention import Admission, IdlePauses
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
