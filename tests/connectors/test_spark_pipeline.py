@@ -265,7 +265,7 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
     reports = Reports()
     runner = Runner(engine, ledger, find_plugins(), reports, grace_ms=1500, hung_ms=60_000)
     runner.start(Launch(task, token, config, config))
-    reports.wait(lambda each: isinstance(each, StatusChanged) and each.state is RunState.RUNNING)
+    reports.wait_status(state=RunState.RUNNING)
     while not engine.run("probe", active_jobs):
         threading.Event().wait(0.05)
     runner.stop(task)

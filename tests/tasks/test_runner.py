@@ -1,10 +1,14 @@
 """What runs, from before its start begins until after its stop has completed."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from fairlead.events.model import CONNECTOR, Resource, RunState, Token
+from fairlead.runtime.pipeline.spi.connector import Pipeline
+from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.spi.errors import NotReady
 from fairlead.runtime.pipeline.tasks.reports import (
     BatchDone,
@@ -21,6 +25,7 @@ from fairlead_tests.tasks.numbers import (
     Gate,
     Hooks,
     LocalEngine,
+    Numbers,
     Reports,
     numbers_launch,
     numbers_plugins,
@@ -31,6 +36,19 @@ from fairlead_tests.tasks.numbers import (
 OLD, NEW = Token(1, 0), Token(2, 0)
 TASK = Resource("n", 0)
 IT = Resource("n", CONNECTOR)
+
+
+@pytest.fixture
+def staging(engine: LocalEngine, hooks: Hooks) -> Event:
+    """Set once a batch is being staged, which takes until it is cut short."""
+    begun = Event()
+
+    def stage() -> None:
+        begun.set()
+        engine.wait_cut()
+
+    hooks.at["stage"] = stage
+    return begun
 
 
 def test_a_drain_commits_the_batch_in_flight_and_no_other(
@@ -47,18 +65,11 @@ def test_a_drain_commits_the_batch_in_flight_and_no_other(
 
 
 def test_past_its_grace_a_task_is_cancelled_and_its_batch_does_not_count(
-    root: Path, engine: LocalEngine, ledger: MemoryLedger, hooks: Hooks, reports: Reports
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, staging: Event, reports: Reports
 ) -> None:
     runner = Runner(engine, ledger, numbers_plugins(), reports, grace_ms=50)
-    gate = Gate()
-
-    def cut_short() -> None:
-        gate.reached.set()
-        engine.wait_cut()
-
-    hooks.at["stage"] = cut_short
     runner.start(numbers_launch(root, OLD))
-    assert gate.reached.wait(10)
+    assert staging.wait(10)
     runner.stop(TASK)
     assert reports.wait_stopped(OLD) == Stopped(TASK, OLD, Ending.CANCELLED)
     assert (written(root), staged(root), ledger.accepted) == ([], [], {})
@@ -67,22 +78,10 @@ def test_past_its_grace_a_task_is_cancelled_and_its_batch_does_not_count(
 
 
 def test_abandoning_cancels_without_grace(
-    root: Path,
-    runner: Runner,
-    engine: LocalEngine,
-    ledger: MemoryLedger,
-    hooks: Hooks,
-    reports: Reports,
+    root: Path, runner: Runner, ledger: MemoryLedger, staging: Event, reports: Reports
 ) -> None:
-    gate = Gate()
-
-    def cut_short() -> None:
-        gate.reached.set()
-        engine.wait_cut()
-
-    hooks.at["stage"] = cut_short
     runner.start(numbers_launch(root, OLD))
-    assert gate.reached.wait(10)
+    assert staging.wait(10)
     runner.abandon()
     assert reports.wait_stopped(OLD).ending is Ending.CANCELLED
     assert (written(root), ledger.accepted, runner.running()) == ([], {}, frozenset())
@@ -141,7 +140,7 @@ def test_a_connector_reports_its_task_configs_once_while_they_stay_the_same(
     configs = tuple({**launch.config, "share": share} for share in ("0", "1"))
     found = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
     assert found == TaskConfigsChanged("n", OLD, configs)
-    reports.wait(lambda each: isinstance(each, StatusChanged))
+    reports.wait_status()
     runner.stop(IT)
     assert reports.wait_stopped(OLD) == Stopped(IT, OLD, Ending.STOPPED)
     assert [each for each in reports.told if isinstance(each, TaskConfigsChanged)] == [found]
@@ -164,16 +163,46 @@ def test_a_connector_that_cannot_split_its_work_yet_says_why_and_tries_again(
     ]
 
 
+def test_a_connector_and_its_tasks_are_given_what_their_node_has(
+    root: Path,
+    engine: LocalEngine,
+    ledger: MemoryLedger,
+    reports: Reports,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[Context] = []
+    start, pipeline = Numbers.start, Numbers.pipeline
+
+    def started(self: Numbers, context: Context, config: Mapping[str, str]) -> None:
+        given.append(context)
+        start(self, context, config)
+
+    def made(self: Numbers, context: Context, config: Mapping[str, str]) -> Pipeline:
+        given.append(context)
+        return pipeline(self, context, config)
+
+    monkeypatch.setattr(Numbers, "start", started)
+    monkeypatch.setattr(Numbers, "pipeline", made)
+    reach = Reach("/data")
+    runner = Runner(engine, ledger, numbers_plugins(), reports, reach=reach, hide=str.upper)
+    runner.start(numbers_launch(root, OLD, task=CONNECTOR))
+    reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
+    runner.start(numbers_launch(root, OLD))
+    reports.wait_batches(1)
+    assert runner.close(10) == frozenset()
+    connector, task = given
+    node = (reach, ledger.cluster_id, str.upper, connector.shared)
+    for each in (connector, task):
+        assert (each.reach, each.cluster_id, each.hide, each.shared) == node
+
+
 @pytest.mark.parametrize("resource", [IT, TASK])
 def test_what_asks_for_another_version_of_its_class_stays_failed_and_names_the_one_installed(
     resource: Resource, root: Path, runner: Runner, reports: Reports
 ) -> None:
     more = {"connector.plugin.version": "2.0"}
     runner.start(numbers_launch(root, OLD, task=resource.task, more=more))
-    last = reports.wait(
-        lambda each: isinstance(each, StatusChanged) and each.state is RunState.FAILED
-    )
-    assert isinstance(last, StatusChanged)
+    last = reports.wait_status(state=RunState.FAILED)
     assert "connector.plugin.version: version 0 is installed here, and no other" in last.trace
     runner.stop(resource)
     assert reports.wait_stopped(OLD) == Stopped(resource, OLD, Ending.STOPPED)

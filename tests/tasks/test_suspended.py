@@ -14,20 +14,13 @@ from fairlead_tests.tasks.numbers import Hooks, Reports, numbers_launch, written
 OLD, NEW = Token(1, 0), Token(2, 0)
 
 
-def told(reports: Reports, state: RunState) -> StatusChanged:
-    """Wait until a state is told."""
-    found = reports.wait(lambda each: isinstance(each, StatusChanged) and each.state is state)
-    assert isinstance(found, StatusChanged)
-    return found
-
-
 def run_until_told(
     runner: Runner, reports: Reports, launch: Launch, state: RunState
 ) -> StatusChanged:
     """Run a launch until it tells a state, then stop it."""
     reports.told.clear()
     runner.start(launch)
-    found = told(reports, state)
+    found = reports.wait_status(state=state)
     runner.stop(launch.resource)
     reports.wait_stopped(launch.token)
     return found

@@ -7,7 +7,7 @@ from ....projections.launches import Launch
 from ..connectors import common_keys as keys
 from ..spi.config import ConfigInvalid
 from ..spi.connector import Connector
-from ..spi.context import NO_LIMITS, Context, Reach
+from ..spi.context import Context
 from ..spi.errors import CallTimedOut, NotReady
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_connector
@@ -26,17 +26,16 @@ class ConnectorLoop:
         launch: Launch,
         make: Callable[[], Connector],
         report: Callable[[Report], None],
-        reach: Reach = NO_LIMITS,
-        cluster_id: str = "",
+        complete: Callable[[Context], Context] = lambda context: context,
     ) -> None:
+        """Make a connector with `make`; `complete` puts into its context what the node has."""
         self.halt = Halt()
         self._launch = launch
         self._make = make
         self._report = report
         self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
         self._status = StatusReports(launch, report, lambda: self._restarts.made)
-        self._reach = reach
-        self._cluster_id = cluster_id
+        self._complete = complete
         self._limits = CallLimits.of(launch.connector_config)
         self._calls = Calls(self._limits)
         self._configs: tuple[Mapping[str, str], ...] | None = None
@@ -63,9 +62,8 @@ class ConnectorLoop:
         calls = self._calls = Calls(self._limits)
         connector = guard_connector(calls.run("connector", self._make), calls)
         split = self._configs or self._launch.split
-        resource = self._launch.resource
-        context = Context(resource, self._status.warn, split, self._reach, self._cluster_id)
-        connector.start(context, config)
+        context = Context(self._launch.resource, self._status.warn, split)
+        connector.start(self._complete(context), config)
         try:
             max_tasks = keys.COMMON.parse(config).number(keys.TASKS_MAX)
             due = True

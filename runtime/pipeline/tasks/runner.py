@@ -145,13 +145,11 @@ class Runner:
         return self._task(launch) if is_task else self._connector(launch)
 
     def _connector(self, launch: Launch) -> ConnectorLoop:
-        made, cluster_id = (lambda: self._made(launch)), self._ledger.cluster_id
-        return ConnectorLoop(launch, made, self._report, self._reach, cluster_id)
+        return ConnectorLoop(launch, lambda: self._made(launch), self._report, self._completed)
 
     def _task(self, launch: Launch) -> Task:
         def pipeline(context: Context) -> Pipeline:
-            context = replace(context, reach=self._reach, hide=self._hide, shared=self._shared)
-            return self._made(launch).pipeline(context, launch.config)
+            return self._made(launch).pipeline(self._completed(context), launch.config)
 
         return Task(
             launch,
@@ -162,6 +160,16 @@ class Runner:
             self._memory(launch),
             self._pauses,
             self._admission,
+        )
+
+    def _completed(self, context: Context) -> Context:
+        """Return a context with what everything that runs here is given."""
+        return replace(
+            context,
+            reach=self._reach,
+            cluster_id=self._ledger.cluster_id,
+            hide=self._hide,
+            shared=self._shared,
         )
 
     def _made(self, launch: Launch) -> Connector:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from fairlead.events.commits import Advance, Commit, CommitId, Document, Manifest, identity
-from fairlead.events.model import Resource, Token
+from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.pipeline.connectors.common_keys import COMMON
@@ -215,6 +215,18 @@ class Reports:
     def wait_stopped(self, token: Token) -> Stopped:
         found = self.wait(lambda each: isinstance(each, Stopped) and each.token == token)
         assert isinstance(found, Stopped)
+        return found
+
+    def wait_status(self, words: str = "", state: RunState | None = None) -> StatusChanged:
+        """Wait for a status whose reason or trace says something, in a state if one is given."""
+
+        def fits(each: Report) -> bool:
+            if not isinstance(each, StatusChanged) or state not in {None, each.state}:
+                return False
+            return words in each.reason or words in each.trace
+
+        found = self.wait(fits)
+        assert isinstance(found, StatusChanged)
         return found
 
     def wait_batches(self, count: int) -> list[BatchDone]:
