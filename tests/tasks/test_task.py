@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +14,13 @@ from fairlead.events.commits import CommitId, Document, Manifest
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.metrics import PHASES
 from fairlead.runtime.pipeline.spark.engine import EngineState
+from fairlead.runtime.pipeline.spi.connector import Pipeline
+from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady, SourceAway
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 from fairlead.runtime.pipeline.tasks import task as task_loop
 from fairlead.runtime.pipeline.tasks.commits import TaskMemory
-from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
+from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped, Warned
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead.runtime.pipeline.tasks.task import Task
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
@@ -61,6 +63,15 @@ def task(
     )
 
 
+@contextmanager
+def meanwhile(act: Callable[[], object]) -> Generator[None]:
+    """Have something done on a thread of its own, and done with by the end."""
+    thread = threading.Thread(target=act)
+    thread.start()
+    yield
+    thread.join()
+
+
 def run_to_end(successor: Task, reports: Reports, batches: int) -> Ending:
     """Run a task until so many batches in all were reported, then drain it."""
 
@@ -68,11 +79,19 @@ def run_to_end(successor: Task, reports: Reports, batches: int) -> Ending:
         reports.wait_batches(batches)
         successor.halt.drain()
 
-    thread = threading.Thread(target=drain)
-    thread.start()
-    ending = successor.run()
-    thread.join()
-    return ending
+    with meanwhile(drain):
+        return successor.run()
+
+
+def run_unanswered(old: Task, reports: Reports) -> Ending:
+    """Run a task until it is told that a commit has no answer, then cancel it."""
+
+    def cancel() -> None:
+        reports.wait_status("no answer")
+        old.cancel()
+
+    with meanwhile(cancel):
+        return old.run()
 
 
 @contextmanager
@@ -139,12 +158,9 @@ def test_a_note_that_the_log_cannot_hold_ends_the_batch_before_its_commit(
 
     monkeypatch.setattr(LineSink, "stage", noted)
     first = task(root, OLD, engine, ledger, reports)
-    thread = threading.Thread(target=first.run)
-    thread.start()
-    told = reports.wait(lambda each: isinstance(each, StatusChanged) and "note" in each.reason)
-    first.cancel()
-    thread.join()
-    assert isinstance(told, StatusChanged)
+    with meanwhile(first.run):
+        told = reports.wait_status("note")
+        first.cancel()
     told_reason, _, _ = told.reason.partition(";")
     assert told_reason == "sink.stage: the manifest's note takes 5014 bytes: 4096 are allowed"
     assert (ledger.accepted, staged(root)) == ({}, [])
@@ -163,15 +179,7 @@ def test_a_cancelled_task_leaves_a_batch_of_unknown_outcome_to_its_successor(
 ) -> None:
     ledger.faults.extend(["lost", *["away"] * 1000])
     old = task(root, OLD, engine, ledger, reports)
-
-    def cancel() -> None:
-        reports.wait(lambda each: isinstance(each, StatusChanged) and "no answer" in each.reason)
-        old.cancel()
-
-    thread = threading.Thread(target=cancel)
-    thread.start()
-    assert old.run() is Ending.CANCELLED
-    thread.join()
+    assert run_unanswered(old, reports) is Ending.CANCELLED
     assert (written(root), len(staged(root))) == ([], 1)
     ledger.faults.clear()
     ledger.grant(TASK, NEW)
@@ -185,15 +193,7 @@ def test_a_commit_of_unknown_outcome_is_settled_before_the_next_batch_of_the_sam
     ledger.faults.extend(["away"] * 1000)
     memory = TaskMemory()
     first = task(root, OLD, engine, ledger, reports, memory)
-
-    def cancel() -> None:
-        reports.wait(lambda each: isinstance(each, StatusChanged) and "no answer" in each.reason)
-        first.cancel()
-
-    thread = threading.Thread(target=cancel)
-    thread.start()
-    first.run()
-    thread.join()
+    run_unanswered(first, reports)
     ledger.faults.clear()
     assert memory.unsettled is not None
     again = task(root, OLD, engine, ledger, reports, memory)
@@ -243,13 +243,11 @@ def test_a_lost_engine_is_waited_for_and_the_batch_is_redone_under_the_same_toke
     worker = task(root, OLD, engine, ledger, reports)
 
     def reopen() -> None:
-        reports.wait(lambda each: isinstance(each, StatusChanged) and "waiting" in each.reason)
+        reports.wait_status("waiting")
         engine.open()
 
-    thread = threading.Thread(target=reopen)
-    thread.start()
-    run_to_end(worker, reports, 3)
-    thread.join()
+    with meanwhile(reopen):
+        run_to_end(worker, reports, 3)
     assert (written(root), [each.batch for each in ledger.accepted]) == (ALL, [1, 2, 3])
     assert [(each.state, each.reason) for each in reports.statuses] == [
         (RunState.RUNNING, ""),
@@ -266,13 +264,11 @@ def test_a_task_that_comes_before_the_engine_is_warm_waits_with_a_reason(
     worker = task(root, OLD, engine, ledger, reports)
 
     def warm() -> None:
-        reports.wait(lambda each: isinstance(each, StatusChanged))
+        reports.wait_status()
         engine.open()
 
-    thread = threading.Thread(target=warm)
-    thread.start()
-    run_to_end(worker, reports, 3)
-    thread.join()
+    with meanwhile(warm):
+        run_to_end(worker, reports, 3)
     assert reports.statuses[0].state is RunState.UNASSIGNED
     assert reports.statuses[0].reason == "waiting for the engine: a driver of the tests"
 
@@ -318,10 +314,7 @@ def test_a_crash_loop_ends_failed_with_its_history(
     hooks.at["read"] = fail
     launch = numbers_launch(root, OLD, more={"task.restart.budget": "2"})
     runner.start(launch)
-    last = reports.wait(
-        lambda each: isinstance(each, StatusChanged) and "stayed FAILED" in each.trace
-    )
-    assert isinstance(last, StatusChanged)
+    last = reports.wait_status("stayed FAILED")
     assert (last.state, last.reason) == (RunState.FAILED, "ValueError: no such thing")
     assert last.trace.count("ValueError: no such thing") == 4  # once raised, thrice in its history
     assert runner.running() == frozenset({TASK})
@@ -334,7 +327,7 @@ def test_a_config_that_is_not_fit_for_use_fails_without_restarts(
 ) -> None:
     launch = numbers_launch(root, OLD, more={"connector.class": "Numbr"})
     runner.start(launch)
-    first = reports.wait(lambda each: isinstance(each, StatusChanged))
+    first = reports.wait_status()
     why = (
         "Failed to find any class that implements Connector and which name matches Numbr,"
         " available connectors are: fairlead_tests.tasks.numbers.Numbers; did you mean Numbers?"
@@ -396,6 +389,29 @@ def test_a_source_that_is_away_is_waited_for_with_a_reason_and_costs_no_restart(
     }
 
 
+def test_a_task_lets_go_of_all_its_ends_whatever_they_raise(
+    root: Path,
+    engine: LocalEngine,
+    ledger: MemoryLedger,
+    reports: Reports,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def close(_: object) -> None:
+        raise OSError("it is stuck")
+
+    monkeypatch.setattr(CountingSource, "close", close)
+    monkeypatch.setattr(LineSink, "close", close)
+    launch = numbers_launch(root, OLD)
+
+    def pipeline(context: Context) -> Pipeline:
+        made = Numbers().pipeline(context, launch.config)
+        return replace(made, dead_letters=LineSink(root / "letters", Hooks()))
+
+    ending = run_to_end(Task(launch, pipeline, engine, ledger, reports), reports, 3)
+    told = [each.text for each in reports.told if isinstance(each, Warned)]
+    assert (ending, told) == (Ending.STOPPED, 3 * ["closing: it is stuck"])
+
+
 def test_a_source_that_stays_away_for_too_long_is_a_failure(
     root: Path, hooks: Hooks, runner: Runner, reports: Reports
 ) -> None:
@@ -405,10 +421,7 @@ def test_a_source_that_stays_away_for_too_long_is_a_failure(
     hooks.at["plan"] = look
     more = {"errors.retry.timeout": "0", "task.restart.budget": "0"}
     runner.start(numbers_launch(root, OLD, more=more))
-    failed = reports.wait(
-        lambda each: isinstance(each, StatusChanged) and each.state is RunState.FAILED
-    )
-    assert isinstance(failed, StatusChanged)
+    failed = reports.wait_status(state=RunState.FAILED)
     assert failed.reason == "the database does not answer"
     runner.stop(TASK)
 

@@ -249,8 +249,7 @@ class Janitor:
             if chore.stale is not None:
                 pipeline.sweep(chore.resource, chore.stale)
         finally:
-            pipeline.source.close()
-            pipeline.sink.close()
+            pipeline.close(lambda error: LOGGER.warning("closing %s: %s", chore.resource, error))
 
 
 def _is_over(group: Group, task: Resource) -> bool:

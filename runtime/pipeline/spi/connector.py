@@ -223,6 +223,15 @@ class Pipeline:
         if letters := self._letters:
             letters.sweep(resource, token)
 
+    def close(self, tell: Callable[[Exception], None]) -> None:
+        """Let go of all ends; what one of them raises is told, and keeps no other from that."""
+        for end in (self.source, self.sink, self.dead_letters):
+            try:
+                if end is not None:
+                    end.close()
+            except Exception as error:  # noqa: BLE001  # user code may fail in any way
+                tell(error)
+
     @property
     def _letters(self) -> Sink[Any] | None:
         return self.dead_letters if self.tolerance.folder else None

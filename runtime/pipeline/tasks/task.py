@@ -160,7 +160,7 @@ class Task:
         except Away as away:
             self._wait_for(away)
         finally:
-            self._close(pipeline)
+            pipeline.close(lambda error: self._status.warn(f"closing: {reason_of(error)}"))
 
     def _made(self, calls: Calls) -> Pipeline:
         context = Context(
@@ -168,14 +168,6 @@ class Task:
         )
         made = calls.run("connector.pipeline", self._make_pipeline, context)
         return guard_pipeline(made, calls)
-
-    def _close(self, pipeline: Pipeline) -> None:
-        """Let both ends go; what goes wrong there is told, and changes nothing."""
-        for close in (pipeline.source.close, pipeline.sink.close):
-            try:
-                close()
-            except Exception as error:  # noqa: BLE001  # user code may fail in any way
-                self._status.warn(f"closing: {reason_of(error)}")
 
     def _wait_for(self, away: Away) -> None:
         """Tell what is out of reach, and wait before it is tried again; raise it after too long."""
