@@ -1,6 +1,8 @@
 """A failure is answered by a restart, later each time, until the budget is used up."""
 
+import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -27,6 +29,9 @@ class Highest(Random):
         return max(a, b)
 
 
+DEFAULT = RestartPolicy.of({})
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
@@ -36,20 +41,20 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.mark.usefixtures("clock")
 def test_waits_double_up_to_the_longest_until_the_budget_is_used_up() -> None:
-    restarts = Restarts(RestartPolicy(initial_s=0.5, longest_s=3, budget=5), Highest())
+    restarts = Restarts(replace(DEFAULT, initial_s=0.5, longest_s=3, budget=5), Highest())
     delays = [restarts.failed("x") for _ in range(6)]
     assert delays == [0.5, 1, 2, 3, 3, None]
 
 
 def test_a_failure_is_forgiven_after_the_window(clock: Clock) -> None:
-    restarts = Restarts(RestartPolicy(initial_s=0.5, budget=1, window_s=600), Highest())
+    restarts = Restarts(replace(DEFAULT, initial_s=0.5, budget=1, window_s=600), Highest())
     assert (restarts.failed("x"), restarts.failed("x")) == (0.5, None)
     clock.now = 601
     assert (restarts.failed("x"), restarts.count) == (0.5, 1)
 
 
 def test_a_budget_below_zero_is_never_used_up(clock: Clock) -> None:
-    restarts = Restarts(RestartPolicy(initial_s=0.5, longest_s=3, budget=-1), Highest())
+    restarts = Restarts(replace(DEFAULT, initial_s=0.5, longest_s=3, budget=-1), Highest())
     assert [restarts.failed("x") for _ in range(50)][-1] == 3
     restarts.begin()
     assert restarts.made.times == 50
@@ -68,8 +73,8 @@ def test_the_policy_comes_from_the_connectors_config() -> None:
         "task.restart.budget": "7",
         "task.restart.window.ms": "60000",
     }
-    assert RestartPolicy.of(config) == RestartPolicy(0.1, 2.0, 7, 60.0)
-    assert RestartPolicy.of({"tasks.max": "none"}) == RestartPolicy()
+    assert RestartPolicy.of(config) == RestartPolicy(0.1, 2.0, 7, 60.0, math.inf, 10.0)
+    assert RestartPolicy.of({**config, "tasks.max": "none"}) == DEFAULT
 
 
 def raised(act: object, *arguments: object) -> OSError:

@@ -31,7 +31,7 @@ from ...pipeline.tasks.plugins.guard import guard_pipeline
 
 LOGGER = logging.getLogger(__name__)
 ANY_GENERATION = (1 << 63) - 1
-_LIMITS = CallLimits()
+_LIMITS = CallLimits.of({})
 ROTA_MS = 2_000
 """How long it may take a member to learn that its turn has come, or is next."""
 

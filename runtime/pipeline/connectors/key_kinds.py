@@ -5,6 +5,8 @@ with a default is not required.
 """
 
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypedDict, Unpack
 
 from ....actors.settings import SettingType, Validator, Value, at_least, one_of
@@ -20,6 +22,9 @@ class KeyTraits(TypedDict, total=False):
     recommended: tuple[str, ...]
     dependents: tuple[str, ...]
     width: Width
+    group: str
+    order: int
+    display_name: str
 
 
 def text_key(
@@ -27,6 +32,12 @@ def text_key(
 ) -> Definition:
     """Return a key that has a text, or none."""
     return _key(SettingType.STRING, name, meaning, default, traits)
+
+
+def task_key(name: str, what: str, **traits: Unpack[KeyTraits]) -> Definition:
+    """Return a key that a connector sets in the configs of its tasks; `what` it tells them."""
+    low: KeyTraits = {"importance": Importance.LOW, **traits}
+    return text_key(name, f"Set by the connector: {what}.", **low)
 
 
 def secret_key(name: str, meaning: str, **traits: Unpack[KeyTraits]) -> Definition:
@@ -56,12 +67,23 @@ def number_key(
     meaning: str,
     default: int | None,
     *,
-    least: int = 0,
+    least: int | None = 0,
     kind: SettingType = SettingType.LONG,
     **traits: Unpack[KeyTraits],
 ) -> Definition:
-    """Return a key that has a whole number; `least` is the lowest that is let through."""
-    return _key(kind, name, meaning, default, {"validator": at_least(least), **traits})
+    """Return a key that has a whole number, from `least` on; None: any."""
+    bound: KeyTraits = {} if least is None else {"validator": at_least(least)}
+    return _key(kind, name, meaning, default, {**bound, **traits})
+
+
+def grouped(
+    group: str, definitions: Iterable[Definition], first: int = 1
+) -> tuple[Definition, ...]:
+    """Return definitions as a form shows them: under one heading, in this order."""
+    return tuple(
+        replace(each, group=group, order=order)
+        for order, each in enumerate(definitions, start=first)
+    )
 
 
 def patterns(value: Value) -> str | None:

@@ -105,22 +105,19 @@ _SPEAK_FOR_THEMSELVES = (
 class RestartPolicy:
     """How long to wait before a restart, and how many there may be within a window (-1: any)."""
 
-    initial_s: float = 0.5
-    longest_s: float = 30.0
-    budget: int = 5
-    window_s: float = 600.0
-    away_s: float = math.inf
+    initial_s: float
+    longest_s: float
+    budget: int
+    window_s: float
+    away_s: float
     """For how long what is out of reach is tried again before that is a failure."""
-    longest_away_s: float = 10.0
+    longest_away_s: float
     """The longest wait between two such attempts."""
 
     @staticmethod
     def of(config: Mapping[str, str]) -> "RestartPolicy":
-        """Return a connector's policy; an invalid config has the default one, and fails anyway."""
-        try:
-            settings = keys.COMMON.parse(config)
-        except ConfigInvalid:
-            return RestartPolicy()
+        """Return a connector's policy."""
+        settings = keys.common_settings(config)
         away_ms = settings.number(keys.RETRY_TIMEOUT_MS)
         return RestartPolicy(
             settings.number(keys.RESTART_INITIAL_MS) / 1000,

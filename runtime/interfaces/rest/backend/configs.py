@@ -19,7 +19,8 @@ from .....actors.settings import SettingType
 from ....config.redaction import LONGEST
 from ....config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords_in, sounds_secret
 from ....pipeline.connectors.builtin.plugins import Plugin, Plugins
-from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME, with_placement
+from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
+from ....pipeline.connectors.placement_keys import with_placement
 from ....pipeline.spi.config import HIDDEN, Validation, in_words
 from ....pipeline.spi.connector import Delivery, Promise
 from ....pipeline.spi.errors import PluginUnknown

@@ -22,7 +22,11 @@ from ....cluster.messages import NodeView, Whereabouts
 from ....cluster.spec import AssignorSpec, WorkerTraits
 from ....config.secrets import Vault
 from ....pipeline.connectors.builtin.plugins import Plugins
-from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, restart_window_ms
+from ....pipeline.connectors.common_keys import (
+    CONNECTOR_CLASS,
+    RESTART_WINDOW_MS,
+    common_settings,
+)
 from ....pipeline.spi.errors import PluginUnknown
 from ...replies.connectors import MadeBy
 from .connection import Command, Outcome
@@ -144,7 +148,7 @@ class Service:
             found = self.plugins.find(config.get(CONNECTOR_CLASS, "")).made_by
         except PluginUnknown:
             return MadeBy("unknown")
-        return MadeBy(found.kind, found.version, restart_window_ms(config))
+        return MadeBy(found.kind, found.version, common_settings(config).number(RESTART_WINDOW_MS))
 
 
 async def _service(request: Request) -> Service:

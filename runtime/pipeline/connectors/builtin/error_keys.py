@@ -1,13 +1,12 @@
 """The keys `errors.*`, by Connect's names: what becomes of rows that are bad, in whatever stage."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from os.path import normpath
 from pathlib import Path, PurePath
 from typing import Final
 
-from .....actors.settings import SettingType, Value, one_of
-from ...spi.config import ConfigInvalid, Definition, Importance, ParsedConfig, Width, is_deferred
+from .....actors.settings import Value
+from ...spi.config import ConfigInvalid, Importance, ParsedConfig, Width, is_deferred
 from ...spi.connector import Tolerance
 from ...spi.context import Context, Outside
 from ...spi.errors import NotReady, SinkAway
@@ -19,6 +18,7 @@ from ..files.sink.marks import SinkClaim
 from ..files.sink.root import FolderKeys, SinkLocation, claim_sink
 from ..files.sink.sink import FileSink, WriteFormat
 from ..files.sink.sink_type import flaw_in_folder
+from ..key_kinds import choice_key, flag_key, task_key, text_key
 
 QUEUE_PATH: Final = "errors.deadletterqueue.path"
 QUEUE_TOPIC: Final = "errors.deadletterqueue.topic.name"
@@ -43,79 +43,55 @@ def _no_topic(value: Value) -> str | None:
     return None
 
 
-ERRORS: Final = tuple(
-    replace(each, group="Error Handling", order=order)
-    for order, each in enumerate(
-        (
-            Definition(
-                TOLERANCE,
-                SettingType.STRING,
-                "What happens to rows that do not fit the schema, and to files that cannot be "
-                "read: `none` ends the task with an error that names the file, `all` goes on "
-                f"without them. They are counted, and kept where {QUEUE_PATH} is given.",
-                importance=Importance.MEDIUM,
-                default="none",
-                validator=one_of("none", "all"),
-                recommended=("none", "all"),
-                width=Width.SHORT,
-                display_name="Error Tolerance",
-            ),
-            Definition(
-                QUEUE_PATH,
-                SettingType.STRING,
-                "The folder of dead letters: each row that is left out is a line of JSON there, "
-                "with its connector, task, stage, position, reason, text and time. It is written "
-                "to as the folder of a sink is, exactly once.",
-                importance=Importance.MEDIUM,
-                validator=files.local_or_none,
-                width=Width.LONG,
-            ),
-            Definition(
-                QUEUE_TOPIC,
-                SettingType.STRING,
-                f"Connect's topic of dead letters; not available: they go to {QUEUE_PATH}.",
-                importance=Importance.LOW,
-                validator=_no_topic,
-            ),
-            Definition(
-                QUEUE_HEADERS,
-                SettingType.BOOLEAN,
-                "Whether each dead letter also has the `headers` that Connect gives it, by their "
-                "names there: `__connect.errors.stage`.",
-                importance=Importance.LOW,
-                default=False,
-            ),
-            Definition(
-                LOG,
-                SettingType.BOOLEAN,
-                "Whether bad rows are told in the worker's log, with their reason: 100 of a batch "
-                "at most.",
-                importance=Importance.LOW,
-                default=False,
-            ),
-            Definition(
-                MAX_RATIO,
-                SettingType.STRING,
-                "Which part of a batch's rows may be bad, from 0 to 1: with more the task fails, "
-                "and nothing of the batch counts. A file that cannot be read counts as one row.",
-                importance=Importance.MEDIUM,
-                default="1",
-                validator=_ratio,
-                width=Width.SHORT,
-            ),
-        ),
-        start=3,  # after those of retries
-    )
-)
-
-ERRORS_TASK: Final = (
-    Definition(
-        TASK_QUEUE_CLAIM,
-        SettingType.STRING,
-        "Set by the connector: by what right the task writes dead letters.",
+ERRORS: Final = (
+    choice_key(
+        TOLERANCE,
+        "What happens to rows that do not fit the schema, and to files that cannot be read: "
+        "`none` ends the task with an error that names the file, `all` goes on without them. "
+        f"They are counted, and kept where {QUEUE_PATH} is given.",
+        "none",
+        "all",
+        width=Width.SHORT,
+        display_name="Error Tolerance",
+    ),
+    text_key(
+        QUEUE_PATH,
+        "The folder of dead letters: each row that is left out is a line of JSON there, with its "
+        "connector, task, stage, position, reason, text and time. It is written to as the folder "
+        "of a sink is, exactly once.",
+        validator=files.local_or_none,
+        width=Width.LONG,
+    ),
+    text_key(
+        QUEUE_TOPIC,
+        f"Connect's topic of dead letters; not available: they go to {QUEUE_PATH}.",
+        importance=Importance.LOW,
+        validator=_no_topic,
+    ),
+    flag_key(
+        QUEUE_HEADERS,
+        "Whether each dead letter also has the `headers` that Connect gives it, by their names "
+        "there: `__connect.errors.stage`.",
+        default=False,
         importance=Importance.LOW,
     ),
+    flag_key(
+        LOG,
+        "Whether bad rows are told in the worker's log, with their reason: 100 of a batch at most.",
+        default=False,
+        importance=Importance.LOW,
+    ),
+    text_key(
+        MAX_RATIO,
+        "Which part of a batch's rows may be bad, from 0 to 1: with more the task fails, and "
+        "nothing of the batch counts. A file that cannot be read counts as one row.",
+        "1",
+        validator=_ratio,
+        width=Width.SHORT,
+    ),
 )
+
+ERRORS_TASK: Final = (task_key(TASK_QUEUE_CLAIM, "by what right the task writes dead letters"),)
 """What a task is told of the dead letter queue."""
 
 

@@ -4,12 +4,12 @@ Which keys there are hangs on the config: `source.type` and `sink.type` bring th
 does each name in `transforms`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from .....actors.settings import SettingType, at_least, between
-from ...spi.config import ConfigDef, Definition, Importance
+from .....actors.settings import SettingType, between
+from ...spi.config import ConfigDef, Importance
 from ...spi.errors import PluginUnknown
 from ...spi.types import SinkType, SourceType
 from ...transforms import catalogue as transforms
@@ -17,6 +17,7 @@ from ..common_keys import COMMON
 from ..files.sink.sink_type import FilesSinkType
 from ..files.source.source_type import FilesSourceType
 from ..installed import Installed
+from ..key_kinds import grouped, number_key, text_key
 from .error_keys import ERRORS, ERRORS_TASK
 
 SOURCE_TYPE = "source.type"
@@ -71,7 +72,8 @@ def keys_of(config: Mapping[str, str]) -> ConfigDef:
 
     A type that is not installed has none.
     """
-    found = COMMON.plus([*_TYPES, *ERRORS, *_BATCHES])
+    errors = grouped("Error Handling", ERRORS, first=3)  # after those of retries
+    found = COMMON.plus([*_TYPES, *errors, *grouped("Batches", _BATCHES)])
     for group, types, key in (
         ("Source", SOURCE_TYPES, SOURCE_TYPE),
         ("Sink", SINK_TYPES, SINK_TYPE),
@@ -86,7 +88,7 @@ def task_keys_of(config: Mapping[str, str]) -> ConfigDef:
     """Return the definitions of what a task config holds; raises `PluginUnknown`."""
     ends = Ends.of(config)
     told = (*ends.source.task_keys(), *ends.sink.task_keys())
-    return keys_of(config).plus(_grouped("Task", (*told, *ERRORS_TASK, _TASK_COUNT)))
+    return keys_of(config).plus(grouped("Task", (*told, *ERRORS_TASK, _TASK_COUNT), first=2))
 
 
 def unknown_types(config: Mapping[str, str]) -> Mapping[str, str]:
@@ -102,113 +104,95 @@ def unknown_types(config: Mapping[str, str]) -> Mapping[str, str]:
 
 def _with(base: ConfigDef, group: str, kind: type[SourceType] | type[SinkType]) -> ConfigDef:
     return replace(
-        base.plus(_grouped(group, kind.keys())),
+        base.plus(grouped(group, kind.keys(), first=2)),
         prefixes=(*base.prefixes, *kind.prefixes),
         families=(*base.families, *(replace(each, group=group) for each in kind.families())),
     )
 
 
-def _grouped(group: str, definitions: Sequence[Definition]) -> list[Definition]:
-    return [
-        replace(each, group=group, order=order) for order, each in enumerate(definitions, start=2)
-    ]
-
-
 _TYPES = (
-    Definition(
+    text_key(
         SOURCE_TYPE,
-        SettingType.STRING,
         "What is read: `files`, or another type that is installed. Its keys begin with `source.`.",
+        FILES,
         importance=Importance.HIGH,
-        default=FILES,
         group="Source",
         order=1,
     ),
-    Definition(
+    text_key(
         SINK_TYPE,
-        SettingType.STRING,
         "What is written: `files`, or another type that is installed. Its keys begin with `sink.`.",
+        FILES,
         importance=Importance.HIGH,
-        default=FILES,
         group="Sink",
         order=1,
     ),
 )
 
-_BATCHES = tuple(
-    replace(each, group="Batches", order=order)
-    for order, each in enumerate(
-        (
-            Definition(
-                POLL_MS,
-                SettingType.INT,
-                "How long a task that has read all there was waits at most before it looks again.",
-                importance=Importance.LOW,
-                default=500,
-                validator=between(10, 1000),
-            ),
-            Definition(
-                LINGER_MS,
-                SettingType.INT,
-                "How long after a batch began the next one may begin at the latest. What comes in "
-                "a trickle is let pile up for as long as the last batch took, and no longer than "
-                "this, since a batch costs much, however small.",
-                importance=Importance.LOW,
-                default=500,
-                validator=between(0, 60_000),
-            ),
-            Definition(
-                BATCH_TARGET_MS,
-                SettingType.INT,
-                "How long a batch should take while there is more to read: it is sized by how "
-                "fast the last ones went. A task that moves finishes its batch first.",
-                importance=Importance.MEDIUM,
-                default=1_000,
-                validator=between(50, 60_000),
-            ),
-            Definition(
-                BATCH_MAX_BYTES,
-                SettingType.LONG,
-                "How many bytes of the source a batch may hold at most; what cannot be read in "
-                "parts, such as a file, may be larger, and is a batch of its own then.",
-                importance=Importance.MEDIUM,
-                default=64 << 20,
-                validator=at_least(1),
-            ),
-            Definition(
-                BATCH_MAX_ROWS,
-                SettingType.INT,
-                "How many rows of the source a batch may hold at most, where the source knows.",
-                importance=Importance.MEDIUM,
-                default=1_000_000,
-                validator=at_least(1),
-            ),
-            Definition(
-                RATE_ROWS,
-                SettingType.LONG,
-                "How many rows of the source the connector may take in a second; each of its tasks "
-                "has an equal part. Absent: no limit.",
-                importance=Importance.LOW,
-                validator=at_least(1),
-            ),
-            Definition(
-                RATE_BYTES,
-                SettingType.LONG,
-                "How many bytes of the source the connector may take in a second, where the source "
-                "knows; each of its tasks has an equal part. Absent: no limit.",
-                importance=Importance.LOW,
-                validator=at_least(1),
-            ),
-        ),
-        start=1,
-    )
+_BATCHES = (
+    number_key(
+        POLL_MS,
+        "How long a task that has read all there was waits at most before it looks again.",
+        500,
+        kind=SettingType.INT,
+        importance=Importance.LOW,
+        validator=between(10, 1000),
+    ),
+    number_key(
+        LINGER_MS,
+        "How long after a batch began the next one may begin at the latest. What comes in a "
+        "trickle is let pile up for as long as the last batch took, and no longer than this, since "
+        "a batch costs much, however small.",
+        500,
+        kind=SettingType.INT,
+        importance=Importance.LOW,
+        validator=between(0, 60_000),
+    ),
+    number_key(
+        BATCH_TARGET_MS,
+        "How long a batch should take while there is more to read: it is sized by how fast the "
+        "last ones went. A task that moves finishes its batch first.",
+        1_000,
+        kind=SettingType.INT,
+        validator=between(50, 60_000),
+    ),
+    number_key(
+        BATCH_MAX_BYTES,
+        "How many bytes of the source a batch may hold at most; what cannot be read in parts, such "
+        "as a file, may be larger, and is a batch of its own then.",
+        64 << 20,
+        least=1,
+    ),
+    number_key(
+        BATCH_MAX_ROWS,
+        "How many rows of the source a batch may hold at most, where the source knows.",
+        1_000_000,
+        least=1,
+        kind=SettingType.INT,
+    ),
+    number_key(
+        RATE_ROWS,
+        "How many rows of the source the connector may take in a second; each of its tasks has an "
+        "equal part. Absent: no limit.",
+        None,
+        least=1,
+        importance=Importance.LOW,
+    ),
+    number_key(
+        RATE_BYTES,
+        "How many bytes of the source the connector may take in a second, where the source knows; "
+        "each of its tasks has an equal part. Absent: no limit.",
+        None,
+        least=1,
+        importance=Importance.LOW,
+    ),
 )
 
-_TASK_COUNT = Definition(
+_TASK_COUNT = number_key(
     TASK_COUNT,
-    SettingType.INT,
     "Set by the connector: how many tasks share its rate limits.",
+    1,
+    least=1,
+    kind=SettingType.INT,
     importance=Importance.LOW,
-    default=1,
-    validator=at_least(1),
 )

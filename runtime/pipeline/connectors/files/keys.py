@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from .....actors.settings import SettingType, Value, at_least, not_blank, one_of
-from ...spi.config import Definition, Importance, Width, under
+from .....actors.settings import SettingType, Value, not_blank
+from ...spi.config import Importance, Width, under
+from ..key_kinds import choice_key, flag_key, list_key, number_key, task_key, text_key
 
 READABLE = ("csv", "json", "parquet")
 WRITABLE = ("parquet", "csv", "json")
@@ -67,14 +68,12 @@ def local_or_none(value: Value) -> str | None:
 
 
 SOURCE = (
-    Definition(
+    choice_key(
         SOURCE_FORMAT,
-        SettingType.STRING,
         "What the files are: csv, json (one object per line) or parquet.",
+        *READABLE,
         importance=Importance.HIGH,
         required=True,
-        validator=one_of(*READABLE),
-        recommended=READABLE,
         dependents=(
             SOURCE_HEADER,
             SOURCE_SEPARATOR,
@@ -85,9 +84,8 @@ SOURCE = (
             SOURCE_NULLS,
         ),
     ),
-    Definition(
+    text_key(
         SOURCE_PATH,
-        SettingType.STRING,
         "The folder that is read, with all folders in it; names that begin with a dot or an "
         f"underscore are left out, and symbolic links are not followed. {_SEEN_BY_ALL} Each file "
         "is read once, as a whole; one that changes later is told in status, and not read again.",
@@ -96,137 +94,116 @@ SOURCE = (
         validator=_local,
         width=Width.LONG,
     ),
-    Definition(
+    text_key(
         SOURCE_GLOB,
-        SettingType.STRING,
         "Which files are read. A pattern without a slash is held against the file's name, one "
         "with a slash against its path below the folder, where `*` spans slashes.",
-        importance=Importance.MEDIUM,
-        default="*",
+        "*",
         validator=not_blank,
     ),
-    Definition(
+    text_key(
         SOURCE_SCHEMA,
-        SettingType.STRING,
         "The columns and their types, as in `CREATE TABLE`: `day DATE, delay INT`. Without it the "
         "connector infers them, once, from a sample of all files that are there.",
-        importance=Importance.MEDIUM,
         width=Width.LONG,
         dependents=(SOURCE_SAMPLE_BYTES,),
     ),
-    Definition(
+    number_key(
         SOURCE_SAMPLE_BYTES,
-        SettingType.INT,
         "How much is read to infer a schema, in bytes, shared out over all files; at least "
         "64 KiB of each.",
+        64 << 20,
+        least=1,
+        kind=SettingType.INT,
         importance=Importance.LOW,
-        default=64 << 20,
-        validator=at_least(1),
     ),
-    Definition(
+    flag_key(
         SOURCE_HEADER,
-        SettingType.BOOLEAN,
         "Whether each csv file begins with a line of column names; they must fit the schema.",
-        importance=Importance.MEDIUM,
         default=True,
     ),
-    Definition(
+    text_key(
         SOURCE_SEPARATOR,
-        SettingType.STRING,
         "What separates the columns of csv files: one letter, or \\t.",
+        ",",
         importance=Importance.LOW,
-        default=",",
         validator=_one_letter,
         width=Width.SHORT,
     ),
-    Definition(
+    text_key(
         SOURCE_QUOTE,
-        SettingType.STRING,
         "What encloses values of csv files that hold separators or line breaks: one letter.",
+        '"',
         importance=Importance.LOW,
-        default='"',
         validator=_one_letter,
         width=Width.SHORT,
     ),
-    Definition(
+    text_key(
         SOURCE_ESCAPE,
-        SettingType.STRING,
         "The letter before a quote that is part of a quoted value of csv files, such as `\\`. "
         "Without it such a quote is doubled, as RFC 4180 has it.",
+        "",
         importance=Importance.LOW,
-        default="",
         validator=_one_letter_or_none,
         width=Width.SHORT,
     ),
-    Definition(
+    flag_key(
         SOURCE_TRIM,
-        SettingType.BOOLEAN,
         "Whether blanks around the values and names of csv files that are not quoted are dropped.",
-        importance=Importance.LOW,
         default=False,
+        importance=Importance.LOW,
     ),
-    Definition(
+    text_key(
         SOURCE_ENCODING,
-        SettingType.STRING,
         "The encoding of csv and json files. Bytes that are not of it end the task with an error "
         "that names the file and the position.",
-        importance=Importance.MEDIUM,
-        default="UTF-8",
+        "UTF-8",
         validator=_encoding,
         recommended=("UTF-8", "UTF-16", "ISO-8859-1", "windows-1252"),
         width=Width.SHORT,
     ),
-    Definition(
+    list_key(
         SOURCE_NULLS,
-        SettingType.LIST,
         "What stands for no value in csv files, beside nothing at all: `NA`. "
         "More than one costs some speed. An empty text in quotes is an empty text.",
-        importance=Importance.MEDIUM,
-        default=(),
         recommended=("NA", "NULL", "\\N"),
     ),
-    Definition(
+    number_key(
         SOURCE_MIN_AGE_MS,
-        SettingType.LONG,
         "How long a file's size and time of change must have been seen to stay as they are before "
         "it is read. One that is known to have been moved in is read at once, one that a process "
         "has open for writing is not read. With 0 nobody looks: files must be moved in, whole.",
+        1_000,
         importance=Importance.LOW,
-        default=1_000,
-        validator=at_least(0),
     ),
-    Definition(
+    number_key(
         SOURCE_MAX_FILES,
-        SettingType.INT,
         "How many files a batch may hold at most; `batch.target.ms` is what sizes batches.",
+        4096,
+        least=1,
+        kind=SettingType.INT,
         importance=Importance.LOW,
-        default=4096,
-        validator=at_least(1),
     ),
-    Definition(
+    number_key(
         SOURCE_MAX_BYTES,
-        SettingType.LONG,
         "How many bytes of files a batch may hold at most, where `batch.max.bytes` allows more; a "
         "larger file is a batch of its own.",
+        1 << 40,
+        least=1,
         importance=Importance.LOW,
-        default=1 << 40,
-        validator=at_least(1),
     ),
 )
 
 SINK = (
-    Definition(
+    choice_key(
         SINK_FORMAT,
-        SettingType.STRING,
         "What is written: parquet, csv or json (one object per line).",
+        *WRITABLE,
         importance=Importance.HIGH,
         required=True,
-        validator=one_of(*WRITABLE),
-        recommended=WRITABLE,
     ),
-    Definition(
+    text_key(
         SINK_PATH,
-        SettingType.STRING,
         "The folder that is written to. The first start of a connector makes it if need be; once "
         "it has, a task waits for a folder that is gone. Files appear whole, by renames; "
         "`_fairlead` in it is where they are staged, and where it says whose the folder is: "
@@ -236,76 +213,45 @@ SINK = (
         validator=_local,
         width=Width.LONG,
     ),
-    Definition(
+    list_key(
         SINK_PARTITION_BY,
-        SettingType.LIST,
         "Columns that become folders, `month=1/`, instead of being written into the files.",
-        importance=Importance.MEDIUM,
-        default=(),
     ),
-    Definition(
+    choice_key(
         SINK_MODE,
-        SettingType.STRING,
         "How batches are added: `append` is all there is.",
+        "append",
         importance=Importance.LOW,
-        default="append",
-        validator=one_of("append"),
-        recommended=("append",),
     ),
-    Definition(
+    flag_key(
         SINK_ADOPT,
-        SettingType.BOOLEAN,
         "Whether to take the folder as it is now, although it is gone, has lost its `_fairlead`, "
         "belongs to another cluster, or was written to by a newer log than this one. It counts "
         "once, when it comes into the config: set it to false and to true again to repeat it.",
-        importance=Importance.LOW,
         default=False,
+        importance=Importance.LOW,
     ),
 )
 
 SOURCE_TASK = (
-    Definition(
-        TASK_SCHEMA,
-        SettingType.STRING,
-        "Set by the connector: the schema that the task reads with.",
-        importance=Importance.LOW,
-    ),
-    Definition(
-        TASK_BUCKETS,
-        SettingType.STRING,
-        "Set by the connector: the task's share of the files.",
-        importance=Importance.LOW,
-    ),
-    Definition(
-        TASK_ROOTLESS,
-        SettingType.STRING,
-        "Set by the connector: the folder that offsets written without a folder belong to.",
-        importance=Importance.LOW,
-    ),
+    task_key(TASK_SCHEMA, "the schema that the task reads with"),
+    task_key(TASK_BUCKETS, "the task's share of the files"),
+    task_key(TASK_ROOTLESS, "the folder that offsets written without a folder belong to"),
 )
 """What a task is told of its share."""
 
-SINK_TASK = (
-    Definition(
-        TASK_CLAIM,
-        SettingType.STRING,
-        "Set by the connector: by what right the task writes to the sink.",
-        importance=Importance.LOW,
-    ),
-)
+SINK_TASK = (task_key(TASK_CLAIM, "by what right the task writes to the sink"),)
 """What a task is told of the folder that it writes to."""
 
-SOURCE_OPTIONS = Definition(
+SOURCE_OPTIONS = text_key(
     f"{SOURCE_OPTION}*",
-    SettingType.STRING,
     "An option of Spark's reader, handed on under the name after the prefix: "
     f"`{SOURCE_OPTION}encoding`.",
     importance=Importance.LOW,
 )
 
-SINK_OPTIONS = Definition(
+SINK_OPTIONS = text_key(
     f"{SINK_OPTION}*",
-    SettingType.STRING,
     "An option of Spark's writer, handed on under the name after the prefix: "
     f"`{SINK_OPTION}compression`.",
     importance=Importance.LOW,

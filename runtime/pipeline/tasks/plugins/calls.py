@@ -16,7 +16,6 @@ from threading import Condition, get_ident
 from typing import Final, ParamSpec, TypeVar
 
 from ...connectors import common_keys as keys
-from ...spi.config import ConfigInvalid
 from ...spi.errors import CallTimedOut, PluginExited
 
 P = ParamSpec("P")
@@ -37,18 +36,15 @@ class LeftBehind(BaseException):
 class CallLimits:
     """How long a call of a plugin may take, and how long a batch until it is staged."""
 
-    call_s: float = 300.0
-    batch_s: float = 3600.0
-    memory: int = 256 << 20
+    call_s: float
+    batch_s: float
+    memory: int
     """How many bytes of rows a plan may hold."""
 
     @staticmethod
     def of(config: Mapping[str, str]) -> "CallLimits":
-        """Return a connector's limits; an invalid config has the default ones, and fails anyway."""
-        try:
-            settings = keys.COMMON.parse(config)
-        except ConfigInvalid:
-            return CallLimits()
+        """Return a connector's limits."""
+        settings = keys.common_settings(config)
         return CallLimits(
             settings.number(keys.CALL_TIMEOUT_MS) / 1000,
             settings.number(keys.BATCH_TIMEOUT_MS) / 1000,

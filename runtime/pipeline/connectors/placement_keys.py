@@ -1,0 +1,116 @@
+"""The keys of placement: where a connector's work may run, and how much of a worker it takes.
+
+The group reads them itself: see `events.placement`. So they are examined for every class, and a key
+of that family that nobody knows is refused.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Final
+
+from ....actors.settings import SettingType, Value, between
+from ....events.placement import (
+    HEAVIEST,
+    KEYS,
+    LONGEST_LABEL,
+    PREFIX,
+    TAGS,
+    TASK_WEIGHTS,
+    WEIGHT,
+    WORKERS,
+    ZONES,
+    flaw_in_labels,
+    flaw_in_workers,
+    task_weights_in,
+    weight_in,
+)
+from ..spi.config import Checked, Definition, Importance, Validation, undefined
+from .key_kinds import grouped, list_key, number_key
+
+_REFERENCE: Final = "${"
+
+
+def _items(name: str, meaning: str, flaw_in: Callable[[Sequence[str]], str]) -> Definition:
+    """Return a key whose items `flaw_in` examines."""
+
+    def validate(value: Value) -> str | None:
+        return flaw_in(value if isinstance(value, tuple) else ()) or None
+
+    return list_key(name, meaning, importance=Importance.LOW, validator=validate)
+
+
+def _flaw_in_task_weights(items: Sequence[str]) -> str:
+    if task_weights_in(items) is not None:
+        return ""
+    return f"must give each task once, with a weight from 1 to {HEAVIEST}: `0:5, 3:20`"
+
+
+PLACEMENT: Final = grouped(
+    "Placement",
+    (
+        number_key(
+            WEIGHT,
+            "How much of a worker the connector takes, and each of its tasks, next to others.",
+            1,
+            kind=SettingType.INT,
+            importance=Importance.LOW,
+            validator=between(1, HEAVIEST),
+        ),
+        _items(
+            TASK_WEIGHTS,
+            "The weights of tasks that have one of their own: `0:5, 3:20`.",
+            _flaw_in_task_weights,
+        ),
+        _items(
+            WORKERS,
+            "The workers that may run it, by any of their names. Empty: all.",
+            flaw_in_workers,
+        ),
+        _items(TAGS, "Tags that a worker must have, all of them, to run it.", flaw_in_labels),
+        _items(ZONES, "Zones that it may run in. Empty: all.", flaw_in_labels),
+    ),
+)
+
+_DEFINED: Final[Mapping[str, Definition]] = {each.name: each for each in PLACEMENT}
+
+
+def with_placement(validation: Validation, config: Mapping[str, str]) -> Validation:
+    """Return what a plugin finds in a config, with what is wrong about its placement."""
+    found = {each.definition.name: each for each in validation.checked}
+    complaints = {
+        key: complaint
+        for key in sorted(config)
+        if key.startswith(PREFIX)
+        and key not in validation.misspelt
+        and not (key in found and found[key].errors)
+        and (complaint := _complaint(key, config[key]))
+    }
+    strange = tuple(
+        Checked(_definition_of(key), config[key], config[key], (complaint,))
+        for key, complaint in complaints.items()
+        if key not in found
+    )
+    known = validation.plus({key: text for key, text in complaints.items() if key in found})
+    return replace(known, checked=(*known.checked, *strange))
+
+
+def _complaint(key: str, text: str) -> str:
+    """Return what is wrong with a key of this family and its value, or nothing."""
+    definition = _DEFINED.get(key)
+    if definition is None:
+        near = get_close_matches(key[:LONGEST_LABEL], KEYS, 1, cutoff=0)[0]
+        return f"there is no such key: did you mean {near}?"
+    if _REFERENCE in text:
+        return "must be plain text: the group reads it itself, and resolves no reference"
+    try:
+        definition.parse(text)
+    except ValueError as error:
+        return str(error)
+    if key == WEIGHT and weight_in(text) is None:  # the group reads fewer spellings than Connect
+        return f"must be from 1 to {HEAVIEST}, in plain digits"
+    return ""
+
+
+def _definition_of(key: str) -> Definition:
+    return _DEFINED.get(key, undefined(key))
