@@ -7,7 +7,7 @@ from typing import Final
 
 from ....actors.settings import SettingType, Value, not_blank, one_of
 from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig, Width
-from .key_kinds import grouped, list_key, number_key, text_key
+from ..spi.key_kinds import grouped, list_key, number_key, text_key
 from .placement_keys import PLACEMENT
 
 NAME: Final = "name"

@@ -26,7 +26,7 @@ from ....events.placement import (
     weight_in,
 )
 from ..spi.config import Checked, Definition, Importance, Validation, undefined
-from .key_kinds import grouped, list_key, number_key
+from ..spi.key_kinds import grouped, list_key, number_key
 
 _REFERENCE: Final = "${"
 

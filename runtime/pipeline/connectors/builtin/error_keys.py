@@ -10,6 +10,7 @@ from ...spi.config import ConfigInvalid, Importance, ParsedConfig, Width, is_def
 from ...spi.connector import Tolerance
 from ...spi.context import Context, Outside
 from ...spi.errors import NotReady, SinkAway
+from ...spi.key_kinds import choice_key, flag_key, task_key, text_key
 from ...transforms.catalogue import aliases
 from ...transforms.expect import DEAD_LETTER
 from ..common_keys import TOLERANCE, TRANSFORMS
@@ -18,7 +19,6 @@ from ..files.sink.marks import SinkClaim
 from ..files.sink.root import FolderKeys, SinkLocation, claim_sink
 from ..files.sink.sink import FileSink, WriteFormat
 from ..files.sink.sink_type import flaw_in_folder
-from ..key_kinds import choice_key, flag_key, task_key, text_key
 
 QUEUE_PATH: Final = "errors.deadletterqueue.path"
 QUEUE_TOPIC: Final = "errors.deadletterqueue.topic.name"

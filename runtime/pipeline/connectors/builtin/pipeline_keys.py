@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from .....actors.settings import SettingType, between
 from ...spi.config import ConfigDef, Importance
 from ...spi.errors import PluginUnknown
+from ...spi.key_kinds import grouped, number_key, text_key
 from ...spi.types import SinkType, SourceType
 from ...transforms import catalogue as transforms
 from ..common_keys import COMMON
 from ..files.sink.sink_type import FilesSinkType
 from ..files.source.source_type import FilesSourceType
 from ..installed import Installed
-from ..key_kinds import grouped, number_key, text_key
 from .error_keys import ERRORS, ERRORS_TASK
 
 SOURCE_TYPE = "source.type"

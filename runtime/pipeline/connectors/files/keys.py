@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from .....actors.settings import SettingType, Value, not_blank
 from ...spi.config import Importance, Width, under
-from ..key_kinds import choice_key, flag_key, list_key, number_key, task_key, text_key
+from ...spi.key_kinds import choice_key, flag_key, list_key, number_key, task_key, text_key
 
 READABLE = ("csv", "json", "parquet")
 WRITABLE = ("parquet", "csv", "json")

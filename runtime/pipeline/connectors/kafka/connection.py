@@ -12,7 +12,7 @@ from typing import Final
 
 from .....actors.settings import not_blank
 from ...spi.config import ConfigInvalid, Definition, Importance, Width, under
-from ..key_kinds import choice_key, secret_key, text_key
+from ...spi.key_kinds import choice_key, secret_key, text_key
 
 Settings = dict[str, str | int | float | bool]
 """What a client of librdkafka is made of."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from .....actors.settings import Value
 from ...spi.config import Definition, Importance, Width
-from ..key_kinds import choice_key, flag_key, list_key, number_key, patterns, text_key
+from ...spi.key_kinds import choice_key, flag_key, list_key, number_key, patterns, text_key
 from .connection import connection_keys
 
 CONVERTERS: Final = ("string", "json", "bytes")

@@ -19,7 +19,7 @@ from .....actors.settings import not_blank
 from .....events.model import Resource
 from ...spi.config import ConfigInvalid, Definition, Importance, Width, is_deferred
 from ...spi.errors import Away
-from ..key_kinds import secret_key, text_key
+from ...spi.key_kinds import secret_key, text_key
 
 CONNECT_S: Final = 10
 """How long a connection may take to come about."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ......actors.settings import not_blank
 from ....spi.config import Definition, Importance
-from ...key_kinds import choice_key, flag_key, list_key, text_key
+from ....spi.key_kinds import choice_key, flag_key, list_key, text_key
 from ..connecting import connection_keys, flaws_in_url
 
 URL = "sink.connection.url"

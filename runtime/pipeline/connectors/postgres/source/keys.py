@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ......actors.settings import SettingType
 from ....spi.config import Definition, Importance, Width
-from ...key_kinds import choice_key, flag_key, list_key, number_key, patterns, text_key
+from ....spi.key_kinds import choice_key, flag_key, list_key, number_key, patterns, text_key
 from ..connecting import connection_keys, flaws_in_url
 
 URL = "source.connection.url"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypedDict, Unpack
 
 from ....actors.settings import SettingType, Validator, Value, at_least, one_of
-from ..spi.config import Definition, Importance, Width
+from .config import Definition, Importance, Width
 
 
 class KeyTraits(TypedDict, total=False):
