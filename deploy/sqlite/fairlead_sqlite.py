@@ -11,14 +11,15 @@ from contextlib import closing, contextmanager
 
 import pyarrow as pa
 
-from fairlead.actors.settings import SettingType
 from fairlead.events.commits import Advance, CommitId, Document, Manifest, identity
 from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.spi.config import Definition, Importance, ParsedConfig
 from fairlead.runtime.pipeline.spi.connector import Delivery
 from fairlead.runtime.pipeline.spi.context import Context, Outside
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused, SinkAway, SourceAway
+from fairlead.runtime.pipeline.spi.key_kinds import text_key
 from fairlead.runtime.pipeline.spi.offsets import (
+    Offsets,
     PartitionOffset,
     Seek,
     SeekEnd,
@@ -51,12 +52,8 @@ class SqliteSourceType(SourceType):
 
     @classmethod
     def seek(
-        cls,
-        config: Mapping[str, str],
-        outside: Outside,
-        to: Seek,
-        offsets: Sequence[PartitionOffset],
-    ) -> Sequence[PartitionOffset]:
+        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+    ) -> Offsets:
         if to is SeekEnd.EARLIEST:
             return seek_from_the_beginning(to, offsets)
         if to is not SeekEnd.LATEST:
@@ -205,9 +202,7 @@ def _partition(config: Mapping[str, str]) -> Document:
 def _keys(end: str, what: str) -> Sequence[Definition]:
     texts = {"database": f"The file whose table is {what}.", "table": f"The table that is {what}."}
     return [
-        Definition(
-            f"{end}.{name}", SettingType.STRING, text, importance=Importance.HIGH, required=True
-        )
+        text_key(f"{end}.{name}", text, importance=Importance.HIGH, required=True)
         for name, text in texts.items()
     ]
 

@@ -21,7 +21,7 @@ from ....events.model import Resource, Token
 from .config import ConfigDef, Validation
 from .context import Context, Findings, Outside
 from .errors import SinkBroken
-from .offsets import PartitionOffset, Seek, seek_from_the_beginning
+from .offsets import Offsets, Seek, seek_from_the_beginning
 from .sink import Sink, Tenure
 from .source import Limit, Source
 from .transform import Transform
@@ -141,12 +141,8 @@ class Connector(ABC):
 
     @classmethod
     def seek(
-        cls,
-        config: Mapping[str, str],
-        outside: Outside,
-        to: Seek,
-        offsets: Sequence[PartitionOffset],
-    ) -> Sequence[PartitionOffset]:
+        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+    ) -> Offsets:
         """Return the offsets that change, as they have to be for the next read to begin there.
 
         `offsets` are all that the connector has. Asked of a connector without tasks; it may take

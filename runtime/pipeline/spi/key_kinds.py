@@ -53,8 +53,8 @@ def choice_key(name: str, meaning: str, *values: str, **traits: Unpack[KeyTraits
 
 
 def list_key(name: str, meaning: str, *values: str, **traits: Unpack[KeyTraits]) -> Definition:
-    """Return a key that has a list; `values` are those of its default."""
-    return _key(SettingType.LIST, name, meaning, values, traits)
+    """Return a key that has a list; `values` are its default unless it is required."""
+    return _key(SettingType.LIST, name, meaning, None if traits.get("required") else values, traits)
 
 
 def flag_key(name: str, meaning: str, *, default: bool, **traits: Unpack[KeyTraits]) -> Definition:

@@ -17,7 +17,7 @@ from ....events.commits import Document
 from .config import Definition, ParsedConfig
 from .connector import Delivery, Promise
 from .context import Context, Outside
-from .offsets import PartitionOffset, Seek, seek_from_the_beginning
+from .offsets import Offsets, Seek, seek_from_the_beginning
 from .sink import Sink
 from .source import Source
 
@@ -135,12 +135,8 @@ class SourceType(_Type):
 
     @classmethod
     def seek(
-        cls,
-        config: Mapping[str, str],
-        outside: Outside,
-        to: Seek,
-        offsets: Sequence[PartitionOffset],
-    ) -> Sequence[PartitionOffset]:
+        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+    ) -> Offsets:
         """Return the offsets that change for the next read to begin there; changes nothing.
 
         `EARLIEST`: all that there is counts as not read. `LATEST`: all as read. A time: what came

@@ -30,11 +30,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ....actors.settings import SettingType, Value
+from ....actors.settings import Value
 from ..spark.sql_text import literal, refusal
-from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import Context
-from .fields import NULL_DEFAULTS
+from ..spi.key_kinds import list_key
+from .fields import NULL_DEFAULTS, WHOLE_BITS
 from .record import ConnectRecord, Field
 from .record_transform import RecordTransform
 from .simple_date_format import DAY_MS, SimpleDateFormat
@@ -50,12 +51,6 @@ _TARGETS: Final[Mapping[str, DataType]] = {
     "string": StringType(),
 }
 """Connect's names of the types that a value can become."""
-_BITS: Final[Mapping[type[DataType], int]] = {
-    ByteType: 8,
-    ShortType: 16,
-    IntegerType: 32,
-    LongType: 64,
-}
 _FLOATS: Final = (FloatType, DoubleType)
 _TIMES: Final = (DateType, TimestampType, TimestampNTZType)
 _LEAST_PLAIN_SCALE: Final = 6
@@ -70,9 +65,8 @@ class Cast(RecordTransform):
         """Return the definition of what becomes what."""
         return ConfigDef(
             (
-                Definition(
+                list_key(
                     "spec",
-                    SettingType.LIST,
                     "Fields and the type that each is cast to, as `field:type`; or one type alone, "
                     f"for the whole key or value. Types are {', '.join(_TARGETS)}. What is binary "
                     "can become a string alone.",
@@ -104,7 +98,7 @@ class Cast(RecordTransform):
 def cast(field: Field, target: DataType, name: str) -> Field:
     """Return a field as Java casts it to a type; raises `ConfigInvalid` if it casts none such."""
     source = field.type
-    is_number = isinstance(source, (DecimalType, *_FLOATS, *_TIMES)) or type(source) in _BITS
+    is_number = isinstance(source, (DecimalType, *_FLOATS, *_TIMES)) or type(source) in WHOLE_BITS
     if isinstance(target, StringType):
         sql = as_text(field)
     elif isinstance(source, StringType):
@@ -137,7 +131,7 @@ def as_text(field: Field) -> str | None:
             f" ELSE {_BOTH.formatted(millis)} END"
         )
     is_plain = isinstance(source, (DecimalType, *_FLOATS, BooleanType, StringType))
-    return f"CAST({field.sql} AS STRING)" if is_plain or type(source) in _BITS else None
+    return f"CAST({field.sql} AS STRING)" if is_plain or type(source) in WHOLE_BITS else None
 
 
 def millis_of(field: Field) -> str:
@@ -170,7 +164,7 @@ def _converted(number: Field, target: DataType) -> str:
 
 
 def _whole(number: Field, target: DataType) -> str:
-    bits, name = _BITS[type(target)], target.simpleString()
+    bits, name = WHOLE_BITS[type(target)], target.simpleString()
     if isinstance(number.type, DecimalType):
         cut = f"IF({number.sql} < 0, ceil({number.sql}), floor({number.sql}))"
         return f"CAST({_lowest(f'CAST({cut} AS DECIMAL(38,0))', bits)} AS {name})"
@@ -178,7 +172,7 @@ def _whole(number: Field, target: DataType) -> str:
         wide = max(bits, 32)
         sql = _saturated(number.sql, wide)
         return sql if wide == bits else f"CAST({_lowest(sql, bits)} AS {name})"
-    if _BITS[type(number.type)] <= bits:
+    if WHOLE_BITS[type(number.type)] <= bits:
         return f"CAST({number.sql} AS {name})"
     return f"CAST({_lowest(number.sql, bits)} AS {name})"
 
@@ -210,7 +204,7 @@ def _parsed(sql: str, target: DataType) -> str:
     name = target.simpleString()
     if isinstance(target, BooleanType):
         return f"(lower({sql}) = 'true')"
-    shape = _WHOLE_NUMBER if type(target) in _BITS else _JAVA_DOUBLE
+    shape = _WHOLE_NUMBER if type(target) in WHOLE_BITS else _JAVA_DOUBLE
     told = refusal("'the value '", sql, f"' is no number of type {name}'")
     number = f"IF({sql} RLIKE {literal(shape)}, try_cast({sql} AS {name}), NULL)"
     return f"IF({sql} IS NULL, NULL, coalesce({number}, {told}))"

@@ -17,6 +17,7 @@ from ..connectors.installed import Installed, flaw_in_version, unknown
 from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, Width, is_deferred, under
 from ..spi.context import Context
 from ..spi.errors import PluginUnknown
+from ..spi.key_kinds import flag_key, text_key
 from ..spi.transform import Transform
 from .cast import Cast
 from .expect import Expectations
@@ -204,9 +205,8 @@ def _type_key(kind: str, alias: str, rest: Sequence[Definition]) -> Definition:
     is_transform = kind == TRANSFORMS
     what = "transformation" if is_transform else "predicate"
     recommended = TYPES if is_transform else tuple(_PREDICATES_BY_NAME)
-    return Definition(
+    return text_key(
         "type",
-        SettingType.STRING,
         f"What the {what} {alias} is: {', '.join(recommended)}"
         f"{f', or an entry point of {GROUP}' if is_transform else ''}.",
         importance=Importance.HIGH,
@@ -223,28 +223,22 @@ def _flaw_in_version(value: Value) -> str | None:
     return flaw_in_version(str(value), VERSION) or None if value else None
 
 
-_VERSION: Final = Definition(
+_VERSION: Final = text_key(
     "plugin.version",
-    SettingType.STRING,
     "The version that it must have: `1.0`, `latest`, or a range, `[1.0,2.0)`. Empty: whichever is "
     "installed.",
-    importance=Importance.MEDIUM,
     validator=_flaw_in_version,
 )
 """A key that every transform and every predicate has."""
 
 _IMPLIED: Final = (
-    Definition(
+    text_key(
         "predicate",
-        SettingType.STRING,
         "The name of the predicate that tells which records it is for. Empty: all.",
-        importance=Importance.MEDIUM,
     ),
-    Definition(
+    flag_key(
         "negate",
-        SettingType.BOOLEAN,
         "Whether it is for the records that the predicate is false for.",
-        importance=Importance.MEDIUM,
         default=False,
     ),
 )

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
-from ....actors.settings import SettingType, not_blank, one_of
+from ....actors.settings import not_blank
 from ..batches.counting import observed
 from ..spark.sql_text import quoted
-from ..spi.config import ConfigDef, Definition, Importance, ParsedConfig, Width, under
+from ..spi.config import ConfigDef, Importance, ParsedConfig, Width, under
 from ..spi.context import Context
 from ..spi.errors import BadInput
+from ..spi.key_kinds import choice_key, text_key
 from ..spi.rows import Rejects
 from ..spi.transform import Transform
 from .sql import CheckedQuery
@@ -39,20 +40,16 @@ class Expectations(Transform):
     @classmethod
     def config(cls) -> ConfigDef:
         """Return the definitions: the rules, and what a violation means."""
-        on_violation = Definition(
+        on_violation = choice_key(
             "on.violation",
-            SettingType.STRING,
             "What happens if rows violate a rule: `fail` ends the task with a count, and the batch "
             "does not count; `dead-letter` makes them dead letters; `drop` leaves the rows out, "
             "`warn` keeps them, and both tell how many there were.",
+            *_OUTCOMES,
             importance=Importance.HIGH,
-            default="fail",
-            validator=one_of(*_OUTCOMES),
-            recommended=_OUTCOMES,
         )
-        rule = Definition(
+        rule = text_key(
             f"{_PREFIX}<name>",
-            SettingType.STRING,
             "A rule of this name: a condition that each row fulfils, `amount > 0`.",
             importance=Importance.HIGH,
             width=Width.LONG,

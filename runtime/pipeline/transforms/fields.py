@@ -33,19 +33,18 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ....actors.settings import SettingType, Value
+from ....actors.settings import Value
 from ..spark.sql_text import literal, refusal
-from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import Context
+from ..spi.key_kinds import flag_key, list_key, text_key
 from .record import OFFSET, PARTITION, TIMESTAMP, TOPIC, ConnectRecord, Field, RecordPart, unless
 from .record_transform import RecordTransform, not_empty
 
-NULL_DEFAULTS: Final = Definition(
+NULL_DEFAULTS: Final = flag_key(
     "replace.null.with.default",
-    SettingType.BOOLEAN,
     "Whether a null in a field that has a default becomes that default. Columns have none, so this "
     "has no effect; it is taken so that configs of Connect need no change.",
-    importance=Importance.MEDIUM,
     default=True,
 )
 
@@ -63,8 +62,7 @@ class InsertField(RecordTransform):
         }
         keys["static.field"] = "Name of the field that is the same for all; `!` and `?` as above."
         keys["static.value"] = "The value of that field."
-        kind, medium = SettingType.STRING, Importance.MEDIUM
-        given = (Definition(name, kind, told, importance=medium) for name, told in keys.items())
+        given = (text_key(name, told) for name, told in keys.items())
         return ConfigDef((*given, NULL_DEFAULTS))
 
     @classmethod
@@ -129,16 +127,8 @@ class ReplaceField(RecordTransform):
             ("include", "Fields to keep, and no others. Empty: all.", distinct),
             ("renames", "New names of fields, each as `old:new`.", _pairs),
         )
-        kind, medium = SettingType.LIST, Importance.MEDIUM
-        return ConfigDef(
-            (
-                *(
-                    Definition(name, kind, told, importance=medium, default=(), validator=valid)
-                    for name, told, valid in lists
-                ),
-                NULL_DEFAULTS,
-            )
-        )
+        given = (list_key(name, told, validator=valid) for name, told, valid in lists)
+        return ConfigDef((*given, NULL_DEFAULTS))
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
         """Take the lists."""
@@ -168,17 +158,15 @@ class MaskField(RecordTransform):
         """Return the definitions: which fields, and what to write."""
         return ConfigDef(
             (
-                Definition(
+                list_key(
                     "fields",
-                    SettingType.LIST,
                     "Names of the fields to mask.",
                     importance=Importance.HIGH,
                     required=True,
                     validator=some_distinct,
                 ),
-                Definition(
+                text_key(
                     "replacement",
-                    SettingType.STRING,
                     "What stands in the fields instead, all of which are numbers or texts. Without "
                     "it they are 0, false, empty, or the first moment of 1970.",
                     importance=Importance.LOW,
@@ -222,12 +210,14 @@ _NOTHING: Final[Mapping[type[DataType], str]] = {
     TimestampNTZType: "TIMESTAMP_NTZ'1970-01-01 00:00:00'",
 }
 _MOST_DIGITS: Final = 400
-_WHOLE: Final[Mapping[type[DataType], int]] = {
+_FRACTIONS: Final = (DecimalType, FloatType, DoubleType)
+WHOLE_BITS: Final[Mapping[type[DataType], int]] = {
     ByteType: 8,
     ShortType: 16,
     IntegerType: 32,
     LongType: 64,
 }
+"""How wide whole numbers of a type are."""
 
 
 def _nothing_of(field: Field) -> str | None:
@@ -236,7 +226,10 @@ def _nothing_of(field: Field) -> str | None:
         return f"filter({field.sql}, x -> false)"
     if isinstance(field.type, MapType):
         return f"map_filter({field.sql}, (k, v) -> false)"
-    if isinstance(field.type, FloatType | DoubleType | DecimalType) or type(field.type) in _WHOLE:
+    if (
+        isinstance(field.type, FloatType | DoubleType | DecimalType)
+        or type(field.type) in WHOLE_BITS
+    ):
         return f"CAST(0 AS {field.type.simpleString()})"
     return _NOTHING.get(type(field.type))
 
@@ -245,7 +238,7 @@ def _replacement_of(kind: DataType, text: str) -> str | None:
     """Return a replacement as a value of a type, None if Connect refuses that type."""
     if isinstance(kind, StringType):
         return literal(text)
-    if not isinstance(kind, DecimalType | FloatType | DoubleType) and type(kind) not in _WHOLE:
+    if not isinstance(kind, _FRACTIONS) and type(kind) not in WHOLE_BITS:
         return None
     try:
         number = Decimal(text) if text == text.strip() and "_" not in text else Decimal("NaN")
@@ -253,7 +246,7 @@ def _replacement_of(kind: DataType, text: str) -> str | None:
         number = Decimal("NaN")
     if not number.is_finite() or number.adjusted() > _MOST_DIGITS:
         raise ConfigInvalid(f"the replacement {text} is no number that a column could hold")
-    bits = _WHOLE.get(type(kind))
+    bits = WHOLE_BITS.get(type(kind))
     if bits is not None:  # as Java narrows: the lowest bits count
         whole = int(number) & (1 << bits) - 1
         number = Decimal(whole - (1 << bits) if whole >> bits - 1 else whole)

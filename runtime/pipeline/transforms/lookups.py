@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ....actors.settings import SettingType, not_blank, one_of
+from ....actors.settings import not_blank
 from ..spark.query import INPUT
-from ..spi.config import ConfigInvalid, Definition, Importance, ParsedConfig
+from ..spi.config import ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import Context
 from ..spi.errors import BadInput
+from ..spi.key_kinds import choice_key, text_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,23 +31,20 @@ _KEY: Final = re.compile(r"lookup\.(.+)\.path", re.DOTALL)
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 LOOKUP_KEYS: Final = (
-    Definition(
+    text_key(
         "lookup.<name>.path",
-        SettingType.STRING,
         "A file, or a folder of files, that the query knows as a table of this name. It is read "
         f"again when it changes, and holds at most {MOST_BYTES >> 20} MB.",
         importance=Importance.LOW,
         required=True,
         validator=not_blank,
     ),
-    Definition(
+    choice_key(
         "lookup.<name>.format",
-        SettingType.STRING,
         f"The format of those files: {', '.join(_FORMATS)}. Texts have a line of names first.",
+        *_FORMATS,
         importance=Importance.LOW,
         required=True,
-        validator=one_of(*_FORMATS),
-        recommended=_FORMATS,
     ),
 )
 

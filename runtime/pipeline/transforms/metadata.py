@@ -15,10 +15,11 @@ from typing import Final
 
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
-from ....actors.settings import SettingType, Validator, Value, one_of
+from ....actors.settings import Validator, Value, one_of
 from ..spark.sql_text import literal, refusal
 from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
 from ..spi.context import Context
+from ..spi.key_kinds import list_key, text_key
 from .cast import as_text, millis_of
 from .fields import NULL_DEFAULTS, some_distinct
 from .record import HEADERS, TIMESTAMP, TOPIC, ConnectRecord, Field, text
@@ -38,19 +39,17 @@ class TimestampRouter(RecordTransform):
         """Return the definitions: how the topic looks, and the time in it."""
         return ConfigDef(
             (
-                Definition(
+                text_key(
                     "topic.format",
-                    SettingType.STRING,
                     "The new topic: `${topic}` in it is the old one, `${timestamp}` the time.",
+                    "${topic}-${timestamp}",
                     importance=Importance.HIGH,
-                    default="${topic}-${timestamp}",
                 ),
-                Definition(
+                text_key(
                     "timestamp.format",
-                    SettingType.STRING,
                     "How the time is spelled, in the words of Java's SimpleDateFormat.",
+                    "yyyyMMdd",
                     importance=Importance.HIGH,
-                    default="yyyyMMdd",
                     validator=_pattern,
                 ),
             )
@@ -80,17 +79,15 @@ class RegexRouter(RecordTransform):
         """Return the definitions: what to match, and what becomes of it."""
         return ConfigDef(
             (
-                Definition(
+                text_key(
                     "regex",
-                    SettingType.STRING,
                     "A Java regular expression; other topics stay as they are.",
                     importance=Importance.HIGH,
                     required=True,
                     validator=valid_regex,
                 ),
-                Definition(
+                text_key(
                     "replacement",
-                    SettingType.STRING,
                     "The new topic, in which `$1` is what the first group matched.",
                     importance=Importance.HIGH,
                     required=True,
@@ -147,9 +144,8 @@ class HeaderFrom(RecordTransform):
             (
                 _names("fields", "Names of the fields whose values become headers.", _some),
                 _names("headers", "Names of the headers, in the order of the fields.", _some),
-                Definition(
+                text_key(
                     "operation",
-                    SettingType.STRING,
                     "`move`, which takes the fields out of the record, or `copy`, which does not.",
                     importance=Importance.HIGH,
                     required=True,
@@ -192,8 +188,11 @@ class InsertHeader(RecordTransform):
         """Return the definitions: its name and its value."""
         return ConfigDef(
             tuple(
-                Definition(
-                    name, SettingType.STRING, meaning, importance=Importance.HIGH, required=True
+                text_key(
+                    name,
+                    meaning,
+                    importance=Importance.HIGH,
+                    required=True,
                 )
                 for name, meaning in (
                     ("header", "Name of the header."),
@@ -242,9 +241,8 @@ def _header_text(field: Field) -> str:
 
 
 def _names(name: str, meaning: str, validator: Validator) -> Definition:
-    return Definition(
+    return list_key(
         name,
-        SettingType.LIST,
         meaning,
         importance=Importance.HIGH,
         required=True,

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.types import StructType
 
-from ....actors.settings import SettingType, Value
+from ....actors.settings import Value
 from ..spark.sql_text import literal
-from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ..spi.config import ConfigDef, ConfigInvalid, ParsedConfig
 from ..spi.context import Context
+from ..spi.key_kinds import text_key
 from ..spi.transform import Transform
 from .record import HEADERS, TOPIC, ConnectRecord, RecordPart
 
@@ -109,11 +110,9 @@ class TopicNameMatches(Predicate):
         """Return the definition of the pattern."""
         return ConfigDef(
             (
-                Definition(
+                text_key(
                     "pattern",
-                    SettingType.STRING,
                     "A Java regular expression that the whole name of the topic has to match.",
-                    importance=Importance.MEDIUM,
                     required=True,
                     validator=_pattern,
                 ),
@@ -138,11 +137,9 @@ class HasHeaderKey(Predicate):
         """Return the definition of the name."""
         return ConfigDef(
             (
-                Definition(
+                text_key(
                     "name",
-                    SettingType.STRING,
                     "The header's name.",
-                    importance=Importance.MEDIUM,
                     required=True,
                     validator=not_empty,
                 ),

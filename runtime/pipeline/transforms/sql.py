@@ -9,11 +9,11 @@ from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException
 
-from ....actors.settings import SettingType
 from ..spark.query import INPUT, QueryUse, builtin_functions, has_current, use_of
 from ..spark.query_rules import flaws, suspects, told_function
-from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig, Width
+from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig, Width
 from ..spi.context import Context
+from ..spi.key_kinds import text_key
 from ..spi.transform import Transform
 from .lookups import LOOKUP_KEYS, Lookup, lookups_of
 
@@ -94,9 +94,8 @@ class Sql(Transform):
     @classmethod
     def config(cls) -> ConfigDef:
         """Return the definitions: the query, and where small tables are."""
-        query = Definition(
+        query = text_key(
             "query",
-            SettingType.STRING,
             "For `sql`: a query over the table `input`, which is one batch and never more.",
             importance=Importance.HIGH,
             width=Width.LONG,
@@ -138,9 +137,8 @@ class Select(Sql):
     @classmethod
     def config(cls) -> ConfigDef:
         """Return the definition of the list."""
-        columns = Definition(
+        columns = text_key(
             "columns",
-            SettingType.STRING,
             "For `select`: columns and expressions, `carrier, dep_delay / 60 AS hours`.",
             importance=Importance.HIGH,
             width=Width.LONG,

@@ -17,8 +17,9 @@ from pyspark.sql.types import MapType, StructType
 
 from ....actors.settings import SettingType, Value
 from ..spark.sql_text import refusal
-from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import Context
+from ..spi.key_kinds import list_key, number_key, text_key
 from .fields import NULL_DEFAULTS, some_distinct
 from .record import KEY, ConnectRecord, Field, RecordPart, fields_in, struct_of
 from .record_transform import RecordTransform
@@ -32,9 +33,8 @@ class ValueToKey(RecordTransform):
         """Return the definition of the fields."""
         return ConfigDef(
             (
-                Definition(
+                list_key(
                     "fields",
-                    SettingType.LIST,
                     "Names of the fields of the value that make the key, which is a struct.",
                     importance=Importance.HIGH,
                     required=True,
@@ -69,21 +69,18 @@ class ExtractField(RecordTransform):
         """Return the definitions: which field, and how that is written."""
         return ConfigDef(
             (
-                Definition(
+                text_key(
                     "field",
-                    SettingType.STRING,
                     "Name of the field to extract.",
-                    importance=Importance.MEDIUM,
                     required=True,
                 ),
                 NULL_DEFAULTS,
-                Definition(
+                text_key(
                     "field.syntax.version",
-                    SettingType.STRING,
                     "With `V1`, the name is that of a field at the top. With `V2`, dots lead into "
                     "structs; a name that has dots itself stands between backticks.",
+                    "V1",
                     importance=Importance.HIGH,
-                    default="V1",
                     validator=_syntax_version,
                     recommended=("V1", "V2"),
                 ),
@@ -126,11 +123,9 @@ class HoistField(RecordTransform):
         """Return the definition of the field."""
         return ConfigDef(
             (
-                Definition(
+                text_key(
                     "field",
-                    SettingType.STRING,
                     "Name of the one field of the struct that is made.",
-                    importance=Importance.MEDIUM,
                     required=True,
                 ),
             )
@@ -157,12 +152,10 @@ class Flatten(RecordTransform):
         """Return the definition of the delimiter."""
         return ConfigDef(
             (
-                Definition(
+                text_key(
                     "delimiter",
-                    SettingType.STRING,
                     "What stands between the names of a struct and of its field in the new name.",
-                    importance=Importance.MEDIUM,
-                    default=".",
+                    ".",
                 ),
             )
         )
@@ -199,17 +192,18 @@ class SetSchemaMetadata(RecordTransform):
         """Return the definitions that Connect has."""
         return ConfigDef(
             (
-                Definition(
+                text_key(
                     "schema.name",
-                    SettingType.STRING,
                     "A name for the schema; it has no effect here.",
                     importance=Importance.HIGH,
                 ),
-                Definition(
+                number_key(
                     "schema.version",
-                    SettingType.INT,
                     "A version for the schema; it has no effect here.",
+                    None,
                     importance=Importance.HIGH,
+                    least=None,
+                    kind=SettingType.INT,
                 ),
                 NULL_DEFAULTS,
             )

@@ -22,9 +22,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ....actors.settings import SettingType, one_of
-from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ....actors.settings import one_of
+from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import Context
+from ..spi.key_kinds import choice_key, text_key
 from .cast import millis_of
 from .fields import NULL_DEFAULTS
 from .record import ConnectRecord, Field
@@ -45,37 +46,31 @@ class TimestampConverter(RecordTransform):
         """Return the definitions: which field, to what, and how texts and numbers look."""
         return ConfigDef(
             (
-                Definition(
+                text_key(
                     "field",
-                    SettingType.STRING,
                     "Name of the field with the time; empty: the whole key or value is one.",
+                    "",
                     importance=Importance.HIGH,
-                    default="",
                 ),
-                Definition(
+                choice_key(
                     "target.type",
-                    SettingType.STRING,
                     "What the time becomes: a text, a number since 1970, a date, a time of day, or "
                     "a timestamp.",
+                    *_TYPES,
                     importance=Importance.HIGH,
                     required=True,
-                    validator=one_of(*_TYPES),
-                    recommended=_TYPES,
                 ),
-                Definition(
+                text_key(
                     "format",
-                    SettingType.STRING,
                     "How times are spelled as text, in the words of Java's SimpleDateFormat: "
                     "`yyyy-MM-dd HH:mm:ss`. For `string`, and for fields that are texts.",
-                    importance=Importance.MEDIUM,
-                    default="",
+                    "",
                 ),
-                Definition(
+                text_key(
                     "unix.precision",
-                    SettingType.STRING,
                     "What numbers count since 1970. Below a millisecond nothing is kept.",
+                    "milliseconds",
                     importance=Importance.LOW,
-                    default="milliseconds",
                     validator=one_of(*_PER_MILLI, *_PER_UNIT),
                     recommended=(*_PER_MILLI, *_PER_UNIT),
                 ),

@@ -8,7 +8,7 @@ from .....events.commits import Document
 from ...spi.config import ConfigDef, ParsedConfig, Validation, refuse
 from ...spi.connector import Connector, Delivery, Pace, Pipeline, Promise
 from ...spi.context import Context, Findings, Outside
-from ...spi.offsets import PartitionOffset, Seek
+from ...spi.offsets import Offsets, Seek
 from ...spi.source import Limit
 from ...spi.types import SinkType, SourceType
 from ...transforms import catalogue as transforms
@@ -71,12 +71,8 @@ class SparkPipeline(Connector):
 
     @classmethod
     def seek(
-        cls,
-        config: Mapping[str, str],
-        outside: Outside,
-        to: Seek,
-        offsets: Sequence[PartitionOffset],
-    ) -> Sequence[PartitionOffset]:
+        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+    ) -> Offsets:
         """Ask the type of the source."""
         return keys.Ends.of(config).source.seek(config, outside, to, offsets)
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from ......events.commits import Document, identity
 from ....spi.errors import NotReady, OffsetRefused, SourceAway
-from ....spi.offsets import PartitionOffset, Seek, SeekEnd, check_members
+from ....spi.offsets import Offsets, PartitionOffset, Seek, SeekEnd, check_members
 from .listing import SourceFile, fits, look, walk
 
 _PARTITION: Final = {"root": str, "path": str}
@@ -59,9 +59,7 @@ def check_offset(root: Path, glob: str, partition: Document, offset: Document | 
         raise OffsetRefused(f"partition.path is {path!r}: there is no such file in {folder}")
 
 
-def seek(
-    root: Path, glob: str, to: Seek, offsets: Sequence[PartitionOffset]
-) -> Sequence[PartitionOffset]:
+def seek(root: Path, glob: str, to: Seek, offsets: Offsets) -> Offsets:
     """Return the offsets that change for files to be read from a time of change on.
 
     At the earliest that is all files, at the latest none that are there now. Raises `SourceAway`.

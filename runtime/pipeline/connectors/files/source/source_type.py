@@ -16,7 +16,7 @@ from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, i
 from ....spi.connector import Delivery
 from ....spi.context import Context, Outside
 from ....spi.errors import BadInput, NotReady, OffsetRefused
-from ....spi.offsets import PartitionOffset, Seek
+from ....spi.offsets import Offsets, Seek
 from ....spi.source import Limit
 from ....spi.types import Look, SourceColumns, SourceType
 from ...common_keys import TOLERANCE
@@ -97,12 +97,8 @@ class FilesSourceType(SourceType):
 
     @classmethod
     def seek(
-        cls,
-        config: Mapping[str, str],
-        outside: Outside,
-        to: Seek,
-        offsets: Sequence[PartitionOffset],
-    ) -> Sequence[PartitionOffset]:
+        cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
+    ) -> Offsets:
         """Go by the times of change of the files that are there."""
         root, glob = _folder(config)
         if flaw := outside.reach.flaw_in_path(str(root)):
