@@ -1,9 +1,11 @@
 """Which files a task reads, when, and what it says about those that it does not."""
 
+import errno
 import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -21,7 +23,7 @@ from fairlead.runtime.pipeline.connectors.files.source.shares import (
 )
 from fairlead.runtime.pipeline.connectors.files.source.source import FileSource, Folder
 from fairlead.runtime.pipeline.spi.context import Context
-from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady
+from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.source import Limit
 
 ALL = frozenset(range(BUCKETS))
@@ -111,9 +113,21 @@ def test_a_glob_is_held_against_the_name_or_with_a_slash_against_the_path(tmp_pa
     assert sorted(each.path for each in walk(tmp_path, "b/*")) == ["b/a.csv", "b/a.json"]
 
 
-def test_a_missing_folder_is_waited_for(tmp_path: Path) -> None:
-    with pytest.raises(NotReady, match=r"none is not a folder \(yet\)"):
-        source(tmp_path / "none").plan({}, PLENTY)
+def test_a_folder_that_is_gone_or_closed_is_away_and_read_on_when_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "in", "a.csv")
+    files = source(tmp_path / "in")
+    (tmp_path / "in").rename(tmp_path / "away")
+    with pytest.raises(SourceAway, match=r"in is not a folder \(yet\): is it not mounted\?"):
+        files.plan({}, PLENTY)
+    (tmp_path / "away").rename(tmp_path / "in")
+    with monkeypatch.context() as patch:
+        stale = OSError(errno.ESTALE, "Stale file handle", str(tmp_path / "in"))
+        patch.setattr(os, "scandir", Mock(side_effect=stale))
+        with pytest.raises(SourceAway, match="in: stale file handle"):
+            files.plan({}, PLENTY)
+    assert [each.path for each in files.plan({}, PLENTY).ranges] == ["a.csv"]
 
 
 def test_files_come_oldest_first_within_the_limit_and_a_large_one_alone(tmp_path: Path) -> None:

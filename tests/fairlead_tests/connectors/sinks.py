@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as papq
+from pyspark.sql.types import LongType, StructField, StructType
 
 from fairlead.events.commits import Commit, CommitId
 from fairlead.events.model import Resource, RunState, Token
@@ -54,6 +55,10 @@ class Rows:
     @property
     def sparkSession(self) -> Any:  # noqa: N802  # as Spark spells it
         return SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))
+
+    @property
+    def schema(self) -> StructType:
+        return StructType([StructField("n", LongType())])
 
     def coalesce(self, _: int) -> "Rows":
         return self

@@ -14,6 +14,8 @@ from ...spi.key_kinds import choice_key, flag_key, task_key, text_key
 from ...transforms.catalogue import aliases
 from ...transforms.expect import DEAD_LETTER
 from ..common_keys import TOLERANCE, TRANSFORMS
+from ..evolution.policy import DEAD_LETTER as LETTERS
+from ..evolution.policy import EVOLUTION
 from ..files import keys as files
 from ..files.sink.marks import SinkClaim
 from ..files.sink.root import FolderKeys, SinkLocation, claim_sink
@@ -104,6 +106,8 @@ def flaws_in_queue(config: Mapping[str, str]) -> Mapping[str, str]:
             for alias in aliases(config)
             if config.get(key := f"{TRANSFORMS}.{alias}.on.violation") == DEAD_LETTER
         ]
+        if config.get(EVOLUTION) == LETTERS:
+            wants.append(EVOLUTION)
         return dict.fromkeys(wants, f"dead letters need a folder: give {QUEUE_PATH}")
     for key in (files.SOURCE_PATH, files.SINK_PATH):
         other = config.get(key, "")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from .....actors.settings import SettingType, Value, not_blank
 from ...spi.config import Importance, Width, under
 from ...spi.key_kinds import choice_key, flag_key, list_key, number_key, task_key, text_key
+from ..evolution.policy import EVOLUTION, EVOLUTION_KEY
 
 READABLE = ("csv", "json", "parquet")
 WRITABLE = ("parquet", "csv", "json")
@@ -29,6 +30,7 @@ SINK_FORMAT = "sink.format"
 SINK_PATH = "sink.path"
 SINK_PARTITION_BY = "sink.partition.by"
 SINK_MODE = "sink.mode"
+SINK_AUTO_EVOLVE = "sink.auto.evolve"
 SINK_ADOPT = "sink.adopt"
 SINK_OPTION = "sink.option."
 TASK_SCHEMA = "task.schema"
@@ -106,8 +108,9 @@ SOURCE = (
         "The columns and their types, as in `CREATE TABLE`: `day DATE, delay INT`. Without it the "
         "connector infers them, once, from a sample of all files that are there.",
         width=Width.LONG,
-        dependents=(SOURCE_SAMPLE_BYTES,),
+        dependents=(SOURCE_SAMPLE_BYTES, EVOLUTION),
     ),
+    EVOLUTION_KEY,
     number_key(
         SOURCE_SAMPLE_BYTES,
         "How much is read to infer a schema, in bytes, shared out over all files; at least "
@@ -222,6 +225,13 @@ SINK = (
         "How batches are added: `append` is all there is.",
         "append",
         importance=Importance.LOW,
+    ),
+    flag_key(
+        SINK_AUTO_EVOLVE,
+        "Whether columns that the files lack, which the connector has written so far, are added, "
+        "and those that are too narrow widened (INT to BIGINT, FLOAT to DOUBLE, decimals to more "
+        "digits). Otherwise rows that have such columns are refused.",
+        default=False,
     ),
     flag_key(
         SINK_ADOPT,

@@ -17,14 +17,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, Final, Self, cast
 
 from ......events.commits import CommitId
 from ......events.log.process import ProcessId, is_alive, process_of
 from ......events.model import Resource, Token
 from ....spi.errors import SinkBroken
-from .staging import escaped, make_folder, sync
+from .staging import escaped, prepared, replace_durably, sync
 
 OWNER: Final = "_fairlead/owner.json"
 MARKS: Final = "_fairlead/marks"
@@ -183,21 +182,12 @@ def _unreadable(path: Path) -> SinkBroken:
 
 
 def _write(path: Path, fields: dict[str, object]) -> None:
-    _prepared(path, fields).replace(path)
-    sync(path.parent)
+    replace_durably(path, fields)
 
 
 def _write_once(path: Path, fields: dict[str, object]) -> None:
-    made = _prepared(path, fields)
+    made = prepared(path, fields)
     with suppress(FileExistsError):
         os.link(made, path)
         sync(path.parent)
     made.unlink()
-
-
-def _prepared(path: Path, fields: dict[str, object]) -> Path:
-    make_folder(path.parent)
-    made = path.with_name(f".{path.name}.{token_hex(4)}.new")
-    made.write_text(json.dumps(fields))
-    sync(made)
-    return made

@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import pyarrow.parquet as papq
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
 from ....spark.failures import failure_text
 from ....spi.config import ParsedConfig, under
 from ....spi.errors import SinkAway, SinkBroken
+from ....spi.rows import ArrowSchema
 from ....spi.sink import Sink, Tenure
 from .. import keys
 from ..source.formats import target
 from . import marks, staging
+from .columns import aligned, fitted
 from .marks import Batch, SinkClaim, TaskMark
 from .publishing import (
     PartsMissing,
@@ -77,10 +81,20 @@ class WriteFormat:
 class FileSink(Sink["DataFrame"]):
     """Appends batches to a folder on a file system that the worker and all executors see."""
 
-    def __init__(self, place: SinkLocation, form: WriteFormat, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        place: SinkLocation,
+        form: WriteFormat,
+        warn: Callable[[str], None],
+        *,
+        may_evolve: bool = False,
+    ) -> None:
         self._place = place
         self._form = form
         self._warn = warn
+        self._may_evolve = may_evolve
+        self._columns: tuple[StructType, StructType] | None = None
+        """Those of the rows that come, and those of all files; None: nobody told them."""
         self._mark: TaskMark | None = None
         """The mark as it was last left; None: not acquired, only to publish what another staged."""
 
@@ -106,10 +120,20 @@ class FileSink(Sink["DataFrame"]):
                 marks.write_mark(root.path, tenure.task, mark)
         self._mark = mark
 
+    def prepare(self, schema: ArrowSchema) -> None:
+        """Hold the columns of rows against those of the files that are there."""
+        found, place = from_arrow_schema(schema, prefer_timestamp_ntz=True), self._place
+        with opened(place) as root:
+            columns = fitted(
+                root.path, place.root, place.connector, found, may_evolve=self._may_evolve
+            )
+        self._columns = found, columns
+
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
         """Write a batch to its staging folder, in few files, and flush it to the disk."""
         with opened(self._place) as root:
             self._refuse_intruders(root, commit_id)
+            rows = aligned(rows, *self._columns) if self._columns else rows
             where = staging.batch_folder(commit_id)
             cores = rows.sparkSession.sparkContext.defaultParallelism
             parts = min(cores, 1 + input_bytes // _BYTES_PER_PART)

@@ -99,7 +99,9 @@ class FilesSinkType(SinkType):
             SinkClaim.read(settings.text(keys.TASK_CLAIM)),
             settings.flag(keys.SINK_ADOPT),
         )
-        return FileSink(place, WriteFormat.of(settings, config), context.warn)
+        may_evolve = settings.flag(keys.SINK_AUTO_EVOLVE)
+        form = WriteFormat.of(settings, config)
+        return FileSink(place, form, context.warn, may_evolve=may_evolve)
 
 
 def _refuse(context: Context, config: Mapping[str, str]) -> None:

@@ -8,13 +8,15 @@ Staged files and their folders are fsynced before the commit, since the commit m
 (DATA_PLANE §4).
 """
 
+import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from secrets import token_hex
 from urllib.parse import quote
 
 from ......events.commits import CommitId
@@ -156,3 +158,18 @@ def sync(path: Path) -> None:
         raise
     finally:
         os.close(descriptor)
+
+
+def replace_durably(path: Path, fields: Mapping[str, object]) -> None:
+    """Write a small file in JSON in place of what is there, so that it survives a crash."""
+    prepared(path, fields).replace(path)
+    sync(path.parent)
+
+
+def prepared(path: Path, fields: Mapping[str, object]) -> Path:
+    """Write a small file in JSON beside its path, durably, and return where it is."""
+    make_folder(path.parent)
+    made = path.with_name(f".{path.name}.{token_hex(4)}.new")
+    made.write_text(json.dumps(fields))
+    sync(made)
+    return made

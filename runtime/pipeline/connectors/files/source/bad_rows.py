@@ -24,6 +24,10 @@ RAW: Final = "__fairlead_raw"
 """The column that holds the text of a row that does not fit, and null in all others."""
 FILE: Final = "__fairlead_file"
 _BAD, _KEPT = "bad", "kept"
+BAD_VALUE: Final = "fairlead bad value"
+"""Begins the message of a job that met a value that does not fit; its file and reason follow."""
+_QUOTED: Final = 100
+"""How many letters of such a value are told."""
 KEEPING: Final = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": RAW}
 """Options of Spark's readers, with which they keep rows that do not fit."""
 
@@ -89,6 +93,26 @@ def json_reason(schema: StructType, options: Mapping[str, str]) -> "Column":
         parsed = sf.from_json(raw, alone, {**options, **KEEPING})
         found = found.when(parsed[RAW].isNotNull(), _about(each, whole[each.name]))
     return found.otherwise(_misfit(schema))
+
+
+def present(text: "Column", column: StructField, nulls: tuple[str, ...]) -> "Column":
+    """Return a text of csv, or null where it stands for no value."""
+    absent = nulls if isinstance(column.dataType, StringType) else ("", *nulls)
+    return sf.when(~text.isin(*absent), text) if absent else text
+
+
+def refuse_value(text: "Column", column: StructField) -> "Column":
+    """Return what ends the job, and says which value of which file does not fit."""
+    kind = column.dataType.simpleString().upper()
+    why = sf.lit(f' column {quoted(column.name)} ({kind}): For input string: "')
+    told = sf.concat(
+        sf.lit(f"{BAD_VALUE} "),
+        sf.input_file_name(),
+        why,
+        sf.left(text, sf.lit(_QUOTED)),
+        sf.lit('"'),
+    )
+    return sf.raise_error(told).cast("boolean")
 
 
 def _about(column: StructField, text: "Column") -> "Column":

@@ -6,11 +6,11 @@ they are kept apart (`bad_rows`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -25,9 +25,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from ....spark.sql_text import quoted
 from ....spi.config import ConfigInvalid, ParsedConfig, under
-from ....spi.errors import BadInput, SchemaRefused
+from ....spi.errors import BadInput
 from ....spi.rows import Rejects
+from ...evolution.policy import EVOLUTION, SchemaPolicy, struct_of
 from .. import keys
 from .bad_rows import (
     FILE,
@@ -36,21 +38,19 @@ from .bad_rows import (
     csv_reason,
     json_reason,
     parted,
+    present,
+    refuse_value,
     with_file,
     with_raw,
 )
-from .text import ENCODING, Copies, CsvStyle, Surveyed, survey, transcoded
+from .text import ENCODING, Copies, CsvStyle, Surveyed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
-BAD_VALUE: Final = "fairlead bad value"
-"""Begins the message of a job that met a value that does not fit; its file and reason follow."""
 _OF_FILES: Final = frozenset({"header", "multiLine", "enforceSchema", "columnPruning"})
 """Options that are about files, not about their rows."""
-_QUOTED: Final = 100
-"""How many letters of such a value are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,9 @@ class ReadFormat:
     style: CsvStyle = field(default_factory=CsvStyle)
     tolerant: bool = False
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    policy: SchemaPolicy = field(default_factory=SchemaPolicy)
+    grown: StructType | None = None
+    """The schema with what files turned out to have beyond it; None: nothing."""
 
     @classmethod
     def of(cls, settings: ParsedConfig, config: Mapping[str, str], *, tolerant: bool) -> Self:
@@ -79,41 +82,54 @@ class ReadFormat:
         # Spark's reader would drop them without a word: here they are counted as well.
         modes = [text.upper() for name, text in options.items() if name.lower() == "mode"]
         tolerant = modes == ["DROPMALFORMED"] if modes else tolerant
-        return cls(settings.text(keys.SOURCE_FORMAT), schema, style, tolerant, options)
+        name, is_given = settings.text(keys.SOURCE_FORMAT), bool(settings.text(keys.SOURCE_SCHEMA))
+        mode = settings.text(EVOLUTION)
+        policy = SchemaPolicy.of(mode, is_given=is_given, is_exact=name == "json")
+        return cls(name, schema, style, tolerant, options, policy)
 
-    def look_through(self, file: Path, copies: Copies, within: str | None) -> Surveyed:
-        """Look at a file as far as has to be before Spark reads it; raises `BadInput`.
+    def rows(
+        self, spark: "SparkSession", files: Sequence[Surveyed], copies: Copies
+    ) -> "tuple[DataFrame, tuple[Rejects, ...]]":
+        """Describe the rows of files that were looked through, and those that do not fit.
 
-        `within` is where folders of copies are made. Parquet files are looked at only where the
-        batch can go on without one.
+        Csv files go by their headers: those that lack a column have no values in it.
         """
-        if ":" in file.name:
-            raise BadInput(f"{file}: Spark reads no file with a colon in its name; rename it")
-        if self.name == "json":
-            return Surveyed(transcoded(file, self.style.encoding, copies, within))
-        if self.name == "parquet":
-            if self.tolerant:
-                _rows_of(file)
-            return Surveyed(file)
-        found = survey(file, self.style, copies, within)
-        if self.style.header and found.header:
-            _check_header(file, found.header, self.columns.fieldNames())
-        return found
+        if self.name != "csv" or not self.policy.adds:
+            return self._read(spark, files, copies)
+        named = sorted(((_header(each), each) for each in files), key=lambda each: each[0])
+        frames: list[DataFrame] = []
+        rejects: list[Rejects] = []
+        for _, group in groupby(named, lambda each: each[0]):
+            alike = [each for _, each in group]
+            form = self._with_columns_of(alike[0])
+            frame, bad = form._read(spark, alike, copies)  # noqa: SLF001  # of this class
+            frames.append(_filled(frame, self.columns))
+            rejects += bad
+        return reduce(lambda one, other: one.unionAll(other), frames), tuple(rejects)
 
-    def load(self, spark: "SparkSession", files: Sequence[Surveyed]) -> "DataFrame":
-        """Describe the rows of files that were looked through.
+    def _with_columns_of(self, found: Surveyed) -> "ReadFormat":
+        """Return this format for files like one: its columns, with the types that all have."""
+        if found.columns is None:  # nobody has seen a header: the order is that of the schema
+            return replace(self, grown=None)
+        types = {each.name.lower(): each for each in self.columns.fields}
+        return replace(self, grown=StructType([types[each.lower()] for each in found.header]))
 
-        Where bad rows are tolerated they are among them, see `part`.
-        """
+    def _read(
+        self, spark: "SparkSession", files: Sequence[Surveyed], copies: Copies
+    ) -> "tuple[DataFrame, tuple[Rejects, ...]]":
+        return self._part(self._load(spark, files), copies)
+
+    def _load(self, spark: "SparkSession", files: Sequence[Surveyed]) -> "DataFrame":
+        """Describe the rows of files; where bad ones are tolerated they are among them."""
         if self.name == "csv":
             return self._csv(spark, files)
         paths = [literal(each.path) for each in files]
         reader = spark.read.options(**self._options()).format(self.name)
         if not self.parts_rows:
-            return reader.schema(self.schema).load(paths)
+            return reader.schema(self.columns).load(paths)
         return with_file(reader.schema(with_raw(self.columns)).load(paths))
 
-    def part(self, frame: "DataFrame", copies: Copies) -> "tuple[DataFrame, tuple[Rejects, ...]]":
+    def _part(self, frame: "DataFrame", copies: Copies) -> "tuple[DataFrame, tuple[Rejects, ...]]":
         """Return the rows of a loaded frame that fit, and those that do not."""
         if not self.parts_rows:
             return frame, ()
@@ -132,15 +148,15 @@ class ReadFormat:
 
     @property
     def columns(self) -> StructType:
-        """The schema."""
-        return cast(StructType, StructType.fromDDL(self.schema))
+        """The schema as it is by now."""
+        return self.grown or struct_of(self.schema)
 
     def count(self, files: Sequence[Path]) -> int:
         """Return how many rows files hold, or -1 if only reading them can tell."""
         if self.name != "parquet":
             return -1
         try:
-            return sum(map(_rows_of, files))
+            return sum(map(rows_of, files))
         except BadInput:
             if self.tolerant:
                 return -1
@@ -193,16 +209,16 @@ class ReadFormat:
         fits: Column = sf.expr("true")
         columns: list[Column] = []
         for each in schema.fields:
-            text = frame[_quoted(each.name)]
-            present = _present(text, each, self.style.nulls)
-            columns.append(self._value(present, each.dataType).alias(each.name))
+            text = frame[quoted(each.name)]
+            value = self._value(present(text, each, self.style.nulls), each.dataType)
+            columns.append(value.alias(each.name))
             if is_strict or self.parts_rows:
-                otherwise = _raise(text, each) if is_strict else sf.expr("false")
+                otherwise = refuse_value(text, each) if is_strict else sf.expr("false")
                 fits = sf.when(self._is_misfit(text, each), otherwise).otherwise(fits)
         if not self.parts_rows:
             return frame.where(fits).select(*columns)
         options = {key: text for key, text in self._options().items() if key not in _OF_FILES}
-        texts = sf.struct(*(frame[_quoted(each.name)] for each in schema.fields))
+        texts = sf.struct(*(frame[quoted(each.name)] for each in schema.fields))
         row = sf.when(~fits, sf.to_csv(texts, options))
         return frame.select(*columns, sf.coalesce(frame[RAW], row).alias(RAW), FILE)
 
@@ -210,9 +226,9 @@ class ReadFormat:
         """Tell whether a text of csv is no value of a column."""
         if isinstance(column.dataType, StringType):
             return sf.expr("false")
-        present = _present(text, column, self.style.nulls)
-        value = self._value(present, column.dataType)
-        return present.isNotNull() & (value.isNull() | (present != sf.trim(present)))
+        there = present(text, column, self.style.nulls)
+        value = self._value(there, column.dataType)
+        return there.isNotNull() & (value.isNull() | (there != sf.trim(there)))
 
     def _value(self, text: "Column", kind: DataType) -> "Column":
         pattern = self.options.get(
@@ -223,6 +239,10 @@ class ReadFormat:
         if pattern and isinstance(kind, TimestampType):
             return sf.try_to_timestamp(text, sf.lit(pattern))
         return text if isinstance(kind, StringType) else text.try_cast(kind)
+
+    def option(self, name: str) -> str:
+        """Return what the user says of an option of Spark's reader."""
+        return next((text for key, text in self.options.items() if key.lower() == name), "")
 
     def _options(self) -> dict[str, str]:
         if self.name == "parquet":
@@ -249,43 +269,29 @@ class ReadFormat:
         return {**base, **self.options, **(KEEPING if self.tolerant else {})}
 
 
-def _check_header(file: Path, found: Sequence[str], expected: Sequence[str]) -> None:
-    """Raise `SchemaRefused` if a header would fill the wrong columns."""
-    if [name.lower() for name in found] != [name.lower() for name in expected]:
-        raise SchemaRefused(
-            f"{file}: CSV header does not conform to the schema. Header: {', '.join(found)} "
-            f"Schema: {', '.join(expected)}; give `source.schema`, or move the file away"
+def _header(found: Surveyed) -> tuple[str, ...]:
+    return tuple(each.lower() for each in found.header) if found.columns is not None else ()
+
+
+def _filled(frame: "DataFrame", schema: StructType) -> "DataFrame":
+    """Return rows with all columns of a schema, in its order."""
+    there = {name.lower() for name in frame.columns}
+    return frame.select(
+        *(
+            sf.col(quoted(each.name)).alias(each.name)
+            if each.name.lower() in there
+            else sf.lit(None).cast(each.dataType).alias(each.name)
+            for each in schema.fields
         )
+    )
 
 
-def _rows_of(file: Path) -> int:
+def rows_of(file: Path) -> int:
+    """Return how many rows a parquet file says it has; raises `BadInput`."""
     try:
         return int(papq.read_metadata(file).num_rows)
     except (pa.ArrowException, OSError) as error:
         raise BadInput(f"{file}: {error}") from error
-
-
-def _present(text: "Column", column: StructField, nulls: tuple[str, ...]) -> "Column":
-    """Return a text, or null where it stands for no value."""
-    absent = nulls if isinstance(column.dataType, StringType) else ("", *nulls)
-    return sf.when(~text.isin(*absent), text) if absent else text
-
-
-def _raise(text: "Column", column: StructField) -> "Column":
-    kind = column.dataType.simpleString().upper()
-    why = sf.lit(f' column {_quoted(column.name)} ({kind}): For input string: "')
-    told = sf.concat(
-        sf.lit(f"{BAD_VALUE} "),
-        sf.input_file_name(),
-        why,
-        sf.left(text, sf.lit(_QUOTED)),
-        sf.lit('"'),
-    )
-    return sf.raise_error(told).cast("boolean")
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 _GLOB = frozenset("{}[]*?\\")

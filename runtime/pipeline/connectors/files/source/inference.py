@@ -7,7 +7,7 @@ at, because the one that has `NA` in a column of numbers may be any of them.
 
 import io
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,10 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 import pyarrow.parquet as papq
+from pyspark.sql.types import DataType
 
 from ....spi.errors import BadInput
+from ...evolution.json_columns import merged, told_as
 from .text import CsvStyle, decoded, header_of
 
+_UNTOLD: Mapping[str, DataType] = {}
 _LEAST_SAMPLE = 64 * 1024
 _LARGEST_SAMPLE = 64 << 20
 """How much of a file is read for one record that does not end: a quote may have been left open."""
@@ -102,14 +105,28 @@ _PLAIN = {
 }
 
 
-def _schema(fmt: str, file: Path, style: CsvStyle, limit: int) -> pa.Schema | None:
+def csv_columns(
+    file: Path, style: CsvStyle, limit: int, known: Mapping[str, DataType]
+) -> pa.Schema | None:
+    """Return the columns of one csv file, by a sample; None: it holds no row.
+
+    `known` are types that the schema has, by the columns' names in lower case. Raises `BadInput`.
+    """
+    return _schema("csv", file, style, limit, known)
+
+
+def _schema(
+    fmt: str, file: Path, style: CsvStyle, limit: int, known: Mapping[str, DataType] = _UNTOLD
+) -> pa.Schema | None:
     try:
         if fmt == "parquet":
-            return _parquet_schema(file)
+            return parquet_columns(file)
         sample = _head(file, limit, style, fmt)
         if not sample.strip():
             return None
-        return _csv_schema(sample, style, file) if fmt == "csv" else _json_schema(sample, limit)
+        return (
+            _csv_schema(sample, style, file, known) if fmt == "csv" else _json_schema(sample, limit)
+        )
     except (pa.ArrowException, BadInput, OSError) as error:
         why = str(error).removeprefix(f"{file}: ")
         kind = TwinColumns if isinstance(error, TwinColumns) else BadInput
@@ -149,7 +166,9 @@ def _whole_records(data: bytes, style: CsvStyle, fmt: str) -> bytes:
     return b""
 
 
-def _csv_schema(sample: bytes, style: CsvStyle, file: Path) -> pa.Schema:
+def _csv_schema(
+    sample: bytes, style: CsvStyle, file: Path, known: Mapping[str, DataType]
+) -> pa.Schema:
     table = _parsed(sample, style, {})
     names = [f"_c{i}" for i in range(table.num_columns)]
     if style.header:
@@ -163,7 +182,10 @@ def _csv_schema(sample: bytes, style: CsvStyle, file: Path) -> pa.Schema:
         if not _keeps(kinds[name], _trimmed(texts.column(name), style)):
             kinds[name] = _TEXT
     # A time without a zone is an instant in the session's zone, as Spark's own inference has it.
-    return pa.schema(list(zip(names, map(_zoned, kinds.values()), strict=True)))
+    zoned = map(_zoned, kinds.values())
+    given = [known.get(name.lower()) for name in names]
+    told = map(told_as, zoned, given, table.columns)
+    return pa.schema(list(zip(names, told, strict=True)))
 
 
 def _parsed(sample: bytes, style: CsvStyle, types: dict[str, pa.DataType]) -> pa.Table:
@@ -234,7 +256,8 @@ def _json_schema(sample: bytes, limit: int) -> pa.Schema:
     return pa.schema([field.with_type(_timeless(field.type)) for field in schema])
 
 
-def _parquet_schema(file: Path) -> pa.Schema:
+def parquet_columns(file: Path) -> pa.Schema:
+    """Return the columns that a parquet file says it has."""
     opened = papq.ParquetFile(file)
     physical = {
         opened.schema.column(i).path: opened.schema.column(i).physical_type
@@ -260,20 +283,7 @@ def _merge(known: pa.Schema, found: pa.Schema, file: Path, *, positional: bool) 
     try:
         return pa.unify_schemas([known, found], promote_options="permissive")
     except pa.ArrowException:
-        return _merge_loosely(known, found)
-
-
-def _merge_loosely(known: pa.Schema, found: pa.Schema) -> pa.Schema:
-    """Unite column by column; two types that nothing spans become a string."""
-    merged = {field.name: field for field in known}
-    for field in found:
-        before = merged.get(field.name, field)
-        try:
-            pair = [pa.schema([before]), pa.schema([field])]
-            merged[field.name] = pa.unify_schemas(pair, promote_options="permissive").field(0)
-        except pa.ArrowException:
-            merged[field.name] = pa.field(field.name, pa.string())
-    return pa.schema(list(merged.values()))
+        return merged(known, found)
 
 
 def _zoned(kind: pa.DataType) -> pa.DataType:

@@ -10,8 +10,11 @@ from urllib.parse import unquote
 
 from ....spi.errors import BadInput, LostRange, SchemaRefused, Unreadable
 from ....spi.rows import Rejects
-from .formats import BAD_VALUE, ReadFormat
+from ...evolution.policy import DEAD_LETTER
+from .bad_rows import BAD_VALUE
+from .formats import ReadFormat
 from .listing import SourceFile
+from .looks import admit, look_through
 from .text import Copies, Surveyed
 
 if TYPE_CHECKING:
@@ -41,11 +44,13 @@ class Reading:
         """What was read last."""
         self.rejects: tuple[Rejects, ...] = ()
         """The rows of these that do not fit the schema."""
+        self.left_out: dict[str, None] = {}
+        """The columns that files have and the schema has not, where these are left out."""
         self._copies = Copies()
         """Copies of files that Spark would not read as they are."""
 
     def read(self, spark: "SparkSession", files: Sequence[SourceFile]) -> "DataFrame":
-        """Describe the rows of files.
+        """Describe the rows of files, and take up what they have beyond the schema.
 
         Raises `Unreadable` for all that cannot be read, if that is tolerated; else `BadInput`.
         """
@@ -57,17 +62,25 @@ class Reading:
         for each in files:
             file = self._root / each.path
             try:
-                found.append(self._form.look_through(file, self._copies, within))
+                surveyed = look_through(self._form, file, self._copies, within)
+                self._form, left_out = admit(self._form, surveyed, file)
+                self.left_out |= dict.fromkeys(left_out)
+                found.append(surveyed)
             except BadInput as error:
-                if not self._form.tolerant or not _is_about_file(error):
+                if not self._is_tolerated(error):
                     raise
                 reason = str(error).removeprefix(f"{file}: ")
                 lost.append(LostRange(each, {"file": str(file)}, reason))
         if lost:
             raise Unreadable(lost)
-        frame = self._form.load(spark, found)
-        good, self.rejects = self._form.part(frame, self._copies)
+        good, self.rejects = self._form.rows(spark, found, self._copies)
         return good
+
+    def _is_tolerated(self, error: BadInput) -> bool:
+        """Tell whether the batch goes on without the file that an error is about."""
+        if isinstance(error, SchemaRefused):
+            return self._form.policy.mode == DEAD_LETTER
+        return self._form.tolerant and _is_about_file(error)
 
     def blame(self, error: Exception) -> BadInput | None:
         """Name the file and the reason, if an error of Spark's is about a file."""
@@ -103,6 +116,4 @@ def _file_and_reason(text: str) -> tuple[str, str] | None:
 def _is_about_file(error: BadInput) -> bool:
     """Tell whether it is what lies in a file that cannot be read, and not the file system."""
     cause = error.__cause__
-    if isinstance(error, SchemaRefused):
-        return False
     return not isinstance(cause, OSError) or cause.errno in _OF_FILES

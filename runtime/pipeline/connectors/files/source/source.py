@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Final, Self
 from ......events.commits import Advance, Document, Lag, identity
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.context import Context
-from ....spi.errors import BadInput
+from ....spi.errors import BadInput, NotReady, SourceAway
 from ....spi.rows import Rejects
 from ....spi.source import BatchPlan, Limit, Source
+from ...evolution.policy import ADD_COLUMNS, EVOLUTION
 from .. import keys
 from ..arrivals import Arrivals
 from .file_index import FileIndex, Ripeness
@@ -141,14 +142,17 @@ class FileSource(Source[SourceFile]):
         advances = tuple(self._advance(found) for found in taken)
         rows = self._form.count([self._folder.root / each.path for each in taken])
         lag = Lag(len(self._pending), self._pending_bytes)
-        return BatchPlan(
-            tuple(taken), advances, size, rows, bool(self._pending), lag, remark=self._remark
-        )
+        remark = "; ".join(filter(None, (self._remark, self._told_of_columns())))
+        return BatchPlan(tuple(taken), advances, size, rows, bool(self._pending), lag, remark)
 
     def read(self, spark: "SparkSession", ranges: Sequence[SourceFile]) -> "DataFrame":
         """Describe the rows of some files; raises `Unreadable` for those that have none."""
         self.verify(ranges)
-        return self._reading.read(spark, ranges)
+        known = len(self._reading.left_out)
+        frame = self._reading.read(spark, ranges)
+        if len(self._reading.left_out) > known:
+            self._context.warn(f"{self._folder.root}: {self._told_of_columns()}")
+        return frame
 
     def rejects(self) -> Sequence[Rejects]:
         """Return the rows read last that do not fit the schema."""
@@ -176,13 +180,26 @@ class FileSource(Source[SourceFile]):
         """Remove what was copied to be read."""
         self._reading.close()
 
+    def _told_of_columns(self) -> str:
+        """Say which columns of the files read so far are left out."""
+        left_out = list(self._reading.left_out)
+        if not left_out:
+            return ""
+        return (
+            f"{len(left_out)} columns of its files are not in {keys.SOURCE_SCHEMA}, and left out "
+            f"({_some(left_out)}): name them there, or set {EVOLUTION}={ADD_COLUMNS}"
+        )
+
     def _scan(self, offsets: Mapping[str, Document]) -> Sequence[SourceFile]:
         """Look at the folder: return what is ripe to be read, and take up a new remark."""
         folder, index = self._folder, self._index
         try:
             index.refresh()
+        except NotReady as missing:
+            raise SourceAway(f"{missing}: is it not mounted?") from None
         except OSError as error:
-            raise BadInput(f"{error.filename}: {error.strerror}") from error
+            why = (error.strerror or str(error)).lower()
+            raise SourceAway(f"{error.filename or folder.root}: {why}") from error
         news = index.since(self._version)
         self._version = news.version
         if news.is_all:
@@ -269,7 +286,7 @@ def _told_of_skipped(skipped: Mapping[str, Skip]) -> Iterator[str]:
 
 
 def _some(paths: Sequence[str]) -> str:
-    """Name the first few of some files."""
+    """Name the first few of some files, or columns."""
     rest = len(paths) - _NAMED
     named = ", ".join(sorted(paths)[:_NAMED])
     return f"{named} and {rest} more" if rest > 0 else named

@@ -14,17 +14,20 @@ import io
 import os
 import tempfile
 import zlib
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import rmtree
-from typing import IO, Final, Self, cast
+from typing import IO, TYPE_CHECKING, Final, Self, cast
 
 from ....spi.config import ParsedConfig, under
 from ....spi.errors import BadInput
 from .. import keys
-from .line_ends import LineEndScan, LineEndUnifier
+from ..line_ends import LineEndScan, LineEndUnifier
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 _CHUNK: Final = 4 << 20
 _OPAQUE: Final = frozenset({".deflate", ".lz4", ".lzo", ".snappy", ".zst"})
@@ -90,6 +93,8 @@ class Surveyed:
     line_end: str = "\n"
     quotes_nothing: bool = False
     header: tuple[str, ...] = ()
+    columns: "StructType | None" = None
+    """Those that it has, as far as anybody but the reader can tell; None: nobody can."""
 
 
 @dataclass(slots=True)
@@ -181,11 +186,17 @@ def survey(file: Path, style: CsvStyle, copies: Copies, within: str | None) -> S
     return Surveyed(path, line_end, scan.quotes_nothing, header)
 
 
-def transcoded(file: Path, encoding: str, copies: Copies, within: str | None) -> Path:
-    """Look through a text file, and return it, or a copy in UTF-8."""
+def transcoded(
+    file: Path,
+    encoding: str,
+    copies: Copies,
+    within: str | None,
+    show: Callable[[bytes], None],
+) -> Path:
+    """Look through a text file, and return it, or a copy in UTF-8; `show` is given all its text."""
     if is_opaque(file):
         return file
-    chunks = decoded(file, encoding)
+    chunks = _shown(decoded(file, encoding), show)
     if not CsvStyle(encoding=encoding).needs_copy:
         for _ in chunks:
             pass
@@ -193,6 +204,12 @@ def transcoded(file: Path, encoding: str, copies: Copies, within: str | None) ->
     copy = copies.new(file, within)
     _write(copy, chunks)
     return copy
+
+
+def _shown(chunks: Iterator[bytes], show: Callable[[bytes], None]) -> Iterator[bytes]:
+    for chunk in chunks:
+        show(chunk)
+        yield chunk
 
 
 def _write(path: Path, chunks: Iterator[bytes]) -> None:

@@ -1,0 +1,170 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""Which columns texts in JSON have, all of them: Spark's reader passes over those it is not told.
+
+Whole blocks of lines are parsed by Arrow, at some hundred megabytes a second. A block that Arrow
+refuses, since a line is none or a value has several types, is looked through line by line.
+"""
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pajson
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    IntegerType,
+    LongType,
+    NumericType,
+    ShortType,
+    StructType,
+)
+
+_BLOCK: Final = 4 << 20
+_SHORT: Final[Mapping[type[DataType], pa.DataType]] = {
+    ByteType: pa.int8(),
+    ShortType: pa.int16(),
+    IntegerType: pa.int32(),
+}
+
+
+class JsonColumns:
+    """The columns of a text that comes in parts."""
+
+    def __init__(self, known: StructType, *, is_one: bool = False) -> None:
+        """Take the schema that it should have; `is_one`: it may be one value of many lines."""
+        self._known = {each.name: each.dataType for each in known.fields}
+        self._is_one = is_one
+        self._left = b""
+        """What came last, without an end of its line."""
+        self._found: pa.Schema = pa.schema([])
+
+    def feed(self, text: bytes) -> None:
+        """Take a part of the text, in UTF-8."""
+        self._left += text
+        if self._is_one or len(self._left) < _BLOCK:
+            return
+        end = max(self._left.rfind(b"\n"), self._left.rfind(b"\r")) + 1
+        block, self._left = self._left[:end], self._left[end:]
+        self._take(block)
+
+    def end(self) -> pa.Schema:
+        """Return all columns that have any value, once the text is over."""
+        block, self._left = self._left, b""
+        self._take(block)
+        return self._found
+
+    def _take(self, block: bytes) -> None:
+        if not block.strip():
+            return
+        columns = _by_line([block]) if self._is_one else _parsed(block)
+        pairs = zip(columns.column_names, columns.columns, strict=True)
+        fields = [
+            pa.field(name, told_as(valued(values.type), self._known.get(name), values))
+            for name, values in pairs
+        ]
+        has_values = [each for each in fields if not pa.types.is_null(each.type)]
+        self._found = merged(self._found, pa.schema(has_values))
+
+
+def told_as(
+    kind: pa.DataType, known: DataType | None, values: pa.ChunkedArray | None = None
+) -> pa.DataType:
+    """Return the type that values in text are of, where the schema has a number's type for them.
+
+    Texts do not tell how long a number may be: one that fits counts as what is known, and what
+    hangs on its digits, or lies within other values, as null. The reader finds what does not fit.
+    """
+    if pa.types.is_struct(kind) and isinstance(known, StructType):
+        names = {each.name: each.dataType for each in known.fields}
+        fields = [field.with_type(told_as(field.type, names.get(field.name))) for field in kind]
+        return pa.struct([field for field in fields if not pa.types.is_null(field.type)])
+    if pa.types.is_list(kind) and isinstance(known, ArrayType):
+        return pa.list_(told_as(kind.value_type, known.elementType))
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if not is_number or not isinstance(known, NumericType) or isinstance(known, LongType):
+        return kind
+    short = _SHORT.get(type(known))
+    if values is None or short is None or not pa.types.is_integer(kind):
+        return pa.null()
+    ends = pc.min_max(values).as_py().values()
+    try:
+        pa.array(ends, short)
+    except (pa.ArrowInvalid, OverflowError):
+        return kind
+    return short
+
+
+def merged(known: pa.Schema, found: pa.Schema) -> pa.Schema:
+    """Return the columns of two schemas; two types that nothing spans become a text."""
+    fields = {field.name: field for field in known}
+    for field in found:
+        before = fields.get(field.name, field)
+        try:
+            pair = [pa.schema([before]), pa.schema([field])]
+            fields[field.name] = pa.unify_schemas(pair, promote_options="permissive").field(0)
+        except pa.ArrowException:
+            fields[field.name] = pa.field(field.name, pa.string())
+    return pa.schema(list(fields.values()))
+
+
+def valued(kind: pa.DataType) -> pa.DataType:
+    """Return the type that JSON has: what Arrow takes for a time is the text that it is.
+
+    Fields that have no value anywhere are left out; what is left without any is null.
+    """
+    if pa.types.is_struct(kind):
+        fields = [field.with_type(valued(field.type)) for field in kind]
+        fields = [field for field in fields if not pa.types.is_null(field.type)]
+        return pa.struct(fields) if fields else pa.null()
+    if pa.types.is_list(kind):
+        inner = valued(kind.value_type)
+        return pa.null() if pa.types.is_null(inner) else pa.list_(inner)
+    return pa.string() if pa.types.is_timestamp(kind) else kind
+
+
+def _parsed(block: bytes) -> pa.Table:
+    options = pajson.ReadOptions(block_size=len(block) + 1, use_threads=False)
+    try:
+        return pajson.read_json(io.BytesIO(block), read_options=options)
+    except pa.ArrowException:
+        return _by_line(block.splitlines())
+
+
+def _by_line(lines: list[bytes]) -> pa.Table:
+    values: dict[str, list[Any]] = {}
+    for row in _objects(lines):
+        for name, value in row.items():
+            values.setdefault(name, []).append(value)
+    arrays = [_array(each) for each in values.values()]
+    longest = max(map(len, arrays), default=0)
+    padded = [pa.concat_arrays([each, pa.nulls(longest - len(each), each.type)]) for each in arrays]
+    return pa.table(padded, list(values))
+
+
+def _objects(lines: list[bytes]) -> Iterator[Mapping[str, Any]]:
+    for line in lines:
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue  # the reader tells it
+        yield from (row for row in (found if isinstance(found, list) else [found]) if _is_row(row))
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _array(values: list[Any]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        return pa.array([None if each is None else str(each) for each in values], pa.string())
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))

@@ -1,0 +1,147 @@
+# pyright: basic
+"""What two schemas have in common: the columns of both, and the types that hold the values of both.
+
+One vocabulary for all sources and sinks. A type is widened only where no value is lost: integers to
+longer ones and to decimals, FLOAT to DOUBLE, DATE to a timestamp, decimals to more digits.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+_DIGITS: Final[Mapping[type[DataType], int]] = {
+    ByteType: 3,
+    ShortType: 5,
+    IntegerType: 10,
+    LongType: 20,
+}
+"""Of the decimal that holds each integer; in the order in which one holds the other."""
+_MOST_DIGITS: Final = 38
+
+
+class Difference(NamedTuple):
+    """A column that two schemas do not have alike, by its path: `address.street`."""
+
+    column: str
+    known: DataType | None
+    """Its type in the schema that was there first; None: it has no such column."""
+    found: DataType
+    wider: DataType | None
+    """What holds the values of both; None: no type does without a loss."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the column is not known at all."""
+        return self.known is None
+
+    def __str__(self) -> str:
+        """Return the column with its types, as SQL spells them."""
+        found = self.found.simpleString().upper()
+        if self.known is None:
+            return f"`{self.column}` {found}"
+        return f"`{self.column}`, which is {self.known.simpleString().upper()} and now {found}"
+
+
+class Union(NamedTuple):
+    """A schema that has the columns of two, and in what the second one differs from the first."""
+
+    schema: StructType
+    differences: tuple[Difference, ...]
+
+
+def wider(one: DataType, other: DataType) -> DataType | None:
+    """Return the type that holds the values of two; None: there is none without a loss."""
+    if one == other:
+        return one
+    kinds = {type(one), type(other)}
+    order = list(_DIGITS)
+    if kinds <= _DIGITS.keys():
+        return max(one, other, key=lambda each: order.index(type(each)))
+    if kinds == {FloatType, DoubleType}:
+        return DoubleType()
+    if DateType in kinds and kinds & {TimestampType, TimestampNTZType}:
+        return other if isinstance(one, DateType) else one
+    if kinds <= {*_DIGITS, DecimalType}:
+        return _decimal(one, other)
+    return None
+
+
+def united(known: StructType, found: StructType, *, is_exact: bool = False) -> Union:
+    """Return a schema with all that another one has; columns of no common type stay as they are.
+
+    `is_exact`: names that differ in upper and lower case are those of different columns.
+    """
+    walk = _Walk(is_exact)
+    schema = walk.struct(known, found, "")
+    return Union(schema, tuple(walk.differences))
+
+
+class _Walk:
+    """Goes through two schemas at once."""
+
+    def __init__(self, is_exact: bool) -> None:  # noqa: FBT001  # for this module alone
+        self._is_exact = is_exact
+        self.differences: list[Difference] = []
+
+    def struct(self, known: StructType, found: StructType, path: str) -> StructType:
+        theirs = {self._name(each.name): each for each in found.fields}
+        ours = {self._name(each.name) for each in known.fields}
+        fields = [
+            StructField(each.name, self._type(each.dataType, other.dataType, path + each.name))
+            if (other := theirs.get(self._name(each.name)))
+            else each
+            for each in known.fields
+        ]
+        return StructType([*fields, *self._new(found, ours, path)])
+
+    def _new(self, found: StructType, ours: set[str], path: str) -> Iterator[StructField]:
+        for each in found.fields:
+            if self._name(each.name) not in ours:
+                column = path + each.name
+                self.differences.append(Difference(column, None, each.dataType, each.dataType))
+                yield StructField(each.name, each.dataType)
+
+    def _type(self, known: DataType, found: DataType, path: str) -> DataType:
+        if isinstance(known, StructType) and isinstance(found, StructType):
+            return self.struct(known, found, f"{path}.")
+        if isinstance(known, ArrayType) and isinstance(found, ArrayType):
+            return ArrayType(self._type(known.elementType, found.elementType, path))
+        if isinstance(known, MapType) and isinstance(found, MapType):
+            return MapType(known.keyType, self._type(known.valueType, found.valueType, path))
+        holds = wider(known, found)
+        if holds != known:
+            self.differences.append(Difference(path, known, found, holds))
+        return holds or known
+
+    def _name(self, name: str) -> str:
+        return name if self._is_exact else name.lower()
+
+
+def _decimal(one: DataType, other: DataType) -> DecimalType | None:
+    digits = [_digits(each) for each in (one, other)]
+    whole = max(precision - scale for precision, scale in digits)
+    scale = max(scale for _, scale in digits)
+    return DecimalType(whole + scale, scale) if whole + scale <= _MOST_DIGITS else None
+
+
+def _digits(kind: DataType) -> tuple[int, int]:
+    if isinstance(kind, DecimalType):
+        return kind.precision, kind.scale
+    return _DIGITS[type(kind)], 0

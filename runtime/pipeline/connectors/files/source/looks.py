@@ -1,0 +1,91 @@
+# pyright: basic
+"""A look at a file before Spark reads it: whether it can be read, and which columns it has.
+
+Spark's readers pass over columns that they are not told. So what a file has is held against the
+schema here, and what becomes of the remainder is a matter of `source.schema.evolution`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.types import StructField, StructType
+
+from ....spi.errors import BadInput, SchemaRefused
+from ...evolution.json_columns import JsonColumns
+from ...evolution.policy import ADD_COLUMNS, EVOLUTION, struct_of
+from .formats import ReadFormat, rows_of
+from .inference import csv_columns, ddl, parquet_columns, refuse_twins
+from .text import Copies, Surveyed, survey, transcoded
+
+_SAMPLE: Final = 16 << 20
+"""How many bytes of a csv file tell the types of columns that the schema has not."""
+
+
+def look_through(form: ReadFormat, file: Path, copies: Copies, within: str | None) -> Surveyed:
+    """Look at a file as far as has to be before Spark reads it; raises `BadInput`.
+
+    `within` is where folders of copies are made.
+    """
+    if ":" in file.name:
+        raise BadInput(f"{file}: Spark reads no file with a colon in its name; rename it")
+    if form.name == "json":
+        is_one = form.option("multiline").lower() == "true"
+        columns = JsonColumns(form.columns, is_one=is_one)
+        path = transcoded(file, form.style.encoding, copies, within, columns.feed)
+        return Surveyed(path, columns=struct_of(ddl(columns.end())))
+    if form.name == "parquet":
+        if form.tolerant:
+            rows_of(file)
+        return Surveyed(file, columns=_of_parquet(file))
+    found = survey(file, form.style, copies, within)
+    if not form.style.header or not found.header:
+        return found
+    return replace(found, columns=_of_csv(form, file, found.header))
+
+
+def admit(form: ReadFormat, found: Surveyed, file: Path) -> tuple[ReadFormat, tuple[str, ...]]:
+    """Return a format with what a file has beyond its schema, and the columns that are left out.
+
+    Raises `SchemaRefused` where the file must not have any.
+    """
+    if found.columns is None:
+        return form, ()
+    known = form.columns
+    schema, left_out = form.policy.admit(known, found.columns, str(file))
+    if schema is known:
+        return form, left_out
+    refuse_twins(schema.fieldNames(), f"{file}: ")
+    return replace(form, grown=schema), left_out
+
+
+def _of_parquet(file: Path) -> StructType | None:
+    """Return the columns of a parquet file; what is none is told by the reader."""
+    try:
+        return struct_of(ddl(parquet_columns(file)))
+    except (pa.ArrowException, OSError):
+        return None
+
+
+def _of_csv(form: ReadFormat, file: Path, header: Sequence[str]) -> StructType | None:
+    """Return the columns of a csv file; raises `SchemaRefused` if it would fill wrong ones."""
+    if not form.policy.adds:
+        _check_header(file, header, form.columns.fieldNames())
+        return None
+    refuse_twins(header, f"{file}: ")
+    known = {each.name.lower(): each.dataType for each in form.columns.fields}
+    if not form.policy.widens and all(name.lower() in known for name in header):
+        return StructType([StructField(name, known[name.lower()]) for name in header])
+    found = csv_columns(file, form.style, _SAMPLE, known)
+    return None if found is None else struct_of(ddl(found))
+
+
+def _check_header(file: Path, found: Sequence[str], expected: Sequence[str]) -> None:
+    if [name.lower() for name in found] != [name.lower() for name in expected]:
+        raise SchemaRefused(
+            f"{file}: CSV header does not conform to the schema. Header: {', '.join(found)} "
+            f"Schema: {', '.join(expected)}; set {EVOLUTION}={ADD_COLUMNS} to go by the names in "
+            "headers, give `source.schema`, or move the file away"
+        )

@@ -1,0 +1,211 @@
+# pyright: basic
+"""What becomes of columns and types that the schema has not: nothing is left out without a word."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+from connectors.conftest import Run
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from fairlead.runtime.pipeline.connectors.evolution.json_columns import JsonColumns
+from fairlead.runtime.pipeline.connectors.evolution.rules import united, wider
+from fairlead.runtime.pipeline.tasks.reports import Warned
+from fairlead_tests.tasks.numbers import Reports
+
+Config = dict[str, str]
+Row = Mapping[str, Any]
+Later = Callable[..., Reports]
+
+
+def struct(**columns: DataType) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in columns.items()])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        (IntegerType(), ShortType(), IntegerType()),
+        (IntegerType(), LongType(), LongType()),
+        (LongType(), DecimalType(10, 2), DecimalType(22, 2)),
+        (DecimalType(10, 2), DecimalType(8, 4), DecimalType(12, 4)),
+        (FloatType(), DoubleType(), DoubleType()),
+        (DateType(), TimestampType(), TimestampType()),
+        (LongType(), DoubleType(), None),
+        (LongType(), StringType(), None),
+        (DecimalType(38, 0), DecimalType(38, 10), None),
+    ],
+)
+def test_a_type_is_widened_where_no_value_is_lost(
+    one: DataType, other: DataType, both: DataType | None
+) -> None:
+    assert (wider(one, other), wider(other, one)) == (both, both)
+
+
+def test_schemas_are_united_by_names_within_structs_and_arrays_as_well() -> None:
+    known = struct(a=IntegerType(), s=struct(x=ShortType()), l=ArrayType(struct(y=LongType())))
+    found = struct(
+        A=LongType(),
+        s=struct(x=IntegerType(), z=DateType()),
+        l=ArrayType(struct(y=StringType(), w=DateType())),
+        n=DoubleType(),
+    )
+    schema, differences = united(known, found)
+    assert schema == struct(
+        a=LongType(),
+        s=struct(x=IntegerType(), z=DateType()),
+        l=ArrayType(struct(y=LongType(), w=DateType())),
+        n=DoubleType(),
+    )
+    assert [str(each) for each in differences] == [
+        "`a`, which is INT and now BIGINT",
+        "`s.x`, which is SMALLINT and now INT",
+        "`s.z` DATE",
+        "`l.y`, which is BIGINT and now STRING",
+        "`l.w` DATE",
+        "`n` DOUBLE",
+    ]
+
+
+def test_every_line_of_json_has_a_say_in_its_columns_those_that_are_none_have_not() -> None:
+    known = struct(a=IntegerType(), f=FloatType(), s=struct(x=ShortType()))
+    columns = JsonColumns(known)
+    lines = [
+        '{"a": 1, "f": 1.5, "nothing": null, "empty": {}, "s": {"x": 1}, "at": "2026-01-01"}',
+        '{"a": 2, "new": 1}\n{"a": 3, "new": 1.5, "s": {"y": true}}',
+        '{"a": "x", "mixed": 1}\n{"a": 4, "mixed": "x"}\n{broken\n[{"listed": 1}]',
+    ]
+    for each in "\n".join(lines).splitlines(keepends=True):
+        columns.feed(each.encode())
+    found = {field.name: field.type for field in columns.end()}
+    assert found.pop("s") == pa.struct([("y", pa.bool_())])
+    assert found == {
+        "a": pa.string(),
+        "at": pa.string(),
+        "new": pa.float64(),
+        "mixed": pa.string(),
+        "listed": pa.int64(),
+    }
+
+
+@pytest.fixture
+def config(folders: Config) -> Config:
+    return {**folders, "sink.format": "json", "sink.auto.evolve": "true", "tasks.max": "1"}
+
+
+def put(folder: Path, name: str, *rows: Row) -> None:
+    """Write rows as the format that the name tells; columns are those of the first."""
+    file = folder / name
+    if file.suffix == ".parquet":
+        table = pa.Table.from_pylist(list(rows))
+        if rows[0]["n"] < 1 << 31:
+            table = table.set_column(0, "n", table["n"].cast(pa.int32()))
+        papq.write_table(table, file)
+    elif file.suffix == ".json":
+        file.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    else:
+        lines = [list(rows[0]), *([str(value) for value in each.values()] for each in rows)]
+        file.write_text("".join(",".join(line) + "\n" for line in lines))
+
+
+def rows(folder: Path) -> list[Row]:
+    files = [each for each in folder.rglob("part-*.json") if "_fairlead" not in each.parts]
+    found = [json.loads(line) for each in files for line in each.read_text().splitlines()]
+    return sorted(found, key=lambda each: each["n"])
+
+
+def failures(reports: Reports) -> list[str]:
+    return [each.reason for each in reports.statuses if each.state.value == "FAILED"]
+
+
+@pytest.fixture(params=["csv", "json", "parquet"])
+def later(request: pytest.FixtureRequest, config: Config, run: Run, tmp_path: Path) -> Later:
+    """Read one file, which makes the schema, and then a file with more in it."""
+    suffix = request.param
+    config["source.format"] = suffix
+
+    def later(*more: Row, **keys: str) -> Reports:
+        config.update({key.replace("_", "."): value for key, value in keys.items()})
+        put(tmp_path / "in", f"1.{suffix}", {"n": 1, "s": "a"})
+        assert failures(run({**config, "source.schema": "n INT, s STRING"})) == []
+        put(tmp_path / "in", f"2.{suffix}", *more)
+        put(tmp_path / "in", f"3.{suffix}", {"n": 3, "s": "c"})
+        return run({**config, "source.schema": "n INT, s STRING"})
+
+    return later
+
+
+pytestmark = pytest.mark.spark
+
+
+def test_columns_that_are_new_are_refused_by_name_and_nothing_is_read(
+    later: Later, config: Config, tmp_path: Path
+) -> None:
+    (told,) = failures(later({"n": 2, "s": "b", "x": 5}, source_schema_evolution="fail"))
+    assert f"{tmp_path}/in/2." in told
+    assert "source.schema.evolution=add-columns" in told
+    assert "CSV header" in told if config["source.format"] == "csv" else "`x` BIGINT" in told
+    assert [each["n"] for each in rows(tmp_path / "out")] == [1]
+
+
+def test_columns_that_are_new_are_added_where_that_is_asked_for(
+    later: Later, tmp_path: Path
+) -> None:
+    mode = {"source_schema_evolution": "add-columns"}
+    assert failures(later({"n": 2, "x": 5, "s": "b"}, **mode)) == []
+    assert rows(tmp_path / "out") == [
+        {"n": 1, "s": "a"},
+        {"n": 2, "s": "b", "x": 5},
+        {"n": 3, "s": "c"},
+    ]
+
+
+def test_types_are_widened_where_that_is_asked_for(later: Later, tmp_path: Path) -> None:
+    mode = {"source_schema_evolution": "widen"}
+    assert failures(later({"n": 2 << 40, "s": "b", "x": 1.5}, **mode)) == []
+    assert rows(tmp_path / "out") == [
+        {"n": 1, "s": "a"},
+        {"n": 3, "s": "c"},
+        {"n": 2 << 40, "s": "b", "x": 1.5},
+    ]
+
+
+def test_files_with_more_become_dead_letters_where_that_is_asked_for(
+    later: Later, tmp_path: Path
+) -> None:
+    queue = {"errors_deadletterqueue_path": str(tmp_path / "bad")}
+    mode = {"source_schema_evolution": "dead-letter"}
+    assert failures(later({"n": 2, "s": "b", "x": 5}, **mode, **queue)) == []
+    assert [each["n"] for each in rows(tmp_path / "out")] == [1, 3]
+    files = list((tmp_path / "bad").glob("part-*.json"))
+    (letter,) = [json.loads(line) for each in files for line in each.read_text().splitlines()]
+    assert "/in/2." in letter["position"]["file"]
+
+
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+def test_columns_that_a_given_schema_does_not_name_are_left_out_and_told(
+    run: Run, config: Config, tmp_path: Path, suffix: str
+) -> None:
+    put(tmp_path / "in", f"1.{suffix}", {"n": 1, "s": "a", "x": 5})
+    reports = run({**config, "source.format": suffix, "source.schema": "n INT, s STRING"})
+    assert rows(tmp_path / "out") == [{"n": 1, "s": "a"}]
+    (told,) = {each.text for each in reports.told if isinstance(each, Warned)}
+    assert "1 columns of its files are not in source.schema, and left out (x)" in told
