@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.events.commits import Part
 from fairlead.events.model import RunState
 from fairlead.runtime.pipeline.spi.source import BatchPlan
 from fairlead.runtime.pipeline.tasks.reports import StatusChanged, TaskConfigsChanged
@@ -282,6 +283,16 @@ NONSENSE: Mapping[str, tuple[str, Deed, str]] = {
         "sink.stage",
         changed(files=-1),
         "sink.stage: the manifest's files is -1, not a whole number from 0 on",
+    ),
+    "part": (
+        "sink.stage",
+        changed(parts=(Part("a", 1), Part(Path("b"), 1))),  # type: ignore[arg-type]
+        "sink.stage: a part's path is a PosixPath, not a str",
+    ),
+    "size": (
+        "sink.stage",
+        changed(parts=(Part("a", -1),)),
+        "sink.stage: a part's bytes is -1, not a whole number from 0 on",
     ),
     "note": (
         "sink.stage",

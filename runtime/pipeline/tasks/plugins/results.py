@@ -50,14 +50,15 @@ def check_manifest(given: object) -> None:
     """Raise `ContractBroken` if what `stage` returned cannot be committed."""
     manifest = _of("sink.stage", given, Manifest)
     for name in ("root", "staging", "claim"):
-        text = _of(f"sink.stage: the manifest's {name}", getattr(manifest, name), str)
-        if flaw := _flaw_in_text(text):
-            raise ContractBroken(f"sink.stage: the manifest's {name} {flaw}")
+        _text(f"sink.stage: the manifest's {name}", getattr(manifest, name))
     for name, least in (("rows", -1), ("bytes", 0), ("files", 0)):
         _count(f"sink.stage: the manifest's {name}", getattr(manifest, name), least)
     _of("sink.stage: the manifest's parts", manifest.parts, tuple)
     for part in manifest.parts:
         _of("sink.stage: a part of the manifest", part, Part)
+        _text("sink.stage: a part's path", part.path)
+        _count("sink.stage: a part's bytes", part.bytes, 0)
+        _count("sink.stage: a part's rows", part.rows, -1)
     if flaw := flaw_in(manifest.note, LONGEST_NOTE):
         raise ContractBroken(f"sink.stage: the manifest's note {flaw}")
 
@@ -113,6 +114,11 @@ def _of(what: str, given: object, kind: type[T]) -> T:
     if not isinstance(given, kind):
         raise ContractBroken(f"{what} is a {type(given).__name__}, not a {kind.__name__}")
     return given
+
+
+def _text(what: str, given: object) -> None:
+    if flaw := _flaw_in_text(_of(what, given, str)):
+        raise ContractBroken(f"{what} {flaw}")
 
 
 def _count(what: str, given: object, least: int) -> None:
