@@ -2,7 +2,7 @@
 """The way from a config to files."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.files.source.listing import walk
 from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spark.query_check import QueryCheck
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
@@ -25,6 +26,19 @@ Run = Callable[[Mapping[str, str]], Reports]
 def plain_py4j(monkeypatch: pytest.MonkeyPatch) -> None:
     """Py4J as it is where no session is: PySpark's errors ask the JVM of the session about all."""
     monkeypatch.setattr(java_gateway, "get_return_value", protocol.get_return_value)
+
+
+@pytest.fixture(scope="session")
+def query_check() -> Iterator[QueryCheck]:
+    check = QueryCheck()
+    yield check
+    check.close()
+
+
+@pytest.fixture
+def spark(query_check: QueryCheck, plain_py4j: None) -> QueryCheck:  # noqa: ARG001
+    """Spark as a node asks it about SQL, without a session."""
+    return query_check
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from fairlead_tests.connectors.sinks import (
     Log,
     Rows,
     begin,
+    begun,
     claimed,
     commit,
     publish,
@@ -128,8 +129,7 @@ def test_whatever_step_of_acquiring_or_staging_fails_nothing_is_lost_or_doubled(
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_manifest_names_every_file_with_its_rows_and_bytes(root: Path, form: str) -> None:
-    sink, log = sink_of(claimed(root, sink_format=form)), Log()
-    begin(sink, log)
+    _, sink, log = begun(root, sink_format=form)
     manifest = commit(sink, log, range(7)).manifest
     assert len(manifest.parts) == manifest.files == FILES
     assert [each.rows for each in manifest.parts] == ([3, 2, 2] if form == "parquet" else [-1] * 3)
@@ -143,8 +143,7 @@ def test_a_manifest_names_every_file_with_its_rows_and_bytes(root: Path, form: s
 def test_a_batch_of_which_files_are_gone_is_not_published_and_says_so(
     root: Path, gone: str
 ) -> None:
-    sink, log = sink_of(claimed(root)), Log()
-    begin(sink, log)
+    _, sink, log = begun(root)
     manifest = commit(sink, log, range(7)).manifest
     if gone == "staging":
         shutil.rmtree(root / "_fairlead/staging")
@@ -163,9 +162,7 @@ def test_a_batch_of_which_files_are_gone_is_not_published_and_says_so(
 def test_the_files_of_a_batch_that_were_brought_back_are_published(
     root: Path, tmp_path: Path
 ) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     commit(sink, log, range(7))
     (root / "_fairlead/staging").rename(tmp_path / "aside")
     with pytest.raises(SinkBroken):
@@ -176,9 +173,7 @@ def test_the_files_of_a_batch_that_were_brought_back_are_published(
 
 
 def test_a_foreign_file_under_a_final_name_is_kept_and_waits_for_its_removal(root: Path) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    _, sink, log = begun(root)
     part = commit(sink, log, range(7)).manifest.parts[0]
     foreign = root / part.path
     foreign.parent.mkdir()
@@ -192,9 +187,7 @@ def test_a_foreign_file_under_a_final_name_is_kept_and_waits_for_its_removal(roo
 
 
 def test_a_foreign_file_in_the_place_of_a_lost_one_is_not_taken_for_it(root: Path) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    _, sink, log = begun(root)
     part = commit(sink, log, range(7)).manifest.parts[0]
     shutil.rmtree(root / "_fairlead/staging")
     (root / part.path).parent.mkdir()
@@ -204,9 +197,7 @@ def test_a_foreign_file_in_the_place_of_a_lost_one_is_not_taken_for_it(root: Pat
 
 
 def test_a_parquet_file_in_place_counts_only_with_its_rows(root: Path) -> None:
-    config, log = claimed(root, sink_format="parquet"), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    _, sink, log = begun(root, sink_format="parquet")
     manifest = commit(sink, log, range(7)).manifest
     publish(sink, Log())
     other = replace(
@@ -223,9 +214,7 @@ def test_a_parquet_file_in_place_counts_only_with_its_rows(root: Path) -> None:
 
 
 def test_a_batch_that_a_reader_took_away_does_not_come_back_and_is_not_missed(root: Path) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     made = commit(sink, log, range(7))
     publish(sink, log)
     for file in root.rglob("part-*"):
@@ -236,8 +225,7 @@ def test_a_batch_that_a_reader_took_away_does_not_come_back_and_is_not_missed(ro
 
 
 def test_what_was_staged_beside_a_manifest_is_not_published(root: Path) -> None:
-    sink, log = sink_of(claimed(root)), Log()
-    begin(sink, log)
+    _, sink, log = begun(root)
     commit(sink, log, range(7))
     late = staged(root)[0]
     shutil.copy(late, late.with_name(late.name.replace("part-0000", "part-0009")))
@@ -246,9 +234,7 @@ def test_what_was_staged_beside_a_manifest_is_not_published(root: Path) -> None:
 
 
 def test_publishers_at_once_are_harmless(root: Path) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     made, faults = commit(sink, log, range(60)), list[Exception]()
     together = threading.Barrier(4)
 
@@ -268,9 +254,7 @@ def test_publishers_at_once_are_harmless(root: Path) -> None:
 
 
 def test_a_root_that_is_gone_is_waited_for_and_never_made_anew(root: Path, tmp_path: Path) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     commit(sink, log, range(7))
     root.rename(tmp_path / "aside")
     for act in (
@@ -302,9 +286,7 @@ def test_a_root_that_is_gone_is_waited_for_and_never_made_anew(root: Path, tmp_p
 def test_a_root_that_vanishes_while_a_batch_is_written_is_not_made_by_the_writer(
     root: Path, tmp_path: Path
 ) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    _, sink, _ = begun(root)
     frame: Any = Rows([1], lambda _: root.replace(tmp_path / "aside"))
     with pytest.raises(SinkAway, match="went away while a batch was written"):
         sink.stage(frame, CommitId(*TASK, FIRST, 0), 0)
@@ -312,9 +294,7 @@ def test_a_root_that_vanishes_while_a_batch_is_written_is_not_made_by_the_writer
 
 
 def test_marks_that_were_removed_fail_the_task_and_are_not_made_anew(root: Path) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     commit(sink, log, range(7))
     shutil.rmtree(root / "_fairlead")
     for act in (
@@ -331,8 +311,7 @@ def test_a_batch_that_was_committed_before_manifests_named_files_is_published_to
     root: Path,
 ) -> None:
     """As the released version leaves it: no marks, no names, files half in place."""
-    sink, log = sink_of(claimed(root)), Log()
-    begin(sink, log)
+    _, sink, log = begun(root)
     made = commit(sink, log, range(7))
     old = replace(made.manifest, parts=(), claim="")
     log.unpublished = [replace(made, manifest=old)]
@@ -358,8 +337,7 @@ def test_a_released_versions_sink_that_is_not_there_is_waited_for(root: Path) ->
 
 
 def test_a_mark_tells_the_last_commit_that_was_published(root: Path) -> None:
-    sink, log = sink_of(claimed(root)), Log()
-    begin(sink, log)
+    _, sink, log = begun(root)
     write(sink, log, [1])
     write(sink, log, [2])
     commit(sink, log, [3])

@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -27,18 +27,6 @@ def config(tmp_path: Path) -> Config:
         "sink.format": "parquet",
         "sink.path": f"{tmp_path}/out/deep",
     }
-
-
-@pytest.fixture(scope="module")
-def query_check() -> Iterator[QueryCheck]:
-    check = QueryCheck()
-    yield check
-    check.close()
-
-
-@pytest.fixture
-def spark(query_check: QueryCheck, plain_py4j: None) -> QueryCheck:  # noqa: ARG001
-    return query_check
 
 
 def found(config: Mapping[str, str], outside: Outside = Outside()) -> Findings:  # noqa: B008

@@ -91,7 +91,9 @@ def test_a_task_whose_mount_is_away_waits_with_a_reason_and_goes_on_by_itself(
     flow = Flow(claimed(mount.point, CLUSTER, sink_format="parquet"), 30)
     flow.hooks.at["plan"] = lambda: mount.detach() if mount.is_there else None
     with flow.running():
-        told = flow.told(RunState.RESTARTING, "waiting for the sink", str(mount.point))
+        told = flow.reports.wait_status(
+            "waiting for the sink", str(mount.point), state=RunState.RESTARTING
+        )
         assert "is it not mounted" in told.reason
         assert mount.beneath == []
         flow.hooks.at.clear()
@@ -106,7 +108,7 @@ def test_a_full_disk_is_named_and_waited_for(small_disk: Path) -> None:
     with flow.running():
         flow.reports.wait_batches(2)
         ballast = fill(small_disk)
-        told = flow.told(RunState.RESTARTING, "no space left", str(root))
+        told = flow.reports.wait_status("no space left", str(root), state=RunState.RESTARTING)
         assert "MiB are free now" in told.reason
         ballast.unlink()
         flow.finished()
@@ -171,7 +173,9 @@ def test_a_disk_that_becomes_read_only_is_waited_for(small_disk: Path) -> None:
         while subprocess.run(["mount", "-o", "remount,ro", small_disk], check=False).returncode:
             time.sleep(0.01)  # the first batch's staging is just being removed
         is_read_only.set()
-        flow.told(RunState.RESTARTING, "waiting for the sink", str(root), "read-only")
+        flow.reports.wait_status(
+            "waiting for the sink", str(root), "read-only", state=RunState.RESTARTING
+        )
         subprocess.run(["mount", "-o", "remount,rw,size=1m", small_disk], check=True)
         flow.finished()
     assert published(root) == list(range(30))
@@ -202,10 +206,12 @@ def test_staged_rows_that_were_removed_with_their_marks_fail_the_task_by_batch_a
 
     ledger._accept = accept_and_spoil  # type: ignore[method-assign]
     with flow.running():
-        told = flow.told(RunState.FAILED, "is there already")
+        told = flow.reports.wait_status("is there already", state=RunState.FAILED)
         assert str(foreign[0]) in told.reason
         shutil.rmtree(root / "_fairlead")
-        told = flow.told(RunState.FAILED, "has lost _fairlead", "batch 0 of c-0", "sink.adopt=true")
+        told = flow.reports.wait_status(
+            "has lost _fairlead", "batch 0 of c-0", "sink.adopt=true", state=RunState.FAILED
+        )
         assert str(foreign[0].relative_to(root)) in told.reason
         foreign[0].unlink()
     assert published(root) == []

@@ -17,6 +17,7 @@ from fairlead_tests.connectors.sinks import (
     SECOND,
     Log,
     begin,
+    begun,
     claimed,
     commit,
     publish,
@@ -39,8 +40,7 @@ def adopted(root: Path, before: dict[str, str], cluster: str = "a") -> dict[str,
 
 
 def test_another_clusters_sink_is_refused_before_anything_is_staged(root: Path) -> None:
-    sink, log = sink_of(claimed(root)), Log()
-    begin(sink, log)
+    _, sink, log = begun(root)
     write(sink, log, [1])
     seen = sorted(root.rglob("*"))
     with pytest.raises(SinkBroken) as refusal:
@@ -52,8 +52,7 @@ def test_another_clusters_sink_is_refused_before_anything_is_staged(root: Path) 
 
 
 def test_connectors_of_one_cluster_share_a_root(root: Path) -> None:
-    sink, log = sink_of(claimed(root)), Log()
-    begin(sink, log)
+    _, sink, log = begun(root)
     config = claimed(root)
     other = keys.keys_of(config).parse(config)
     assert claim_sink(other, "a", "another", None).writer
@@ -62,9 +61,7 @@ def test_connectors_of_one_cluster_share_a_root(root: Path) -> None:
 
 
 def test_a_restored_backup_is_refused_and_goes_on_once_it_adopts_the_sink(root: Path) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     write(sink, log, [1])
     backup = log.copy()
     write(sink, log, [2])
@@ -81,9 +78,7 @@ def test_a_restored_backup_is_refused_and_goes_on_once_it_adopts_the_sink(root: 
 
 
 def test_the_log_that_was_left_behind_is_refused_after_an_adoption(root: Path) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     write(sink, log, [1])
     adopted(root, config)
     for act in (lambda: commit(sink, log, [2]), lambda: begin(sink_of(config), log, SECOND)):
@@ -113,9 +108,7 @@ def test_the_word_to_adopt_counts_once(root: Path) -> None:
 
 
 def test_a_cluster_that_adopts_a_sink_ends_the_others_right_to_it(root: Path) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    _, sink, log = begun(root)
     left = commit(sink, log, [1])
     theirs = claimed(root, "b", None, sink_adopt="true")
     for act in (lambda: publish(sink, log), lambda: commit(sink, log, [2])):
@@ -128,16 +121,14 @@ def test_a_cluster_that_adopts_a_sink_ends_the_others_right_to_it(root: Path) ->
 
 
 def test_a_fresh_data_folder_with_the_old_key_is_refused(root: Path) -> None:
-    sink, log = sink_of(claimed(root)), Log()
-    begin(sink, log)
+    _, sink, log = begun(root)
     write(sink, log, [1])
     with pytest.raises(SinkBroken, match=r"is newer than this log.*knows of none of them"):
         begin(sink_of(claimed(root)), Log(), SECOND)
 
 
 def test_a_connector_that_is_made_anew_in_the_same_log_goes_on(root: Path) -> None:
-    sink, log = sink_of(claimed(root)), Log()
-    begin(sink, log)
+    _, sink, log = begun(root)
     write(sink, log, [1])
     again = sink_of(claimed(root))
     begin(again, log, SECOND)
@@ -148,9 +139,7 @@ def test_a_connector_that_is_made_anew_in_the_same_log_goes_on(root: Path) -> No
 def test_of_a_log_and_its_living_copy_only_one_writes(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     write(sink, log, [1])
     copy = log.copy()
     monkeypatch.setattr(marks, "this_process", lambda: "another")
@@ -171,9 +160,7 @@ def test_of_a_log_and_its_living_copy_only_one_writes(
 def test_a_sink_that_came_back_with_older_content_is_refused_until_the_newer_is_back(
     root: Path, tmp_path: Path
 ) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     write(sink, log, [1])
     shutil.copytree(root, tmp_path / "older")
     write(sink, log, [2])
@@ -196,9 +183,7 @@ def test_a_sink_that_came_back_with_older_content_is_refused_until_the_newer_is_
 
 
 def test_a_copy_is_refused_while_the_log_that_it_was_made_of_is_at_work(root: Path) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     write(sink, log, [1])
     copy = log.copy()
     copy.place = "there"
@@ -227,9 +212,7 @@ def test_a_log_that_was_moved_goes_on_once_nobody_writes_from_its_old_place(
 def test_a_batch_that_was_committed_before_a_copy_took_over_is_not_published_as_well(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     copy = log.copy()
     commit(sink, log, [1])
     monkeypatch.setattr(marks, "this_process", lambda: "another")
@@ -243,9 +226,7 @@ def test_a_batch_that_was_committed_before_a_copy_took_over_is_not_published_as_
 
 
 def test_rows_that_are_lost_for_good_are_given_up_by_adopting(root: Path) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     commit(sink, log, [1, 2])
     shutil.rmtree(root / "_fairlead")
     with pytest.raises(SinkBroken):
@@ -259,9 +240,7 @@ def test_rows_that_are_lost_for_good_are_given_up_by_adopting(root: Path) -> Non
 
 
 def test_of_a_batch_that_is_given_up_what_is_left_is_published(root: Path) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     commit(sink, log, [1, 2, 3])
     sorted(staged(root))[0].unlink()
     with pytest.raises(SinkBroken):
@@ -273,9 +252,7 @@ def test_of_a_batch_that_is_given_up_what_is_left_is_published(root: Path) -> No
 def test_a_sink_path_that_changed_is_claimed_anew_and_what_is_left_goes_to_the_old_one(
     root: Path, tmp_path: Path
 ) -> None:
-    config, log = claimed(root), Log()
-    sink = sink_of(config)
-    begin(sink, log)
+    config, sink, log = begun(root)
     commit(sink, log, [1])
     moved = claimed(tmp_path / "other", before=config)
     root.rename(tmp_path / "aside")

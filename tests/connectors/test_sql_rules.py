@@ -5,7 +5,6 @@ a task.
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -107,18 +106,6 @@ ALLOWED = (
     " GROUP BY 1",
     "SELECT DISTINCT grouping_id(), a FROM input GROUP BY CUBE(a)",
 )
-
-
-@pytest.fixture(scope="module")
-def query_check() -> Iterator[QueryCheck]:
-    check = QueryCheck()
-    yield check
-    check.close()
-
-
-@pytest.fixture
-def spark(query_check: QueryCheck, plain_py4j: None) -> QueryCheck:  # noqa: ARG001
-    return query_check
 
 
 def complaint(spark: QueryCheck, query: str, allowed: frozenset[str] = frozenset()) -> str:

@@ -31,7 +31,6 @@ from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.sink import Tenure
 from fairlead.runtime.pipeline.spi.source import Limit
-from fairlead.runtime.pipeline.tasks.reports import StatusChanged
 from fairlead.runtime.pipeline.tasks.task import Task
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import CountingSource, Hooks, LocalEngine, Reports
@@ -147,6 +146,14 @@ def sink_of(
     return FileSink(place, form, (told if told is not None else []).append)
 
 
+def begun(root: Path, **more: str) -> tuple[dict[str, str], FileSink, Log]:
+    """Return the config of a task that has begun, its sink, and a log without commits."""
+    given, log = claimed(root, "a", None, **more), Log()
+    sink = sink_of(given)
+    begin(sink, log)
+    return given, sink, log
+
+
 def begin(sink: FileSink, log: Log, token: Token = FIRST) -> None:
     """Begin as a task does: acquire, publish what is left over, sweep."""
     known = None if log.unpublished else log.last
@@ -226,20 +233,6 @@ class Flow:
         """What it said last."""
         told = self.reports.statuses[-1]
         return told.state, told.reason
-
-    def told(self, state: RunState, *words: str) -> StatusChanged:
-        """Wait until it has told a state, with these words in the reason."""
-
-        def fits(report: object) -> bool:
-            return (
-                isinstance(report, StatusChanged)
-                and report.state is state
-                and all(word in report.reason for word in words)
-            )
-
-        found = self.reports.wait(fits)
-        assert isinstance(found, StatusChanged)
-        return found
 
     def finished(self) -> None:
         """Wait until all is read and published."""

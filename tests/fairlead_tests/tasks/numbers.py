@@ -217,13 +217,13 @@ class Reports:
         assert isinstance(found, Stopped)
         return found
 
-    def wait_status(self, words: str = "", state: RunState | None = None) -> StatusChanged:
-        """Wait for a status whose reason or trace says something, in a state if one is given."""
+    def wait_status(self, *words: str, state: RunState | None = None) -> StatusChanged:
+        """Wait for a status that says these words, in its reason or its trace."""
 
         def fits(each: Report) -> bool:
             if not isinstance(each, StatusChanged) or state not in {None, each.state}:
                 return False
-            return words in each.reason or words in each.trace
+            return all(word in each.reason or word in each.trace for word in words)
 
         found = self.wait(fits)
         assert isinstance(found, StatusChanged)
