@@ -29,6 +29,7 @@ from .query import (
     use_of,
 )
 from .settings import SQL_AS_WRITTEN
+from .sql_text import quoted
 
 T = TypeVar("T")
 
@@ -236,8 +237,7 @@ def _columns(struct: JavaObject) -> Columns:
 def _over(query: str, columns: Columns) -> str:
     """Return a query as `transforms` runs it, over a table that has columns but no rows."""
     made = ", ".join(
-        f"CAST(NULL AS {kind}) AS `{name.replace('`', '``')}`"
-        for name, kind in columns.types.items()
+        f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in columns.types.items()
     )
     return f"WITH {INPUT} AS (SELECT {made}) SELECT * FROM (\n{query}\n)"  # noqa: S608
 

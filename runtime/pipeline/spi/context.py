@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from ....events.model import Resource
+from .config import ConfigInvalid
 
 if TYPE_CHECKING:
     from ..spark.query_check import QueryCheck
@@ -102,6 +103,11 @@ class Context:
     cluster_id: str = ""
     hide: Callable[[str], str] = str
     shared: Shared = field(default_factory=Shared)
+
+    def check_path(self, key: str, path: str) -> None:
+        """Raise `ConfigInvalid` for a path that is out of reach, by the key that names it."""
+        if flaw := self.reach.flaw_in_path(path):
+            raise ConfigInvalid(f"{key}: {flaw}")
 
 
 @dataclass(frozen=True, slots=True)

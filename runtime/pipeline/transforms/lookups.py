@@ -120,7 +120,8 @@ def lookups_of(settings: ParsedConfig, context: Context) -> Mapping[str, Lookup]
     for name in lookup_names(settings.values):
         key = f"lookup.{name}.path"
         path = settings.text(key)
-        if flaw := flaw_in_name(name) or context.reach.flaw_in_path(path):
+        if flaw := flaw_in_name(name):
             raise ConfigInvalid(f"{key}: {flaw}")
+        context.check_path(key, path)
         found[name] = Lookup(name, path, settings.text(f"lookup.{name}.format"))
     return found

@@ -24,8 +24,7 @@ from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.files import keys as files
-from fairlead.runtime.pipeline.connectors.files.sink.marks import SinkClaim
-from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation, claim_sink
+from fairlead.runtime.pipeline.connectors.files.sink.root import FolderKeys, claim_sink
 from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink, WriteFormat
 from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
@@ -135,13 +134,7 @@ def sink_of(
     task_config: dict[str, str], cluster: str = "a", told: list[str] | None = None
 ) -> FileSink:
     settings = keys.task_keys_of(task_config).parse(task_config)
-    place = SinkLocation(
-        Path(settings.text(files.SINK_PATH)),
-        cluster,
-        NAME,
-        SinkClaim.read(settings.text(files.TASK_CLAIM)),
-        settings.flag(files.SINK_ADOPT),
-    )
+    place = FolderKeys().place(Context(TASK, print, cluster_id=cluster), settings)
     form = WriteFormat(settings.text(files.SINK_FORMAT))
     return FileSink(place, form, (told if told is not None else []).append)
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from os.path import normpath
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Final
 
 from .....actors.settings import Value
-from ...spi.config import ConfigInvalid, Importance, ParsedConfig, Width, is_deferred
+from ...spi.config import Importance, ParsedConfig, Width, is_deferred
 from ...spi.connector import Tolerance
 from ...spi.context import Context, Outside
-from ...spi.errors import NotReady, SinkAway
 from ...spi.key_kinds import choice_key, flag_key, task_key, text_key
 from ...transforms.catalogue import aliases
 from ...transforms.expect import DEAD_LETTER
@@ -17,8 +16,7 @@ from ..common_keys import TOLERANCE, TRANSFORMS
 from ..evolution.policy import DEAD_LETTER as LETTERS
 from ..evolution.policy import EVOLUTION
 from ..files import keys as files
-from ..files.sink.marks import SinkClaim
-from ..files.sink.root import FolderKeys, SinkLocation, claim_sink
+from ..files.sink.root import FolderKeys
 from ..files.sink.sink import FileSink, WriteFormat
 from ..files.sink.sink_type import flaw_in_folder
 
@@ -129,27 +127,15 @@ def claim_queue(
     """Return by what right tasks write dead letters; raises `NotReady`, `ConfigInvalid`."""
     if not settings.text(QUEUE_PATH):
         return {}
-    _refuse(context, config)
-    before = context.split[0] if context.split else None
-    try:
-        name = context.resource.connector
-        claim = claim_sink(settings, context.cluster_id, name, before, _FOLDER)
-    except SinkAway as away:
-        raise NotReady(str(away)) from None
-    return {TASK_QUEUE_CLAIM: str(claim)}
+    context.check_path(QUEUE_PATH, config[QUEUE_PATH])
+    return _FOLDER.told_to_tasks(context, settings)
 
 
 def queue_sink(context: Context, config: Mapping[str, str], settings: ParsedConfig) -> FileSink:
     """Make what writes dead letters; without a folder it can finish what others began."""
-    _refuse(context, config)
-    place = SinkLocation(
-        Path(settings.text(QUEUE_PATH)),
-        context.cluster_id,
-        context.resource.connector,
-        SinkClaim.read(settings.text(TASK_QUEUE_CLAIM)),
-        settings.values.get(files.SINK_ADOPT) is True,
-    )
-    return FileSink(place, WriteFormat("json"), context.warn)
+    if path := config.get(QUEUE_PATH, ""):
+        context.check_path(QUEUE_PATH, path)
+    return FileSink(_FOLDER.place(context, settings), WriteFormat("json"), context.warn)
 
 
 def tolerance_of(context: Context, settings: ParsedConfig) -> Tolerance:
@@ -160,10 +146,3 @@ def tolerance_of(context: Context, settings: ParsedConfig) -> Tolerance:
         settings.flag(QUEUE_HEADERS),
         context.warn if settings.flag(LOG) else None,
     )
-
-
-def _refuse(context: Context, config: Mapping[str, str]) -> None:
-    """Raise `ConfigInvalid` for a folder that the node's operator keeps connectors out of."""
-    path = config.get(QUEUE_PATH, "")
-    if path and (flaw := context.reach.flaw_in_path(path)):
-        raise ConfigInvalid(f"{QUEUE_PATH}: {flaw}")

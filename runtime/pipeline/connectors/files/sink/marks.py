@@ -23,11 +23,11 @@ from ......events.commits import CommitId
 from ......events.log.process import ProcessId, is_alive, process_of
 from ......events.model import Resource, Token
 from ....spi.errors import SinkBroken
+from .. import keys
 from .staging import escaped, prepared, replace_durably, sync
 
 OWNER: Final = "_fairlead/owner.json"
 MARKS: Final = "_fairlead/marks"
-ADOPT: Final = "sink.adopt"
 Batch = tuple[Token, int]
 """A batch of one task: its token, and its number under that."""
 
@@ -177,7 +177,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 def _unreadable(path: Path) -> SinkBroken:
     return SinkBroken(
         f"{path} is not readable as what fairlead writes there: nothing was changed; bring it "
-        f"back as it was, or remove it and set {ADOPT}=true"
+        f"back as it was, or remove it and set {keys.SINK_ADOPT}=true"
     )
 
 

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ....spi.config import ParsedConfig
-from ....spi.errors import SinkAway, SinkBroken, SinkFull
+from ....spi.context import Context
+from ....spi.errors import NotReady, SinkAway, SinkBroken, SinkFull
 from .. import keys
 from . import marks
 from .marks import SinkClaim
@@ -65,9 +66,9 @@ class SinkLocation:
     def adopting(self) -> str:
         """Say how the sink is adopted, as one would tell it to do so."""
         return (
-            f"set {marks.ADOPT} to false and then to true again, since it counts once"
+            f"set {keys.SINK_ADOPT} to false and then to true again, since it counts once"
             if self.has_adopted
-            else f"set {marks.ADOPT}=true"
+            else f"set {keys.SINK_ADOPT}=true"
         )
 
 
@@ -76,6 +77,25 @@ class FolderKeys(NamedTuple):
 
     path: str = keys.SINK_PATH
     claim: str = keys.TASK_CLAIM
+
+    def place(self, context: Context, settings: ParsedConfig) -> SinkLocation:
+        """Return where a task writes, as its config says it."""
+        return SinkLocation(
+            Path(settings.text(self.path)),
+            context.cluster_id,
+            context.resource.connector,
+            SinkClaim.read(settings.text(self.claim)),
+            settings.values.get(keys.SINK_ADOPT) is True,
+        )
+
+    def told_to_tasks(self, context: Context, settings: ParsedConfig) -> Mapping[str, str]:
+        """Return by what right tasks write; raises `NotReady`, and what `claim_sink` raises."""
+        before = next(iter(context.split), None)
+        name = context.resource.connector
+        try:
+            return {self.claim: str(claim_sink(settings, context.cluster_id, name, before, self))}
+        except SinkAway as away:
+            raise NotReady(str(away)) from None
 
 
 def claim_sink(
@@ -249,7 +269,7 @@ def _told(error: OSError, root: Path, alias: str) -> SinkAway | SinkBroken:
     if error.errno == errno.ENOENT and where == str(root):
         return SinkAway(
             f"{root} is gone: it was there before, so it is not made anew; it goes on once it is "
-            f"back, or mounted again, or with {marks.ADOPT}=true"
+            f"back, or mounted again, or with {keys.SINK_ADOPT}=true"
         )
     text = f"{where}: {(error.strerror or str(error)).lower()}"
     return SinkAway(text) if error.errno in _AWAY else SinkBroken(text)

@@ -7,14 +7,12 @@ from os.path import normpath
 from pathlib import Path, PurePath
 from typing import ClassVar
 
-from ....spi.config import ConfigInvalid, Definition, ParsedConfig, is_deferred
+from ....spi.config import Definition, ParsedConfig, is_deferred
 from ....spi.connector import Delivery
 from ....spi.context import Context, Outside
-from ....spi.errors import NotReady, SinkAway
 from ....spi.types import Look, SinkType, WrittenColumns
 from .. import keys
-from .marks import SinkClaim
-from .root import SinkLocation, claim_sink
+from .root import FolderKeys
 from .sink import FileSink, WriteFormat
 
 
@@ -28,7 +26,7 @@ class FilesSinkType(SinkType):
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
         """Take up a config; raises `ConfigInvalid` for a folder that is out of reach."""
         super().__init__(context, config, settings)
-        _refuse(context, config)
+        context.check_path(keys.SINK_PATH, config[keys.SINK_PATH])
 
     @classmethod
     def keys(cls) -> Sequence[Definition]:
@@ -79,35 +77,16 @@ class FilesSinkType(SinkType):
 
     def told_to_tasks(self) -> Mapping[str, str]:
         """Return by what right the tasks write to the folder."""
-        context = self.context
-        before = context.split[0] if context.split else None
-        name = context.resource.connector
-        try:
-            claim = claim_sink(self.settings, context.cluster_id, name, before)
-        except SinkAway as away:
-            raise NotReady(str(away)) from None
-        return {keys.TASK_CLAIM: str(claim)}
+        return FolderKeys().told_to_tasks(self.context, self.settings)
 
     @classmethod
     def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> FileSink:
         """Make the sink of one task; raises `ConfigInvalid` for a folder that is out of reach."""
-        _refuse(context, config)
-        place = SinkLocation(
-            Path(settings.text(keys.SINK_PATH)),
-            context.cluster_id,
-            context.resource.connector,
-            SinkClaim.read(settings.text(keys.TASK_CLAIM)),
-            settings.flag(keys.SINK_ADOPT),
-        )
-        may_evolve = settings.flag(keys.SINK_AUTO_EVOLVE)
+        context.check_path(keys.SINK_PATH, config[keys.SINK_PATH])
+        place = FolderKeys().place(context, settings)
         form = WriteFormat.of(settings, config)
+        may_evolve = settings.flag(keys.SINK_AUTO_EVOLVE)
         return FileSink(place, form, context.warn, may_evolve=may_evolve)
-
-
-def _refuse(context: Context, config: Mapping[str, str]) -> None:
-    """Raise `ConfigInvalid` for a folder that the node's operator keeps connectors out of."""
-    if flaw := context.reach.flaw_in_path(config[keys.SINK_PATH]):
-        raise ConfigInvalid(f"{keys.SINK_PATH}: {flaw}")
 
 
 def flaw_in_folder(text: str, config: Mapping[str, str], outside: Outside) -> str:

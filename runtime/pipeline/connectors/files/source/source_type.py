@@ -44,7 +44,7 @@ class FilesSourceType(SourceType):
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
         """Take up a config; raises `ConfigInvalid` for a folder that is out of reach."""
         super().__init__(context, config, settings)
-        _refuse(context, config)
+        context.check_path(keys.SOURCE_PATH, config[keys.SOURCE_PATH])
 
     @classmethod
     def keys(cls) -> Sequence[Definition]:
@@ -121,7 +121,7 @@ class FilesSourceType(SourceType):
         cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
     ) -> FileSource:
         """Make the source of one share; raises `ConfigInvalid` for what is out of reach."""
-        _refuse(context, config)
+        context.check_path(keys.SOURCE_PATH, config[keys.SOURCE_PATH])
         folder = Folder.of(settings, config)
         tolerant = settings.text(TOLERANCE) == "all"
         most = Limit(
@@ -168,12 +168,6 @@ def _folder(config: Mapping[str, str]) -> tuple[Path, str]:
         raise OffsetRefused(f"{key} is a reference, which only workers resolve: files are unknown")
     settings = ConfigDef(tuple(known)).parse(config)
     return Path(settings.text(keys.SOURCE_PATH)), settings.text(keys.SOURCE_GLOB)
-
-
-def _refuse(context: Context, config: Mapping[str, str]) -> None:
-    """Raise `ConfigInvalid` for a folder that the node's operator keeps connectors out of."""
-    if flaw := context.reach.flaw_in_path(config[keys.SOURCE_PATH]):
-        raise ConfigInvalid(f"{keys.SOURCE_PATH}: {flaw}")
 
 
 def _inferred(config: Mapping[str, str], settings: ParsedConfig, paths: Sequence[str]) -> str:

@@ -75,8 +75,7 @@ class KafkaSinkType(SinkType):
     def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> KafkaSink:
         """Make the sink of one task; raises `ConfigInvalid`."""
         for key, path in _paths(config).items():
-            if flaw := context.reach.flaw_in_path(path):
-                raise ConfigInvalid(f"{key}: {flaw}")
+            context.check_path(key, path)
         client = client_settings("sink", config, keys.PRODUCER)
         cluster = KafkaCluster(client, SinkAway)
         encoder = RecordEncoder(

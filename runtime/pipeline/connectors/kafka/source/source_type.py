@@ -200,8 +200,7 @@ def _consumer(config: Mapping[str, str], group: str) -> Settings:
 def _cluster(context: Context, config: Mapping[str, str]) -> KafkaCluster:
     """Return the cluster as all tasks on this worker reach it; raises `ConfigInvalid`."""
     for key, path in locations("source", config).items():
-        if flaw := context.reach.flaw_in_path(path):
-            raise ConfigInvalid(f"{key}: {flaw}")
+        context.check_path(key, path)
     settings = client_settings("source", config, keys.CONSUMER)
     shared = ("kafka source", frozenset(settings.items()))
     return context.shared.get(shared, lambda: KafkaCluster(settings, SourceAway))
