@@ -18,6 +18,7 @@ import pyarrow.json as pajson
 import pyarrow.parquet as papq
 from pyspark.sql.types import DataType
 
+from ....spark.sql_text import quoted
 from ....spi.errors import BadInput
 from ...evolution.json_columns import merged, told_as
 from .text import CsvStyle, decoded, header_of
@@ -64,13 +65,13 @@ def infer(fmt: str, files: Sequence[Path], style: CsvStyle, sample_bytes: int) -
 
 def ddl(schema: pa.Schema) -> str:
     """Return a schema as Spark's DDL."""
-    return ", ".join(f"{_quoted(field.name)} {spark_type(field.type)}" for field in schema)
+    return ", ".join(f"{quoted(field.name)} {spark_type(field.type)}" for field in schema)
 
 
 def spark_type(kind: pa.DataType) -> str:  # noqa: PLR0911  # one answer per kind of type
     """Return Spark's name of an Arrow type; what Spark has no type for is a STRING."""
     if pa.types.is_struct(kind):
-        inner = ", ".join(f"{_quoted(field.name)}: {spark_type(field.type)}" for field in kind)
+        inner = ", ".join(f"{quoted(field.name)}: {spark_type(field.type)}" for field in kind)
         return f"STRUCT<{inner}>"
     if pa.types.is_map(kind):
         return f"MAP<{spark_type(kind.key_type)}, {spark_type(kind.item_type)}>"
@@ -301,7 +302,3 @@ def _timeless(kind: pa.DataType) -> pa.DataType:
 
 def _listed(names: Iterable[str]) -> str:
     return "(" + ", ".join(names) + ")"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
