@@ -16,7 +16,7 @@ from fairlead.projections.metrics import PHASES
 from fairlead.runtime.pipeline.spark.engine import EngineState
 from fairlead.runtime.pipeline.spi.connector import Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
-from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady, SourceAway
+from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady, SinkAway, SourceAway
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 from fairlead.runtime.pipeline.tasks import task as task_loop
 from fairlead.runtime.pipeline.tasks.commits import TaskMemory
@@ -387,6 +387,40 @@ def test_a_source_that_is_away_is_waited_for_with_a_reason_and_costs_no_restart(
     assert "waiting for the source: the database does not answer" in {
         each.reason for each in reports.statuses
     }
+
+
+@pytest.fixture
+def nothing_is_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def discard(*_: object) -> None:
+        raise SinkAway("the disk is gone")
+
+    monkeypatch.setattr(LineSink, "discard", discard)
+
+
+@pytest.mark.usefixtures("nothing_is_discarded")
+def test_why_a_batch_does_not_count_is_told_though_it_cannot_be_discarded(
+    root: Path, hooks: Hooks, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
+) -> None:
+    def fail_once() -> None:
+        hooks.at.clear()
+        raise BadInput("3 is no word")
+
+    hooks.at["read"] = fail_once
+    run_to_end(task(root, OLD, engine, ledger, reports), reports, 3)
+    (failed,) = (each for each in reports.statuses if each.state is RunState.FAILED)
+    assert failed.reason.startswith("3 is no word; restarts in")
+    assert written(root) == ALL
+
+
+@pytest.mark.usefixtures("nothing_is_discarded")
+def test_a_refused_commit_ends_the_task_though_it_cannot_be_discarded(
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
+) -> None:
+    ledger.grant(TASK, NEW)
+    assert task(root, OLD, engine, ledger, reports).run() is Ending.FENCED
+    successor = Reports()
+    run_to_end(task(root, NEW, engine, ledger, successor), successor, 3)
+    assert (written(root), staged(root)) == (ALL, [])
 
 
 def test_a_task_lets_go_of_all_its_ends_whatever_they_raise(

@@ -80,11 +80,11 @@ class BadRows:
     def _refuse_too_many(self, letters: "DataFrame", count: int, read: int) -> None:
         most = self.pipeline.tolerance.max_ratio
         if count > most * read:
-            (first,) = letters.limit(1).collect()
+            first = "".join(f" One of them: {_line(each)}." for each in letters.limit(1).collect())
             raise BadInput(
                 f"{count} of the {read} rows of a batch are bad, more than errors.max.ratio={most} "
-                f"allows: nothing of the batch counts. One of them: {_line(first)}. Mend the "
-                "source, or raise errors.max.ratio"
+                f"allows: nothing of the batch counts.{first} Mend the source, or raise "
+                "errors.max.ratio"
             )
 
     def _log(self, letters: "DataFrame", count: int) -> None:

@@ -109,11 +109,10 @@ class TaskCommits:
             with self._calls.batch():
                 staged = self._engine.run(self.tag, batch.run, self._resource.connector)
         except BaseException:
-            with suppress(OSError):  # it is swept later; the first error is the one to tell
-                pipeline.discard(commit_id)
+            _discard(pipeline, commit_id)
             raise
         if self._halt.is_cancelled:
-            pipeline.discard(commit_id)
+            _discard(pipeline, commit_id)
             raise Cancelled("cancelled before its commit")
         return Commit(
             commit_id, plan.advances, staged.manifest, staged.rows_in, plan.lag, staged.skipped
@@ -175,7 +174,16 @@ class TaskCommits:
                 continue
             except Fenced:
                 self._memory.unsettled = None
-                pipeline.discard(commit.commit_id)
+                _discard(pipeline, commit.commit_id)
                 raise
             self._memory.unsettled = commit = None
         return sequence
+
+
+def _discard(pipeline: Pipeline, commit_id: CommitId) -> None:
+    """Remove a batch that does not count: the reason of that is what is told, whatever comes here.
+
+    What is left is swept, by the next owner at the latest.
+    """
+    with suppress(Exception):
+        pipeline.discard(commit_id)
