@@ -121,6 +121,19 @@ def test_a_folder_is_a_table_too(engine: Embedded, tmp_path: Path) -> None:
     assert rows(engine, transform)[0] == [0, "Bruno"]
 
 
+@pytest.mark.parametrize("link", ["2.json", "part=1"])
+def test_a_folder_that_is_a_table_leads_nowhere_else(
+    link: str, engine: Embedded, tmp_path: Path
+) -> None:
+    folder, secret = tmp_path / "names", tmp_path / "secret"
+    for each in (folder, secret):
+        each.mkdir()
+        (each / "1.json").write_text('{"short": "a", "long": "Anna"}\n')
+    (folder / link).symlink_to(secret / "1.json" if "." in link else secret)
+    with pytest.raises(BadInput, match=f"the lookup Names cannot be read: .*{link} is a link"):
+        rows(engine, looking_up(folder, QUERY, "json"))
+
+
 @pytest.mark.parametrize(
     ("query", "why"),
     [

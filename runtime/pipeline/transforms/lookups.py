@@ -89,17 +89,27 @@ class Lookup:
 
     def _fingerprint(self) -> Fingerprint:
         """Return what the files are now; those that Spark does not read, hidden ones, aside."""
-        path = self._path
+        path, what = self._path, f"the lookup {self._name}"
         try:
-            found = sorted(each for each in path.rglob("*")) if path.is_dir() else [path]
-            stats = [(each, each.stat()) for each in found if not each.name.startswith((".", "_"))]
+            found = sorted(path.rglob("*")) if path.is_dir() else [path]
+            read = [each for each in found if not _is_hidden(each.relative_to(path))]
+            # Whoever may write into the folder could else have any file read that the node can.
+            for link in (each for each in read if each != path and each.is_symlink()):
+                told = f"{link} is a link, which is not followed: copy what it leads to"
+                raise BadInput(f"{what} cannot be read: {told}")
+            stats = [(each, each.stat()) for each in read]
         except OSError as error:
             told = (error.strerror or str(error)).lower()
-            raise BadInput(f"the lookup {self._name} cannot be read: {path}: {told}") from None
+            raise BadInput(f"{what} cannot be read: {path}: {told}") from None
         if sum(stat.st_size for _, stat in stats) > MOST_BYTES:
             told = f"{path} holds more than {MOST_BYTES >> 20} MB"
-            raise BadInput(f"the lookup {self._name} is no small table: {told}")
+            raise BadInput(f"{what} is no small table: {told}")
         return tuple((str(each), stat.st_size, stat.st_mtime_ns) for each, stat in stats)
+
+
+def _is_hidden(path: Path) -> bool:
+    """Tell whether Spark passes over a file or a folder of that relative path."""
+    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def lookup_names(keys: Mapping[str, object]) -> list[str]:
