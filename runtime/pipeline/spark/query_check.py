@@ -29,7 +29,7 @@ from .query import (
     use_of,
 )
 from .settings import SQL_AS_WRITTEN
-from .sql_text import quoted
+from .spelling import quoted
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 
 from ....actors.settings import not_blank
 from ..batches.counting import observed
-from ..spark.sql_text import quoted
+from ..spark.spelling import quoted
 from ..spi.config import ConfigDef, Importance, ParsedConfig, Width, under
 from ..spi.context import Context
 from ..spi.errors import BadInput

@@ -34,7 +34,7 @@ from pyspark.sql.types import (
 )
 
 from ....actors.settings import Value
-from ..spark.sql_text import literal, refusal
+from ..spark.spelling import literal, refusal
 from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import Context
 from ..spi.key_kinds import flag_key, list_key, text_key

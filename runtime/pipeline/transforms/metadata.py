@@ -16,7 +16,7 @@ from typing import Final
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
 from ....actors.settings import Validator, Value, one_of
-from ..spark.sql_text import literal, refusal
+from ..spark.spelling import literal, refusal
 from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
 from ..spi.context import Context
 from ..spi.key_kinds import list_key, text_key

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.types import StructType
 
 from ....actors.settings import Value
-from ..spark.sql_text import literal
+from ..spark.spelling import literal
 from ..spi.config import ConfigDef, ConfigInvalid, ParsedConfig
 from ..spi.context import Context
 from ..spi.key_kinds import text_key

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pyspark.sql.types import MapType, StructType
 
 from ....actors.settings import SettingType, Value
-from ..spark.sql_text import refusal
+from ..spark.spelling import refusal
 from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import Context
 from ..spi.key_kinds import list_key, number_key, text_key

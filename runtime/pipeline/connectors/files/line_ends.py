@@ -1,7 +1,7 @@
-"""Line ends: which ones a text has outside of quotes, and the same text with line feeds alone.
+"""Line ends outside of quotes: which ones a text has, the same text with line feeds alone, records.
 
-Both go through a text chunk by chunk, and need not hold more of it than that. A letter whose
-meaning hangs on the next one, half a line end or an escape, waits for the next chunk.
+The first two go through a text chunk by chunk, and need not hold more of it than that. A letter
+whose meaning hangs on the next one, half a line end or an escape, waits for the next chunk.
 """
 
 import re
@@ -117,6 +117,22 @@ class LineEndUnifier:
         start = match.start()
         before = match.string[max(0, start - _CONTEXT) : start] or self._before
         self._inside = self._closed_at == start or before.endswith(self._openers)
+
+
+def whole_records(sample: bytes, quote: str, escape: str) -> bytes:
+    """Return the records of a sample that are not cut off; none if it is within its first."""
+    mark, before = quote.encode(), escape.encode()
+    seen = sample.replace(2 * before, b"  ").replace(before + mark, b"  ") if before else sample
+    inside = seen.count(mark) % 2 if mark else 0
+    end = len(sample)
+    while end:
+        at = max(seen.rfind(b"\n", 0, end), seen.rfind(b"\r", 0, end - 1))
+        if mark:
+            inside ^= seen.count(mark, max(at, 0), end) % 2
+        if not inside:
+            return sample[: at + 1]
+        end = max(at, 0)
+    return b""
 
 
 def _held_back(data: bytes, escape: bytes, *, is_last: bool) -> tuple[bytes, bytes]:

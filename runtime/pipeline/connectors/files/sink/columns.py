@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, MapType, StructType
 
 from ......events.model import Resource
-from ....spark.sql_text import quoted
+from ....spark.spelling import quoted
 from ....spi.errors import SchemaRefused, SinkBroken
 from ...evolution.rules import Difference, united
 from .. import keys

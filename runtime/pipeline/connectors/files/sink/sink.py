@@ -14,12 +14,12 @@ from pyspark.sql.types import StructType
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
 from ....spark.failures import failure_text
+from ....spark.spelling import path_to_write
 from ....spi.config import ParsedConfig, under
 from ....spi.errors import SinkAway, SinkBroken
 from ....spi.rows import ArrowSchema
 from ....spi.sink import Sink, Tenure
 from .. import keys
-from ..source.formats import target
 from . import marks, staging
 from .columns import aligned, fitted
 from .marks import Batch, SinkClaim, TaskMark
@@ -178,7 +178,7 @@ class FileSink(Sink["DataFrame"]):
 
     def _save(self, writer: "DataFrameWriter", root: OpenRoot, where: str) -> None:
         try:
-            writer.save(target(root.path / where))
+            writer.save(path_to_write(root.path / where))
         except Exception as error:
             told = told_by_spark(self._place.root, failure_text(error) or "")
             if told is not None:

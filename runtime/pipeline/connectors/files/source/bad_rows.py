@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from ....batches.counting import observed
-from ....spark.sql_text import quoted
+from ....spark.spelling import quoted
 from ....spi.rows import Rejects
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ....spark.sql_text import quoted
+from ....spark.spelling import path_to_read, quoted
 from ....spi.config import ConfigInvalid, ParsedConfig, under
 from ....spi.errors import BadInput
 from ....spi.rows import Rejects
@@ -123,7 +123,7 @@ class ReadFormat:
         """Describe the rows of files; where bad ones are tolerated they are among them."""
         if self.name == "csv":
             return self._csv(spark, files)
-        paths = [literal(each.path) for each in files]
+        paths = [path_to_read(each.path) for each in files]
         reader = spark.read.options(**self._options()).format(self.name)
         if not self.parts_rows:
             return reader.schema(self.columns).load(paths)
@@ -194,7 +194,7 @@ class ReadFormat:
         # that no file has.
         null = nulls[0] if len(nulls) == 1 and not as_text else f"\ufdd0{uuid4().hex}"
         reader = spark.read.options(**{"nullValue": null, "lineSep": line_end, **self._options()})
-        paths = [literal(each) for each in files]
+        paths = [path_to_read(each) for each in files]
         parts, texts = self.parts_rows, StructType()
         for each in schema.fields:
             texts.add(each.name, StringType())
@@ -292,16 +292,3 @@ def rows_of(file: Path) -> int:
         return int(papq.read_metadata(file).num_rows)
     except (pa.ArrowException, OSError) as error:
         raise BadInput(f"{file}: {error}") from error
-
-
-_GLOB = frozenset("{}[]*?\\")
-
-
-def literal(path: Path) -> str:
-    """Return a path that Spark reads as one file or folder, whatever characters are in it."""
-    return "file:" + "".join("\\" + each if each in _GLOB else each for each in str(path))
-
-
-def target(path: Path) -> str:
-    """Return a path that Spark writes to; there it expands nothing."""
-    return f"file:{path}"

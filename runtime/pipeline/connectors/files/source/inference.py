@@ -18,9 +18,10 @@ import pyarrow.json as pajson
 import pyarrow.parquet as papq
 from pyspark.sql.types import DataType
 
-from ....spark.sql_text import quoted
+from ....spark.spelling import quoted
 from ....spi.errors import BadInput
 from ...evolution.json_columns import merged, told_as
+from ..line_ends import whole_records
 from .text import CsvStyle, decoded, header_of
 
 _UNTOLD: Mapping[str, DataType] = {}
@@ -141,7 +142,8 @@ def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
         # Of other encodings a letter may take up to four times as much in the file.
         if len(data) * (4 if style.needs_copy else 1) <= limit:
             return data
-        whole = _whole_records(data, style, fmt)
+        marks = (style.quote, style.escape) if fmt == "csv" else ("", "")
+        whole = whole_records(data, *marks)
         if 2 * len(whole) > len(data):  # else a record is as large as the sample: take more
             return whole
         if limit >= _LARGEST_SAMPLE and not whole:
@@ -149,22 +151,6 @@ def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
         if limit >= _LARGEST_SAMPLE:
             return whole
         limit *= 4
-
-
-def _whole_records(data: bytes, style: CsvStyle, fmt: str) -> bytes:
-    """Return the records of a sample that are not cut off; none if it is within its first."""
-    quote, escape = style.quote.encode(), style.escape.encode()
-    seen = data.replace(2 * escape, b"  ").replace(escape + quote, b"  ") if escape else data
-    inside = seen.count(quote) % 2 if quote and fmt == "csv" else 0
-    end = len(data)
-    while end:
-        at = max(seen.rfind(b"\n", 0, end), seen.rfind(b"\r", 0, end - 1))
-        if quote and fmt == "csv":
-            inside ^= seen.count(quote, max(at, 0), end) % 2
-        if not inside:
-            return data[: at + 1]
-        end = max(at, 0)
-    return b""
 
 
 def _csv_schema(

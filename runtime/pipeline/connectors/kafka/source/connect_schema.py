@@ -7,7 +7,7 @@ is. A `Decimal` must be written as a number (`decimal.format=NUMERIC`): bytes in
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ....spark.sql_text import literal, quoted
+from ....spark.spelling import literal, quoted
 
 Schema = Mapping[str, Any]
 

@@ -19,7 +19,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 from ....batches.counting import observed
-from ....spark.sql_text import literal, quoted, refusal
+from ....spark.spelling import literal, quoted, refusal
 from ....spi.errors import BadInput
 from .connect_schema import LONE, SchemaUnknown, columns_of
 

@@ -1,8 +1,10 @@
-"""Names and texts as SQL takes them, whatever is in them and however Spark reads backslashes."""
+"""Names, texts and paths as Spark takes them, whatever is in them."""
 
+from pathlib import Path
 from typing import Final
 
 NULL: Final = "NULL"
+_GLOB: Final = frozenset("{}[]*?\\")
 
 
 def quoted(name: str) -> str:
@@ -20,3 +22,13 @@ def literal(text: str) -> str:
 def refusal(*parts: str) -> str:
     """Return the expression that ends the job with a message, which expressions make up."""
     return f"raise_error(concat({', '.join(parts)}))"
+
+
+def path_to_read(path: Path) -> str:
+    """Return a path that Spark reads as one file or folder."""
+    return "file:" + "".join("\\" + each if each in _GLOB else each for each in str(path))
+
+
+def path_to_write(path: Path) -> str:
+    """Return a path that Spark writes to; there it expands nothing."""
+    return f"file:{path}"
