@@ -1,6 +1,7 @@
 """Connector classes are found by their names, and a broken one hurts nobody else."""
 
 from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
 
 import pytest
 from msgspec import to_builtins
@@ -60,11 +61,16 @@ def test_a_name_that_nothing_has_is_refused_with_the_nearest() -> None:
         find_plugins().find("SparkPipelin")
 
 
-def test_what_cannot_be_loaded_is_told_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_loaded_is_told_and_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "a_script.py").write_text("raise SystemExit(3)\n")
+    monkeypatch.syspath_prepend(tmp_path)
     points = EntryPoints(
         [
             EntryPoint("gone", "no.such.module:Thing", plugins.GROUP),
             EntryPoint("odd", "pathlib:Path", plugins.GROUP),
+            EntryPoint("script", "a_script:Thing", plugins.GROUP),
             EntryPoint("numbers", "fairlead_tests.tasks.numbers:Numbers", plugins.GROUP),
         ]
     )
@@ -78,4 +84,5 @@ def test_what_cannot_be_loaded_is_told_and_left_out(monkeypatch: pytest.MonkeyPa
     assert found.broken == {
         "gone": "gone could not be loaded: ModuleNotFoundError: No module named 'no'",
         "odd": "odd could not be loaded: pathlib:Path is no Connector",
+        "script": "script could not be loaded: SystemExit: 3",
     }

@@ -63,7 +63,7 @@ def load(point: EntryPoint, base: type[T], what: str) -> type[T]:
     """
     try:
         loaded: object = point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a module may even be a script that ends
         if isinstance(error, ModuleNotFoundError) and point.extras and point.dist:
             extra = f"{point.dist.name}[{','.join(point.extras)}]"
             raise PluginUnknown(f"{what} needs {error.name}: pip install '{extra}'") from error
