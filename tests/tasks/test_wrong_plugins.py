@@ -1,7 +1,7 @@
 """A plugin that does wrong hurts its own task alone, which tells of it and recovers."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -72,13 +72,18 @@ class Scene:
         self._until(lambda: all(written(self.root / name) == ALL for name in self.names))
         self._until(lambda: written(healthy) == list(range(90)))
 
-    def told(self, state: RunState = RunState.FAILED) -> Mapping[str, str]:
-        """Return the first reason that each connector, or its task, told for a state."""
-        first: dict[str, str] = {}
+    def told(self) -> Mapping[str, str]:
+        """Return the first reason that each connector, or its task, told for having failed."""
+        return {name: first for name, (first, *_) in self.all_told().items()}
+
+    def all_told(self) -> Mapping[str, Sequence[str]]:
+        """Return all of them, in their order."""
+        reasons: dict[str, list[str]] = {}
         for each in self.reports.statuses:
-            if each.state is state:
-                first.setdefault(each.resource.connector, each.reason.partition("; restarts in")[0])
-        return first
+            if each.state is RunState.FAILED:
+                reason, _, _ = each.reason.partition("; restarts in")
+                reasons.setdefault(each.resource.connector, []).append(reason)
+        return reasons
 
     @staticmethod
     def _until(holds: Callable[[], bool]) -> None:
@@ -113,7 +118,9 @@ def test_a_call_that_hangs_is_left_behind_and_counts_no_more_when_it_returns(
         "did not return within 0.05 s (task.call.timeout.ms), and its thread was left behind: "
         "nothing of what it does counts any more"
     )
-    assert scene.told() == {call: f"{call} {tail}" for call in late}
+    # On a busy machine a call that does not hang may take that long as well.
+    told = scene.all_told()
+    assert {call for call in late if f"{call} {tail}" in told[call]} == late.keys()
     before = dict(ledger.accepted)
     for gate in late.values():
         assert gate.reached.is_set()
