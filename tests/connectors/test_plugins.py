@@ -1,5 +1,6 @@
 """Connector classes are found by their names, and a broken one hurts nobody else."""
 
+import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def test_what_cannot_be_loaded_is_told_and_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "a_script.py").write_text("raise SystemExit(3)\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     points = EntryPoints(
         [
             EntryPoint("gone", "no.such.module:Thing", plugins.GROUP),
