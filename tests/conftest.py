@@ -2,9 +2,9 @@
 
 With `--hypothesis-profile=thorough` the properties are tried on many more examples.
 
-A run on several processes (`-n`) takes those tests one after the other that start a Spark, since
-two of them would want the machine for themselves; beside them, those that start real processes,
-which mostly wait; and beside both, those that only compute.
+A run on several processes (`-n`) takes tests of one kind one after the other: those that start
+workers with a Spark each, those that share one Spark of their own process, and those that start
+workers without any, which mostly wait. Who is through with a kind takes up what only computes.
 """
 
 import compileall
@@ -23,8 +23,8 @@ from fairlead_tests import TESTS
 from fairlead_tests.conformance.outcomes import Outcomes
 from fairlead_tests.spark_engine.class_data import shared_options
 
-REAL_PROCESSES = ("spark", "cluster")
-"""The marks of tests that start some: by the first that it has, a test waits for others."""
+KINDS = ({"spark", "cluster"}, {"spark"}, {"cluster"}, set[str]())
+"""What marks tests that wait for each other have; those of the last kind wait for none."""
 
 settings.register_profile("brief", settings.default, max_examples=30)
 settings.register_profile("thorough", settings.default, max_examples=1_000)
@@ -62,12 +62,11 @@ def _compile_all() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    order = [*REAL_PROCESSES, ""]
-    items.sort(key=lambda item: order.index(_group_of(item)))
+    items.sort(key=lambda item: KINDS.index(_kind(item)))
     for item in items:
-        if group := _group_of(item):
-            item.add_marker(pytest.mark.xdist_group(group))
-        if group == "spark" and isinstance(item, pytest.Function):
+        if kind := _kind(item):
+            item.add_marker(pytest.mark.xdist_group("-".join(sorted(kind))))
+        if "spark" in kind and isinstance(item, pytest.Function):
             item.fixturenames.insert(0, "class_data")
 
 
@@ -107,6 +106,6 @@ def class_data(
         yield
 
 
-def _group_of(item: pytest.Item) -> str:
-    """Return the mark by which a test waits for others, "" where it waits for none."""
-    return next((mark for mark in REAL_PROCESSES if item.get_closest_marker(mark)), "")
+def _kind(item: pytest.Item) -> set[str]:
+    """Return the marks by which a test waits for others."""
+    return {mark for mark in ("spark", "cluster") if item.get_closest_marker(mark)}

@@ -1,6 +1,7 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 """The way from a config to files."""
 
+import faulthandler
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -89,6 +90,7 @@ def _wait(reports: Reports, done: Callable[[], bool]) -> None:
         if done() or any(map(_failed, reports.told)):
             return
         pause.wait(0.1)
+    faulthandler.dump_traceback()  # what hangs is seen in no report
     raise AssertionError(reports.told)
 
 

@@ -53,6 +53,7 @@ group.initial.rebalance.delay.ms=0
 broker.session.timeout.ms=1000
 broker.heartbeat.interval.ms=200
 log.cleaner.dedupe.buffer.size=4194304
+log.retention.ms=-1
 log.retention.check.interval.ms=500
 log.initial.task.delay.ms=100
 file.delete.delay.ms=100

@@ -4,6 +4,7 @@ A cold JVM spends half of its time on loading and compiling Spark's classes, and
 tests starts some fifty. Where Java writes no archive, they start as slowly as a user's.
 """
 
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,9 +24,11 @@ def shared_options(folder: Path) -> str:
     java = find_java()
     made_of = f"{java.version}-{(spark_home() / 'jars').stat().st_mtime_ns}"
     archive = folder / f"spark-{made_of}.jsa"
-    if not archive.exists():
-        with TemporaryDirectory(dir=folder) as work:
-            _write_archive(archive, Path(work))
+    with (folder / "writes").open("w") as writes:
+        flock(writes, LOCK_EX)  # another process of this run may be writing it
+        if not archive.exists():
+            with TemporaryDirectory(dir=folder) as work:
+                _write_archive(archive, Path(work))
     # An archive that does not fit is passed over; silently, since readers of its output wait.
     return f"-XX:SharedArchiveFile={archive} -Xlog:disable {_QUICK}"
 
