@@ -15,8 +15,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
+from fairlead.runtime.pipeline.spark import embedded
 from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.engine import Cancelled, TaskError
+from fairlead.runtime.pipeline.spark.engine import Cancelled, EngineDown, TaskError
 from fairlead_tests.spark_engine import stranger
 from fairlead_tests.spark_engine.signs import gone, runs, until_told
 
@@ -231,6 +232,32 @@ def test_only_the_main_thread_may_open(engine: Embedded) -> None:
         pytest.raises(RuntimeError, match="on the main thread"),
     ):
         threads.submit(engine.open).result()
+
+
+def test_a_jvm_ends_in_which_cancelled_work_keeps_its_cores(
+    engine: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def loop(spark: SparkSession) -> None:
+        spark.sql(
+            "SELECT sum(sqrt(a.id * b.id)) FROM range(0, 2000000, 1, 2) AS a"
+            " CROSS JOIN range(0, 1000000, 1, 1) AS b"
+        ).collect()
+
+    def tasks_at_work(spark: SparkSession) -> int:
+        tracker = spark.sparkContext.statusTracker()
+        stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
+        return sum(stage.numActiveTasks for stage in stages if stage)
+
+    monkeypatch.setattr(embedded, "_LET_GO_SECONDS", 1.0)
+    with ThreadPoolExecutor(1) as threads:
+        looping = threads.submit(engine.run, "loop", loop)
+        while engine.run("probe", tasks_at_work) < 2:
+            time.sleep(0.05)
+        engine.cancel("loop")
+        with pytest.raises(Cancelled):
+            looping.result(30)
+        with pytest.raises(EngineDown, match="what was cancelled of loop went on for 1 s"):
+            engine.run("next", lambda spark: spark.range(9).count())
 
 
 def test_a_closed_engine_leaves_no_process_and_no_file_but_its_log(

@@ -79,6 +79,23 @@ def cancel_tagged(session: SparkSession, tag: str) -> None:
         session.sparkContext.cancelJobsWithTag(tag)
 
 
+def count_running(session: SparkSession, tag: str) -> int:
+    """Count the Spark tasks under a tag that hold a core, those of cancelled jobs too."""
+    try:
+        # The Java API's tracker knows no tags; this one answers from what the driver remembers.
+        tracker = session.sparkContext._jsc.sc().statusTracker()  # noqa: SLF001  # PySpark hides it
+        stages = {
+            stage
+            for job in tracker.getJobIdsForTag(tag)
+            if (info := tracker.getJobInfo(job)).isDefined()
+            for stage in info.get().stageIds()
+        }
+        found = [tracker.getStageInfo(stage) for stage in stages]
+        return sum(int(each.get().numActiveTasks()) for each in found if each.isDefined())
+    except Exception:  # noqa: BLE001  # the JVM is gone, and with it the tasks
+        return 0
+
+
 def _hush() -> None:
     """Keep PySpark and py4j from printing to the terminal whatever they raise anyway."""
     for name in _LOUD:

@@ -3,6 +3,7 @@
 import itertools
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import TypeVar
 from pyspark.sql import SparkSession
 
 from ....actors.backoff import Attempts, Backoff
-from .attach import attach, cancel_tagged, detach, tagged, warm_up
+from .attach import attach, cancel_tagged, count_running, detach, tagged, warm_up
 from .engine import DEFAULT_POOL, STEPS, Cancelled, EngineDown, EngineState, TaskError
 from .failures import failure_text, lost_touch
 from .java import JavaNotFound, JvmLaunch, find_java
@@ -29,6 +30,9 @@ _LOST_SECONDS = 3.0
 
 _CANCEL_BACKOFF = Backoff(0.02, 1.0)
 """For cancelling again what has not ended, in seconds."""
+
+_LET_GO_SECONDS = 15.0
+"""How long a cancelled job may keep cores from all others."""
 
 
 @dataclass(eq=False, slots=True)
@@ -252,6 +256,30 @@ def _cancel(runs: list[_Run]) -> None:
         for run in left:
             cancel_tagged(run.session, run.spark_tag)
         left[0].finished.wait(attempts.next_pause())
+    _free_cores(runs)
+
+
+def _free_cores(runs: list[_Run]) -> None:
+    """End the JVM of cancelled runs whose tasks go on: Spark asks them to end, and no more.
+
+    A task looks whether it was killed between two rows that it takes; one row of a nested loop
+    join may take minutes, and no other job gets the core meanwhile.
+    """
+    deadline = time.monotonic() + _LET_GO_SECONDS
+    attempts = Attempts(_CANCEL_BACKOFF)
+    while left := [run for run in runs if _holds_cores(run)]:
+        if (wait_s := deadline - time.monotonic()) <= 0:
+            tags = ", ".join(sorted({run.tag for run in left}))
+            left[0].jvm.kill(
+                f"what was cancelled of {tags} went on for {_LET_GO_SECONDS:g} s, on cores that"
+                " others wait for"
+            )
+            return
+        left[0].jvm.ended.wait(min(wait_s, attempts.next_pause()))
+
+
+def _holds_cores(run: _Run) -> bool:
+    return not run.jvm.ended.is_set() and count_running(run.session, run.spark_tag) > 0
 
 
 NICENESS = 5

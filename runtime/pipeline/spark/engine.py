@@ -100,7 +100,8 @@ class Engine(Protocol):
 
         Those runs raise `Cancelled`, and side effects of their Python code on executors end
         within 0.2 s. Driver-side code of a job is not interrupted: it ends at its next
-        Spark job. A later run under the same tag is not touched.
+        Spark job. A later run under the same tag is not touched. Should cancelled work keep its
+        cores for a quarter of a minute, the engine ends and is `DOWN`: Spark has no other way.
         """
         ...
 
