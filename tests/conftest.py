@@ -26,8 +26,8 @@ from fairlead_tests.spark_engine.class_data import shared_options
 KINDS = ({"spark", "cluster"}, {"spark"}, {"cluster"}, set[str]())
 """What marks tests that wait for each other have; those of the last kind wait for none."""
 
-settings.register_profile("brief", settings.default, max_examples=30)
-settings.register_profile("thorough", settings.default, max_examples=1_000)
+settings.register_profile("brief", settings.default, max_examples=30, deadline=None)
+settings.register_profile("thorough", settings.default, max_examples=1_000, deadline=None)
 settings.load_profile("brief")
 
 

@@ -110,13 +110,12 @@ RECORDS = st.one_of(*map(any_of, TYPE_OF))
 
 
 @given(RECORDS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_record_survives_its_bytes(record: Record) -> None:
     assert decode(entry_of(record)) == record
 
 
 @given(RECORDS)
-@settings(deadline=None)
 def test_a_tombstone_names_the_key_of_what_it_buries(record: Record) -> None:
     tombstone = Tombstone(type(record), key_of(record))
     assert encode(tombstone).key == encode(record).key
@@ -308,7 +307,7 @@ def test_bytes_that_are_no_record_are_malformed(value: bytes) -> None:
 
 
 @given(number=st.sampled_from(sorted(BY_NUMBER)), value=st.binary(max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_bytes_are_a_record_or_malformed(number: int, value: bytes) -> None:
     try:
         found = decode(Entry(7, number, 1, b"", 0, value))
@@ -318,7 +317,7 @@ def test_any_bytes_are_a_record_or_malformed(number: int, value: bytes) -> None:
 
 
 @given(number=st.sampled_from(sorted(BY_NUMBER)), key=st.binary(max_size=20))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_key_is_a_tombstone_or_malformed(number: int, key: bytes) -> None:
     try:
         found = decode(Entry(7, number, 1, key, 0, None))

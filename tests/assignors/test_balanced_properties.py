@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.actors.assignors.built_in.balanced import assign
@@ -74,7 +74,6 @@ def improved(loads: tuple[int, ...], capacities: Sequence[int]) -> Iterator[tupl
             yield tuple(after_gift)
 
 
-@settings(deadline=None)
 @given(groups(members=3, tasks=2))
 def test_shares_are_level_as_demands_permit_and_nothing_level_moves_less(group: Snapshot) -> None:
     made = assign(group)

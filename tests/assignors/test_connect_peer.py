@@ -117,7 +117,7 @@ def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectPeer]:
 
 
 @pytest.mark.soak
-@settings(max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5_000, suppress_health_check=[HealthCheck.too_slow])
 @given(
     told_rounds,
     st.dictionaries(st.sampled_from(CONNECTORS), st.integers(0, 13), max_size=3),

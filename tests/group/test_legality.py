@@ -169,7 +169,7 @@ LIVES = st.lists(st.tuples(st.sampled_from(NAMES), NUMBER, NUMBER), min_size=10,
 
 
 @given(deeds=LIVES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_whatever_the_rules_lead_to_is_legal(deeds: list[Deed]) -> None:
     group, legality = Group("connect"), Legality()
     for entry in Life().lead(deeds).witness.entries:

@@ -82,7 +82,7 @@ class Walk:
         return replace(beat, rack="north" if flag else "south") if verb == "put" else beat
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(STEPS)
 def test_any_walk_of_static_members_leaves_what_the_log_tells(
     steps: list[tuple[str, str | None, bool]],

@@ -105,7 +105,6 @@ def compactions(entries: list[Entry], cut: int) -> Iterator[list[Entry]]:
 @example(deeds=CHANGES_ITSELF_LATER)
 @example(deeds=IS_LOST_AND_RELEASED)
 @example(deeds=IS_DELETED)
-@settings(deadline=None)
 def test_compaction_of_any_prefix_leads_to_the_same_group(deeds: list[Deed]) -> None:
     coordinator = Life().lead(deeds)
     entries, end = coordinator.witness.entries, coordinator.group.end
@@ -120,7 +119,6 @@ def test_compaction_of_any_prefix_leads_to_the_same_group(deeds: list[Deed]) -> 
 @example(deeds=CHANGES_ITSELF_LATER)
 @example(deeds=IS_LOST_AND_RELEASED)
 @example(deeds=IS_DELETED)
-@settings(deadline=None)
 def test_who_loads_a_compacted_log_and_follows_it_sees_the_same_group(deeds: list[Deed]) -> None:
     coordinator = Life().lead(deeds)
     entries, end = coordinator.witness.entries, coordinator.group.end
@@ -132,7 +130,6 @@ def test_who_loads_a_compacted_log_and_follows_it_sees_the_same_group(deeds: lis
 
 
 @given(deeds=LIVES)
-@settings(deadline=None)
 def test_an_assignor_computes_the_same_from_a_group_whose_log_was_compacted(
     deeds: list[Deed],
 ) -> None:
@@ -150,7 +147,6 @@ def test_an_assignor_computes_the_same_from_a_group_whose_log_was_compacted(
 @example(deeds=CHANGES_ITSELF_LATER)
 @example(deeds=IS_LOST_AND_RELEASED)
 @example(deeds=IS_DELETED)
-@settings(deadline=None)
 def test_every_index_is_what_the_facts_say(deeds: list[Deed]) -> None:
     coordinator = Life().lead(deeds)
     assert indexes_of(coordinator.group) == indexes_from_scratch(coordinator.group)
@@ -164,7 +160,7 @@ def test_every_index_is_what_the_facts_say(deeds: list[Deed]) -> None:
 @example(deeds=COMES_BACK, first=60, low=90)
 @example(deeds=IS_REPLACED, first=60, low=90)
 @example(deeds=IS_DELETED, first=40, low=95)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_a_log_trimmed_between_two_reads_tells_its_reader_of_the_same_group(
     deeds: list[Deed], first: int, low: int
 ) -> None:

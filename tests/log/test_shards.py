@@ -67,7 +67,7 @@ def take_all(found: Shards, records: Sequence[Record]) -> list[Record]:
 
 @pytest.mark.parametrize("fact", [configured, target, current])
 @given(steps=st.lists(RESOURCES, min_size=1, max_size=6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_whatever_a_fact_becomes_it_is_read_whole_also_from_a_compacted_log(
     fact: Callable[[frozenset[Resource], int], Head], steps: list[frozenset[Resource]]
 ) -> None:

@@ -135,7 +135,7 @@ def told(plan: Plan, before: Mapping[Resource, str]) -> dict[Resource, str]:
     return homes
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.integers(1, 6))
 def test_what_a_plan_says_is_what_then_happens(data: st.DataObject, length: int) -> None:
     cluster = Cluster()

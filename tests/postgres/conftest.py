@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.runtime.pipeline.connectors.postgres.source import source
 from fairlead_tests.postgres_server import Database, NoServer, PostgresServer, started
 
 
@@ -18,6 +19,12 @@ def server() -> Iterator[PostgresServer]:
         except NoServer as reason:
             pytest.skip(f"PostgreSQL cannot be had: {reason}")
         yield made
+
+
+@pytest.fixture(autouse=True)
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have sources look again at once, however long their last look took that found nothing."""
+    monkeypatch.setattr(source, "_REST_SHARE", 0)
 
 
 @pytest.fixture

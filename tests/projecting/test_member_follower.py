@@ -121,7 +121,7 @@ def step(resources: Resources, number: int) -> CurrentAssignment:
 
 
 @given(steps=st.lists(st.tuples(RESOURCES, st.booleans()), max_size=6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_member_with_many_resources_takes_its_step_from_the_shards(
     steps: list[tuple[Resources, bool]],
 ) -> None:
