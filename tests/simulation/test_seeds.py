@@ -11,8 +11,8 @@ from fairlead.events import shard_layout
 from fairlead.runtime.simulation.campaign import CampaignResult, again, play, search
 from fairlead.runtime.simulation.schedule import Size, draw
 
-FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-120").split("-"))
-BATCH = 25
+FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-60").split("-"))
+BATCH = 20
 
 
 def told(findings: CampaignResult) -> str:
