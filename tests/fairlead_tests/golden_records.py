@@ -1,10 +1,13 @@
 """What records are on disk, written down by hand: the whole value of each kind, and its key.
 
-When a kind changes, its row in `WRITTEN` moves to `EARLIER` as it is, with the record that
-those bytes mean from now on, and the new form takes its place. Nothing leaves `EARLIER`.
+When a kind gets a field, its row in `WRITTEN` takes the new form, and `EARLIER` says which fields
+the old one lacked, and which record those bytes mean from now on. Nothing leaves `EARLIER`.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from fairlead.events import records
 from fairlead.events.commits import (
@@ -343,167 +346,46 @@ WRITTEN: list[Golden] = [
     ),
 ]
 
-EARLIER: list[Golden] = [
-    Golden(
-        Committed(
-            Commit(
-                COMMIT_ID,
-                (Advance({"path": "a"}, None, {"row": 8}),),
-                Manifest(
-                    "/out", "s", 8, 80, 1, (Part("m=1/part-0", 80, 8),), "ab12", {"table": "t"}
-                ),
-                10,
-                Lag(3, 300),
-            ),
-            9,
-        ),
-        b"A\x001\x005\x002\x003\0",
-        {
-            "commit_id": WIRE_ID,
-            "advances": [{"partition": {"path": "a"}, "start": None, "end": {"row": 8}}],
-            "manifest": {
-                "root": "/out",
-                "staging": "s",
-                "rows": 8,
-                "bytes": 80,
-                "files": 1,
-                "parts": [["m=1/part-0", 80, 8]],
-                "claim": "ab12",
-                "note": {"table": "t"},
-            },
-            "rows_in": 10,
-            "time_ms": 9,
-            "lag": {"ranges": 3, "bytes": 300},
-        },
-    ),
-    Golden(
-        TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9, Lag(1, 100), COMMIT_ID),
-        b"A\x001\0",
-        {
-            "last": WIRE_ID,
-            "batches": 4,
-            "rows_in": 40,
-            "rows_out": 32,
-            "bytes_out": 320,
-            "time_ms": 9,
-            "lag": {"ranges": 1, "bytes": 100},
-            "filled": WIRE_ID,
-        },
-    ),
-    Golden(
-        records.TaskStatus(A1, RunState.FAILED, "http://w1", Token(5, 2), 9, "why"),
-        b"A\x001\0",
-        {
-            "connector": "A",
-            "task": 1,
-            "state": "FAILED",
-            "worker": "http://w1",
-            "grant_epoch": 5,
-            "generation": 2,
-            "time_ms": 9,
-            "reason": "why",
-        },
-    ),
-    Golden(
-        Committed(
-            Commit(
-                COMMIT_ID,
-                (Advance({"path": "a"}, None, {"row": 8}),),
-                Manifest("/out", "s", 8, 80, 1, (Part("m=1/part-0", 80, 8),), "ab12"),
-                10,
-            ),
-            9,
-        ),
-        b"A\x001\x005\x002\x003\0",
-        {
-            "commit_id": WIRE_ID,
-            "advances": [{"partition": {"path": "a"}, "start": None, "end": {"row": 8}}],
-            "manifest": {
-                "root": "/out",
-                "staging": "s",
-                "rows": 8,
-                "bytes": 80,
-                "files": 1,
-                "parts": [["m=1/part-0", 80, 8]],
-                "claim": "ab12",
-            },
-            "rows_in": 10,
-            "time_ms": 9,
-        },
-    ),
-    Golden(
-        records.ConnectorsTasksMetadata(frozenset({A, A0, A1})),
-        b"",
-        {"configured": LISTED},
-    ),
-    Golden(
-        records.TargetAssignment(4, {"W1": frozenset({A, A0, A1})}, unplaceable={B0: "full"}),
-        b"",
-        {
-            "assignment_epoch": 4,
-            "members": [{"member_id": "W1", "resources": LISTED}],
-            "assignor": "",
-            "assignor_version": 0,
-            "assignor_metadata": b"",
-            "unplaceable": [{"connector": "B", "task": 0, "reason": "full"}],
-            "computed_by": "",
-            "time_ms": 0,
-            "error": "",
-            "failures": 0,
-            "retry_at_ms": 0,
-        },
-    ),
-    Golden(
-        records.CurrentAssignment("W1", 5, 4, MemberState.UNREVOKED, {A1: 3, A: 5, A0: 4}, {B0: 2}),
-        b"W1\0",
-        {
-            "member_id": "W1",
-            "member_epoch": 5,
-            "previous_epoch": 4,
-            "state": 1,
-            "assigned": LISTED,
-            "pending": JUST_B0,
-            "assigned_epochs": [5, 4, 3],
-            "pending_epochs": [2],
-            "assignor_error": 0,
-        },
-    ),
-    Golden(
-        records.GroupMetadata(3, Cause(Why.MEMBER_JOINED, "http://w1"), 9, "someone"),
-        b"",
-        {
-            "group_epoch": 3,
-            "cause": {"why": "member-joined", "subject": "http://w1"},
-            "time_ms": 9,
-            "actor": "someone",
-        },
-    ),
-    Golden(
-        records.MemberMetadata(
-            "W1", "p", 2, 60_000, (ClientAssignor("balanced", 0, 2, 1, 3, b"x"),), url="http://w1"
-        ),
-        b"W1\0",
-        {
-            "member_id": "W1",
-            "incarnation": "p",
-            "joined_epoch": 2,
-            "rebalance_timeout_ms": 60_000,
-            "assignors": [
-                {
-                    "name": "balanced",
-                    "minimum_version": 0,
-                    "maximum_version": 2,
-                    "version": 1,
-                    "reason": 3,
-                    "metadata": b"x",
-                }
-            ],
-            "server_assignor": None,
-            "instance_id": None,
-            "rack": None,
-            "url": "http://w1",
-            "client_id": "",
-            "client_host": "",
-        },
-    ),
-]
+
+def before(now: Record, was: Record, *lacking: str) -> Golden:
+    """Return an earlier form of what is written now: it had none of these fields yet.
+
+    `was` is what its bytes mean from now on.
+    """
+    (form,) = (each for each in WRITTEN if each.record == now)
+    value = deepcopy(form.value)
+    for path in lacking:
+        *outer, name = path.split(".")
+        inner: Any = value
+        for each in outer:
+            inner = inner[each]
+        del inner[name]
+    return Golden(was, form.key, value)
+
+
+def _rows() -> dict[type, Any]:
+    """Return the records that are written now, by class."""
+    return {type(each.record): each.record for each in WRITTEN}
+
+
+def _earlier() -> Iterator[Golden]:
+    now = _rows()
+    committed, progress = now[Committed], now[TaskProgress]
+    manifest = replace(committed.commit.manifest, dead_letters=None)
+    clean = replace(committed.commit, manifest=manifest, skipped=0)
+    unsaid = replace(clean, manifest=replace(manifest, note={}), lag=None)
+    fields = "skipped", "manifest.dead_letters"
+    yield before(committed, replace(committed, commit=clean), *fields)
+    yield before(committed, replace(committed, commit=unsaid), *fields, "lag", "manifest.note")
+    yield before(progress, replace(progress, skipped=0, dead_letters=0), "skipped", "dead_letters")
+    status, member = now[records.TaskStatus], now[records.MemberMetadata]
+    yield before(status, replace(status, restarts=AutoRestart()), "restarts", "restarted_ms")
+    for head in records.HEADS:
+        yield before(now[head], now[head], "shards")
+    bump = now[records.GroupMetadata]
+    yield before(bump, replace(bump, since_ms=0), "since_ms")
+    said = "session_timeout_ms", "succession", "node"
+    yield before(member, replace(member, session_timeout_ms=0, succession=None), *said)
+
+
+EARLIER: list[Golden] = [*_earlier()]

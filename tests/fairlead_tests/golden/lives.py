@@ -43,6 +43,20 @@ FILE = {"path": "a.csv"}
 class Stage(CoordinatorDriver):
     """A driver that can be told to go on until nothing moves any more."""
 
+    def run_flights(self, tasks: int, *members: str) -> None:
+        """Let members join a group of one connector, which splits into so many tasks."""
+        self.put("flights")
+        for member_id in members:
+            self.asks(self.joining(member_id))
+        self.settle()
+        self.split(self.group.owner[Resource("flights")], "flights", tasks)
+        self.settle()
+
+    def comes(self, member_id: str) -> None:
+        """Let one more member join."""
+        self.asks(self.joining(member_id))
+        self.settle()
+
     def settle(self, *silent: str) -> None:
         """Let all but the silent beat and acknowledge, and whoever is asked compute."""
         for _ in range(8):
@@ -115,15 +129,10 @@ class Stage(CoordinatorDriver):
 
 def moves(stage: Stage) -> None:
     """Workers come and go, connectors split, tasks move and commit."""
-    stage.put("flights")
-    stage.asks(stage.joining("W1"))
-    stage.settle()
-    stage.split("W1", "flights", 4)
-    stage.settle()
+    stage.run_flights(4, "W1")
     stage.work("flights-0", 0)
     stage.work("flights-0", 1)
-    stage.asks(stage.joining("W2"))
-    stage.settle()
+    stage.comes("W2")
     stage.put("trains")
     stage.settle()
     stage.split(stage.group.owner[Resource("trains")], "trains", 2)
@@ -141,12 +150,7 @@ def moves(stage: Stage) -> None:
 
 def losses(stage: Stage) -> None:
     """Crashes: work is parked, comes back to its worker, or is released by its deadline."""
-    stage.put("flights")
-    for member_id in ("W1", "W2", "W3"):
-        stage.asks(stage.joining(member_id))
-    stage.settle()
-    stage.split(stage.group.owner[Resource("flights")], "flights", 6)
-    stage.settle()
+    stage.run_flights(6, "W1", "W2", "W3")
     stage.pass_with(SESSION_MS + 5_000, "W3")
     back = replace(stage.joining("W9"), url="http://W3")
     stage.asks(back)
@@ -159,32 +163,22 @@ def losses(stage: Stage) -> None:
 
 def deaths(stage: Stage) -> None:
     """Processes end, and somebody says so: of the right ones, of others, and late."""
-    stage.put("flights")
-    stage.asks(stage.joining("W1"))
-    stage.settle()
-    stage.split("W1", "flights", 3)
-    stage.settle()
-    stage.asks(stage.joining("W2"))
-    stage.settle()
+    stage.run_flights(3, "W1")
+    stage.comes("W2")
     stage.work("flights-1", 0)
     stage.pass_with(500)
     seen_ms = stage.now.wall_ms - 200
     for member_id, incarnation in (("W2", "i-W1"), ("W9", "i-W9"), ("W2", "i-W2")):
         stage.send(EndMember("connect", member_id, incarnation, seen_ms))
     stage.settle()
-    stage.asks(stage.joining("W2"))
-    stage.settle()
+    stage.comes("W2")
     stage.pass_with(SESSION_MS, "W1")
     stage.settle()
 
 
 def revocations(stage: Stage) -> None:
     """A member does not give up in time, and one is in the middle of it at the end."""
-    stage.put("flights")
-    stage.asks(stage.joining("W1"))
-    stage.settle()
-    stage.split("W1", "flights", 4)
-    stage.settle()
+    stage.run_flights(4, "W1")
     stage.asks(stage.joining("W2"))
     stage.compute_if_due("W1")
     while "W1" in stage.group.members:
@@ -223,12 +217,7 @@ def static(stage: Stage) -> None:
 
 def orders(stage: Stage) -> None:
     """Operators cordon, drain, expect, place, remove, and ask for a rebalance."""
-    stage.put("flights")
-    for member_id in ("W1", "W2", "W3"):
-        stage.asks(stage.joining(member_id))
-    stage.settle()
-    stage.split(stage.group.owner[Resource("flights")], "flights", 6)
-    stage.settle()
+    stage.run_flights(6, "W1", "W2", "W3")
     stage.send(Cordon("connect", "W1", principal="someone"))
     stage.settle()
     stage.send(Place("connect", resource("flights-0"), weight=5, principal="someone"))
@@ -274,8 +263,7 @@ def settings(stage: Stage) -> None:
     """A group is configured, deleted, and lives again."""
     stage.send(ConfigureGroup("connect", {"session.timeout.ms": "20000"}, "someone"))
     stage.put("flights")
-    stage.asks(stage.joining("W1"))
-    stage.settle()
+    stage.comes("W1")
     stage.send(ConfigureGroup("connect", {"scheduled.rebalance.max.delay.ms": "60000"}))
     stage.send(Cordon("connect", "W1"))
     stage.leave("W1")
@@ -290,11 +278,7 @@ def settings(stage: Stage) -> None:
 
 def stops(stage: Stage) -> None:
     """Connectors are paused, stopped, resumed, restarted and deleted."""
-    stage.put("flights")
-    stage.asks(stage.joining("W1"))
-    stage.settle()
-    stage.split("W1", "flights", 2)
-    stage.settle()
+    stage.run_flights(2, "W1")
     stage.work("flights-0", 0)
     for state in (RunState.PAUSED, RunState.RUNNING, RunState.STOPPED):
         stage.send(SetTargetState("connect", "flights", state, "someone"))
@@ -314,11 +298,7 @@ def stops(stage: Stage) -> None:
 
 def replays(stage: Stage) -> None:
     """Offsets of a stopped connector are set, reset, and begun with when it is resumed."""
-    stage.put("flights")
-    stage.asks(stage.joining("W1"))
-    stage.settle()
-    stage.split("W1", "flights", 1)
-    stage.settle()
+    stage.run_flights(1, "W1")
     stage.work("flights-0", 0)
     token = token_of(stage.group, "W1", resource("flights-0"))
     assert token is not None
@@ -358,13 +338,8 @@ def gently(stage: Stage) -> None:
     """A large imbalance is worked off one move after the other; some are left at the end."""
     stage.assignors = (ClientAssignor(incremental.NAME),)
     stage.assign = lambda snapshot: incremental.assign(snapshot, 1, MINUTE_MS)
-    stage.put("flights")
-    stage.asks(stage.joining("W1"))
-    stage.settle()
-    stage.split("W1", "flights", 9)
-    stage.settle()
-    stage.asks(stage.joining("W2"))
-    stage.settle()
+    stage.run_flights(9, "W1")
+    stage.comes("W2")
     stage.pass_with(MINUTE_MS)
     stage.open()
     stage.asks(stage.joining("W3"))
