@@ -68,6 +68,18 @@ def waits(driver: CoordinatorDriver, longest_ms: int) -> int:
     return driver.now_ms - since_ms
 
 
+def test_a_wall_clock_that_is_set_back_does_not_stall_parked_work(
+    driver: CoordinatorDriver,
+) -> None:
+    lose_a(driver)
+    driver.wall_jump_ms = -HOUR_MS
+    waits(driver, DELAY_MS + STEP_MS)
+    assert driver.group.schedule.fired == A
+    driver.compute("b")
+    driver.beat("b")
+    assert driver.group.owner == dict.fromkeys(A, "b")
+
+
 @pytest.mark.parametrize("jump_ms", [-TEN_YEARS_MS, -HOUR_MS, -DELAY_MS // 2, 0])
 @pytest.mark.parametrize("elapsed_ms", [0, DELAY_MS // 2])
 def test_parked_work_waits_no_longer_than_its_delay_from_the_restart_on(

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import pytest
 
 from fairlead.actors.assignors.built_in import incremental
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Cordon
 from fairlead.events.entries.codec import decode
 from fairlead.events.model import ClientAssignor, GroupState, Why
@@ -18,6 +20,25 @@ CONNECTORS = "ABCDEFGH"
 
 class Gently(CoordinatorDriver):
     """A driver whose members say what they run, and compute when they are to."""
+
+    @classmethod
+    def begun(cls, folder: Path) -> Self:
+        """Let `a` run eight connectors, and `b` come: one has moved by then."""
+        found = cls.at(folder)
+        assert isinstance(found, cls)
+        found.assignors = (ClientAssignor(incremental.NAME),)
+        found.assign = lambda snapshot: incremental.assign(snapshot, 1, INTERVAL_MS)
+        for name in CONNECTORS:
+            found.put(name)
+        for member in "ab":
+            found.heeds(found.joining(member))
+            found.settle()
+        assert found.sizes == [7, 1]
+        return found
+
+    def heeds(self, request: Heartbeat) -> None:
+        """Ask, and do what the answer says."""
+        self.asks(request)
 
     @property
     def sizes(self) -> list[int]:
@@ -61,16 +82,7 @@ class Gently(CoordinatorDriver):
 @pytest.fixture
 def driver(tmp_path: Path) -> Iterator[Gently]:
     """`a` ran all eight connectors when `b` came; one has moved."""
-    found = Gently.at(tmp_path)
-    assert isinstance(found, Gently)
-    found.assignors = (ClientAssignor(incremental.NAME),)
-    found.assign = lambda snapshot: incremental.assign(snapshot, 1, INTERVAL_MS)
-    for name in CONNECTORS:
-        found.put(name)
-    for member in "ab":
-        found.asks(found.joining(member))
-        found.settle()
-    assert found.sizes == [7, 1]
+    found = Gently.begun(tmp_path)
     yield found
     found.close()
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from coordination.test_more_moves import CONNECTORS, INTERVAL_MS, Gently
+from coordination.test_more_moves import INTERVAL_MS, Gently
 
 from fairlead.actors.assignors.built_in import incremental
 from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.members import Heartbeat
-from fairlead.events.model import ClientAssignor, GroupState, Why
+from fairlead.events.model import GroupState, Why
 from fairlead.events.records import ScheduledRebalance
 from fairlead_tests.coordination.driver import told
 
@@ -74,16 +74,7 @@ class Static(Gently):
 @pytest.fixture
 def driver(tmp_path: Path) -> Iterator[Static]:
     """`a` ran all eight connectors when `b` came; one has moved."""
-    found = Static.at(tmp_path)
-    assert isinstance(found, Static)
-    found.assignors = (ClientAssignor(incremental.NAME),)
-    found.assign = lambda snapshot: incremental.assign(snapshot, 1, INTERVAL_MS)
-    for name in CONNECTORS:
-        found.put(name)
-    for member in "ab":
-        found.heeds(found.joining(member))
-        found.settle()
-    assert found.sizes == [7, 1]
+    found = Static.begun(tmp_path)
     yield found
     found.close()
 
