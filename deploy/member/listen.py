@@ -73,7 +73,7 @@ class LocalGroup:
         """Write down what was committed."""
 
 
-class Member:
+class LocalMember:
     """A member of the group, and the loop that drives it."""
 
     def __init__(self, name: str, group: LocalGroup) -> None:
@@ -124,7 +124,7 @@ def main() -> None:
     group = LocalGroup()
     for name in CONNECTORS:
         group.send(PutConnector("connect", name, {}), lambda _: None)
-    ann, bob = Member("ann", group), Member("bob", group)
+    ann, bob = LocalMember("ann", group), LocalMember("bob", group)
     ann.join()
     ann.run()
     bob.join()
