@@ -19,8 +19,7 @@ from .ports import Door, holder_of
 from .processes import ExternalSystem, Named, WhoIs, name_system
 from .transport import arm
 
-START_SECONDS = 10.0
-STOP_SECONDS = 10.0
+START_SECONDS = STOP_SECONDS = 10.0
 STRAY_SECONDS = 2.0  # for what actors have started, once they are gone
 ADMIN_SECONDS = 2.0  # for the admin to answer
 PORT_SECONDS = 3.0  # how long the port of a system that just died may stay taken
@@ -110,15 +109,12 @@ class System:
             raise CannotStartError(f"{kind.__name__} could not be started: {error}") from None
 
     def ask(self, actor: Address, message: object, seconds: float) -> object | None:
-        """Send a message and return the answer, or None if there is none in time.
-
-        Raises `UnreachableError` if the actor could not load the message.
-        """
+        """Ask as `Line.ask` does, on a line that is kept."""
         with self._own_line() as line:
             return line.ask(actor, message, seconds)
 
     def tell(self, actor: Address, message: object) -> None:
-        """Send a message and wait for its arrival; raises `UnreachableError`."""
+        """Tell as `Line.tell` does, on a line that is kept."""
         with self._own_line() as line:
             line.tell(actor, message)
 
@@ -223,11 +219,10 @@ class System:
 
 
 def _family(admin: Any) -> list[ProcessId]:
-    if admin is None or not admin.is_alive():
-        return []
-    with suppress(psutil.Error):
-        below = psutil.Process(admin.pid).children(recursive=True)
-        return [process_of(each.pid) for each in below]
+    if admin is not None and admin.is_alive():
+        with suppress(psutil.Error):
+            below = psutil.Process(admin.pid).children(recursive=True)
+            return [process_of(each.pid) for each in below]
     return []
 
 
@@ -254,17 +249,14 @@ def start_system(door: Door, *, log_file: Path, name: str, log_level: str = "INF
     base = ExternalSystem(door.port)
     try:
         _await_port(base, door)
-        return System(base, _start_admin(base, log_file))
+        admin = base.start_admin(START_SECONDS)
     except BaseException:
         base.transport.close()
         raise
-
-
-def _start_admin(base: ExternalSystem, log_file: Path) -> Any:
-    admin = base.start_admin(START_SECONDS)
     if admin is None:
+        base.transport.close()
         raise CannotStartError(f"the actor system did not come up: {log_file} says why")
-    return admin
+    return System(base, admin)
 
 
 def _await_port(base: ExternalSystem, door: Door) -> None:

@@ -68,6 +68,11 @@ class Deadlines:
         self.asked_ms = sent_ms
         self._session_end_ms = None if session_ms is None else sent_ms + session_ms
 
+    def time_revocation(self, by_ms: int) -> None:
+        """Set by when a revocation is to be answered for; one under way keeps its deadline."""
+        if self.revoke_by_ms is None:
+            self.revoke_by_ms = by_ms
+
     def end_ms(self) -> int | None:
         """Return by when nothing may run unless an answer comes, None if nothing has to end."""
         return earliest(self._session_end_ms, self.revoke_by_ms, self._kill_at_ms)

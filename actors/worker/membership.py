@@ -26,7 +26,6 @@ from ..messages.members import (
     LEAVE_EPOCH,
     NO_COORDINATOR_EPOCH,
     TEMPORARY_LEAVE_EPOCH,
-    Heartbeat,
     HeartbeatReply,
 )
 from .deadlines import Deadlines
@@ -189,7 +188,8 @@ class Membership:
         session_ms = self._voice.take_success(reply)
         is_seated = reply.member_epoch != JOIN_EPOCH
         self._deadlines.start_session(sent.at_ms, session_ms if is_seated else None)
-        self._acknowledged(sent.request)
+        if self._work.is_given_up(sent.request.owned):
+            self._deadlines.revoke_by_ms = None
         if overdue := self._overdue(now_ms):  # an answer that lay unread while time went by
             return self._fence(overdue, now_ms)
         instructions: list[Instruction] = []
@@ -219,20 +219,13 @@ class Membership:
     def _aim(self, target: Resources, asked_from_ms: int) -> list[Instruction]:
         """Turn to a new target: what must go goes first."""
         newly = self._work.aim(target)
-        if self._work.must_release and self._deadlines.revoke_by_ms is None:
-            self._deadlines.revoke_by_ms = asked_from_ms + self.timing.rebalance_timeout_ms
+        if self._work.must_release:
+            self._deadlines.time_revocation(asked_from_ms + self.timing.rebalance_timeout_ms)
         if self.state is State.PREPARE_LEAVING:
             return []  # all of it was told to stop; but the group has set a deadline
         if self.owned != target:
             self._machine.go(State.RECONCILING, "a new target")
         return [Stop(newly)] if newly else []
-
-    def _acknowledged(self, request: Heartbeat) -> None:
-        """Call the revocation's deadline off once a report that it is done was answered."""
-        if request.owned is None or self._work.must_release:
-            return
-        if self._work.target.issuperset(request.owned):
-            self._deadlines.revoke_by_ms = None
 
     # -- what follows
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable
 from enum import StrEnum
 
-from ...events.model import NOTHING, Resources
+from ...events.model import NOTHING, Resource, Resources
 
 
 class State(StrEnum):
@@ -96,6 +96,11 @@ class Work:
     def must_release(self) -> bool:
         """Tell whether anything runs that is not meant to."""
         return not self.owned <= self.target
+
+    def is_given_up(self, reported: Iterable[Resource] | None) -> bool:
+        """Tell whether all that had to go is gone, by a report that was answered as well."""
+        is_told = reported is not None and self.target.issuperset(reported)
+        return is_told and not self.must_release
 
     def aim(self, target: Resources) -> Resources:
         """Take a new target; return what is to stop that was not told to before."""

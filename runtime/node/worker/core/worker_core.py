@@ -42,7 +42,7 @@ from .....actors.worker.instructions import (
 )
 from .....actors.worker.membership import Membership
 from .....events.group import Group
-from .....events.model import Resource, Resources
+from .....events.model import Resource
 from ....cluster.messages import EngineRuns, GroupAt, Leave, WorkerGone
 from ....pipeline.tasks.reports import Hung, Stopped
 from .assignor_client import AssignorClient, AssignorQuestions
@@ -278,8 +278,9 @@ class WorkerCore:
                 self._effects += orders
                 return self.membership.release(idle, now_ms)
             case Fence(reason):
+                owned = self.membership.owned
                 self._effects.append(AbandonAll(reason))
-                return self.membership.release(self._idle(), now_ms)
+                return self.membership.release(owned - self._starts.abandon(), now_ms)
             case Kill(reason):
                 self._effects.append(Exit(reason))
             case Compute(epoch):
@@ -289,10 +290,6 @@ class WorkerCore:
             case Gone(error):
                 self._effects.append(TellSupervisor(WorkerGone(self._worker.name, error)))
         return []
-
-    def _idle(self) -> Resources:
-        """Let nothing run any more; return what is owned, and of which nothing runs."""
-        return self.membership.owned - self._starts.abandon()
 
     def _send(self, request: Heartbeat, now_ms: int) -> None:
         """Send a heartbeat; a goodbye comes last, after all that the group is still to hear."""
