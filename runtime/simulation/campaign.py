@@ -79,7 +79,7 @@ def _outcome(world: World, violation: str) -> PlayResult:
         world.clock.now_ms,
         world.process.decisions + records,
         records,
-        world.durable_state.progress.commits,
+        world.durable_state.progress.commits.total(),
         world.exclusivity.moves,
         world.process.generation,
         world.durable_state.checks.count,

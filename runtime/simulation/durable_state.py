@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ...actors.messages.computing import Install
-from ...events.catalogue import offset_key
-from ...events.commits import Offset, TaskProgress
+from ...events.catalogue import entry_key
 from ...events.entries.codec import decode, restore
 from ...events.evolve import evolve
 from ...events.group import Group
@@ -19,7 +18,7 @@ from ...events.log.frame import Entry, NewEntry
 from ...events.log.reader import Newer
 from ...events.log.tables import view_key
 from ...events.log.writer import GroupLog
-from ...events.model import Grants, Key, Resource, Token
+from ...events.model import Grants, Resource
 from ...events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
@@ -27,14 +26,18 @@ from ...events.records import (
     GroupMetadata,
     Loss,
     MemberMetadata,
+    OffsetsAltered,
     Record,
     ScheduledRebalance,
     TargetAssignment,
+    TargetState,
     TaskConfigs,
+    TaskStatus,
     Tombstone,
 )
 from .environment import SimulatedClock, Story, Violation, stream
-from .invariants import GroupInvariants, same
+from .invariants import CommitInvariants, GroupInvariants, same
+from .running import LifecycleInvariants, see_tasks
 
 GROUP_ID: Final = "connect"
 
@@ -95,40 +98,6 @@ class MemoryLog:
         """Do nothing: it is open as long as somebody has it."""
 
 
-ROW: Final = "row"
-"""What an offset of the made-up sources counts."""
-
-
-class CommitInvariants:
-    """Sees every entry of an offset log; raises `Violation` at the first that goes wrong."""
-
-    def __init__(self) -> None:
-        self.commits = 0
-        self._rows: dict[Key, int] = {}
-        """Up to which row each source partition was committed."""
-        self._tokens: dict[tuple[str, int], Token] = {}
-        """Under which token each task committed last, by connector and number."""
-
-    def saw(self, record: Record | None) -> None:
-        """Take note of a record of the offset log."""
-        if isinstance(record, Offset):
-            key, row = offset_key(record.connector, record.partition), record.offset[ROW]
-            expected = self._rows.get(key, 0) + 1
-            if row != expected:
-                raise Violation(f"7: {key} was committed up to row {row}, {expected} was next")
-            self._rows[key] = expected
-        elif isinstance(record, TaskProgress):
-            self._forward(record)
-
-    def _forward(self, record: TaskProgress) -> None:
-        connector, task, token, _ = record.last
-        last = self._tokens.get((connector, task))
-        if last is not None and token < last:
-            raise Violation(f"7: {connector}-{task} committed under {token}, after {last}")
-        self._tokens[connector, task] = token
-        self.commits += 1
-
-
 COMPACT_EVERY: Final = 64
 """After so many writes the group is restored from a log that was trimmed somewhere."""
 
@@ -136,14 +105,22 @@ COMPACT_EVERY: Final = 64
 class DurableState:
     """All that is durable of one group."""
 
-    def __init__(self, clock: SimulatedClock, story: Story, seed: int, folder: Path | None) -> None:
+    def __init__(
+        self,
+        clock: SimulatedClock,
+        story: Story,
+        seed: int,
+        folder: Path | None,
+        lifecycle: LifecycleInvariants,
+    ) -> None:
         """Keep the logs in memory, and, where a folder is given, the first one there as well."""
         self.control = MemoryLog()
         self.offsets = MemoryLog()
         self.group = Group(GROUP_ID)
         self.checks = GroupInvariants()
-        self.progress = CommitInvariants()
+        self.progress = CommitInvariants(lifecycle.see_altered)
         self.writes = 0
+        self._lifecycle = lifecycle
         self._clock = clock
         self._story = story
         self._rng = stream(seed, "cuts")
@@ -164,17 +141,28 @@ class DurableState:
                 raise Violation(f"5: the log does not know its own entry {entry}")
             evolve(self.group, record, entry.offset)
             self.checks.saw(record, self.group)
+            self._lifecycle.saw(record)
             if is_told:
                 self._story.tell("log {}: {}", entry.offset, spelled(record))
         self.checks.hold(live, self.group)
+        see_tasks(self.group)
         self.writes += 1
         if self.writes % COMPACT_EVERY == 0:
             self._restored()
 
     def write_offsets(self, entries: Sequence[NewEntry]) -> None:
         """Append to the offset log, and see that progress is progress; raises `Violation`."""
-        for entry in self.offsets.append(entries, self._clock.wall_ms):
-            self.progress.saw(decode(entry))
+        self.progress.saw([*map(decode, self.offsets.append(entries, self._clock.wall_ms))])
+
+    def see_alterations(self) -> None:
+        """See that the control log tells of all changes of offsets; raises `Violation`."""
+        for name in self.group.connectors:
+            entry = self.offsets.get(*entry_key(OffsetsAltered, (name,)))
+            told, known = entry and decode(entry), self.group.offset_changes.get(name)
+            if told != known:
+                raise Violation(
+                    f"8: the last change of the offsets of {name} is {told}, not {known}"
+                )
 
     def restored(self) -> Group:
         """Return the group as a new process reads it; raises `Violation` if it is another."""
@@ -183,8 +171,10 @@ class DurableState:
             self._disk = self._open()
             group = restore(GROUP_ID, *self._disk.load())
             same(group, self.group)
-            return group
-        return self._restored()
+        else:
+            group = self._restored()
+        self._lifecycle.survived(group)
+        return group
 
     def close(self) -> None:
         """Let go of the files."""
@@ -250,14 +240,24 @@ def _other(record: Record) -> str:
     match record:
         case ConnectorsTasksMetadata(configured):
             return f"configured: {listed(configured)}"
-        case ConnectorConfig(name, _, version, deleting=deleting):
-            return f"connector {name} version {version}{' is being deleted' if deleting else ''}"
-        case TaskConfigs(name, generation, tasks):
-            return f"{name} is split into {len(tasks)} (generation {generation})"
         case ScheduledRebalance(parked, fired, again_at_ms):
             again = f", more moves at {again_at_ms}" if again_at_ms else ""
             return f"parked: {listed(parked)}, fired: {listed(fired)}{again}"
         case Loss(member_id, resources=resources):
             return f"{member_id} lost {listed(resources)}"
+        case _:
+            return _of_connector(record)
+
+
+def _of_connector(record: Record) -> str:
+    match record:
+        case ConnectorConfig(name, _, version, deleting=deleting):
+            return f"connector {name} version {version}{' is being deleted' if deleting else ''}"
+        case TaskConfigs(name, generation, tasks):
+            return f"{name} is split into {len(tasks)} (generation {generation})"
+        case TargetState(name, state, is_complete=is_complete):
+            return f"{name} is to be {state.value}{', and is so' if is_complete else ''}"
+        case TaskStatus(resource, state, token=token):
+            return f"{resource} is {state.value} under {token}"
         case _:
             return type(record).__name__

@@ -8,19 +8,20 @@ partition of its own, one row per batch, and asks for one commit at a time.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from ...actors.messages.errors import Error
 from ...events.catalogue import entry_key, offset_key
 from ...events.commits import Advance, Commit, CommitId, Document, Manifest, Offset, TaskProgress
 from ...events.entries.codec import decode
-from ...events.model import Key, Resource, Token
+from ...events.model import Key, Resource, RunState, Token
 from ...events.records import Record
 from ...projections.launches import Launch, launches
 from ..node.worker.core.contract import AnswerCommit, CommitAsked
-from ..pipeline.tasks.reports import Ending, Hung, Stopped, TaskConfigsChanged
-from .durable_state import ROW, MemoryLog
-from .environment import Story, Violation
+from ..pipeline.tasks.reports import Ending, Hung, StatusChanged, Stopped, TaskConfigsChanged
+from .durable_state import MemoryLog
+from .environment import Violation
+from .invariants import ROW
 
 if TYPE_CHECKING:
     from .worker import SimulatedWorker
@@ -38,12 +39,27 @@ NO_FILES: Final = Manifest("", "", 0, 0, 0)
 
 @dataclass(slots=True, eq=False)
 class SimulatedTask:
-    """One resource that runs, under the token that it was started with."""
+    """One resource that runs, or only keeps its place, as the log granted it."""
 
-    resource: Resource
-    token: Token
+    launch: Launch
     row: int
     batch: int = 0
+    has_failed: bool = False
+
+    @property
+    def resource(self) -> Resource:
+        """What it is."""
+        return self.launch.resource
+
+    @property
+    def token(self) -> Token:
+        """Under which token it was started."""
+        return self.launch.token
+
+    @property
+    def does_work(self) -> bool:
+        """Whether it goes on: neither has it failed, nor is its connector paused or stopped."""
+        return self.launch.target_state is RunState.RUNNING and not self.has_failed
 
     def commit(self) -> Commit:
         """Return the batch that is to count next."""
@@ -58,15 +74,16 @@ def partition(resource: Resource) -> Document:
     return {"of": str(resource)}
 
 
-def begun(offsets: MemoryLog, resource: Resource, token: Token) -> SimulatedTask:
+def begun(offsets: MemoryLog, launch: Launch) -> SimulatedTask:
     """Return a task that goes on where the offset log says that it was."""
+    resource = launch.resource
     key = offset_key(resource.connector, partition(resource))
     offset = _logged(offsets, Offset, key)
     row = int(str(offset.offset[ROW])) if isinstance(offset, Offset) else 0
     progress = _logged(offsets, TaskProgress, (resource.connector, resource.task))
-    if isinstance(progress, TaskProgress) and progress.last.token == token:
-        return SimulatedTask(resource, token, row, progress.last.batch + 1)
-    return SimulatedTask(resource, token, row)
+    if isinstance(progress, TaskProgress) and progress.last.token == launch.token:
+        return SimulatedTask(launch, row, progress.last.batch + 1)
+    return SimulatedTask(launch, row)
 
 
 def _logged(offsets: MemoryLog, kind: type, key: Key) -> Record | None:
@@ -86,21 +103,23 @@ class SimulatedEngine:
         self._rng = rng
         self._unanswered: dict[CommitId, tuple[int, SimulatedTask]] = {}
         """When each commit was asked for that has no answer yet, and by which task."""
+        self._failed: set[tuple[Resource, Token]] = set()
+        """What has failed here, and under which token."""
 
     def start(self, launch: Launch) -> None:
         """Run what the log grants, under the token that it names; raises `Violation`."""
         world, worker, resource = self._world, self._worker, launch.resource
         if resource in self.tasks:
             raise Violation(f"1: {worker.name} starts {resource}, which runs there already")
-        granted = launches(world.durable_state.group, worker.member_id, frozenset({resource}))
-        if granted.get(resource) != launch:
+        if self._granted(resource) != launch:
             which = f"{resource} under {launch.token}"
             raise Violation(f"1: {worker.name} starts {which}, the log grants another launch")
         world.exclusivity.take(worker, resource, launch.token)
-        self.tasks[resource] = begun(world.durable_state.offsets, resource, launch.token)
+        task = self.tasks[resource] = begun(world.durable_state.offsets, launch)
+        task.has_failed = (resource, launch.token) in self._failed
         world.exclusivity.begin(worker, resource)
-        if not resource.is_task and not launch.split:
-            self.split(self.tasks[resource], world.schedule.traits.tasks, 0)
+        if not resource.is_task and task.does_work and not launch.split:
+            self.split(task, world.schedule.traits.tasks, 0)
 
     def split(self, connector: SimulatedTask, tasks: int, shade: int) -> None:
         """Have a connector split its work into so many tasks."""
@@ -109,6 +128,22 @@ class SimulatedEngine:
         )
         name = connector.resource.connector
         self._worker.report(TaskConfigsChanged(name, connector.token, configs))
+
+    def fail(self, resource: Resource) -> None:
+        """Have something keep its place and go on no more, until it is given another token."""
+        task = self.tasks[resource]
+        task.has_failed = True
+        self._failed.add((resource, task.token))
+        reason = "it was to fail"
+        self._worker.report(StatusChanged(resource, task.token, RunState.FAILED, reason))
+
+    def outdated(self) -> list[Resource]:
+        """Return what runs here otherwise than the log grants it by now."""
+        return [each for each, task in self.tasks.items() if self._granted(each) != task.launch]
+
+    def _granted(self, resource: Resource) -> Launch | None:
+        group = self._world.durable_state.group
+        return launches(group, self._worker.member_id, frozenset({resource})).get(resource)
 
     def stop(self, resource: Resource) -> None:
         """Bring a resource to an end in good order."""
@@ -125,10 +160,14 @@ class SimulatedEngine:
             self._world.exclusivity.end(self._worker, resource)
         self.tasks.clear()
 
+    def working(self) -> list[Resource]:
+        """Return what goes on here, in order: it neither has failed, nor is it suspended."""
+        return sorted(each for each, task in self.tasks.items() if task.does_work)
+
     def ask_for_commits(self, now_ms: int) -> Sequence[CommitAsked]:
         """Return what the tasks have to commit by now: each that has no commit on its way."""
         asking = {task.resource for _, task in self._unanswered.values()}
-        free = sorted(each for each in self.tasks if each.is_task and each not in asking)
+        free = (each for each in self.working() if each.is_task and each not in asking)
         found: list[CommitAsked] = []
         for resource in free:
             commit = self.tasks[resource].commit()
@@ -185,79 +224,3 @@ class SimulatedEngine:
         del self.tasks[task.resource]
         self._world.exclusivity.end(self._worker, task.resource)
         self._worker.report(Stopped(task.resource, task.token, ending))
-
-
-class RunningWorker(Protocol):
-    """Somebody who runs resources; asleep, it does nothing that others could see."""
-
-    @property
-    def name(self) -> str:
-        """Who it is."""
-        ...
-
-    @property
-    def is_awake(self) -> bool:
-        """Whether it does anything at the moment."""
-        ...
-
-
-class Exclusivity:
-    """For each resource those who run it: at most one of them may be awake."""
-
-    def __init__(self, story: Story) -> None:
-        self.moves = 0
-        """How often a resource began to run at another worker than before."""
-        self._story = story
-        self._running: dict[Resource, list[RunningWorker]] = {}
-        self._last: dict[Resource, str] = {}
-        """Which worker ran each resource last."""
-        self._disowned: set[str] = set()
-        """Workers that live and were reported to have ended: others may be given what they run."""
-        self._under: dict[tuple[Resource, Token], str] = {}
-        """Which worker runs, or ran, a resource under a token."""
-
-    def take(self, runner: RunningWorker, resource: Resource, token: Token) -> None:
-        """Take note of the token that a resource is run under; raises `Violation`.
-
-        No two processes may have the same one: nothing could tell their work apart.
-        """
-        other = self._under.setdefault((resource, token), runner.name)
-        if other != runner.name:
-            raise Violation(f"7: {runner.name} runs {resource} under {token}, as {other} did")
-
-    def begin(self, runner: RunningWorker, resource: Resource) -> None:
-        """Take note that somebody begins to run a resource; raises `Violation`."""
-        self._story.tell("{} starts {}", runner.name, resource)
-        self._running.setdefault(resource, []).append(runner)
-        if self._last.get(resource, runner.name) != runner.name:
-            self.moves += 1
-        self._last[resource] = runner.name
-        self.look(resource)
-
-    def end(self, runner: RunningWorker, resource: Resource) -> None:
-        """Take note that somebody does not run a resource any more."""
-        self._story.tell("{} has stopped {}", runner.name, resource)
-        self._running[resource].remove(runner)
-
-    def disown(self, name: str) -> None:
-        """Have nothing count that somebody runs, until it runs nothing any more."""
-        self._disowned.add(name)
-
-    def own(self, name: str) -> None:
-        """Have everything count again that somebody runs from now on."""
-        self._disowned.discard(name)
-
-    def look(self, resource: Resource) -> None:
-        """See that a resource is run once at most; raises `Violation`."""
-        runners = self._running.get(resource, ())
-        awake = [each.name for each in runners if each.is_awake and each.name not in self._disowned]
-        if len(awake) > 1:
-            raise Violation(f"1: {resource} runs at {' and at '.join(awake)}")
-
-    def running(self) -> dict[Resource, str]:
-        """Return which worker runs each resource."""
-        return {
-            resource: runner.name
-            for resource, runners in self._running.items()
-            for runner in runners
-        }

@@ -6,6 +6,7 @@ from typing import Final
 
 from ...actors.messages.commands import GroupCommand
 from ...actors.messages.orders import (
+    AlterOffsets,
     ConfigureGroup,
     Cordon,
     DeleteConnector,
@@ -15,18 +16,27 @@ from ...actors.messages.orders import (
     PutConnector,
     Rebalance,
     RemoveMember,
+    Restart,
+    SetTargetState,
     Uncordon,
 )
-from ...events.model import Resource
+from ...events.model import Resource, RunState
 from .durable_state import GROUP_ID
+from .engine import partition
 from .environment import Line, MessageFault, Way
 from .group_process import Border
-from .node import Blunder, Node
+from .invariants import ROW
+from .node import Blunder
 from .schedule import Fault, ScheduledFault
+from .worker import SimulatedWorker
 from .world import World
 
 CONNECTORS_MORE: Final = 2
 """So many more connectors may come than there were to begin with."""
+ATTEMPTS: Final = 8
+"""How often at most somebody asks for other offsets while a connector is being stopped."""
+FEW: Final = 5
+"""Up to here a fault's `much` asks for one other offset, beyond for none at all."""
 
 
 def schedule_faults(world: World) -> None:
@@ -50,14 +60,15 @@ def _strike(world: World, fault: ScheduledFault) -> None:
     BEFALL[fault.kind](world, fault)
 
 
-def _inhabited(world: World, fault: ScheduledFault) -> Node | None:
-    """Return a node where somebody lives."""
-    inhabited = [node for node in world.nodes if node.live is not None]
-    return inhabited[fault.who % len(inhabited)] if inhabited else None
+def _alive(world: World, fault: ScheduledFault) -> SimulatedWorker | None:
+    """Return one of the workers that live."""
+    alive = list(world.workers())
+    return alive[fault.who % len(alive)] if alive else None
 
 
 def _line(world: World, fault: ScheduledFault) -> Line:
-    node = _inhabited(world, fault) or world.nodes[0]
+    worker = _alive(world, fault)
+    node = worker.node if worker else world.nodes[0]
     return node.number, Way.TO_GROUP if fault.who // 16 % 2 else Way.TO_WORKER
 
 
@@ -83,38 +94,34 @@ def _cut(world: World, fault: ScheduledFault) -> None:
 
 
 def _crash(world: World, fault: ScheduledFault) -> None:
-    node = _inhabited(world, fault)
-    if node is not None and node.live is not None:
-        world.story.tell("{} dies", node.live.name)
-        node.live.die()
+    if worker := _alive(world, fault):
+        world.story.tell("{} dies", worker.name)
+        worker.die()
         if fault.much:
-            node.comes_back(fault.span_ms)
+            worker.node.comes_back(fault.span_ms)
 
 
 def _freeze(world: World, fault: ScheduledFault) -> None:
-    node = _inhabited(world, fault)
-    if node is not None and node.live is not None:
-        world.story.tell("{} freezes for {} ms", node.live.name, fault.span_ms)
-        node.live.freeze(fault.span_ms, ticks_first=fault.much % 2 == 0)
+    if worker := _alive(world, fault):
+        world.story.tell("{} freezes for {} ms", worker.name, fault.span_ms)
+        worker.freeze(fault.span_ms, ticks_first=fault.much % 2 == 0)
 
 
 def _leave(world: World, fault: ScheduledFault) -> None:
-    node = _inhabited(world, fault)
-    if node is not None and node.live is not None:
-        world.story.tell("{} leaves", node.live.name)
-        node.live.leave(temporary=fault.who // 16 % 2 == 0)
+    if worker := _alive(world, fault):
+        world.story.tell("{} leaves", worker.name)
+        worker.leave(temporary=fault.who // 16 % 2 == 0)
         if fault.much:
-            node.comes_back(fault.span_ms)
+            worker.node.comes_back(fault.span_ms)
 
 
 def _step_away(world: World, fault: ScheduledFault) -> None:
-    static = [node for node in world.nodes if node.live and node.instance_id is not None]
+    static = [worker for worker in world.workers() if worker.node.instance_id is not None]
     if static:
-        node = static[fault.who % len(static)]
-        if node.live is not None:
-            world.story.tell("{} leaves for a while", node.live.name)
-            node.live.leave(temporary=True)
-            node.comes_back(fault.span_ms)
+        worker = static[fault.who % len(static)]
+        world.story.tell("{} leaves for a while", worker.name)
+        worker.leave(temporary=True)
+        worker.node.comes_back(fault.span_ms)
 
 
 def _exodus(world: World, fault: ScheduledFault) -> None:
@@ -135,13 +142,8 @@ def _join(world: World, fault: ScheduledFault) -> None:
 
 
 def _hang(world: World, fault: ScheduledFault) -> None:
-    node = _inhabited(world, fault)
-    if node is not None and node.live is not None:
-        node.live.engine.hangs = True
-
-
-def _kill_group(world: World, fault: ScheduledFault) -> None:
-    world.process.die(fault.span_ms)
+    if worker := _alive(world, fault):
+        worker.engine.hangs = True
 
 
 def _kill_writing(world: World, fault: ScheduledFault) -> None:
@@ -163,9 +165,8 @@ def _slow_assignor(world: World, fault: ScheduledFault) -> None:
 
 
 def _reason(world: World, fault: ScheduledFault) -> None:
-    node = _inhabited(world, fault)
-    if node is not None:
-        node.assignor.call_for_rebalance()
+    if worker := _alive(world, fault):
+        worker.node.assignor.call_for_rebalance()
 
 
 def _connector(world: World, fault: ScheduledFault) -> str:
@@ -200,30 +201,10 @@ def _order(
     world.command(make(node.instance_id or node.url, fault))
 
 
-def _cordon(worker: str, fault: ScheduledFault) -> GroupCommand:
-    return Cordon(GROUP_ID, worker, drain=fault.much % 2 == 0)
-
-
-def _uncordon(worker: str, _: ScheduledFault) -> GroupCommand:
-    return Uncordon(GROUP_ID, worker)
-
-
-def _expect(worker: str, fault: ScheduledFault) -> GroupCommand:
-    return Expect(GROUP_ID, worker, fault.span_ms)
-
-
-def _remove(worker: str, fault: ScheduledFault) -> GroupCommand:
-    return RemoveMember(GROUP_ID, worker, force=fault.much > 0)
-
-
 def _place(worker: str, fault: ScheduledFault) -> GroupCommand:
     resource = Resource(f"c{fault.who % 2}", fault.who // 2 % 3 - 1)
     pins = ((), (worker,), None)[fault.much % 3]
     return Place(GROUP_ID, resource, weight=1 + fault.much, pins=pins)
-
-
-def _rebalance(_: str, __: ScheduledFault) -> GroupCommand:
-    return Rebalance(GROUP_ID)
 
 
 def _configure(world: World, fault: ScheduledFault) -> None:
@@ -231,6 +212,36 @@ def _configure(world: World, fault: ScheduledFault) -> None:
     world.command(ConfigureGroup(GROUP_ID, {key: values[fault.who % len(values)]}))
     back = ConfigureGroup(GROUP_ID, {key: None})
     world.clock.after(fault.span_ms, world.command, back)
+
+
+def _set_state(state: RunState, world: World, fault: ScheduledFault) -> None:
+    world.command(SetTargetState(GROUP_ID, _connector(world, fault), state))
+
+
+def _restart(world: World, fault: ScheduledFault) -> None:
+    task = fault.who // 16 % 4 - 1
+    resource = Resource(_connector(world, fault), task)
+    include_tasks, only_failed = fault.much % 2 > 0, fault.much // 2 % 2 > 0
+    world.command(Restart(GROUP_ID, resource, include_tasks, only_failed))
+
+
+def _fail(world: World, fault: ScheduledFault) -> None:
+    if worker := _alive(world, fault):
+        worker.fail(fault.much)
+
+
+def _alter(world: World, fault: ScheduledFault) -> None:
+    """Set offsets as soon as the connector is stopped, if that comes in time."""
+    name = _connector(world, fault)
+    task = Resource(name, fault.who // 16 % 3)
+    row = 1 + fault.who % 100
+    offsets = None if fault.much > FEW else [(partition(task), {ROW: row} if fault.much else None)]
+    how = "altered" if offsets else "reset"
+    _set_state(RunState.STOPPED, world, fault)
+    for number in range(1, ATTEMPTS):
+        alter = AlterOffsets(GROUP_ID, name, how, offsets)
+        world.clock.after(fault.span_ms * number // ATTEMPTS, world.command, alter)
+    world.clock.after(fault.span_ms, _set_state, RunState.RUNNING, world, fault)
 
 
 SETTINGS: Final = (
@@ -262,7 +273,7 @@ BEFALL: Final[dict[Fault, Callable[[World, ScheduledFault], None]]] = {
     Fault.STEP_AWAY: _step_away,
     Fault.JOIN: _join,
     Fault.HANG: _hang,
-    Fault.KILL_GROUP: _kill_group,
+    Fault.KILL_GROUP: lambda world, fault: world.process.die(fault.span_ms),
     Fault.KILL_WRITING: _kill_writing,
     Fault.FREEZE_GROUP: _freeze_group,
     Fault.BAD_ASSIGNOR: _bad_assignor,
@@ -273,11 +284,17 @@ BEFALL: Final[dict[Fault, Callable[[World, ScheduledFault], None]]] = {
     Fault.SPLIT: _split,
     Fault.EXODUS: _exodus,
     Fault.CLOCK: _jump,
-    Fault.CORDON: partial(_order, _cordon),
-    Fault.UNCORDON: partial(_order, _uncordon),
-    Fault.EXPECT: partial(_order, _expect),
+    Fault.CORDON: partial(_order, lambda at, by: Cordon(GROUP_ID, at, drain=by.much % 2 == 0)),
+    Fault.UNCORDON: partial(_order, lambda at, _: Uncordon(GROUP_ID, at)),
+    Fault.EXPECT: partial(_order, lambda at, by: Expect(GROUP_ID, at, by.span_ms)),
     Fault.PLACE: partial(_order, _place),
-    Fault.REBALANCE: partial(_order, _rebalance),
-    Fault.REMOVE: partial(_order, _remove),
+    Fault.REBALANCE: partial(_order, lambda _, __: Rebalance(GROUP_ID)),
+    Fault.REMOVE: partial(_order, lambda at, by: RemoveMember(GROUP_ID, at, force=by.much > 0)),
     Fault.CONFIGURE: _configure,
+    Fault.PAUSE: partial(_set_state, RunState.PAUSED),
+    Fault.STOP: partial(_set_state, RunState.STOPPED),
+    Fault.RESUME: partial(_set_state, RunState.RUNNING),
+    Fault.RESTART: _restart,
+    Fault.FAIL: _fail,
+    Fault.ALTER: _alter,
 }

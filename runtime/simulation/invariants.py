@@ -5,18 +5,24 @@ behind a group from its first record on and holds it against itself, against its
 against a fold of the log's bytes.
 """
 
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import NamedTuple
+from itertools import zip_longest
+from typing import Final, NamedTuple
 
 from ...actors.messages.computing import Assignment
+from ...events.catalogue import offset_key
+from ...events.commits import Offset, TaskProgress
 from ...events.group import AWAY_EPOCH, Group, Member, token_of
-from ...events.model import NOTHING, Grants, MemberState, Resource, Resources, Token
+from ...events.model import NOTHING, Grants, Key, MemberState, Resource, Resources, Token
 from ...events.records import (
     GroupMetadata,
     MemberMetadata,
     Record,
     ScheduledRebalance,
     TargetAssignment,
+    Tombstone,
 )
 from .environment import Violation
 
@@ -115,6 +121,63 @@ class GroupInvariants:
             raise Violation(f"2: target {epoch} places {unknown}, which are not configured")
         if left_out:
             raise Violation(f"2: target {epoch} neither places nor parks {sorted(left_out)}")
+
+
+ROW: Final = "row"
+"""What an offset of the made-up sources counts."""
+
+
+def _nobody(_: str) -> None:
+    """See that no task of a connector runs, where nothing ever runs."""
+
+
+class CommitInvariants:
+    """Sees every entry of an offset log; raises `Violation` at the first that goes wrong."""
+
+    def __init__(self, see_no_task: Callable[[str], None] = _nobody) -> None:
+        """Have `see_no_task` called with each connector whose offsets people set."""
+        self.commits: Counter[Resource] = Counter()
+        """How often each task has committed."""
+        self._see_no_task = see_no_task
+        self._rows: dict[Key, int] = {}
+        """Up to which row each source partition was committed."""
+        self._tokens: dict[tuple[str, int], Token] = {}
+        """Under which token each task committed last, by connector and number."""
+
+    def saw(self, records: Sequence[Record | None]) -> None:
+        """Take note of one append to the offset log.
+
+        The offset of a commit comes right before its progress; any other was set by people.
+        """
+        for record, then in zip_longest(records, records[1:]):
+            if isinstance(record, TaskProgress):
+                self._forward(record)
+            elif isinstance(record, Offset):
+                key, row = (
+                    offset_key(record.connector, record.partition),
+                    int(str(record.offset[ROW])),
+                )
+                if isinstance(then, TaskProgress):
+                    self._see_next(key, row)
+                else:
+                    self._see_no_task(record.connector)
+                self._rows[key] = row
+            elif isinstance(record, Tombstone) and record.kind is Offset:
+                self._see_no_task(str(record.key[0]))
+                self._rows.pop(record.key, None)
+
+    def _see_next(self, key: Key, row: int) -> None:
+        expected = self._rows.get(key, 0) + 1
+        if row != expected:
+            raise Violation(f"7: {key} was committed up to row {row}, {expected} was next")
+
+    def _forward(self, record: TaskProgress) -> None:
+        connector, task, token, _ = record.last
+        last = self._tokens.get((connector, task))
+        if last is not None and token < last:
+            raise Violation(f"7: {connector}-{task} committed under {token}, after {last}")
+        self._tokens[connector, task] = token
+        self.commits[Resource(connector, task)] += 1
 
 
 def same(live: Group, folded: Group) -> None:

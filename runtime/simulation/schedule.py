@@ -47,6 +47,12 @@ class Fault(Enum):
     REBALANCE = "somebody wants a rebalance"
     REMOVE = "a worker is removed"
     CONFIGURE = "a setting of the group is changed, and taken back"
+    PAUSE = "a connector is paused"
+    STOP = "a connector is stopped"
+    RESUME = "a connector is resumed"
+    RESTART = "a connector or a task is restarted"
+    FAIL = "a task fails"
+    ALTER = "a connector is stopped, its offsets are set, and it is resumed"
 
 
 WEIGHTS: Final = {
@@ -82,6 +88,22 @@ WEIGHTS: Final = {
 }
 """How often each kind comes, compared with the others."""
 
+LIFECYCLE_WEIGHTS: Final = {
+    Fault.PAUSE: 4,
+    Fault.STOP: 5,
+    Fault.RESUME: 8,
+    Fault.RESTART: 7,
+    Fault.FAIL: 4,
+    Fault.ALTER: 7,
+}
+"""The same for what befalls connectors; it comes beside the rest."""
+
+LIFECYCLE: Final = 0.5
+"""In how many simulations any of that comes."""
+
+STEPS_PER_LIFECYCLE: Final = 3
+"""To so many steps comes one of that."""
+
 SPANS_MS: Final[dict[Fault, tuple[int, ...]]] = {
     Fault.DOUBLE: (100, 2_000, 9_000),
     Fault.DELAY: (500, 2_000, 4_000, 9_000),
@@ -99,6 +121,7 @@ SPANS_MS: Final[dict[Fault, tuple[int, ...]]] = {
     Fault.CLOCK: (1_000, 30_000, 600_000),
     Fault.EXPECT: (5_000, 60_000),
     Fault.CONFIGURE: (5_000, 30_000),
+    Fault.ALTER: (4_000, 20_000),
 }
 """The longest that a fault lasts, one of these; what is not named here has no length."""
 
@@ -210,7 +233,14 @@ def draw(seed: int, size: Size) -> Schedule:
     seen, mistakes = watch.choice([0.0, 0.7, 1.0]), watch.random() < MISTAKES
     foreign = stream(seed, "how many are foreign").choice(FOREIGN)
     traits = replace(_traits(rng), assignor=assignor, seen=seen, mistakes=mistakes, foreign=foreign)
-    return Schedule(seed, size, traits, tuple(_faults(rng, size)))
+    faults = _faults(rng, size.only or _mood(rng), size, size.steps)
+    # Numbered from there on, so that these keep their numbers as well.
+    lifecycle = stream(seed, "what befalls connectors")
+    if not size.only and lifecycle.random() < LIFECYCLE:
+        kinds = list(LIFECYCLE_WEIGHTS)
+        more = _faults(lifecycle, kinds, size, size.steps // STEPS_PER_LIFECYCLE)
+        faults += [each._replace(number=each.number + size.steps) for each in more]
+    return Schedule(seed, size, traits, tuple(faults))
 
 
 def _traits(rng: Random) -> ClusterTraits:
@@ -237,12 +267,12 @@ def _mood(rng: Random) -> Sequence[Fault]:
     return [kind for kind in WEIGHTS if kind in ALWAYS or rng.random() < SOME_KINDS]
 
 
-def _faults(rng: Random, size: Size) -> Sequence[ScheduledFault]:
-    kinds = size.only or _mood(rng)
-    weights = [WEIGHTS[kind] for kind in kinds]
+def _faults(rng: Random, kinds: Sequence[Fault], size: Size, count: int) -> list[ScheduledFault]:
+    all_weights = WEIGHTS | LIFECYCLE_WEIGHTS
+    weights = [all_weights[kind] for kind in kinds]
     end_ms, at_ms = size.steps * size.pace_ms, 0
     found: list[tuple[int, Fault, int, int, int]] = []
-    for _ in range(size.steps):
+    for _ in range(count):
         is_close = found and rng.random() < BURST
         at_ms = at_ms + rng.randint(1, 3_000) if is_close else rng.randint(0, end_ms)
         kind = rng.choices(kinds, weights)[0]

@@ -3,24 +3,33 @@
 Left alone it comes to rest, and then its group writes nothing (invariant 6).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from ...actors.assignors.built_in import balanced
+from ...actors.group.orders.lifecycle import is_stopping
 from ...actors.group.state.soft_state import GroupSettings
 from ...actors.messages.commands import GroupCommand, Reply
-from ...actors.messages.orders import ConfigureGroup, Expect, Place, PutConnector, Uncordon
+from ...actors.messages.orders import (
+    ConfigureGroup,
+    Expect,
+    Place,
+    PutConnector,
+    SetTargetState,
+    Uncordon,
+)
 from ...actors.worker.instructions import Identity, Timing
 from ...actors.worker.membership import Membership
 from ...actors.worker.states import State
 from ...events.group import Group
-from ...events.model import ClientAssignor, GroupState
+from ...events.model import ClientAssignor, GroupState, Resource, RunState
 from .durable_state import GROUP_ID, DurableState, listed
-from .engine import Exclusivity
 from .environment import Network, SimulatedClock, Story, Violation, stream
 from .group_process import GroupProcess
 from .node import Node, SimulatedSupervisor
+from .running import Exclusivity, LifecycleInvariants, Wanted
 from .schedule import Schedule
 from .worker import SimulatedWorker
 
@@ -36,7 +45,9 @@ LOOK_EVERY_MS: Final = 1_000
 LONGEST_PROMISE_MS: Final = 60_000
 """The longest that a worker is expected within, and the longest back-off."""
 QUIET_MS: Final = 8_000
-"""How long a group at rest is watched: more than two heartbeats of each member."""
+"""How long a group at rest is watched: two heartbeats of each member, two commits of each task."""
+RESUMED: Final = 0.6
+"""How many of the connectors that are paused or stopped run again in the end."""
 
 
 class World:
@@ -52,7 +63,10 @@ class World:
         self.story = Story(self.clock, is_told=is_told)
         self.exclusivity = Exclusivity(self.story)
         self.network = Network(self.clock, self.story, schedule.seed, schedule.traits.jitter_ms)
-        self.durable_state = DurableState(self.clock, self.story, schedule.seed, folder)
+        self.lifecycle = LifecycleInvariants(self.exclusivity)
+        self.durable_state = DurableState(
+            self.clock, self.story, schedule.seed, folder, self.lifecycle
+        )
         settings = GroupSettings(max_delay_ms=schedule.traits.max_delay_ms)
         self.process = GroupProcess(self.clock, self.story, settings, self.durable_state)
         self.process.on_reopened(self._tell_of_group)
@@ -82,7 +96,7 @@ class World:
     def command(self, command: GroupCommand) -> None:
         """Have the group do what somebody wants, if its process is there to hear of it."""
         self.story.tell("somebody wants {}", command)
-        self.process.take(None, self._told, command)
+        self.process.take(None, partial(self._told, self.lifecycle.ask(command)), command)
 
     def membership(self, node: Node, name: str) -> Membership:
         """Return a new member for a worker at a node."""
@@ -92,8 +106,10 @@ class World:
         assignors = () if served else tuple(map(ClientAssignor, self.assignor_names))
         return Membership(identity, timing, assignors, server_assignor=served)
 
-    def _told(self, reply: Reply) -> None:
+    def _told(self, wanted: Wanted | None, reply: Reply) -> None:
         self.story.tell("somebody is told {}", reply)
+        if wanted is not None:
+            self.lifecycle.told(wanted, reply)
 
     def _tell_of_group(self) -> None:
         echoes, self.echoes = self.echoes, []
@@ -115,16 +131,41 @@ def come_to_rest(world: World) -> None:
         if not any(world.workers()):
             world.nodes[0].comes()
         world.clock.run(world.clock.now_ms + LOOK_EVERY_MS)
-    end = world.durable_state.control.end
+    end, before = world.durable_state.control.end, world.durable_state.progress.commits.copy()
     world.clock.run(world.clock.now_ms + QUIET_MS)
     if world.durable_state.control.end != end:
         raise Violation("6: a group at rest writes")
+    world.lifecycle.survived(world.group)
+    world.durable_state.see_alterations()
+    _see_work(world, before)
     for worker in world.workers():
         worker.engine.see_answers(world.clock.now_ms)
 
 
+def _see_work(world: World, before: Mapping[Resource, int]) -> None:
+    """See that what is to work has committed since, and nothing else; raises `Violation`."""
+    counts = world.durable_state.progress.commits
+    committed = {each for each, count in counts.items() if count > before.get(each, 0)}
+    tasks = {
+        each.resource
+        for worker in world.workers()
+        for each in worker.engine.tasks.values()
+        if each.resource.is_task and not each.has_failed and _is_to_run(world.group, each.resource)
+    }
+    if committed != tasks:
+        told = f"{listed(tasks)} are to work, {listed(committed)} have committed"
+        raise Violation(f"8: of a group at rest {told}")
+
+
+def _is_to_run(group: Group, resource: Resource) -> bool:
+    return group.target_state(resource.connector) is RunState.RUNNING
+
+
 def _tidy(world: World) -> None:
-    """Take back what operators ordered: not all of it lets a group come to rest."""
+    """Take back what operators ordered: not all of it lets a group come to rest.
+
+    Of the connectors that are paused or stopped some stay so.
+    """
     group = world.durable_state.group
     for name, order in sorted(group.worker_orders.items()):
         world.command(Uncordon(GROUP_ID, name))
@@ -132,6 +173,10 @@ def _tidy(world: World) -> None:
             world.command(Expect(GROUP_ID, name, 0))
     for resource in sorted(group.resource_orders):
         world.command(Place(GROUP_ID, resource, weight=1, pins=()))
+    resumed = stream(world.schedule.seed, "what is resumed in the end")
+    for name in sorted(group.target_states):
+        if resumed.random() < RESUMED:
+            world.command(SetTargetState(GROUP_ID, name, RunState.RUNNING))
     if group.configs:
         world.command(ConfigureGroup(GROUP_ID, dict.fromkeys(sorted(group.configs))))
 
@@ -155,6 +200,7 @@ def what_is_missing(world: World) -> str:
     names = {worker.member_id: worker.name for worker in world.workers()}
     held = {each: names.get(member_id, member_id) for each, member_id in group.owner.items()}
     running = world.exclusivity.running()
+    outdated = [each for worker in world.workers() for each in worker.engine.outdated()]
     placed = group.configured - group.target.unplaceable.keys()
     doubts = {
         f"its process is down or the group is {group.state.value}": world.process.is_down
@@ -168,5 +214,7 @@ def what_is_missing(world: World) -> str:
         "somebody comes or goes": any(node.awaited for node in world.nodes)
         or any(each.is_frozen or each.member.state is not State.STABLE for each in world.workers()),
         "a connector is being deleted": any(e.deleting for e in group.connectors.values()),
+        "a connector is being stopped": any(map(is_stopping, group.target_states.values())),
+        f"not yet as the log grants it: {listed(outdated)}": bool(outdated),
     }
     return "; ".join(doubt for doubt, holds in doubts.items() if holds)

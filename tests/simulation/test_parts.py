@@ -9,8 +9,7 @@ from fairlead.events.group import Group
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import Resource, Token
 from fairlead.runtime.simulation.campaign import play
-from fairlead.runtime.simulation.durable_state import CommitInvariants, MemoryLog
-from fairlead.runtime.simulation.engine import Exclusivity
+from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead.runtime.simulation.environment import (
     WALL_MS,
     MessageFault,
@@ -21,7 +20,8 @@ from fairlead.runtime.simulation.environment import (
     Way,
 )
 from fairlead.runtime.simulation.group_process import Border
-from fairlead.runtime.simulation.invariants import consistent
+from fairlead.runtime.simulation.invariants import CommitInvariants, consistent
+from fairlead.runtime.simulation.running import Exclusivity
 from fairlead.runtime.simulation.schedule import (
     ClusterTraits,
     Fault,
@@ -126,19 +126,17 @@ def progress(token: Token, row: int) -> tuple[Offset, TaskProgress]:
 
 def test_no_row_counts_twice_and_none_is_left_out() -> None:
     seen = CommitInvariants()
-    for record in progress(Token(1, 1), 1):
-        seen.saw(record)
+    seen.saw(progress(Token(1, 1), 1))
     for row in (1, 3):
         with pytest.raises(Violation, match=f"up to row {row}, 2 was next"):
-            seen.saw(progress(Token(1, 1), row)[0])
+            seen.saw(progress(Token(1, 1), row))
 
 
 def test_a_task_never_commits_under_an_older_token() -> None:
     seen = CommitInvariants()
-    for record in progress(Token(2, 1), 1):
-        seen.saw(record)
+    seen.saw(progress(Token(2, 1), 1))
     with pytest.raises(Violation, match="7: c-0 committed under 1-9, after 2-1"):
-        seen.saw(progress(Token(1, 9), 2)[1])
+        seen.saw(progress(Token(1, 9), 2))
 
 
 def test_a_group_agrees_with_its_indexes() -> None:

@@ -14,14 +14,22 @@ from fairlead.actors.group import commit, decide, timers
 from fairlead.actors.group.computing import target
 from fairlead.actors.group.members import admission, depart, heartbeat, reconcile, seats
 from fairlead.actors.group.members.request_filter import RequestFilter
+from fairlead.actors.group.orders import lifecycle
 from fairlead.actors.group.state import validate
 from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.group.timers import MemberTimers
-from fairlead.actors.messages.commands import ContinueMoves, ExpireRebalance, ExpireSession
+from fairlead.actors.messages.commands import (
+    ContinueMoves,
+    ExpireRebalance,
+    ExpireSession,
+    FinishStop,
+    RecordAlteration,
+)
 from fairlead.actors.messages.members import JOIN_EPOCH
+from fairlead.actors.messages.orders import SetTargetState
 from fairlead.events import folds
-from fairlead.events.group import token_of
-from fairlead.events.model import MemberState, Resource
+from fairlead.events.group import Group, token_of
+from fairlead.events.model import MemberState, Resource, RunState
 from fairlead.runtime.simulation.world import World
 
 Patch = pytest.MonkeyPatch
@@ -251,3 +259,37 @@ def commit_from_anywhere(patch: Patch) -> None:
         return "" if " is logged at " in found else found
 
     patch.setattr(commit, "_flaw", flaw)
+
+
+# -- DATA_PLANE §1, §8: what people want of connectors
+
+
+def answer_and_forget(patch: Patch) -> None:
+    def forget(_: Any, soft: Any, __: Any, ___: int) -> Decision:
+        return Decision(soft)
+
+    patch.setitem(decide.RULES, SetTargetState, forget)
+
+
+def stop_at_once(patch: Patch) -> None:
+    def finish(group: Any, soft: Any, command: Any, _: int) -> Decision:
+        wanted = group.target_states.get(command.connector)
+        if wanted is None or not lifecycle.is_stopping(wanted):
+            return Decision(soft)
+        return Decision(soft, (replace(wanted, is_complete=True),))
+
+    patch.setitem(decide.RULES, FinishStop, finish)
+
+
+def alter_what_runs(patch: Patch) -> None:
+    def is_stopped(group: Group, connector: str) -> bool:
+        return group.target_state(connector) is RunState.STOPPED
+
+    patch.setattr(Group, "is_stopped", is_stopped)
+
+
+def leave_alterations_unrecorded(patch: Patch) -> None:
+    def forget(_: Any, soft: Any, __: Any, ___: int) -> Decision:
+        return Decision(soft)
+
+    patch.setitem(decide.RULES, RecordAlteration, forget)

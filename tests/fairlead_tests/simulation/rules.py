@@ -385,4 +385,33 @@ MUTATIONS = (
             "test_a_commit_that_does_not_start_at_the_logged_offset_is_refused"
         ),
     ),
+    Mutation(
+        "answer_and_forget",
+        "DATA_PLANE 1",
+        "A connector is to be what people were told that it will be.",
+        off.answer_and_forget,
+        only=(Fault.STOP, Fault.SPLIT, Fault.JOIN),
+    ),
+    Mutation(
+        "stop_at_once",
+        "DATA_PLANE 1",
+        "A connector counts as stopped once nobody has any of its tasks.",
+        off.stop_at_once,
+        only=(Fault.STOP, Fault.RESUME, Fault.SPLIT, Fault.JOIN),
+    ),
+    Mutation(
+        "alter_what_runs",
+        "DATA_PLANE 8",
+        "Offsets are set only of a connector that counts as stopped.",
+        off.alter_what_runs,
+        only=(Fault.ALTER, Fault.SPLIT, Fault.JOIN),
+    ),
+    Mutation(
+        "leave_alterations_unrecorded",
+        "DATA_PLANE 8",
+        "Who set offsets is told though the process has died between its two logs.",
+        off.leave_alterations_unrecorded,
+        seeds=60,
+        only=(Fault.ALTER, Fault.KILL_WRITING, Fault.SPLIT, Fault.JOIN),
+    ),
 )

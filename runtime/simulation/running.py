@@ -1,0 +1,173 @@
+"""Who runs what, and what people want to run (invariants 1 and 8).
+
+At most one worker that is awake runs a resource. What people order a connector to be holds over
+every death of the group's process once it was answered. An order without an answer may have been
+carried out, or not: both are right.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Protocol
+
+from ...actors.messages.commands import GroupCommand, Reply
+from ...actors.messages.errors import SUCCESS
+from ...actors.messages.orders import DeleteConnector, PutConnector, SetTargetState
+from ...events.group import Group
+from ...events.model import Resource, RunState, Token
+from ...events.records import Record, TargetState
+from .environment import Story, Violation
+
+
+class RunningWorker(Protocol):
+    """Somebody who runs resources; asleep, it does nothing that others could see."""
+
+    @property
+    def name(self) -> str:
+        """Who it is."""
+        ...
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether it does anything at the moment."""
+        ...
+
+
+class Exclusivity:
+    """For each resource those who run it: at most one of them may be awake."""
+
+    def __init__(self, story: Story) -> None:
+        self.moves = 0
+        """How often a resource began to run at another worker than before."""
+        self._story = story
+        self._running: dict[Resource, list[RunningWorker]] = {}
+        self._last: dict[Resource, str] = {}
+        """Which worker ran each resource last."""
+        self._disowned: set[str] = set()
+        """Workers that live and were reported to have ended: others may be given what they run."""
+        self._under: dict[tuple[Resource, Token], str] = {}
+        """Which worker runs, or ran, a resource under a token."""
+
+    def take(self, runner: RunningWorker, resource: Resource, token: Token) -> None:
+        """Take note of the token that a resource is run under; raises `Violation`.
+
+        No two processes may have the same one: nothing could tell their work apart.
+        """
+        other = self._under.setdefault((resource, token), runner.name)
+        if other != runner.name:
+            raise Violation(f"7: {runner.name} runs {resource} under {token}, as {other} did")
+
+    def begin(self, runner: RunningWorker, resource: Resource) -> None:
+        """Take note that somebody begins to run a resource; raises `Violation`."""
+        self._story.tell("{} starts {}", runner.name, resource)
+        self._running.setdefault(resource, []).append(runner)
+        if self._last.get(resource, runner.name) != runner.name:
+            self.moves += 1
+        self._last[resource] = runner.name
+        self.look(resource)
+
+    def end(self, runner: RunningWorker, resource: Resource) -> None:
+        """Take note that somebody does not run a resource any more."""
+        self._story.tell("{} has stopped {}", runner.name, resource)
+        self._running[resource].remove(runner)
+
+    def disown(self, name: str) -> None:
+        """Have nothing count that somebody runs, until it runs nothing any more."""
+        self._disowned.add(name)
+
+    def own(self, name: str) -> None:
+        """Have everything count again that somebody runs from now on."""
+        self._disowned.discard(name)
+
+    def look(self, resource: Resource) -> None:
+        """See that a resource is run once at most; raises `Violation`."""
+        awake = self._awake(resource)
+        if len(awake) > 1:
+            raise Violation(f"1: {resource} runs at {' and at '.join(awake)}")
+
+    def see_no_task(self, connector: str, what: str) -> None:
+        """See that no task of a connector runs where `what` is so; raises `Violation`."""
+        for resource in self._running:
+            if resource.connector == connector and resource.is_task:
+                for name in self._awake(resource):
+                    raise Violation(f"8: {connector} {what}, and {resource} runs at {name}")
+
+    def _awake(self, resource: Resource) -> list[str]:
+        runners = self._running.get(resource, ())
+        return [each.name for each in runners if each.is_awake and each.name not in self._disowned]
+
+    def running(self) -> dict[Resource, str]:
+        """Return which worker runs each resource."""
+        return {
+            resource: runner.name
+            for resource, runners in self._running.items()
+            for runner in runners
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """One order to a connector; of its last orders the one that was carried out last counts."""
+
+    connector: str
+    state: RunState
+    is_sure: bool
+    """Whether the connector is so once this was answered: a new config changes no old one's."""
+
+
+class LifecycleInvariants:
+    """Sees what people order, what they are told, and what is written."""
+
+    def __init__(self, running: Exclusivity) -> None:
+        self._running = running
+        self._wanted: defaultdict[str, list[Wanted]] = defaultdict(list)
+        """What each connector may be: an order that was answered, if any was, and those since."""
+
+    def ask(self, command: GroupCommand) -> Wanted | None:
+        """Take note of an order before it is carried out."""
+        match command:
+            case SetTargetState(connector=name, state=state):
+                wanted = Wanted(name, state, is_sure=True)
+            case PutConnector(connector=name) | DeleteConnector(connector=name):
+                wanted = Wanted(name, RunState.RUNNING, is_sure=False)
+            case _:
+                return None
+        self._wanted[name].append(wanted)
+        return wanted
+
+    def told(self, wanted: Wanted, reply: Reply) -> None:
+        """Take note of the answer: orders are carried out as they were asked, or not at all."""
+        known = self._wanted[wanted.connector]
+        if reply.error not in SUCCESS:
+            known.remove(wanted)
+        elif wanted.is_sure:
+            del known[: known.index(wanted)]
+
+    def survived(self, group: Group) -> None:
+        """See that no order was lost on the way through the log; raises `Violation`."""
+        for name, config in group.connectors.items():
+            state = group.target_state(name)
+            allowed = {each.state for each in self._wanted[name]} or {RunState.RUNNING}
+            if not config.deleting and state not in allowed:
+                wanted = " or ".join(sorted(each.value for each in allowed))
+                raise Violation(f"8: {name} is to be {state.value}, and was wanted {wanted}")
+
+    def saw(self, record: Record) -> None:
+        """Take note of a record of the control log."""
+        if isinstance(record, TargetState) and record.is_complete:
+            self._running.see_no_task(record.connector, "counts as stopped")
+
+    def see_altered(self, connector: str) -> None:
+        """Take note that people set offsets of a connector."""
+        self._running.see_no_task(connector, "has its offsets set")
+
+
+def see_tasks(group: Group) -> None:
+    """See that a connector has tasks where they are to run, and only there; raises `Violation`."""
+    for name, config in group.connectors.items():
+        state, split = group.target_state(name), group.task_configs.get(name)
+        tasks = {each for each in group.configured if each.connector == name and each.is_task}
+        every = {Resource(name, number) for number in range(len(split.tasks) if split else 0)}
+        if config.deleting or state is RunState.STOPPED:
+            every = set[Resource]()
+        if tasks != every and (state is not RunState.PAUSED or tasks):
+            raise Violation(f"8: {name} is {state.value} with {sorted(tasks)}, not {sorted(every)}")
