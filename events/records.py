@@ -194,7 +194,7 @@ class TargetState:
 class OffsetsAltered:
     """People set offsets of a connector that was stopped (key type 30).
 
-    The offsets themselves are in the offset log, as of before this record.
+    Both logs have it: the offset log with the offsets, in one append, the control log after that.
     """
 
     connector: str

@@ -6,7 +6,7 @@ is the offset log as the coordinator sees it: what is durable, and what it has j
 """
 
 from collections import ChainMap
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,9 +24,10 @@ from ...events.entries.codec import UnwritableRecordError, decode, encode
 from ...events.group import Group, token_of
 from ...events.log.frame import Entry, NewEntry
 from ...events.model import Key, Resource
-from ...events.records import Record, Tombstone
+from ...events.records import OffsetsAltered, Record, Tombstone
 from ..messages.errors import Error
 from ..messages.members import CommitOffsets, CommitReply, CommitVerdict
+from .state.soft_state import DecisionFacts
 
 REMEDY = "stop the task, which starts again from the logged offset where it is assigned"
 """What a fenced task is to do."""
@@ -136,6 +137,18 @@ class OffsetLedger:
         self._entries: list[NewEntry] = []
         """The same as it is to be appended, but for what was handed out."""
 
+    def facts(self, has_acknowledged: Callable[[str], bool] = lambda _: True) -> DecisionFacts:
+        """Return what the rules may ask; of members another one knows."""
+        return DecisionFacts(
+            self.offset,
+            self.offsets,
+            self.count,
+            self.all_progress,
+            self.alteration,
+            self.has_unpublished,
+            has_acknowledged,
+        )
+
     def ahead(self) -> "OffsetLedger":
         """Return one that goes on from this one: what is laid there is not laid here."""
         ahead = OffsetLedger(self._log)
@@ -204,6 +217,11 @@ class OffsetLedger:
         """Return what each task of a connector committed so far."""
         found = self._all(TaskProgress, connector)
         return [each for each in found if isinstance(each, TaskProgress)]
+
+    def alteration(self, connector: str) -> OffsetsAltered | None:
+        """Return how people set a connector's offsets last."""
+        found = self._find(OffsetsAltered, (connector,))
+        return found if isinstance(found, OffsetsAltered) else None
 
     def is_unpublished(self, commit_id: CommitId) -> bool:
         """Tell whether a commit waits to be published."""

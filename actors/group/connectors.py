@@ -22,6 +22,7 @@ from ..messages.commands import FinishDeletion
 from ..messages.errors import Error
 from ..messages.members import PutTaskConfigs, ReportStatus, StatusUpdate
 from ..messages.orders import DeleteConnector, PutConnector
+from .orders.offsets import forget_alterations
 from .state.soft_state import Decision, SoftState, accept, bump, refuse
 from .state.validate import LONGEST_CONNECTOR, flaw_in_name, flaw_in_text
 
@@ -123,7 +124,7 @@ def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: i
     ordered = sorted(each for each in group.resource_orders if each.connector == name)
     records += (Tombstone(Operator, key_of(group.resource_orders[each])) for each in ordered)
     records.append(Tombstone(ConnectorConfig, (name,)))
-    return Decision(soft, tuple(records))
+    return Decision(soft, tuple(records), offset_records=forget_alterations(soft.facts, [name]))
 
 
 def _is_wanted(group: Group, name: str) -> bool:

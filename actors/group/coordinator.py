@@ -32,12 +32,7 @@ from ..messages.members import (
     Heartbeat,
     HeartbeatReply,
 )
-from ..messages.orders import (
-    ConfigureGroup,
-    ConnectorOrder,
-    DeleteGroup,
-    OperatorCommand,
-)
+from ..messages.orders import ConfigureGroup, ConnectorOrder, DeleteGroup, OperatorCommand
 from .commit import OffsetLedger
 from .computing.compute import is_due
 from .computing.install import KEPT, is_news
@@ -49,7 +44,7 @@ from .members.admission import refuse_heartbeat, refuse_stale
 from .members.request_filter import Quota, RequestFilter
 from .orders.configuration import open_soft_state
 from .shard import Address, AddressedReply, Now, Ready
-from .state.soft_state import Decision, DecisionFacts, GroupSettings
+from .state.soft_state import Decision, GroupSettings
 from .state.workers import is_silenced
 
 LOGGER = logging.getLogger(__name__)
@@ -93,14 +88,7 @@ class Coordinator:
         self._room = ENOUGH_ROOM
         """How much may be written, as of the last look at the disk."""
         self._filter = RequestFilter(group.members, coordinator_epoch)
-        facts = DecisionFacts(
-            ledger.offset,
-            ledger.offsets,
-            ledger.count,
-            ledger.all_progress,
-            ledger.has_unpublished,
-            self._filter.has_acknowledged,
-        )
+        facts = ledger.facts(self._filter.has_acknowledged)
         self._soft = open_soft_state(settings, group, coordinator_epoch, facts)
         self._ledger = ledger
         self._new_id = new_id
@@ -253,8 +241,7 @@ class Coordinator:
         self._write(laid_out, now)
         self._due.see_promises(now.wall_ms, now.steady_ms)
         self._entries += entries
-        reply = _at_end_of(decision.reply, begin, self.group.end)
-        return decision if reply is decision.reply else replace(decision, reply=reply)
+        return decision.at_end(begin, self.group.end)
 
     def _decide_heartbeat(self, asked: HeldRequest, now: Now) -> Decision:
         """Decide a heartbeat; the session that its answer speaks of runs from its arrival."""
@@ -308,10 +295,3 @@ class Coordinator:
         """Have the member that is to compute hear of it, if its request is held."""
         if self._soft.computation and is_news(self._soft, self.group.group_epoch):
             self._long_poll.stir(self._soft.computation.member_id)
-
-
-def _at_end_of(reply: Reply, begin: int, end: int) -> Reply:
-    """Return a reply that rests on what was written, with the end of that: it may lie in shards."""
-    if isinstance(reply, HeartbeatReply | CommandReply) and begin < reply.log_offset != end:
-        return replace(reply, log_offset=end)
-    return reply

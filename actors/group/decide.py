@@ -19,6 +19,7 @@ from ..messages.commands import (
     FinishDeletion,
     FinishStop,
     FreeSeat,
+    RecordAlteration,
     ReleaseParked,
     RetryAssignor,
     TimeOutAssignor,
@@ -59,7 +60,7 @@ from .orders.configuration import configure_group
 from .orders.delete_group import delete_group
 from .orders.departures import end_expectation, expect, remove_member
 from .orders.lifecycle import finish_stop, restart, set_target_state
-from .orders.offsets import alter_offsets
+from .orders.offsets import alter_offsets, record_alteration
 from .orders.operate import cordon, place, rebalance, release_seats, uncordon
 from .state.soft_state import Decision, SoftState
 
@@ -95,6 +96,7 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     TimeOutAssignor: time_out_assignor,
     EndRest: end_rest,
     FreeSeat: free_seat,
+    RecordAlteration: record_alteration,
 }
 
 

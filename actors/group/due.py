@@ -34,6 +34,7 @@ from ..messages.commands import (
     FinishDeletion,
     FinishStop,
     FreeSeat,
+    RecordAlteration,
     ReleaseParked,
     RetryAssignor,
 )
@@ -70,6 +71,8 @@ class DueCommands:
         """Whether any order removes a member: no timer tells when it holds nothing any more."""
         self._to_free = [each for each in group.members_away() if each.current.assigned]
         """Seats to which an earlier version left what they held."""
+        self._unlooked = sorted(group.connectors)
+        """The connectors whose last change of offsets may be unrecorded."""
         self._deleting = {name for name, each in group.connectors.items() if each.deleting}
         """The connectors to bury as soon as their work has stopped."""
         self._stopping = {name for name, each in group.target_states.items() if is_stopping(each)}
@@ -118,6 +121,8 @@ class DueCommands:
         """Yield what is due by now; each is to be decided before the next is asked for."""
         while self._to_free:
             yield FreeSeat(self._to_free.pop().member_id)
+        unlooked, self._unlooked = self._unlooked, []
+        yield from map(RecordAlteration, unlooked)
         yield from self.members.due(steady_ms)
         yield from self._computation.due(steady_ms)
         yield from self._due_by_wall_clock(settings, wall_ms)

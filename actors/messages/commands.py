@@ -135,6 +135,13 @@ class FinishStop:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordAlteration:
+    """A process begins: an earlier one may not have recorded who set these offsets."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
 class FreeSeat:
     """A member is away, and an earlier version let its seat hold what it had run."""
 
@@ -152,6 +159,7 @@ TimerCommand = (
     | EndRest
     | FinishDeletion
     | FinishStop
+    | RecordAlteration
     | FreeSeat
 )
 """What a group says to itself when time has passed; nobody else may."""

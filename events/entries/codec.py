@@ -30,14 +30,14 @@ from ..group import ANOTHER_GROUP, LARGEST_EPOCH, Group
 from ..log.frame import Entry, NewEntry
 from ..log.tables import LogKind
 from ..model import Key
-from ..records import Record, Tombstone
+from ..records import OffsetsAltered, Record, Tombstone
 from .wire import SHAPES, Shape
 
 _ALL = frozenset(BY_NUMBER)
 _OFFSETS = frozenset(TYPE_OF[each].number for each in get_args(OffsetRecord))
 
 CONTROL: Final = LogKind("control", "offsets", _OFFSETS)
-OFFSETS: Final = LogKind("offsets", "control", _ALL - _OFFSETS)
+OFFSETS: Final = LogKind("offsets", "control", _ALL - _OFFSETS - {TYPE_OF[OffsetsAltered].number})
 
 
 class CodecError(Exception):

@@ -144,19 +144,19 @@ def test_all_offsets_of_a_change_are_one_append_and_the_log_tells_whose_it_was(
         scene.now,
     )
     ready = scene.coordinator.ready(scene.now)
-    assert (len(ready.offset_entries), len(ready.entries)) == (3, 1)
+    assert (len(ready.offset_entries), len(ready.entries)) == (4, 1)
     scene.append_offsets(ready.offset_entries, scene.now)
     scene.append(ready.entries, scene.now)
     scene.coordinator.advance(ready)
     last = scene.progress().last
+    altered = OffsetsAltered("A", "altered", 2, scene.now.wall_ms, "ann")
     assert scene.appended(end) == [
         Offset("A", OTHER, {"row": 7}),
         Tombstone(Offset, ("A", "path='a.csv'")),
         TaskProgress(last, 1, 10, 10, 100, scene.progress().time_ms, None, last),
+        altered,
     ]
-    assert scene.group.offset_changes == {
-        "A": OffsetsAltered("A", "altered", 2, scene.now.wall_ms, "ann")
-    }
+    assert scene.group.offset_changes == {"A": altered}
     scene.open()
     assert scene.logged() == {"b.csv": {"row": 7}}
     assert scene.group.offset_changes["A"].actor == "ann"
@@ -219,13 +219,40 @@ def test_a_process_that_dies_between_the_logs_leaves_the_offsets_changed_and_all
     scene: Scene,
 ) -> None:
     scene.stop()
+    altered = die_between_the_logs(scene)
+    assert scene.logged() == {}
+    assert (scene.group.is_stopped("A"), scene.group.offset_changes) == (True, {})
+    scene.passes(1_000)
+    assert scene.group.offset_changes == {"A": altered}
+    end = scene.control.end
+    scene.open()
+    scene.passes(1_000)
+    assert (scene.reset().error, scene.control.end) == (Error.NONE, end)
+
+
+def die_between_the_logs(scene: Scene) -> OffsetsAltered:
+    """Have offsets reset by a process that dies in between, and another one begin."""
     scene.coordinator.take(AlterOffsets("connect", "A", "reset"), "someone", scene.now)
     ready = scene.coordinator.ready(scene.now)
     scene.append_offsets(ready.offset_entries, scene.now)
     scene.open()
-    assert scene.logged() == {}
-    assert scene.group.is_stopped("A")
-    assert scene.reset().error is Error.NONE
+    return OffsetsAltered("A", "reset", 1, scene.now.wall_ms, None)
+
+
+def test_of_a_connector_that_is_created_anew_nobody_has_set_offsets(scene: Scene) -> None:
+    scene.stop()
+    die_between_the_logs(scene)
+    scene.send(DeleteConnector("connect", "A"))
+    scene.asks(scene.full("a", "A"))
+    scene.compute("a")
+    scene.beat("a")
+    scene.asks(scene.full("a", ""))
+    scene.passes(1_000)
+    assert "A" not in scene.group.connectors
+    scene.put("A")
+    scene.open()
+    scene.passes(1_000)
+    assert scene.group.offset_changes == {}
 
 
 def test_the_first_batch_after_a_change_begins_where_people_said(scene: Scene) -> None:

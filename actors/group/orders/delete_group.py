@@ -37,6 +37,7 @@ from ....events.records import (
 from ...messages.errors import Error
 from ...messages.orders import DeleteGroup
 from ..state.soft_state import Decision, SoftState, accept, refuse
+from .offsets import forget_alterations
 
 
 def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: int) -> Decision:
@@ -56,7 +57,8 @@ def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: in
         return refuse(soft, Error.GROUP_ID_NOT_FOUND, message)
     deletion = GroupDeletion(group.group_epoch, now_ms, command.principal)
     soft = replace(soft.without_computation(), settings=soft.node or soft.settings, last_chosen="")
-    return accept(group, soft, (deletion, *graves))
+    forgotten = forget_alterations(soft.facts, group.connectors)
+    return replace(accept(group, soft, (deletion, *graves)), offset_records=forgotten)
 
 
 def _unpublished(group: Group, soft: SoftState) -> str:

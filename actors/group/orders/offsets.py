@@ -1,18 +1,20 @@
 """Offsets that people set, of a connector that is stopped (KIP-875).
 
 Nothing of it runs then, and all that counts is published, so nobody else has a say in them: a task
-that starts later reads them from the log. All offsets of a change are one append to the offset log;
-who changed them, and how many, is a record of the control log.
+that starts later reads them from the log. All offsets of a change are one append to the offset log,
+with a record of who changed them, and how many. The same record goes to the control log, where the
+history is told from: a process that ends in between leaves that to the next one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ....events.catalogue import offset_key
 from ....events.commits import Document, Offset, OffsetRecord
 from ....events.group import Group
 from ....events.model import Key
-from ....events.records import ControlRecord, OffsetsAltered, Tombstone
+from ....events.records import ConnectorConfig, ControlRecord, OffsetsAltered, Tombstone
+from ...messages.commands import RecordAlteration
 from ...messages.errors import Error
 from ...messages.orders import MUST_BE_STOPPED, AlterOffsets
 from ..state.soft_state import Decision, DecisionFacts, SoftState, accept, refuse
@@ -32,14 +34,35 @@ def alter_offsets(group: Group, soft: SoftState, command: AlterOffsets, now_ms: 
     changed = list(_changed(soft.facts, command))
     if not changed:
         return accept(group, soft, ())
-    records: list[ControlRecord] = [
-        OffsetsAltered(name, command.how, len(changed), now_ms, command.principal)
-    ]
-    if config.offsets_before and command.offsets is None:
-        records.append(replace(config, offsets_before=0))
+    altered = OffsetsAltered(name, command.how, len(changed), now_ms, command.principal)
     told = (each for each in soft.facts.all_progress(name) if each.lag is not None)
     progress = (replace(each, lag=None) for each in told)  # nobody knows what is to read now
-    return replace(accept(group, soft, records), offset_records=(*changed, *progress))
+    records = _recorded(config, altered, is_reset=command.offsets is None)
+    decision = accept(group, soft, records)
+    return replace(decision, offset_records=(*changed, *progress, altered))
+
+
+def record_alteration(group: Group, soft: SoftState, command: RecordAlteration, _: int) -> Decision:
+    """Record a change of offsets of which the control log does not tell yet."""
+    name = command.connector
+    config, altered = group.connectors.get(name), soft.facts.alteration(name)
+    if config is None or altered is None or altered == group.offset_changes.get(name):
+        return Decision(soft)
+    return Decision(soft, _recorded(config, altered, is_reset=not soft.facts.count_offsets(name)))
+
+
+def forget_alterations(facts: DecisionFacts, connectors: Iterable[str]) -> tuple[Tombstone, ...]:
+    """Return what the offset log is to forget with connectors: who set their offsets."""
+    known = filter(facts.alteration, connectors)
+    return tuple(Tombstone(OffsetsAltered, (name,)) for name in known)
+
+
+def _recorded(
+    config: ConnectorConfig, altered: OffsetsAltered, *, is_reset: bool
+) -> tuple[ControlRecord, ...]:
+    if config.offsets_before and is_reset:
+        return altered, replace(config, offsets_before=0)
+    return (altered,)
 
 
 def _changed(facts: DecisionFacts, command: AlterOffsets) -> Iterator[OffsetRecord | Tombstone]:

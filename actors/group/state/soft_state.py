@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from ....events.commits import Document, Offset, OffsetRecord, TaskProgress
 from ....events.group import Group
 from ....events.model import Cause, Why
-from ....events.records import GroupMetadata, Record, Tombstone
+from ....events.records import GroupMetadata, OffsetsAltered, Record, Tombstone
 from ...messages.commands import CommandReply, Reply
 from ...messages.computing import Snapshot
 from ...messages.errors import Error
-from ...messages.members import NO_COORDINATOR_EPOCH
+from ...messages.members import NO_COORDINATOR_EPOCH, HeartbeatReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ class DecisionFacts:
     """How many source partitions of a connector have an offset."""
     all_progress: Callable[[str], Sequence[TaskProgress]] = lambda _: ()
     """What each task of a connector committed so far."""
+    alteration: Callable[[str], OffsetsAltered | None] = lambda _: None
+    """How people set a connector's offsets last, as the offset log tells."""
     has_unpublished: Callable[[str], bool] = lambda _: False
     """Whether any batch of a connector counts and is not published yet."""
     has_acknowledged: Callable[[str], bool] = lambda _: True
@@ -130,8 +132,15 @@ class Decision:
     records: tuple[Record, ...] = ()
     reply: Reply = DONE
     news: bool = True
-    offset_records: tuple[OffsetRecord | Tombstone, ...] = ()
+    offset_records: tuple[OffsetRecord | OffsetsAltered | Tombstone, ...] = ()
     """What goes to the offset log, before the others are written."""
+
+    def at_end(self, begin: int, end: int) -> "Decision":
+        """Return it with the end of what was written behind `begin`: that may lie in shards."""
+        reply = self.reply
+        if isinstance(reply, HeartbeatReply | CommandReply) and begin < reply.log_offset != end:
+            return replace(self, reply=replace(reply, log_offset=end))
+        return self
 
 
 def accept(

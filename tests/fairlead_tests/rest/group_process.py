@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.actors.group.commit import OffsetLedger, commit_offsets
-from fairlead.actors.group.state.soft_state import Decision, DecisionFacts
+from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.messages.commands import Command, CommandReply
 from fairlead.actors.messages.errors import Error as Told
 from fairlead.actors.messages.members import (
@@ -45,10 +45,7 @@ class LoggedDecider(Decider):
         self.control = GroupLog.open_writer(folder / "control", "connect")
         self.offsets = GroupLog.open_writer(folder / "offsets", "connect")
         ledger = OffsetLedger(self.offsets)
-        facts = DecisionFacts(
-            ledger.offset, ledger.offsets, ledger.count, ledger.all_progress, ledger.has_unpublished
-        )
-        self.soft = replace(self.soft, facts=facts)
+        self.soft = replace(self.soft, facts=ledger.facts())
 
     def carry_out(self, command: Command) -> Decision:
         """Decide a command, and write what it leads to into both logs."""
