@@ -6,15 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.messages.members import ReportStatus
+from fairlead.actors.messages.members import PutTaskConfigs, ReportStatus
 from fairlead.events.commits import CommitId
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
-from fairlead.events.model import BATCHES_RUN, Resource, RunState, Token
-from fairlead.events.records import ConnectorConfig, TaskStatus
+from fairlead.events.model import BATCHES_RUN, MemberState, Resource, RunState, Token
+from fairlead.events.records import (
+    ConnectorConfig,
+    CurrentAssignment,
+    MemberMetadata,
+    TargetState,
+    TaskStatus,
+)
 from fairlead.runtime.node.worker.actor import log_trouble
-from fairlead.runtime.node.worker.core.status_reporter import StatusReporter
-from fairlead.runtime.pipeline.tasks.reports import BatchDone, StatusChanged
+from fairlead.runtime.node.worker.core.status_reporter import AGAIN_MS, StatusReporter
+from fairlead.runtime.pipeline.tasks.reports import BatchDone, StatusChanged, TaskConfigsChanged
 from fairlead_tests.worker.driven import FixedLog, commit
 
 
@@ -73,6 +79,26 @@ def test_a_word_that_the_log_shows_from_before_is_said_while_another_is_on_its_w
     assert list(reporter.take_due(group, 2_000)), "and again, as long as the log tells another"
     logged(RunState.RUNNING, 30)
     assert not list(reporter.take_due(group, 4_000))
+
+
+def test_a_split_of_a_connector_that_is_not_to_run_is_not_said_again() -> None:
+    a, token, reporter = Resource("a"), Token(2, 1), StatusReporter("connect", FixedLog("W1"))
+    group = Group("connect")
+    facts = (
+        ConnectorConfig("a", {}, 1, 0),
+        MemberMetadata("W1"),
+        CurrentAssignment("W1", 2, 1, MemberState.STABLE, {a: 2}, {}),
+    )
+    for offset, fact in enumerate(facts):
+        evolve(group, fact, offset)
+    reporter.take(TaskConfigsChanged("a", token, ({"n": "0"},)), 10)
+    said = PutTaskConfigs("connect", "W1", "a", token, ({"n": "0"},))
+    assert list(reporter.take_due(group, 10)) == [said]
+    assert list(reporter.take_due(group, 10 + AGAIN_MS)) == [said]
+    for number, state in enumerate((RunState.PAUSED, RunState.RUNNING), 2):
+        evolve(group, TargetState("a", state, 20), number)
+        assert not list(reporter.take_due(group, 10 + number * AGAIN_MS))
+    assert reporter.next_tick_ms() is None
 
 
 def test_a_remark_does_not_hide_that_a_task_runs_batches() -> None:

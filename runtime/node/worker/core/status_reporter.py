@@ -159,8 +159,12 @@ class StatusReporter:
         }
 
     def _is_known(self, group: Group, name: str, split: ReportedSplit) -> bool:
-        """Tell whether the log shows the split, or never will: its token is not current."""
-        if token_of(group, self._log.member_id, Resource(name)) != split.token:
+        """Tell whether the log shows the split, or never will.
+
+        Its token is not current, or the connector is not to run; then it splits anew once it is.
+        """
+        is_current = token_of(group, self._log.member_id, Resource(name)) == split.token
+        if not is_current or group.target_state(name) is not RunState.RUNNING:
             return True
         logged = group.task_configs.get(name)
         return logged is not None and [task.config for task in logged.tasks] == list(split.configs)
