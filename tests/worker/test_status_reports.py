@@ -15,6 +15,7 @@ from fairlead.events.records import (
     ConnectorConfig,
     CurrentAssignment,
     MemberMetadata,
+    Record,
     TargetState,
     TaskStatus,
 )
@@ -84,7 +85,7 @@ def test_a_word_that_the_log_shows_from_before_is_said_while_another_is_on_its_w
 def test_a_split_of_a_connector_that_is_not_to_run_is_not_said_again() -> None:
     a, token, reporter = Resource("a"), Token(2, 1), StatusReporter("connect", FixedLog("W1"))
     group = Group("connect")
-    facts = (
+    facts: tuple[Record, ...] = (
         ConnectorConfig("a", {}, 1, 0),
         MemberMetadata("W1"),
         CurrentAssignment("W1", 2, 1, MemberState.STABLE, {a: 2}, {}),
