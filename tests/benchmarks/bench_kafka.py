@@ -24,9 +24,11 @@ from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.benchmarks.figures import tell
+from fairlead_tests.connectors.pipes import sink_of
+from fairlead_tests.connectors.publish_once import FIRST, SinkLog
 from fairlead_tests.java_peer import NoPeer
 from fairlead_tests.kafka.broker import Broker
-from fairlead_tests.kafka.pipes import FIRST, SinkLog, sink_config, sink_of, source_config
+from fairlead_tests.kafka.pipes import sink_config, source_config
 from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports

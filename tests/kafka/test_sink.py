@@ -20,7 +20,9 @@ from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused, SinkAway, SinkBroken
 from fairlead.runtime.pipeline.spi.sink import Sink, Tenure
 from fairlead.runtime.pipeline.spi.types import WrittenColumns
-from fairlead_tests.kafka.pipes import CLUSTER, FIRST, SECOND, SinkLog, sink_config, sink_of
+from fairlead_tests.connectors.pipes import CLUSTER, sink_of
+from fairlead_tests.connectors.publish_once import FIRST, SECOND, SinkLog
+from fairlead_tests.kafka.pipes import sink_config
 from fairlead_tests.kafka.topics import Topics
 
 KIND = keys.SINK_TYPES.find("kafka")

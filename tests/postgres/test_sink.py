@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused
-from fairlead_tests.postgres_pipes import SinkLog, sink_of, tables_of
+from fairlead_tests.connectors.publish_once import SinkLog
+from fairlead_tests.postgres_pipes import sink_of, tables_of
 from fairlead_tests.postgres_server import Database
 
 UTC = dt.UTC

@@ -16,7 +16,8 @@ import pytest
 from fairlead.runtime.pipeline.connectors.postgres.source import source as source_module
 from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead.runtime.pipeline.spi.source import Limit
-from fairlead_tests.postgres_pipes import AMPLE, Reading, rows, take
+from fairlead_tests.connectors.pipes import take
+from fairlead_tests.postgres_pipes import AMPLE, Reading, rows
 from fairlead_tests.postgres_server import PASSWORD, Database, wait_until
 
 Read = Callable[..., Reading]
