@@ -200,11 +200,12 @@ def test_a_batch_that_the_table_refuses_in_the_end_waits_and_is_told(
     database: Database, log: SinkLog
 ) -> None:
     database.run("ALTER TABLE t ADD UNIQUE (n)")
-    database.run("INSERT INTO t VALUES (2)")
     sink = sink_of(database)
     log.acquire(sink)
+    log.count(log.stage(sink, numbers(1, 2)))
+    database.run("INSERT INTO t VALUES (2)")
     with pytest.raises(SinkBroken, match=r"duplicate key.*Key \(n\)=\(2\) already exists"):
-        log.write(sink, numbers(1, 2))
+        log.publish(sink)
     assert values(database) == [2]
     database.run("DELETE FROM t")
     log.publish(sink)

@@ -124,6 +124,55 @@ def test_a_value_that_a_column_cannot_hold_is_told_before_it_counts(
     assert database.run("SELECT * FROM t") == [(1,)]
 
 
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ([1, -5], r"the row with \(n\)=\(-5\): it breaks t_n_check, CHECK \(\(n > 0\)\)"),
+        ([3, 7], r"the row with \(n, u\)=\(7, 0{8}.*\): there is one already; set sink\.insert"),
+        ([3, 4, 4], r"the row with \(n, u\)=\(4, .*\): it is not the only one of its batch"),
+    ],
+)
+def test_a_row_that_breaks_a_constraint_is_told_before_it_counts(
+    database: Database, log: SinkLog, numbers: list[int], told: str
+) -> None:
+    one = "00000000-0000-0000-0000-000000000001"
+    database.run(
+        "CREATE TABLE t (n int CHECK (n > 0), u uuid, UNIQUE (u, n), CHECK (n < least(9)))"
+    )
+    database.run("INSERT INTO t VALUES (7, %s)", one)
+    sink = sink_of(database)
+    log.acquire(sink)
+    with pytest.raises(BadInput, match=told):
+        log.stage(sink, pa.table({"n": numbers, "u": [one] * len(numbers)}))
+    log.write(sink, pa.table({"n": [1, 7, 7], "u": [one, None, None]}))
+    sink.close()
+    assert len(database.run("SELECT * FROM t")) == 4
+
+
+def test_rows_that_are_added_may_have_a_key_that_the_table_does_not_know(
+    database: Database, log: SinkLog
+) -> None:
+    database.run("CREATE TABLE t (n int, CHECK (n IS NOT NULL))")
+    database.run("INSERT INTO t VALUES (1)")
+    sink = sink_of(database, pk_mode="record_value", pk_fields="n")
+    log.acquire(sink)
+    log.write(sink, pa.table({"n": [1, 1]}))
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(1,)] * 3
+
+
+def test_a_role_that_may_only_add_rows_adds_them(database: Database, log: SinkLog) -> None:
+    database.run("CREATE TABLE t (n int PRIMARY KEY)")
+    database.run("DROP ROLE IF EXISTS adder")
+    database.run("CREATE ROLE adder LOGIN PASSWORD 'p'")
+    database.run("GRANT ALL ON SCHEMA public TO adder; GRANT INSERT ON t TO adder")
+    sink = sink_of(database, connection_user="adder", connection_password="p")
+    log.acquire(sink)
+    log.write(sink, pa.table({"n": [1]}))
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(1,)]
+
+
 def test_the_last_row_of_a_key_wins(database: Database, log: SinkLog) -> None:
     database.run(
         "CREATE TABLE t (a int, b uuid, v text, untouched int DEFAULT 7, PRIMARY KEY (a, b))"
@@ -157,7 +206,7 @@ def test_a_delete_deletes_and_a_row_after_it_stands(database: Database, log: Sin
 
 
 def test_a_delete_needs_no_value_beside_its_key(database: Database, log: SinkLog) -> None:
-    database.run("CREATE TABLE t (id int PRIMARY KEY, v text NOT NULL)")
+    database.run("CREATE TABLE t (id int PRIMARY KEY, v text NOT NULL CHECK (v IS NOT NULL))")
     database.run("INSERT INTO t VALUES (1, 'a')")
     upsert = {"insert_mode": "upsert", "pk_mode": "record_value", "delete_enabled": "true"}
     sink = sink_of(database, **upsert)

@@ -1,5 +1,6 @@
 """Names of tables as configs and people write them, and as SQL does."""
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from psycopg import sql
@@ -50,6 +51,14 @@ def words(text: str) -> sql.SQL:
     return sql.SQL(text)  # pyright: ignore[reportArgumentType]
 
 
-def columns(names: list[str]) -> sql.Composed:
+def columns(names: Iterable[str]) -> sql.Composed:
     """Return names of columns as SQL lists them."""
     return sql.SQL(", ").join(map(sql.Identifier, names))
+
+
+def typed(types: Mapping[str, str]) -> sql.Composed:
+    """Return columns as a select list has them, each as the type that is given for it."""
+    return sql.SQL(", ").join(
+        sql.SQL("{0}::{1} AS {0}").format(sql.Identifier(name), words(kind))
+        for name, kind in types.items()
+    )

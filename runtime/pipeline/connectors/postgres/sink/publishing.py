@@ -14,7 +14,7 @@ from psycopg import sql
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource
 from ....spi.errors import SinkBroken
-from ..names import TableName, columns, words
+from ..names import TableName, columns, typed
 from . import keys
 from .layout import IS_DELETE, SEQUENCE
 from .tables import TargetColumn, look
@@ -121,30 +121,21 @@ class TableChange(NamedTuple):
     @property
     def _rows(self) -> sql.Composed:
         """The staged rows, each value as the type that the target has now."""
-        values = sql.SQL(", ").join(
-            sql.SQL("{0}::{1} AS {0}").format(sql.Identifier(name), words(each.type))
-            for name, each in self.columns.items()
-        )
-        return sql.SQL("SELECT {} FROM {}").format(values, self.staged.sql)
+        return sql.SQL("SELECT {} FROM {}").format(self._values, self.staged.sql)
 
     @property
     def _last(self) -> sql.Composed:
         """The last row of each key, in the order in which they came."""
-        more = [SEQUENCE, IS_DELETE] if self.has_deletes else [SEQUENCE]
-        values = sql.SQL(", ").join(
-            [
-                *(
-                    sql.SQL("{0}::{1} AS {0}").format(sql.Identifier(name), words(each.type))
-                    for name, each in self.columns.items()
-                ),
-                *map(sql.Identifier, more),
-            ]
-        )
+        more = columns([SEQUENCE, IS_DELETE] if self.has_deletes else [SEQUENCE])
         query = sql.SQL(
-            "SELECT DISTINCT ON ({0}) * FROM (SELECT {1} FROM {2}) s ORDER BY {0}, {3} DESC"
+            "SELECT DISTINCT ON ({0}) * FROM (SELECT {1}, {2} FROM {3}) s ORDER BY {0}, {4} DESC"
         )
-        key, at = columns([*self.key]), sql.Identifier(SEQUENCE)
-        return query.format(key, values, self.staged.sql, at)
+        key, at = columns(self.key), sql.Identifier(SEQUENCE)
+        return query.format(key, self._values, more, self.staged.sql, at)
+
+    @property
+    def _values(self) -> sql.Composed:
+        return typed({name: each.type for name, each in self.columns.items()})
 
     @property
     def _kept(self) -> sql.Composed:
@@ -163,13 +154,13 @@ class TableChange(NamedTuple):
     @property
     def _upsert(self) -> sql.Composed:
         rows = sql.SQL("SELECT {} FROM ({}) l WHERE {}")
-        insert = self._insert(rows.format(columns([*self.columns]), self._last, self._kept))
+        insert = self._insert(rows.format(columns(self.columns), self._last, self._kept))
         sets = sql.SQL(", ").join(
             sql.SQL("{0} = excluded.{0}").format(sql.Identifier(each)) for each in self._changes
         )
         does = sql.SQL("UPDATE SET {}").format(sets) if self._changes else sql.SQL("NOTHING")
         conflict = sql.SQL("{} ON CONFLICT ({}) DO {}")
-        return conflict.format(insert, columns([*self.key]), does)
+        return conflict.format(insert, columns(self.key), does)
 
     @property
     def _update(self) -> sql.Composed:
@@ -183,7 +174,7 @@ class TableChange(NamedTuple):
         is_over = any(each.is_always_made for each in self.columns.values())
         over = sql.SQL("OVERRIDING SYSTEM VALUE" if is_over else "")
         insert = sql.SQL("INSERT INTO {} ({}) {} {}")
-        return insert.format(self.target.sql, columns([*self.columns]), over, rows)
+        return insert.format(self.target.sql, columns(self.columns), over, rows)
 
 
 def put_in_place(
@@ -224,7 +215,6 @@ def _change(
         raise SinkBroken(
             f"{target} has lost {', '.join(lost)}, and a batch that has it waits: bring it back"
         )
-    if mode != keys.INSERT:
-        key = key or there.primary_key
+    key = () if mode == keys.INSERT else key or there.primary_key
     chosen = {name: there.by_name[name] for name in names}
     return TableChange(target, chosen, key, mode, staged, IS_DELETE in aside.by_name)

@@ -71,6 +71,7 @@ class PostgresSinkType(SinkType):
         rules = TableRules(
             settings.flag(keys.AUTO_CREATE),
             settings.flag(keys.AUTO_EVOLVE),
+            layout.mode == keys.INSERT,
             layout.pk_mode != keys.NONE,
             layout.mode == keys.UPSERT,
             layout.pk_fields,

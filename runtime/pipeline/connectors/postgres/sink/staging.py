@@ -1,13 +1,16 @@
-# pyright: basic
+# pyright: basic, reportAttributeAccessIssue=false
 """Tables that hold a batch until it is published: logged ones, since its commit makes it real.
 
 Their names are functions of the task, the token and the batch, so that what never counted is found
 by its name. Values are staged as the types that they will have, so that what the target cannot
 hold is refused before the batch counts; what ADBC cannot write as such is staged as text, and cast
-once to see that it can be.
+once to see that it can be. So are rows that break a CHECK, or have a key that is there where rows
+are only added: waiting mends none of them. What hangs on other tables, or on what others write
+meanwhile, is found when the batch is published, which waits then.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -15,6 +18,7 @@ from typing import Any, Final, NamedTuple
 import adbc_driver_postgresql.dbapi as adbc
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import sql
 
 from ......events.commits import CommitId
@@ -22,7 +26,8 @@ from ......events.model import Resource, Token
 from ....spi.errors import BadInput
 from ..arrow_types import StagedColumn, staged
 from ..connecting import brief, is_data
-from ..names import TableName, words
+from ..names import TableName, typed, words
+from . import keys
 from .layout import IS_DELETE, SEQUENCE, TargetRows
 from .tables import TargetTable
 
@@ -76,15 +81,15 @@ def write(
     connection: "adbc.Connection", name: TableName, target: TargetTable, batch: TargetRows
 ) -> None:
     """Stage the rows for one target in a new table, in ADBC's transaction; raises `BadInput`."""
-    columns = {
+    given = {
         each: _staged(batch.rows[each], target, each)
         for each in batch.rows.column_names
         if not target.by_name[each].is_computed
     }
-    values = {each: column.values for each, column in columns.items()}
+    values = {each: column.values for each, column in given.items()}
     types = {
         each: _type(target, each, column, has_deletes=batch.deletes is not None)
-        for each, column in columns.items()
+        for each, column in given.items()
     }
     if target.key:
         values[SEQUENCE], types[SEQUENCE] = pa.array(range(batch.rows.num_rows), pa.int64()), "int8"
@@ -93,25 +98,95 @@ def write(
     made = sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.Identifier(each), words(kind)) for each, kind in types.items()
     )
-    casts = [
-        sql.SQL("count({}::{})").format(sql.Identifier(each), words(target.by_name[each].type))
-        for each, column in columns.items()
-        if column.is_cast
-    ]
     with connection.cursor() as cursor:
         cursor.execute(_text(sql.SQL("DROP TABLE IF EXISTS {}").format(name.sql)))
         cursor.execute(_text(sql.SQL("CREATE TABLE {} ({})").format(name.sql, made)))
         try:
             rows = pa.table(values)
             cursor.adbc_ingest(name.table, rows, mode="append", db_schema_name=name.schema)
-            if casts:
-                tried = sql.SQL("SELECT {} FROM {}").format(sql.SQL(", ").join(casts), name.sql)
-                cursor.execute(_text(tried))
-                cursor.fetchall()
+            StagedRows(name, target, given, batch.deletes is not None).refuse_broken(cursor)
         except adbc.Error as error:
             if is_data(error):
                 raise BadInput(f"{target.name} refuses a row: {_told(str(error))}") from None
             raise
+
+
+class StagedRows(NamedTuple):
+    """The rows for one target as they are staged, held against what it demands of them."""
+
+    name: TableName
+    target: TargetTable
+    given: Mapping[str, StagedColumn]
+    """The target's columns that they have."""
+    has_deletes: bool
+
+    def refuse_broken(self, cursor: "adbc.Cursor") -> None:
+        """Raise `BadInput`, or an error of the server's, for a row that the target never takes."""
+        self._try_casts(cursor)
+        for each in self.target.checks:
+            if self.given.keys() >= {*each.columns}:
+                broken = sql.SQL("WHERE NOT ({})").format(words(each.condition))
+                why = f"it breaks {each.name}, CHECK ({each.condition})"
+                self._refuse(cursor, sorted(each.columns), broken, why)
+        for names in map(sorted, self.target.once):
+            if self.given.keys() >= {*names}:
+                self._refuse_known(cursor, names)
+
+    def _try_casts(self, cursor: "adbc.Cursor") -> None:
+        counts = [
+            sql.SQL("count({}::{})").format(
+                sql.Identifier(name), words(self.target.by_name[name].type)
+            )
+            for name, column in self.given.items()
+            if column.is_cast
+        ]
+        if counts:
+            query = sql.SQL("SELECT {} FROM {}").format(sql.SQL(", ").join(counts), self.name.sql)
+            cursor.execute(_text(query))
+            cursor.fetchall()
+
+    def _refuse_known(self, cursor: "adbc.Cursor", names: list[str]) -> None:
+        """Raise `BadInput` if values of a key come twice, or are in the target already."""
+        remedy = f"set {keys.INSERT_MODE}={keys.UPSERT}, or leave it out by a transform"
+        if twice := self._first_twice(names):
+            raise self._refused(names, twice, f"it is not the only one of its batch; {remedy}")
+        same = sql.SQL(" AND ").join(
+            sql.SQL("t.{0} = s.{0}").format(sql.Identifier(each)) for each in names
+        )
+        there = sql.SQL("WHERE EXISTS (SELECT FROM {} t WHERE {})").format(
+            self.target.name.sql, same
+        )
+        self._refuse(cursor, names, there, f"there is one already; {remedy}")
+
+    def _first_twice(self, names: list[str]) -> Sequence[object]:
+        """Return values of a key that two rows have, none if there are none."""
+        values = pa.table({each: self.given[each].values for each in names}).drop_null()
+        if any(pa.types.is_nested(each.type) for each in values.schema):
+            return ()  # Arrow does not group by such: the server tells it in the end
+        counted = values.group_by(names).aggregate([([], "count_all")])
+        twice = counted.filter(pc.greater(counted["count_all"], 1)).slice(0, 1)
+        return [each for column in twice.select(names).columns for each in column.to_pylist()]
+
+    def _refuse(
+        self, cursor: "adbc.Cursor", names: list[str], which: sql.Composed, why: str
+    ) -> None:
+        """Raise `BadInput` with the values of the first row that a query finds, if it finds one."""
+        values = typed({each: self.target.by_name[each].type for each in names})
+        shown = sql.SQL(", ").join(
+            sql.SQL("{}::text").format(sql.Identifier(each)) for each in names
+        )
+        kept = sql.SQL("WHERE NOT {}" if self.has_deletes else "").format(sql.Identifier(IS_DELETE))
+        query = sql.SQL("SELECT {} FROM (SELECT {} FROM {} {}) s {} LIMIT 1")
+        cursor.execute(_text(query.format(shown, values, self.name.sql, kept, which)))
+        if found := cursor.fetchone():
+            raise self._refused(names, found, why)
+
+    def _refused(self, names: list[str], values: Sequence[object], why: str) -> BadInput:
+        told = ", ".join("null" if each is None else str(each) for each in values)
+        return BadInput(
+            f"{self.target.name} refuses the row with ({', '.join(names)})=({told}): {why}. "
+            "Nothing of the batch was written"
+        )
 
 
 def drop(connection: "psycopg.Connection[Any]", names: list[TableName]) -> None:

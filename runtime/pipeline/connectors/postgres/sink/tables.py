@@ -1,6 +1,7 @@
 # pyright: basic
 """The tables that rows go to: what they have, and how they are made and widened for rows to fit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from psycopg import sql
 
 from ....spi.errors import SchemaRefused
 from ..arrow_types import WIDENS, created_as
-from ..names import TableName, words
+from ..names import TableName, columns, words
 from . import keys
 
 _COLUMNS = """
@@ -27,6 +28,12 @@ JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
 WHERE i.indrelid = %s AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL
     AND i.indisvalid AND i.indimmediate
 GROUP BY i.indexrelid, i.indisprimary"""
+_CHECKS = """
+SELECT c.conname::text, pg_get_expr(c.conbin, c.conrelid), array_agg(a.attname::text)
+FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)
+WHERE c.conrelid = to_regclass(%s) AND c.contype = 'c'
+    AND pg_get_constraintdef(c.oid) NOT LIKE '%%NOT ENFORCED' GROUP BY c.oid"""
+_MAY_READ = "SELECT has_table_privilege(to_regclass(%s), 'SELECT')"
 _NO_WIDTH = -1
 
 
@@ -47,6 +54,15 @@ class TargetColumn(NamedTuple):
     is_computed: bool
 
 
+class RowCheck(NamedTuple):
+    """What each row of a table has to meet by itself."""
+
+    name: str
+    condition: str
+    """In SQL, on the columns of the row."""
+    columns: Sequence[str]
+
+
 @dataclass(frozen=True)
 class TargetTable:
     """A table as it is; `key` holds the columns of a row's key, none if rows have none."""
@@ -57,6 +73,9 @@ class TargetTable:
     unique: tuple[frozenset[str], ...]
     """The columns of each index that holds a set of values once."""
     key: tuple[str, ...] = ()
+    checks: tuple[RowCheck, ...] = ()
+    once: tuple[frozenset[str], ...] = ()
+    """The columns of which a batch must not bring values that a row has already."""
     by_name: dict[str, TargetColumn] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -69,10 +88,10 @@ def look(connection: "psycopg.Connection[Any]", name: TableName) -> TargetTable 
     oid = row[0] if row else None
     if oid is None:
         return None
-    columns = tuple(TargetColumn(*each) for each in connection.execute(_COLUMNS, (oid,)))
+    found = tuple(TargetColumn(*each) for each in connection.execute(_COLUMNS, (oid,)))
     unique = connection.execute(_UNIQUE, (oid,)).fetchall()
     primary = next((tuple(each) for is_primary, each in unique if is_primary), ())
-    return TargetTable(name, columns, primary, tuple(frozenset(each) for _, each in unique))
+    return TargetTable(name, found, primary, tuple(frozenset(each) for _, each in unique))
 
 
 @dataclass(frozen=True)
@@ -81,9 +100,11 @@ class TableRules:
 
     may_create: bool
     may_evolve: bool
+    adds: bool
+    """Whether each row is a new one, which no row that is there may be like."""
     has_key: bool
-    needs_unique: bool
-    """Whether the key must be one that the table knows: else its rows could not be replaced."""
+    is_replaced: bool
+    """Whether a row replaces that of its key: so the table must know the key."""
     key: tuple[str, ...]
 
     def fitted(
@@ -96,7 +117,7 @@ class TableRules:
         with connection.transaction():
             found = look(connection, name)
             if found and not self._missing(found, schema) and not self._narrow(found, schema):
-                return self._checked(found, schema)
+                return self._checked(connection, found, schema)
             lock = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
             connection.execute(lock, (f"fairlead {name}",))
             found = look(connection, name)
@@ -105,7 +126,7 @@ class TableRules:
             else:
                 self._evolve(connection, found, schema)
             if made := look(connection, name):
-                return self._checked(made, schema)
+                return self._checked(connection, made, schema)
             raise SchemaRefused(f"{name} is gone again")
 
     def _keyed(self, table: TargetTable) -> TargetTable:
@@ -116,7 +137,7 @@ class TableRules:
             raise SchemaRefused(
                 f"{table.name} has no primary key: name the columns of one in {keys.PK_FIELDS}"
             )
-        if self.key and self.needs_unique and frozenset(self.key) not in table.unique:
+        if self.key and self.is_replaced and frozenset(self.key) not in table.unique:
             raise SchemaRefused(
                 f"{table.name} has no unique index on {', '.join(self.key)}, the key of its rows: "
                 f"make one, or change {keys.PK_FIELDS}"
@@ -136,7 +157,7 @@ class TableRules:
             )
         parts = [sql.SQL("{} {}").format(sql.Identifier(each.name), _made(each)) for each in schema]
         if self.has_key:
-            parts.append(sql.SQL("PRIMARY KEY ({})").format(_listed(self.key)))
+            parts.append(sql.SQL("PRIMARY KEY ({})").format(columns(self.key)))
         made = sql.SQL("CREATE TABLE {} ({})").format(name.sql, sql.SQL(", ").join(parts))
         connection.execute(made)
 
@@ -172,7 +193,10 @@ class TableRules:
         found = {each.name: _wider(table.by_name[each.name], each.type) for each in known}
         return {name: wider for name, wider in found.items() if wider}
 
-    def _checked(self, table: TargetTable, schema: pa.Schema) -> TargetTable:
+    def _checked(
+        self, connection: "psycopg.Connection[Any]", table: TargetTable, schema: pa.Schema
+    ) -> TargetTable:
+        """Return a table that rows fit into, with what it demands of them; else `SchemaRefused`."""
         table = self._keyed(table)
         given = set(schema.names)
         lacking = [
@@ -185,7 +209,11 @@ class TableRules:
             )
         if without := [each for each in table.key if each not in given]:
             raise SchemaRefused(f"rows for {table.name} have no {', '.join(without)}, of their key")
-        return table
+        regclass = (table.name.sql.as_string(),)
+        checks = (RowCheck(*each) for each in connection.execute(_CHECKS, regclass))
+        may_read = connection.execute(_MAY_READ, regclass).fetchone() == (True,)
+        once = table.unique if self.adds and may_read else ()
+        return replace(table, checks=tuple(checks), once=once)
 
 
 def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:
@@ -209,7 +237,3 @@ def _digits(width: int) -> tuple[int, int]:
 
 def _made(column: pa.Field) -> sql.SQL:
     return words(created_as(column.type))
-
-
-def _listed(names: tuple[str, ...]) -> sql.Composed:
-    return sql.SQL(", ").join(map(sql.Identifier, names))
