@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead.events.model import Resource
+from fairlead.runtime.pipeline.connectors.kafka.sink.marks import MarkGroup
 from fairlead.runtime.pipeline.connectors.kafka.sink.publishing import Publisher
 from fairlead.runtime.pipeline.spi.errors import SinkAway
 from fairlead.runtime.pipeline.spi.sink import Sink
@@ -97,6 +98,36 @@ def test_without_its_mark_a_batch_comes_twice(
     assert topics.values(topic) == [*ONCE[:4], *ONCE[2:]]
     owner.end()
     successor.close()
+
+
+def test_a_task_that_goes_on_asks_for_no_mark_but_its_own(
+    config: dict[str, str],
+    topics: Topics,
+    topic: str,
+    log: SinkLog,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, ask = [], MarkGroup.last
+
+    def last(group: MarkGroup) -> Any:
+        asked.append(group)
+        return ask(group)
+
+    monkeypatch.setattr(MarkGroup, "last", last)
+    first, second = (sink_of(config, log.task) for _ in range(2))
+    log.acquire(first, FIRST)
+    for n in (1, 2, 3):
+        log.write(first, numbers(n))
+    assert len(asked) == 2  # before it shut others out, and after
+    commit_id, manifest = log.stage(first, numbers(4))
+    monkeypatch.setattr("pathlib.Path.unlink", lambda *_: None)  # or the file would be missed
+    second.publish(manifest, commit_id, 4)
+    with pytest.raises(SinkAway, match="another process publishes"):
+        first.publish(manifest, commit_id, 4)
+    first.publish(manifest, commit_id, 4)
+    assert topics.values(topic) == ONCE[:4]
+    for each in (first, second):
+        each.close()
 
 
 def test_a_broker_that_dies_while_a_batch_is_published_has_it_once(

@@ -72,6 +72,20 @@ def test_records_have_values_keys_times_and_headers_of_their_rows(
     assert (second.key(), second.value()) == (b"gone", None)
 
 
+def test_a_time_of_1970_is_no_time_of_now_and_one_before_it_is_refused(
+    topics: Topics, topic: str, sink: Any, log: SinkLog
+) -> None:
+    made = sink(topic=topic)
+    times = pa.array([0, 999, 1_000, None], pa.timestamp("us", tz="UTC"))
+    log.write(made, pa.table({"n": range(4), "_timestamp": times}))
+    *past, now = [each.timestamp()[1] for each in topics.read(topic)]
+    assert past == [1, 1, 1]
+    assert now > 1_700_000_000_000
+    before = pa.array([0, -1_000], pa.timestamp("us", tz="UTC"))
+    with pytest.raises(BadInput, match="a _timestamp before 1970"):
+        log.stage(made, pa.table({"n": [1, 2], "_timestamp": before}))
+
+
 def test_a_key_of_columns_and_a_topic_of_a_column(
     topics: Topics, topic: str, sink: Any, log: SinkLog
 ) -> None:

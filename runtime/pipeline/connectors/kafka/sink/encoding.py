@@ -64,12 +64,11 @@ class RecordEncoder:
     def encode(self, rows: pa.Table) -> pa.Table:
         """Return the records that rows are; raises `SchemaRefused`, `BadInput`."""
         there = rows.column_names
-        times = pc.cast(rows["_timestamp"], _MILLIS, safe=False) if "_timestamp" in there else None
         columns = (
             self._topics(rows),
             self._keys(rows),
             self._values(rows),
-            _nulls(rows, 3) if times is None else pc.cast(times, pa.int64()),
+            _times(rows) if "_timestamp" in there else None,
             pc.cast(rows["_headers"], RECORD.field(4).type) if "_headers" in there else None,
         )
         made = [
@@ -121,6 +120,14 @@ class RecordEncoder:
 
 
 _MILLIS: Final = pa.timestamp("ms", tz="UTC")
+
+
+def _times(rows: pa.Table) -> pa.ChunkedArray:
+    """Return the times of records; to librdkafka 0 is now, so that 1970 begins with 1."""
+    times = pc.cast(pc.cast(rows["_timestamp"], _MILLIS, safe=False), pa.int64())
+    if (pc.min(times).as_py() or 0) < 0:
+        raise BadInput("a row has a _timestamp before 1970, which no record of Kafka's can have")
+    return pc.max_element_wise(times, 1, skip_nulls=False)
 
 
 def _converted(columns: pa.Table, converter: Converter, what: str) -> pa.ChunkedArray:

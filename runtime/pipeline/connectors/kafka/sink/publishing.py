@@ -46,6 +46,8 @@ class Publisher:
         self._producer: Producer | None = None
         self._batch_bytes = 0
         """What the producer was begun with."""
+        self.own_mark: BatchMark | None = None
+        """The mark that this producer set last; while it may send, nobody else sets one."""
         self._failed: list[KafkaError] = []
         """Why records of the transaction were not taken."""
 
@@ -67,7 +69,7 @@ class Publisher:
         self._calling(producer.init_transactions, REQUEST_S)
 
     def mark(self) -> BatchMark | None:
-        """Return the last mark; None: there is none, or none any more."""
+        """Ask for the last mark; None: there is none, or none any more."""
         return self._marks.last()
 
     def send(self, batches: Iterator[pa.RecordBatch], mark: BatchMark, sequence: int) -> None:
@@ -86,6 +88,7 @@ class Publisher:
         known = self._marks.metadata()
         self._calling(producer.send_offsets_to_transaction, [place], known, REQUEST_S)
         self._calling(producer.commit_transaction, REQUEST_S)
+        self.own_mark = mark
 
     def close(self) -> None:
         """Let go of the connections; a transaction that is open is ended by whoever is next."""
@@ -95,7 +98,7 @@ class Publisher:
     def _drop(self) -> None:
         if self._producer is not None:
             self._producer.purge()
-        self._producer = None
+        self._producer = self.own_mark = None
 
     def _produce(self, producer: Producer, batch: pa.RecordBatch) -> None:
         columns = [each.to_pylist() for each in batch.columns]

@@ -80,11 +80,13 @@ class KafkaSink(Sink["pa.Table"]):
         """Send a batch in one transaction, unless its mark says that it was."""
         mark = BatchMark.of(self._cluster_id, commit_id)
         self._publisher.begin(int(str(manifest.note[_BATCH_BYTES])))
-        last = self._publisher.mark()
+        path = Path(manifest.root, manifest.staging)
+        last = self._publisher.own_mark if path.exists() else None  # else another has published it
+        last = last or self._publisher.mark()
         if last is not None:
             self._refuse_other_cluster(last)
         if last is None or last.place < mark.place:
-            self._send(manifest, mark, sequence, is_marked=last is not None)
+            self._send(path, mark, sequence, is_marked=last is not None)
         StagingFolder(Path(manifest.root)).discard(manifest.staging)
 
     def discard(self, commit_id: CommitId) -> None:
@@ -99,8 +101,7 @@ class KafkaSink(Sink["pa.Table"]):
         """Let go of the connections."""
         self._publisher.close()
 
-    def _send(self, manifest: Manifest, mark: BatchMark, sequence: int, *, is_marked: bool) -> None:
-        path = Path(manifest.root, manifest.staging)
+    def _send(self, path: Path, mark: BatchMark, sequence: int, *, is_marked: bool) -> None:
         try:
             batches, staged_ms = read(path)
         except (OSError, pa.ArrowInvalid) as error:
