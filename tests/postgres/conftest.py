@@ -1,12 +1,13 @@
 """One server for all tests of this folder, and an empty database for each of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from fairlead.runtime.pipeline.connectors.postgres.source import source
+from fairlead_tests.postgres_pipes import Reading
 from fairlead_tests.postgres_server import Database, NoServer, PostgresServer, started
 
 
@@ -31,6 +32,20 @@ def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
 def database(server: PostgresServer) -> Database:
     """Return an empty database, as the tests before left nothing in it."""
     return server.empty("test")
+
+
+@pytest.fixture
+def read(database: Database) -> Iterator[Callable[..., Reading]]:
+    """Return what reads tables by a config; its sessions end with the test."""
+    made: list[Reading] = []
+
+    def of(**given: str) -> Reading:
+        made.append(Reading.of(database, **given))
+        return made[-1]
+
+    yield of
+    for each in made:
+        each.close()
 
 
 @pytest.hookimpl(trylast=True)

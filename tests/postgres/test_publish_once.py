@@ -168,7 +168,7 @@ def test_a_sink_that_is_older_than_its_log_is_told_with_the_remedy(
     log.acquire(sink)
     log.write(sink, numbers(1))
     known = CommitId(*TASK, FIRST, 5)
-    with pytest.raises(SinkBroken, match=r"is older than this log: batch 5 of token 1\.0") as told:
+    with pytest.raises(SinkBroken, match=r"is older than this log: batch 5 of token 1-0") as told:
         sink.acquire(Tenure(TASK, SECOND, known, known))
     remedy = str(told.value).rpartition("to go on without, ")[2]
     with database.server.connected(database.name) as connection:

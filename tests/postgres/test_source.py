@@ -5,7 +5,7 @@ import datetime as dt
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -23,20 +23,6 @@ from fairlead_tests.postgres_server import PASSWORD, Database, wait_until
 Read = Callable[..., Reading]
 UTC = dt.UTC
 SMALL = Limit(40, 1 << 20, 4096)
-
-
-@pytest.fixture
-def read(database: Database) -> Iterator[Read]:
-    """Return what reads tables by a config; its sessions end with the test."""
-    made: list[Reading] = []
-
-    def of(**given: str) -> Reading:
-        made.append(Reading.of(database, **given))
-        return made[-1]
-
-    yield of
-    for each in made:
-        each.close()
 
 
 MODES = {

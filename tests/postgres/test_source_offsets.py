@@ -2,7 +2,7 @@
 """Where a source goes on: from offsets that people set, and after what befalls the database."""
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -23,21 +23,13 @@ TABLE = {"table": "public.ev"}
 
 
 @pytest.fixture
-def read(database: Database) -> Iterator[Read]:
+def read(read: Read, database: Database) -> Read:
     """Return what reads the table of five rows by a config."""
     database.run("CREATE TABLE ev (id int PRIMARY KEY, at timestamp NOT NULL)")
     database.run(
         "INSERT INTO ev SELECT i, make_timestamp(2026, 1, i, 0, 0, 0) FROM generate_series(1, 5) i"
     )
-    made: list[Reading] = []
-
-    def of(**given: str) -> Reading:
-        made.append(Reading.of(database, **given))
-        return made[-1]
-
-    yield of
-    for each in made:
-        each.close()
+    return read
 
 
 def seek(reading: Reading, to: Seek) -> None:

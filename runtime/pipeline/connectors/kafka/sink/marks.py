@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from ......events.commits import CommitId
+from ......events.model import Token
+from ...marks import PublishedBatch
 from ..cluster import NO_TOPIC, KafkaCluster, Trouble, made
 from ..connection import REQUEST_S, Settings
 
@@ -33,23 +34,18 @@ class BatchMark(NamedTuple):
     """The last batch of a task that was published, and the cluster whose it was."""
 
     cluster: str
-    epoch: int
-    generation: int
-    batch: int
+    batch: PublishedBatch
 
     @classmethod
-    def of(cls, cluster: str, commit_id: CommitId) -> "BatchMark":
-        """Return the mark of a batch."""
-        return cls(cluster, *commit_id.token, commit_id.batch)
+    def parse(cls, text: str) -> "BatchMark":
+        """Return what the metadata of an offset says."""
+        cluster, epoch, generation, batch = json.loads(text)
+        return cls(cluster, PublishedBatch(Token(epoch, generation), batch))
 
     @property
-    def place(self) -> tuple[int, int, int]:
-        """Return what grows from batch to batch."""
-        return self.epoch, self.generation, self.batch
-
-    def __str__(self) -> str:
-        """Spell it as people know batches."""
-        return f"batch {self.batch} of token {self.epoch}-{self.generation}"
+    def text(self) -> str:
+        """The metadata of an offset."""
+        return json.dumps([self.cluster, *self.batch.token, self.batch.batch])
 
 
 class MarkGroup:
@@ -68,8 +64,8 @@ class MarkGroup:
         deadline = time.monotonic() + REQUEST_S
         while True:
             try:
-                found = [BatchMark(*json.loads(each)) for each in self._notes(self._joined())]
-                return max(found, key=lambda mark: mark.place, default=None)
+                found = [BatchMark.parse(each) for each in self._notes(self._joined())]
+                return max(found, key=lambda mark: mark.batch, default=None)
             except KafkaException as error:
                 is_late = time.monotonic() > deadline
                 if error.args[0].code() not in _SOON or is_late:

@@ -7,7 +7,6 @@ records or not at all. Whoever may write for the task is who last began with its
 So between that and the end of a transaction nobody else can move the mark.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -84,7 +83,7 @@ class Publisher:
             topic = topic or batch["topic"][0].as_py()
             self._produce(producer, batch)
         self._drain(producer, 0)
-        place = TopicPartition(topic, 0, sequence, metadata=json.dumps(mark))
+        place = TopicPartition(topic, 0, sequence, metadata=mark.text)
         known = self._marks.metadata()
         self._calling(producer.send_offsets_to_transaction, [place], known, REQUEST_S)
         self._calling(producer.commit_transaction, REQUEST_S)

@@ -12,6 +12,7 @@ from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
 from ....spi.errors import BadInput, SinkBroken
 from ....spi.sink import Sink, Tenure
+from ...marks import PublishedBatch, refuse_other_log
 from ..cluster import KafkaCluster
 from .encoding import RecordEncoder
 from .marks import BatchMark
@@ -58,7 +59,9 @@ class KafkaSink(Sink["pa.Table"]):
 
     def acquire(self, tenure: Tenure) -> None:
         """Hold the mark against the log, and shut former owners out."""
-        self._refuse_other_logs(tenure, self._publisher.mark())
+        if mark := self._publisher.mark():
+            self._refuse_other_cluster(mark)
+            refuse_other_log(tenure, mark.batch, "Kafka", self._remedy)
         self._publisher.begin()
 
     def prepare(self, schema: pa.Schema) -> None:
@@ -78,14 +81,14 @@ class KafkaSink(Sink["pa.Table"]):
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
         """Send a batch in one transaction, unless its mark says that it was."""
-        mark = BatchMark.of(self._cluster_id, commit_id)
+        mark = BatchMark(self._cluster_id, PublishedBatch.of(commit_id))
         self._publisher.begin(int(str(manifest.note[_BATCH_BYTES])))
         path = Path(manifest.root, manifest.staging)
         last = self._publisher.own_mark if path.exists() else None  # else another has published it
         last = last or self._publisher.mark()
         if last is not None:
             self._refuse_other_cluster(last)
-        if last is None or last.place < mark.place:
+        if last is None or last.batch < mark.batch:
             self._send(path, mark, sequence, is_marked=last is not None)
         StagingFolder(Path(manifest.root)).discard(manifest.staging)
 
@@ -106,9 +109,9 @@ class KafkaSink(Sink["pa.Table"]):
             batches, staged_ms = read(path)
         except (OSError, pa.ArrowInvalid) as error:
             raise SinkBroken(
-                f"{mark} counts, and its file {path} cannot be read here: {error}. It is published "
-                "once the file is back; if workers run on several hosts, set sink.staging.path to "
-                "a folder that all of them see"
+                f"{mark.batch} counts, and its file {path} cannot be read here: {error}. It is "
+                "published once the file is back; if workers run on several hosts, set "
+                "sink.staging.path to a folder that all of them see"
             ) from None
         age_ms = time.time_ns() // 1_000_000 - staged_ms
         if not is_marked and age_ms > self._rules.retention_ms and self._is_left_out(mark):
@@ -119,7 +122,7 @@ class KafkaSink(Sink["pa.Table"]):
         """Tell what is to become of a batch of which nobody knows whether it was published."""
         if self._rules.unmarked == "fail":
             raise SinkBroken(
-                f"{mark} counts, was staged longer ago than brokers keep offsets, and group "
+                f"{mark.batch} counts, was staged longer ago than brokers keep offsets, and group "
                 f"{self._publisher.group} has no mark: nobody can tell whether it was published. "
                 "Look for its records, and set sink.unmarked.batch=publish or skip"
             )
@@ -151,31 +154,12 @@ class KafkaSink(Sink["pa.Table"]):
 
     @property
     def _remedy(self) -> str:
-        return f"To go on without the mark, delete the group {self._publisher.group} in Kafka"
+        """How a person makes a task's mark be forgotten."""
+        return f"delete the group {self._publisher.group} in Kafka"
 
     def _refuse_other_cluster(self, mark: BatchMark) -> None:
         if mark.cluster != self._cluster_id:
             raise SinkBroken(
                 f"another cluster ({mark.cluster}) writes as {self._publisher.group}: rename this "
-                f"connector. Nothing was written. {self._remedy}"
-            )
-
-    def _refuse_other_logs(self, tenure: Tenure, mark: BatchMark | None) -> None:
-        """Raise `SinkBroken` if the mark is another cluster's, or of a log that is not this one."""
-        if mark is None:
-            return
-        last, known = tenure.last, tenure.published
-        remedy = self._remedy
-        self._refuse_other_cluster(mark)
-        if last is None or (*last.token, last.batch) < mark.place:
-            raise SinkBroken(
-                f"Kafka is newer than this log: {tenure.task} was published up to {mark}, which "
-                "the log does not know, so it is an older one, restored or copied. Nothing was "
-                f"written. Go on with the newer log. {remedy}: rows may come again"
-            )
-        if known is not None and (*known.token, known.batch) > mark.place:
-            raise SinkBroken(
-                f"Kafka is older than this log: {BatchMark.of('', known)} of {tenure.task} was "
-                f"published, and Kafka knows of none after {mark}. Nothing was written. Bring the "
-                f"newer data back. {remedy}"
+                f"connector. Nothing was written. To go on without the mark, {self._remedy}"
             )

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from ......events.commits import CommitId
+from ......events.log.files import sync_path
 from ......events.model import Resource, Token
 from ....spi.errors import SinkAway, SinkFull
 
@@ -56,7 +57,7 @@ class StagingFolder:
                 os.fsync(file.fileno())
                 size = file.tell()
             for folder in (path.parent, path.parent.parent, self.root, self.root.parent):
-                _sync(folder)
+                sync_path(folder)
         except OSError as error:
             kind = SinkFull if error.errno in _NO_ROOM else SinkAway
             raise kind(f"{path}: {(error.strerror or str(error)).lower()}") from None
@@ -86,11 +87,3 @@ def read(path: Path) -> StagedFile:
 
 def _folder(task: Resource) -> str:
     return f"{quote(task.connector, safe='')}-{task.task}"
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -12,8 +12,9 @@ import psycopg
 from psycopg import sql
 
 from ......events.commits import CommitId, Manifest
-from ......events.model import Resource
+from ......events.model import Resource, Token
 from ....spi.errors import SinkBroken
+from ...marks import PublishedBatch
 from ..names import TableName, columns, typed
 from . import keys
 from .layout import IS_DELETE, SEQUENCE
@@ -34,17 +35,6 @@ ON CONFLICT (cluster, connector, task) DO UPDATE SET epoch = excluded.epoch,
 WHERE (m.epoch, m.generation, m.batch) < (excluded.epoch, excluded.generation, excluded.batch)"""
 _READ: Final = """
 SELECT epoch, generation, batch FROM {} WHERE (cluster, connector, task) = (%s, %s, %s)"""
-
-
-class Published(NamedTuple):
-    """The last batch of a task that was published, as its marker says."""
-
-    epoch: int
-    generation: int
-    batch: int
-
-    def __str__(self) -> str:
-        return f"batch {self.batch} of token {self.epoch}.{self.generation}"
 
 
 class Marker(NamedTuple):
@@ -74,11 +64,14 @@ class Marker(NamedTuple):
                     f"there is no schema {self.schema}: make it, or change {keys.SCHEMA}"
                 ) from None
 
-    def read(self, connection: "psycopg.Connection[Any]", task: Resource) -> Published | None:
+    def read(self, connection: "psycopg.Connection[Any]", task: Resource) -> PublishedBatch | None:
         """Return the last batch that is known to be published, None if none is."""
         query, values = sql.SQL(_READ).format(self.name.sql), (self.cluster_id, *task)
         row = connection.execute(query, values).fetchone()
-        return Published(*row) if row else None
+        if row is None:
+            return None
+        epoch, generation, batch = row
+        return PublishedBatch(Token(epoch, generation), batch)
 
     def move(self, connection: "psycopg.Connection[Any]", commit_id: CommitId) -> bool:
         """Move a task's marker on to a batch; False if it is there, or beyond, already."""

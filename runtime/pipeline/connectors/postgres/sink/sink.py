@@ -15,11 +15,12 @@ from ......events.model import Resource, Token
 from ....spi.config import ConfigInvalid
 from ....spi.errors import Away, SinkAway, SinkBroken, SinkFull
 from ....spi.sink import Sink, Tenure
+from ...marks import refuse_other_log
 from ..connecting import Server, brief, is_away, is_data, is_full
 from ..names import TableName
 from . import staging
 from .layout import RowLayout, TargetRows
-from .publishing import Marker, Published, put_in_place
+from .publishing import Marker, put_in_place
 from .tables import TableRules, TargetTable
 
 T = TypeVar("T")
@@ -72,7 +73,9 @@ class PostgresSink(Sink["pa.Table"]):
                 )
             self._marker.make(connection)
             marked = self._marker.read(connection, tenure.task)
-        self._refuse_other_logs(tenure, marked)
+        if marked is not None:
+            remedy = self._marker.remedy(tenure.task)
+            refuse_other_log(tenure, marked, self._server.shown, remedy)
 
     def prepare(self, schema: pa.Schema) -> None:
         """Make or change the table, where its name does not hang on the rows."""
@@ -148,27 +151,6 @@ class PostgresSink(Sink["pa.Table"]):
             with self._talking() as connection:
                 self._fitted[key] = self._rules.fitted(connection, rows.name, rows.rows.schema)
         return self._fitted[key]
-
-    def _refuse_other_logs(self, tenure: Tenure, marked: Published | None) -> None:
-        """Raise if the marker was left by a log that is newer than this one, or is a lost one's."""
-        if marked is None:
-            return
-        remedy = f"to go on without, {self._marker.remedy(tenure.task)}"
-        last, known = tenure.last, tenure.published
-        if last is None or (*last.token, last.batch) < marked:
-            raise SinkBroken(
-                f"{self._server.shown} is newer than this log: {tenure.task} was published up to "
-                f"{marked} there, which the log does not know, so it is an older one, restored or "
-                "copied. Nothing was written. Go on with the newer log or, if rows may come again, "
-                f"{remedy}"
-            )
-        if known is not None and (*known.token, known.batch) > marked:
-            before = Published(*known.token, known.batch)
-            raise SinkBroken(
-                f"{self._server.shown} is older than this log: {before} of {tenure.task} was "
-                f"published, and it knows of none after {marked}. Nothing was written. Bring the "
-                f"newer database back, or, {remedy}"
-            )
 
     @contextmanager
     def _copied(self) -> "Generator[adbc.Connection]":
