@@ -159,9 +159,11 @@ def test_what_never_counted_is_removed_with_its_token_and_older_ones(tmp_path: P
     records = pa.table({"topic": ["t"]})
     for each, token in ((task, FIRST), (task, SECOND), (other, FIRST)):
         folder.write(CommitId(*each, token, 0), records)
+    (folder.root / "a%2Fb-0" / "of somebody else").touch()
     folder.sweep(task, FIRST)
     left = sorted(str(each.relative_to(folder.root)) for each in folder.root.rglob("*.arrow"))
     assert left == ["a%2Fb-0/2-0/0.arrow", "a%2Fb-1/1-0/0.arrow"]
+    assert folder.write(CommitId("é" * 99, 0, FIRST, 0), records)
 
 
 def test_a_staged_file_that_is_not_on_this_host_is_told(

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -102,13 +102,18 @@ def sweep(root: Path, resource: Resource, token: Token) -> None:
     Only between two batches, by the task's present owner, or when nobody will own it under
     these tokens any more; and after whatever was committed is published.
     """
-    folder = root / _task_folder(resource)
-    with suppress(FileNotFoundError):
-        for entry in list(folder.iterdir()):
-            match = _TOKEN.fullmatch(entry.name)
-            if match and Token(int(match[1]), int(match[2])) <= token:
-                shutil.rmtree(entry, ignore_errors=True)
-                _remove_empty_parents(entry, root)
+    for folder in folders_up_to(root / _task_folder(resource), token):
+        shutil.rmtree(folder, ignore_errors=True)
+        _remove_empty_parents(folder, root)
+
+
+def folders_up_to(folder: Path, token: Token) -> Sequence[Path]:
+    """Return what lies in a task's folder for this token and for older ones."""
+    try:
+        found = [(_TOKEN.fullmatch(each.name), each) for each in folder.iterdir()]
+    except FileNotFoundError:
+        return ()
+    return [each for match, each in found if match and Token(*map(int, match.groups())) <= token]
 
 
 def _resource(commit_id: CommitId) -> Resource:

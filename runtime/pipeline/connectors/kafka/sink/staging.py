@@ -1,6 +1,7 @@
 # pyright: basic
 """Batches that wait in files: a file of records in Arrow's IPC format for each batch."""
 
+import errno
 import os
 import shutil
 import time
@@ -8,20 +9,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import quote
 
 import pyarrow as pa
 
 from ......events.commits import CommitId
-from ......events.log.files import sync_path
 from ......events.model import Resource, Token
 from ....spi.errors import SinkAway, SinkFull
+from ...files.sink.staging import escaped, folders_up_to, make_folder, sync
 
 _ROWS: Final = 10_000
 """How many records are held at once when they are sent."""
 _STAGED_MS: Final = b"staged.ms"
-_NO_ROOM: Final = (28, 122)
-"""The numbers of a full disk and of a quota that is used up."""
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class StagedFile(NamedTuple):
@@ -40,24 +39,22 @@ class StagingFolder:
 
     def name_of(self, commit_id: CommitId) -> str:
         """Return a batch's file, relative to the root."""
-        task = _folder(Resource(commit_id.connector, commit_id.task))
-        epoch, generation = commit_id.token
-        return f"{task}/{epoch}-{generation}/{commit_id.batch}.arrow"
+        task = Resource(commit_id.connector, commit_id.task)
+        return f"{escaped(task)}/{commit_id.token}/{commit_id.batch}.arrow"
 
     def write(self, commit_id: CommitId, records: pa.Table) -> int:
         """Write a batch, durably; return how many bytes it has."""
         path = self.root / self.name_of(commit_id)
         stamp = {_STAGED_MS: str(time.time_ns() // 1_000_000)}
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             with path.open("wb") as file:
                 with pa.ipc.new_file(file, records.schema.with_metadata(stamp)) as writer:
                     writer.write_table(records.replace_schema_metadata(stamp), _ROWS)
                 file.flush()
                 os.fsync(file.fileno())
                 size = file.tell()
-            for folder in (path.parent, path.parent.parent, self.root, self.root.parent):
-                sync_path(folder)
+            sync(path.parent)
         except OSError as error:
             kind = SinkFull if error.errno in _NO_ROOM else SinkAway
             raise kind(f"{path}: {(error.strerror or str(error)).lower()}") from None
@@ -70,12 +67,9 @@ class StagingFolder:
 
     def sweep(self, task: Resource, token: Token) -> None:
         """Remove what a task has staged under a token and older ones."""
-        folder = self.root / _folder(task)
         with suppress(OSError):
-            for each in folder.iterdir():
-                epoch, _, generation = each.name.partition("-")
-                if Token(int(epoch), int(generation)) <= token:
-                    shutil.rmtree(each, ignore_errors=True)
+            for folder in folders_up_to(self.root / escaped(task), token):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def read(path: Path) -> StagedFile:
@@ -83,7 +77,3 @@ def read(path: Path) -> StagedFile:
     reader = pa.ipc.open_file(pa.memory_map(str(path)))
     batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
     return StagedFile(batches, int((reader.schema.metadata or {}).get(_STAGED_MS, b"0")))
-
-
-def _folder(task: Resource) -> str:
-    return f"{quote(task.connector, safe='')}-{task.task}"
