@@ -1,14 +1,16 @@
 # pyright: basic
 """Topics of a broker: made, filled, emptied and read by clients that are no part of the product."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 WAIT_S = 20.0
+SEEN_S = 2.0
 
 
 class Topics:
@@ -79,6 +81,7 @@ class Topics:
         places = [
             TopicPartition(each, number, 0) for each in topics for number in known[each].partitions
         ]
+        self._wait_for_transactions(places)
         consumer.assign(places)
         found: list[Any] = []
         ends = 0
@@ -97,6 +100,21 @@ class Topics:
     def values(self, *topics: str, isolation: str = "read_committed") -> Sequence[str]:
         """Return all values as texts, in the order of their partitions."""
         return [each.value().decode() for each in self.read(*topics, isolation=isolation)]
+
+    def _wait_for_transactions(self, places: Sequence[TopicPartition]) -> None:
+        """Give those that are over time to be seen: Kafka answers a commit before it is."""
+        deadline = time.monotonic() + SEEN_S
+        seen, there = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
+        while self._ends(places, seen) != self._ends(places, there):
+            if time.monotonic() > deadline:
+                return  # one is open
+            time.sleep(0.02)
+
+    def _ends(self, places: Sequence[TopicPartition], level: IsolationLevel) -> list[int]:
+        asked = self.admin.list_offsets(
+            {each: OffsetSpec.latest() for each in places}, isolation_level=level
+        )
+        return [each.result(WAIT_S).offset for each in asked.values()]
 
     def groups(self) -> set[str]:
         """Return the names of all groups that the broker knows."""
