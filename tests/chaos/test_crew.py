@@ -3,31 +3,26 @@
 The tests share one crew of two warm workers; each has connectors of its own.
 """
 
-import json
 import os
 import random
-import shutil
 import signal
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from fairlead.events.model import BATCHES_RUN, Resource, RunState, Token
 from fairlead.projections.metrics import PHASES
-from fairlead.runtime.pipeline.spark.java import find_java
-from fairlead_tests.chaos.crew import GROUP, Crew, crew, frozen, quick_to_start
+from fairlead_tests.chaos.crew import GROUP, Crew, crew, frozen
 from fairlead_tests.chaos.faults import RandomFaults, csv_and_json
 from fairlead_tests.chaos.line import Line, flowing
+from fairlead_tests.chaos.secrets import FILE, SEALED, has_secret, hold_secrets
 from fairlead_tests.chaos.shared_crew import SharedCrew
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]
 
-ENV, FILE, SEALED = "En/v+S3cret_of_ours", "F1le S3cret/of & ours %", "Sea1ed=S3cret?"
-"""Secrets: of the environment of all workers, of a file, of a config."""
 PAGES = (
     "/connectors?expand=status&expand=info&expand=progress",
     "/connectors/leaky",
@@ -44,29 +39,6 @@ PAGES = (
 WARM_IN_MS = 8_000
 """Long before a new engine is warm beside one that works; a test may run on a busy machine."""
 SEED = 20130101
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The path of the crew: a folder of all programs that Spark calls, and Java."""
-    folder = tmp_path_factory.mktemp("bin")
-    (folder / "java").symlink_to(find_java().command)
-    for name in ("chmod", "ls", "readlink", "id", "bash", "sh"):
-        found = shutil.which(name)
-        assert found is not None
-        (folder / name).symlink_to(found)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def crews(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Iterator[SharedCrew]:
-    folder = tmp_path_factory.mktemp("crews")
-    environ = quick_to_start({**os.environ, "PATH": str(programs), "OURS": ENV})
-    environ.pop("JAVA_HOME", None)
-    shared = SharedCrew(folder, environ)
-    yield shared
-    shared.close()
-    assert _hold_secrets(folder) == [], "nor did anything that came later"
 
 
 def line_of(
@@ -270,56 +242,8 @@ def test_a_task_that_fails_over_secrets_leaves_them_in_no_reply_log_or_file(
         assert f"no login for ${{env:OURS}} with ${{file:{secrets}:password}}" in told
         pages = [node.page(each) for each in PAGES]
         node.remove("waiting")
-    assert not [each for each in pages if _has_secret(each.encode())]
-    assert _hold_secrets(node.folder) == []
-
-
-def _hold_secrets(folder: Path) -> list[Path]:
-    """The files below a folder that hold a secret; some may vanish as they are looked for."""
-    return [each for each in folder.rglob("*") if each.is_file() and _has_secret(_content(each))]
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
-
-
-def _has_secret(content: bytes) -> bool:
-    spelled = [
-        spelling
-        for each in (ENV, FILE, SEALED)
-        for spelling in (each, quote(each), json.dumps(each)[1:-1], repr(each)[1:-1])
-    ]
-    return any(each.encode() in content for each in spelled)
-
-
-def test_the_janitor_publishes_what_a_deleted_connector_had_committed(
-    crews: SharedCrew, tmp_path: Path
-) -> None:
-    config = {"sink.partition.by": "late", "transforms": "t", "transforms.t.type": "sql"}
-    config["transforms.t.query"] = "SELECT id, amount, id >= 800 AS late FROM input"
-    line = line_of(tmp_path, "unpublished", config=config)
-    late = line.output / "late=true"
-    line.output.mkdir()
-    late.write_text("\n")  # where a folder is to be there is a file
-    with crews.lend() as node, flowing(node, line) as lookout:
-        node.eventually(lambda: node.unpublished(line.name) >= 2, "committed, not published")
-        node.eventually(lambda: len(node.files_read(line.name)) < line.feed.files, "more is fed")
-        line.feed.stop()
-        node.delete(line.name)
-        for worker in ("w1", "w2"):
-            node.hit(f"worker {worker}")
-        node.eventually(lambda: not node.look().owner, "nobody holds it any more")
-        assert node.look().connectors[line.name].deleting, "it waits for what it has committed"
-        read = node.files_read(line.name)
-        late.unlink()
-        del lookout.seen[late]
-        node.eventually(lambda: line.name not in node.look().connectors, "it is deleted")
-        assert node.unpublished(line.name) == 0
-    assert 0 < len(read) < line.feed.files
-    assert line.wrong(read) == []
+    assert not [each for each in pages if has_secret(each.encode())]
+    assert hold_secrets(node.folder) == []
 
 
 def _by_worker(node: Crew) -> dict[str, set[Resource]]:

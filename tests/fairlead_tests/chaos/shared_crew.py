@@ -23,7 +23,8 @@ class SharedCrew:
         """Ends the crew, if there is one."""
 
     def close(self) -> None:
-        """End the crew in good order."""
+        """End the crew in good order; whoever is lent one after that is lent another."""
+        self._crew = None
         self._holds.close()
 
     @contextlib.contextmanager

@@ -1,0 +1,185 @@
+"""The faults of a schedule, as they are done to a node, its servers and the disk of its sinks."""
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+
+from fairlead_tests.chaos.crew import SESSION_S, Crew, frozen
+from fairlead_tests.chaos.harsh_faults import Disk
+from fairlead_tests.kafka.broker import Broker
+from fairlead_tests.matrix.schedule import Step
+from fairlead_tests.postgres_server import PostgresServer
+
+
+class Faults:
+    """Does what a schedule says, one step after the other; each leaves nothing broken behind."""
+
+    def __init__(
+        self,
+        node: Crew,
+        points: Path,
+        database: PostgresServer,
+        broker: Broker,
+        disk: Disk | None,
+        connectors: Sequence[str],
+    ) -> None:
+        self._node = node
+        self._points = points
+        self._database = database
+        self._broker = broker
+        self._disk = disk
+        self._connectors = connectors
+        self.happened: Counter[str] = Counter()
+        self._done: Mapping[str, Callable[[Step], str]] = {
+            "move": self._move,
+            "kill worker": self._kill_worker,
+            "kill at": self._kill_at,
+            "freeze": self._freeze,
+            "freeze at": self._freeze_at,
+            "cut at": self._cut_at,
+            "kill JVM": self._kill_jvm,
+            "kill group": self._kill_group,
+            "kill node": self._kill_node,
+            "kill database": self._kill_database,
+            "kill broker": self._kill_broker,
+            "fill": self._fill,
+        }
+
+    def inject(self, step: Step) -> None:
+        """Do one step, and tell how long it took until all runs again, if that was waited for."""
+        began = time.monotonic()
+        self._node.eventually(self._node.answers, "the node takes commands")
+        told = self._done[step.event](step)
+        self.happened[step.event] += 1
+        if step.is_awaited:
+            self.wait_running(str(step))
+        took = time.monotonic() - began
+        print(f"{time.strftime('%T')} {step}{told}: {took:.1f} s", flush=True)
+
+    def wait_running(self, what: str) -> None:
+        """Wait until every task of every pair runs."""
+        runs = lambda: self._node.is_running(*self._connectors)  # noqa: E731
+        self._node.eventually(runs, f"all runs again after: {what}")
+
+    def _move(self, step: Step) -> str:
+        worker = step.worker
+        self._order("drain", worker)
+        left = lambda: not self._node.held(worker) or not self._node.members(worker)  # noqa: E731
+        self._node.look()
+        self._node.eventually(left, f"{worker} has given up what it had")
+        self._order("uncordon", worker)
+        return ""
+
+    def _order(self, what: str, worker: str) -> None:
+        """Give an order, as soon as the group knows the worker."""
+
+        def is_given() -> bool:
+            with suppress(httpx.HTTPError):
+                asked = f"{self._node.rest}/workers/{worker}/{what}"
+                return httpx.put(asked, timeout=10).is_success
+            return False
+
+        self._node.eventually(is_given, f"{what} {worker} is taken")
+
+    def _kill_worker(self, step: Step) -> str:
+        pid = self._node.hit(f"worker {step.worker}")
+        return f" (pid {pid})"
+
+    def _kill_at(self, step: Step) -> str:
+        self.ask(step.pair, step.point, "kill")
+        return f" (pid {self.wait_taken(step.pair, step.point)})"
+
+    def _freeze(self, step: Step) -> str:
+        pid = self._node.pid(f"worker {step.worker}")
+        with frozen(pid):
+            self._wait_taken_over(pid, step)
+        return f" (pid {pid})"
+
+    def _freeze_at(self, step: Step) -> str:
+        self.ask(step.pair, step.point, "stop")
+        pid = self.wait_taken(step.pair, step.point)
+        self._wait_taken_over(pid, step)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+        return f" (pid {pid})"
+
+    def _cut_at(self, step: Step) -> str:
+        self.ask(step.pair, step.point, "cut")
+        self.wait_taken(step.pair, step.point)
+        return ""
+
+    def _kill_jvm(self, step: Step) -> str:
+        with suppress(ProcessLookupError):
+            os.kill(self._node.jvm(step.worker), signal.SIGKILL)
+        return ""
+
+    def _kill_group(self, step: Step) -> str:
+        del step
+        return f" (pid {self._node.hit(f'group {self._node.group.group_id}')})"
+
+    def _kill_node(self, step: Step) -> str:
+        self._node.crash()
+        time.sleep(step.seconds)
+        self._node.up(workers=2)
+        return ""
+
+    def _kill_database(self, step: Step) -> str:
+        self._database.kill()
+        time.sleep(step.seconds)
+        self._database.start()
+        return ""
+
+    def _kill_broker(self, step: Step) -> str:
+        self._broker.kill()
+        time.sleep(step.seconds)
+        self._broker.up()
+        return ""
+
+    def _fill(self, step: Step) -> str:
+        """Leave no room for what sinks of files and tables write, and for what Kafka's stage."""
+        if self._disk is None:
+            return " (there is no disk of our own to fill: passed over)"
+        ballast = self._disk.fill()
+        until = time.monotonic() + step.seconds
+        while time.monotonic() < until:
+            time.sleep(0.2)
+            ballast = self._disk.fill()  # what others let go of meanwhile
+        ballast.unlink()
+        return ""
+
+    def ask(self, connector: str, point: str, what: str) -> None:
+        """Have the next batch of a connector that comes to a point `kill`, `stop` or be `cut`."""
+        for each in self._points.glob(f"{connector}.{point}.*"):
+            each.unlink()
+        asked = self._points / f".{connector}.{point}"
+        asked.write_text(what)
+        asked.rename(self._points / f"{connector}.{point}")
+
+    def wait_taken(self, connector: str, point: str) -> int:
+        """Return the process that has come to a point, once one has."""
+        found = list[Path]()
+
+        def is_taken() -> bool:
+            found[:] = self._points.glob(f"{connector}.{point}.*")
+            return bool(found)
+
+        self._node.eventually(is_taken, f"a batch of {connector} is {point}")
+        return int(found[0].suffix[1:])
+
+    def _wait_taken_over(self, pid: int, step: Step) -> None:
+        """Wait until a stopped worker has lost its seat, and others run what it ran."""
+        named = [each for each in ("w1", "w2") if self._is(each, pid)]
+        seats = {seat for each in named for seat in self._node.members(each)}
+        lost = lambda: seats.isdisjoint(self._node.look().members)  # noqa: E731
+        self._node.eventually(lost, f"the session of {named} is over", 6 * SESSION_S)
+        self.wait_running(f"the takeover while {step}")
+        time.sleep(step.seconds)
+
+    def _is(self, worker: str, pid: int) -> bool:
+        return worker in self._node.workers() and self._node.pid(f"worker {worker}") == pid

@@ -1,0 +1,97 @@
+"""Every pair of source and sink as a connector of one node, and what is to be found in its sink."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from fairlead_tests.chaos.crew import Crew
+from fairlead_tests.matrix.ends import Ends, SinkEnd, SourceEnd, Tally
+
+MUTANT = "mutant-"
+"""What names of connectors begin with whose sinks go without their mark (`points`)."""
+PATIENCE_S = 180.0
+SHOWN = 8
+"""How many ids of rows that are lost or doubled are told."""
+CONFIG: Mapping[str, str] = {
+    "connector.class": "SparkPipeline",
+    "poll.interval.ms": "200",
+    "task.restart.budget": "-1",
+    "task.restart.backoff.max.ms": "1000",
+    "errors.retry.delay.max.ms": "2000",
+}
+
+
+class Pair(NamedTuple):
+    """A connector from a source to a sink; its name says which."""
+
+    name: str
+    source: SourceEnd
+    sink: SinkEnd
+
+    @property
+    def is_mutant(self) -> bool:
+        return self.name.startswith(MUTANT)
+
+    def begin(self, node: Crew, tasks: int) -> None:
+        """Create the connector."""
+        ends = {**self.source.config(self.name), **self.sink.config(self.name)}
+        node.put(self.name, {**CONFIG, **ends, "tasks.max": str(tasks)})
+
+    def is_whole(self) -> bool:
+        """Tell whether each row that the source holds has arrived, however often."""
+        return self.sink.tally(self.name).distinct >= len(self.source.rows())
+
+    def wrong(self) -> str:
+        """Tell what is wrong with the sink, "": each row of the source is there once."""
+        rows = self.source.rows()
+        tally, wanted = self.sink.tally(self.name), Tally.of(rows)
+        if tally == wanted:
+            return ""
+        there = self.sink.ids(self.name)
+        lost, strange = sorted(rows.keys() - there.keys()), sorted(there.keys() - rows.keys())
+        doubled = sorted(each for each, times in there.items() if times > 1)
+        told = [
+            f"{len(ids)} rows {what} ({', '.join(map(str, ids[:SHOWN]))} …)"
+            for what, ids in (("lost", lost), ("doubled", doubled), ("strange", strange))
+            if ids
+        ]
+        return f"{self.name}: {'; '.join(told)}: {tally}, wanted {wanted}"
+
+
+def pairs_of(ends: Iterable[Ends]) -> list[Pair]:
+    """Return each source with each sink, and for each sink a mutant beside them."""
+    made = [*ends]
+    sound = [
+        Pair(f"{each.source.kind}-to-{other.sink.kind}", each.source, other.sink)
+        for each in made
+        for other in made
+    ]
+    cheap = next(each.source for each in made if each.source.kind == "postgres")
+    return [
+        *sound,
+        *(Pair(f"{MUTANT}{each.sink.kind}", cheap, each.sink) for each in made),
+    ]
+
+
+def wait_whole(node: Crew, pairs: Iterable[Pair]) -> None:
+    """Wait until all rows have arrived and all is published, or for as long as that may take."""
+    left, deadline = [*pairs], time.monotonic() + PATIENCE_S
+    while left and time.monotonic() < deadline:
+        left = [each for each in left if node.unpublished(each.name) or not each.is_whole()]
+        time.sleep(0.5)
+
+
+def handovers(node: Crew) -> Counter[str]:
+    """Count how often a task of each connector was taken over: it runs under another token."""
+    node.look()
+    tokens = {
+        (each.resource, each.token)
+        for each in node.statuses
+        if each.resource.is_task and each.state.name == "RUNNING"
+    }
+    tasks = Counter(resource for resource, _ in tokens)
+    found = Counter[str]()
+    for resource, times in tasks.items():
+        found[resource.connector] += times - 1
+    return found

@@ -1,0 +1,117 @@
+"""One run: real servers, one node, all pairs at once through the same faults."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlead_tests.chaos.crew import Crew
+from fairlead_tests.chaos.harsh_faults import Disk
+from fairlead_tests.kafka.broker import Broker
+from fairlead_tests.matrix.ends import Ends, Room
+from fairlead_tests.matrix.faults import Faults
+from fairlead_tests.matrix.files import FilesSink, FilesSource
+from fairlead_tests.matrix.kafka import KafkaSink, KafkaSource
+from fairlead_tests.matrix.pairs import Pair, pairs_of, wait_whole
+from fairlead_tests.matrix.postgres import PostgresSink, PostgresSource
+from fairlead_tests.postgres_server import PostgresServer, started
+
+_CUSTOMIZED = Path(__file__).parent / "points"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A node that runs all pairs while rows are written, and what is done to it."""
+
+    node: Crew
+    pairs: Sequence[Pair]
+    faults: Faults
+
+    @property
+    def sound(self) -> list[Pair]:
+        return [each for each in self.pairs if not each.is_mutant]
+
+    @property
+    def mutants(self) -> list[Pair]:
+        return [each for each in self.pairs if each.is_mutant]
+
+    def finish(self) -> None:
+        """Write no more, and wait until all that was written has arrived."""
+        for each in {pair.source.kind: pair.source for pair in self.pairs}.values():
+            each.stop()
+        wait_whole(self.node, self.pairs)
+
+
+def with_points(environ: Mapping[str, str], points: Path) -> Mapping[str, str]:
+    """Return what processes of a node are started with that come to points; makes their folder."""
+    points.mkdir()
+    return {**environ, "PYTHONPATH": str(_CUSTOMIZED), "MATRIX_POINTS": str(points)}
+
+
+@contextmanager
+def running(
+    node: Crew, seed: int, *, tasks: int, pause_s: float, has_disk: bool = False
+) -> Generator[Run]:
+    """Yield a run whose pairs all work; raises `NoServer` or `NoPeer` where it has no servers.
+
+    The node was started `with_points`; it is left without work.
+    """
+    points = Path(node.environ["MATRIX_POINTS"])
+    with ExitStack() as stack:
+        # Not pytest's: the database's own user has to come there.
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlead-matrix-")))
+        folder.chmod(0o755)
+        disk = _disk(folder, stack) if has_disk else None
+        room = Room(disk.folder("sinks") if disk else folder / "sinks", folder / "others")
+        for each in room:
+            each.mkdir()
+        database = stack.enter_context(started(max_connections="200"))
+        broker = stack.enter_context(_broker(folder / "broker"))
+        ends = _ends(seed, pause_s, room, database, broker)
+        for each in ends:
+            each.source.start()
+            stack.callback(each.source.stop)
+        pairs = pairs_of(ends)
+        for pair in pairs:
+            pair.begin(node, tasks)
+        names = [each.name for each in pairs]
+        faults = Faults(node, points, database, broker, disk, names)
+        faults.wait_running("the start")
+        yield Run(node, pairs, faults)
+        node.remove(*names)
+
+
+def _ends(
+    seed: int, pause_s: float, room: Room, database: PostgresServer, broker: Broker
+) -> list[Ends]:
+    return [
+        Ends(FilesSource(room, seed, pause_s), FilesSink(room)),
+        Ends(PostgresSource(database, seed, pause_s), PostgresSink(database, room)),
+        Ends(KafkaSource(broker, seed, pause_s), KafkaSink(broker, room)),
+    ]
+
+
+@contextmanager
+def _broker(folder: Path) -> Generator[Broker]:
+    folder.mkdir()
+    broker = Broker(folder)
+    broker.up()
+    try:
+        yield broker
+    finally:
+        broker.kill()
+
+
+def _disk(folder: Path, stack: ExitStack) -> Disk | None:
+    """Return a disk of our own, None where no one may be mounted."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        disk = Disk(folder, {})
+    except subprocess.CalledProcessError:
+        return None
+    stack.callback(disk.close)
+    return disk

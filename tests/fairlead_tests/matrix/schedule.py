@@ -1,0 +1,74 @@
+"""What happens in a run, and in which order: drawn from a seed before it begins, so it can be told.
+
+`MATRIX_SEED` gives the same schedule again. When the processes come to its points hangs on the
+machine, so a run that failed need not fail again, but meets the same faults in the same order.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+POINTS = ("staged", "committed", "publishing", "published")
+"""Where a batch may be when its worker ends or stops."""
+WEIGHTS = {
+    "move": 3,
+    "kill worker": 2,
+    "kill at": 5,
+    "freeze": 1,
+    "freeze at": 4,
+    "cut at": 1,
+    "kill JVM": 2,
+    "kill group": 2,
+    "kill node": 2,
+    "kill database": 3,
+    "kill broker": 3,
+    "fill": 3,
+}
+"""How often each comes, beside the others."""
+
+
+class Step(NamedTuple):
+    """One fault, and how long its cause lasts where it is one that lasts."""
+
+    event: str
+    pair: str
+    """For `kill at`, `freeze at`, `cut at`: whose batch."""
+    point: str
+    worker: str
+    seconds: float
+    is_awaited: bool
+    """Whether all runs again before the next one; else that comes on top."""
+
+    def __str__(self) -> str:
+        at = {
+            "kill at": f" {self.point} of {self.pair}",
+            "freeze at": f" {self.point} of {self.pair}",
+            "cut at": f" {self.point} of {self.pair}",
+        }
+        on = (
+            f" {self.worker}" if self.event in {"move", "kill worker", "kill JVM", "freeze"} else ""
+        )
+        lasts = {"freeze", "freeze at", "kill node", "kill database", "kill broker", "fill"}
+        told = f" for {self.seconds:.1f} s" if self.event in lasts else ""
+        return f"{self.event}{at.get(self.event, on)}{told}{'' if self.is_awaited else ', and on'}"
+
+
+def draw(
+    seed: int, pairs: Sequence[str], events: Sequence[str] | None = None, count: int = 0
+) -> list[Step]:
+    """Draw a schedule: each of the events once, in any order, or so many by their weights."""
+    dice = random.Random(seed)
+    chosen = [*events] if events else dice.choices([*WEIGHTS], [*WEIGHTS.values()], k=count)
+    if events:
+        dice.shuffle(chosen)
+    return [
+        Step(
+            event,
+            dice.choice(pairs),
+            dice.choice(POINTS),
+            dice.choice(("w1", "w2")),
+            dice.uniform(0.2, 4),
+            dice.random() < 0.7,
+        )
+        for event in chosen
+    ]
