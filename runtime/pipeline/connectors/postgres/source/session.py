@@ -1,6 +1,13 @@
 # pyright: basic
-"""The session of a task that reads: each transaction sees one snapshot, and writes nothing."""
+"""The session of a task that reads: each transaction sees one snapshot, and writes nothing.
 
+A server that crashes forgets what it had not flushed: transactions that were rolled back, or that
+committed without waiting. It gives their numbers again, and an offset that counts them as over
+would hide what new transactions write. So before an offset is committed, what its snapshot saw has
+to be on the server's disk (`wait_durable`).
+"""
+
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
@@ -13,6 +20,11 @@ from ....spi.errors import Away, BadInput, SourceAway
 from ..connecting import Server, brief, is_away, is_data
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_IS_DURABLE = sql.SQL("SELECT pg_current_wal_flush_lsn() >= {}::pg_lsn AS is_durable")
+_FLUSH = "SELECT pg_logical_emit_message(true, 'fairlead', '')"
+"""A transaction that says nothing to anybody: its commit flushes all that was written before it."""
+_SOON_S = (0.0, 0.001, 0.004, 0.015)
+"""When to look whether others' commits have flushed it, before that is done for them."""
 
 
 class TableChanged(Exception):  # noqa: N818  # what is the case
@@ -43,6 +55,28 @@ class ReadSession:
         except BaseException as error:
             self._give_up(error)
             raise
+
+    def wait_durable(self, seen: "Horizon") -> None:
+        """Have all that a snapshot saw be on the server's disk; raises `SourceAway`.
+
+        A server in recovery has it there before it shows it.
+        """
+        if not seen.written:
+            return
+        try:
+            if not any(self._is_durable(seen, pause_s) for pause_s in _SOON_S):
+                self._open().execute(_FLUSH)
+        except Away as away:
+            raise SourceAway(str(away)) from None
+        except adbc.Error as error:
+            self._give_up(error)
+            raise self._told(error) from None
+
+    def _is_durable(self, seen: "Horizon", pause_s: float) -> bool:
+        time.sleep(pause_s)
+        query = _IS_DURABLE.format(sql.Literal(seen.written))
+        (is_durable,) = DatabaseSnapshot(self._open()).row(query)
+        return bool(is_durable)
 
     def _open(self) -> "adbc.Cursor":
         if self._cursor is None:
@@ -84,6 +118,8 @@ class Horizon(NamedTuple):
 
     lo: int
     hi: int
+    written: str
+    """How far the server's log had been written by then; "": it is in recovery."""
 
 
 class DatabaseSnapshot:
@@ -108,6 +144,7 @@ class DatabaseSnapshot:
 
 
 _HORIZON = sql.SQL(
-    "SELECT pg_snapshot_xmin(s)::text::int8 AS lo, pg_snapshot_xmax(s)::text::int8 AS hi"
+    "SELECT pg_snapshot_xmin(s)::text::int8 AS lo, pg_snapshot_xmax(s)::text::int8 AS hi,"
+    " CASE WHEN pg_is_in_recovery() THEN '' ELSE pg_current_wal_insert_lsn()::text END AS written"
     " FROM pg_current_snapshot() s"
 )

@@ -70,6 +70,8 @@ class TableSource(Source[pa.Table]):
         mode, snapshot = settings.text(keys.MODE), settings.text(keys.SNAPSHOT_MODE)
         self._follows = mode != keys.BULK and snapshot != keys.INITIAL_ONLY
         self._has_snapshot = snapshot != keys.NO_DATA
+        self._seen: Horizon | None = None
+        """What the snapshot of the last plan saw."""
         self._held = (0, 0.0)
         """The oldest open transaction, and since when it is that, on the monotonic clock."""
         self._tables = deque(
@@ -88,7 +90,7 @@ class TableSource(Source[pa.Table]):
             for each in self._tables:
                 each.reader = None  # it is looked at anew
             raise SourceAway(str(changed)) from None
-        remark = self._remark(seen)
+        self._seen, remark = seen, self._remark(seen)
         if found is None:
             return BatchPlan(remark=remark)
         rows, advances, backlog, lag = found
@@ -99,6 +101,12 @@ class TableSource(Source[pa.Table]):
         del spark
         (rows,) = ranges
         return rows
+
+    def verify(self, ranges: Sequence[pa.Table]) -> None:
+        """See that a crash of the server cannot take back what was fetched, nor its horizon."""
+        del ranges
+        if self._seen is not None:
+            self._session.wait_durable(self._seen)
 
     def close(self) -> None:
         """End its session."""

@@ -1,0 +1,48 @@
+# pyright: basic
+"""A server that crashes gives the numbers of transactions again that it had not written down."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fairlead_tests.postgres_pipes import Reading
+from fairlead_tests.postgres_server import PostgresServer, started
+
+MODES = {
+    "xmin": {"mode": "xmin"},
+    "number": {"mode": "incrementing", "incrementing_column_name": "id"},
+    "xid8": {"mode": "incrementing", "incrementing_column_name": "x"},
+}
+TABLE = "CREATE TABLE ev (id bigint PRIMARY KEY, x xid8 NOT NULL DEFAULT pg_current_xact_id())"
+
+
+@pytest.fixture(scope="module")
+def lazy(server: PostgresServer) -> Iterator[PostgresServer]:
+    """A server that writes nothing to its disk before a commit asks for it."""
+    del server  # which says why there is none
+    with started(wal_writer_delay="10s", autovacuum="off") as made:
+        yield made
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_of_a_transaction_whose_number_was_given_before_a_crash_are_read(
+    lazy: PostgresServer, mode: str
+) -> None:
+    database = lazy.empty(mode)
+    database.run(TABLE)
+    reading = Reading.of(database, table_include_list=r"public\.ev", **MODES[mode])
+    assert reading.rows("id") == []
+    database.run("INSERT INTO ev (id) VALUES (1)")
+    with lazy.connected(mode) as writer:
+        for each in range(2, 6):
+            writer.execute("BEGIN")
+            writer.execute("INSERT INTO ev (id) VALUES (%s)", (each,))
+            writer.execute("ROLLBACK")
+    assert reading.rows("id") == [(1,)]
+    reading.close()
+    lazy.kill()
+    lazy.start()
+    database.run("INSERT INTO ev (id) VALUES (7)")
+    reading.begin()
+    assert reading.rows("id") == [(7,)]
+    reading.close()
