@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.files import keys as files
 from fairlead.runtime.pipeline.connectors.files.sink import marks
+from fairlead.runtime.pipeline.connectors.files.sink.publishing import _Publication
 from fairlead.runtime.pipeline.connectors.files.sink.root import claim_sink
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SinkBroken
 from fairlead_tests.connectors.sinks import (
@@ -271,3 +273,46 @@ def test_an_unreadable_mark_is_named(root: Path) -> None:
     with pytest.raises(SinkBroken, match=r"owner\.json is not readable"):
         begin(sink_of(config), Log())
     assert NAME in config.values()
+
+
+def test_a_former_owner_that_wakes_while_it_publishes_leaves_the_mark_of_its_successor(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, log = claimed(root), Log()
+    former, successor = sink_of(config), sink_of(config)
+    begin(former, log)
+    write(former, log, [1])
+    left = commit(former, log, [2])
+    move = _Publication.move
+
+    def overtaken(*given: Any) -> None:
+        monkeypatch.undo()
+        begin(successor, log, SECOND)
+        write(successor, log, [3], SECOND)
+        move(*given)
+
+    monkeypatch.setattr(_Publication, "move", overtaken)
+    former.publish(left.manifest, left.commit_id, 0)
+    write(successor, log, [4], SECOND)
+    assert published(root) == [1, 2, 3, 4]
+    begin(sink_of(config), log, LATER)
+
+
+def test_a_former_owner_that_wakes_while_it_acquires_leaves_the_mark_of_its_successor(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, log = claimed(root), Log()
+    successor = sink_of(config)
+    write_mark = marks.write_mark
+
+    def overtaken(*given: Any) -> None:
+        monkeypatch.undo()
+        begin(successor, log, SECOND)
+        write(successor, log, [1], SECOND)
+        write_mark(*given)
+
+    monkeypatch.setattr(marks, "write_mark", overtaken)
+    begin(sink_of(config), Log())
+    write(successor, log, [2], SECOND)
+    begin(sink_of(config), log, LATER)
+    assert published(root) == [1, 2]

@@ -132,6 +132,8 @@ class PostgresServer:
             with suppress(ProcessLookupError):
                 os.kill(int(child), signal.SIGKILL)
         process.wait(PATIENCE_S)
+        # One that has not ended yet holds the memory that a server which is started looks for.
+        wait_until(lambda: not any(map(_runs, children)))
 
     def empty(self, name: str) -> "Database":
         """Return a database with nothing in it and nobody connected to it."""
@@ -217,6 +219,13 @@ def wait_until(what: Callable[[], bool]) -> None:
     while not what():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def _runs(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _bin() -> Path:

@@ -69,12 +69,14 @@ class Faults:
 
     def _move(self, step: Step) -> str:
         worker = step.worker
+        if not self._node.held(worker):  # one that is not warm again yet has nothing to give
+            worker = "w1" if worker == "w2" else "w2"
+        count = len(self._node.held(worker))
         self._order("drain", worker)
         left = lambda: not self._node.held(worker) or not self._node.members(worker)  # noqa: E731
-        self._node.look()
         self._node.eventually(left, f"{worker} has given up what it had")
         self._order("uncordon", worker)
-        return ""
+        return f" ({count} of {worker})"
 
     def _order(self, what: str, worker: str) -> None:
         """Give an order, as soon as the group knows the worker."""

@@ -1,6 +1,6 @@
 """What happens in a run, and in which order: drawn from a seed before it begins, so it can be told.
 
-`MATRIX_SEED` gives the same schedule again. When the processes come to its points hangs on the
+`CHAOS_SEED` gives the same schedule again. When the processes come to its points hangs on the
 machine, so a run that failed need not fail again, but meets the same faults in the same order.
 """
 
@@ -31,12 +31,12 @@ class Step(NamedTuple):
     """One fault, and how long its cause lasts where it is one that lasts."""
 
     event: str
-    pair: str
+    pair: str = ""
     """For `kill at`, `freeze at`, `cut at`: whose batch."""
-    point: str
-    worker: str
-    seconds: float
-    is_awaited: bool
+    point: str = ""
+    worker: str = ""
+    seconds: float = 0
+    is_awaited: bool = True
     """Whether all runs again before the next one; else that comes on top."""
 
     def __str__(self) -> str:

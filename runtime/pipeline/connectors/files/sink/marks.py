@@ -1,10 +1,12 @@
 """Whose a sink is: small files under `<root>/_fairlead`, and what may follow from them.
 
 `owner.json` names the cluster. `marks/<connector>--1.json` holds the connector's claim: who may
-write for it, known to its tasks from their configs. `marks/<connector>-<task>.json` says which
-token, of which process, wrote last, and the last commit that was published. A log that knows
-less than the sink was published from is an older one, and a token that did not come from this
-log is another's: a copied data folder, or a restored backup.
+write for it, known to its tasks from their configs. `marks/<connector>-<task>#<token>.json` says
+which process wrote last under that token, and the last commit that was published. Each token has a
+file of its own, so that a former owner that wakes up in the middle of its work writes over nothing;
+the newest counts, and removes the others. A log that knows less than the sink was published from is
+an older one, and a token that did not come from this log is another's: a copied data folder, or a
+restored backup.
 
 All of them are written after what they tell of is durable, so they are never ahead of it
 (DATA_PLANE §7).
@@ -135,10 +137,34 @@ def write_claim(root: Path, connector: str, cluster: str, writer: str, *, anew: 
     write(_path(root, Resource(connector)), {"cluster": cluster, "writer": writer})
 
 
-def read_mark(root: Path, task: Resource) -> TaskMark | None:
-    """Return a task's mark, None if there is none."""
-    fields = _read(_path(root, task))
-    if fields is None:
+def read_mark(root: Path, task: Resource, claim: str = "") -> TaskMark | None:
+    """Return a task's newest mark, of this claim if there is one, None if there is none at all."""
+    found = [mark for path in _marks_of(root, task) if (mark := _mark_in(path))]
+    own = [each for each in found if each.claim == claim] or found
+    if not own:
+        return None
+    newest = max(own, key=lambda each: each.token)
+    published = [each.published for each in own if each.published and each.claim == newest.claim]
+    return replace(newest, published=max(published, default=None))
+
+
+def write_mark(root: Path, task: Resource, mark: TaskMark) -> None:
+    """Write a task's mark, durably: an older one would say that the sink has lost batches."""
+    published = (*mark.published[0], mark.published[1]) if mark.published else None
+    whose = {"claim": mark.claim, "token": mark.token, "process": mark.process, "log": mark.log}
+    _write(_path_of(root, task, mark.token), {**whose, "published": published})
+
+
+def remove_older_marks(root: Path, task: Resource, token: Token) -> None:
+    """Remove what others than the owner of a token have left, once its own mark is there."""
+    for path in _marks_of(root, task):
+        if path != _path_of(root, task, token):
+            path.unlink(missing_ok=True)
+
+
+def _mark_in(path: Path) -> TaskMark | None:
+    fields = _read(path)
+    if fields is None:  # its successor has just removed it
         return None
     try:
         epoch, generation, batch = fields["published"] or (0, 0, -1)
@@ -147,15 +173,25 @@ def read_mark(root: Path, task: Resource) -> TaskMark | None:
         claim, process, log = fields["claim"], fields["process"], fields.get("log", "")
         return TaskMark(str(claim), token, str(process), str(log), published)
     except (KeyError, TypeError, ValueError):
-        raise _unreadable(_path(root, task)) from None
+        raise _unreadable(path) from None
 
 
-def write_mark(root: Path, task: Resource, mark: TaskMark) -> None:
-    """Write a task's mark, durably: an older one would say that the sink has lost batches."""
-    published = (*mark.published[0], mark.published[1]) if mark.published else None
-    whose = {"claim": mark.claim, "token": mark.token, "process": mark.process, "log": mark.log}
-    path = _path(root, task)
-    _write(path, {**whose, "published": published})
+def _marks_of(root: Path, task: Resource) -> list[Path]:
+    """Return the files of a task's marks; older releases had one for all tokens."""
+    name = escaped(task)
+    with suppress(FileNotFoundError):
+        return [
+            each
+            for each in (root / MARKS).iterdir()
+            if each.name == f"{name}.json"
+            or (each.name.startswith(f"{name}#") and each.name.endswith(".json"))
+        ]
+    return []
+
+
+def _path_of(root: Path, task: Resource, token: Token) -> Path:
+    epoch, generation = token
+    return root / MARKS / f"{escaped(task)}#{epoch}-{generation}.json"
 
 
 def _path(root: Path, resource: Resource) -> Path:

@@ -109,7 +109,7 @@ class FileSink(Sink["DataFrame"]):
         if claim is None:
             raise SinkAway(f"{self._place.connector} has not claimed {self._place.root} yet")
         with opened(self._place) as root:
-            before = marks.read_mark(root.path, tenure.task)
+            before = marks.read_mark(root.path, tenure.task, claim.writer)
             published = None
             if before is not None and before.claim == claim.writer:
                 _refuse_others(self._place, tenure, before)
@@ -118,6 +118,7 @@ class FileSink(Sink["DataFrame"]):
             mark = TaskMark(claim.writer, tenure.token, process, tenure.log, published)
             if mark != before:
                 marks.write_mark(root.path, tenure.task, mark)
+            marks.remove_older_marks(root.path, tenure.task, tenure.token)
         self._mark = mark
 
     def prepare(self, schema: ArrowSchema) -> None:
@@ -157,7 +158,7 @@ class FileSink(Sink["DataFrame"]):
         with opened(place) as root:
             self._refuse_intruders(root, commit_id)
             task = Resource(commit_id.connector, commit_id.task)
-            mark = marks.read_mark(root.path, task) if place.claim else None
+            mark = marks.read_mark(root.path, task, place.claim.writer) if place.claim else None
             if mark and mark.claim == manifest.claim and _is_done(mark, commit_id):
                 return
             self._put_in_place(root, manifest, commit_id)
@@ -209,7 +210,7 @@ class FileSink(Sink["DataFrame"]):
         if self._mark is None or claim is None or root.place is not self._place:
             return
         task, own = Resource(commit_id.connector, commit_id.task), self._mark
-        mark = marks.read_mark(root.path, task)
+        mark = marks.read_mark(root.path, task, own.claim)
         if mark is None or mark.claim != own.claim:
             raise SinkAway(f"{root.place.root} has another mark of {task} than was left there")
         if marks.intruder(mark, own.token):
