@@ -138,6 +138,8 @@ def at_postgres(module: ModuleType) -> None:
         note = manifest.note
         for number, part in enumerate(manifest.parts):
             staged = module.TableName(note["schema"], f"{manifest.staging}{number}")
+            if module.look(connection, staged) is None:  # swept: another has published it
+                continue
             target = module.TableName(*json.loads(part.path))
             change = module._change(connection, target, staged, note["mode"], [])
             for statement in change.statements:
@@ -157,13 +159,17 @@ def at_kafka(module: ModuleType) -> None:
 def at_kafka_staging(module: ModuleType) -> None:
     """Have the files of mutants stay."""
     folder = module.StagingFolder
-    discard = folder.discard
+    discard, sweep = folder.discard, folder.sweep
 
     def keep(self: Any, name: str) -> None:
         if not name.startswith(MUTANT):
             discard(self, name)
 
-    folder.discard = keep
+    def keep_all(self: Any, task: Any, token: Any) -> None:
+        if not task.connector.startswith(MUTANT):
+            sweep(self, task, token)
+
+    folder.discard, folder.sweep = keep, keep_all
 
 
 def _connector(group: str) -> str:
