@@ -2,15 +2,16 @@
 """A server that crashes gives the numbers of transactions again that it had not written down."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
+from fairlead.runtime.pipeline.spi.errors import SourceAway
 from fairlead_tests.postgres_pipes import Reading
 from fairlead_tests.postgres_server import PostgresServer, started
 
 MODES = {
     "xmin": {"mode": "xmin"},
-    "number": {"mode": "incrementing", "incrementing_column_name": "id"},
     "xid8": {"mode": "incrementing", "incrementing_column_name": "x"},
 }
 TABLE = "CREATE TABLE ev (id bigint PRIMARY KEY, x xid8 NOT NULL DEFAULT pg_current_xact_id())"
@@ -33,11 +34,7 @@ def test_rows_of_a_transaction_whose_number_was_given_before_a_crash_are_read(
     reading = Reading.of(database, table_include_list=r"public\.ev", **MODES[mode])
     assert reading.rows("id") == []
     database.run("INSERT INTO ev (id) VALUES (1)")
-    with lazy.connected(mode) as writer:
-        for each in range(2, 6):
-            writer.execute("BEGIN")
-            writer.execute("INSERT INTO ev (id) VALUES (%s)", (each,))
-            writer.execute("ROLLBACK")
+    _roll_back(lazy, mode)
     assert reading.rows("id") == [(1,)]
     reading.close()
     lazy.kill()
@@ -46,3 +43,32 @@ def test_rows_of_a_transaction_whose_number_was_given_before_a_crash_are_read(
     reading.begin()
     assert reading.rows("id") == [(7,)]
     reading.close()
+
+
+def test_rows_that_are_written_after_a_crash_are_none_of_a_snapshot_from_before(
+    lazy: PostgresServer,
+) -> None:
+    database = lazy.empty("split")
+    database.run(TABLE)
+    database.run("INSERT INTO ev (id) VALUES (1)")
+    _roll_back(lazy, "split")
+    reading = Reading.of(database, table_include_list=r"public\.ev", mode="xmin")
+    reading.begin()
+    lazy.kill()
+    lazy.start()
+    found: list[tuple[int]] = []
+    for each in (2, 3, 4):
+        with suppress(SourceAway):
+            found += reading.rows("id")
+        database.run("INSERT INTO ev (id) VALUES (%s)", each)
+    assert sorted([*found, *reading.rows("id")]) == [(1,), (2,), (3,), (4,)]
+    reading.close()
+
+
+def _roll_back(server: PostgresServer, database: str) -> None:
+    """Use the numbers of some transactions up, without anything that is flushed."""
+    with server.connected(database) as writer:
+        for each in range(10, 14):
+            writer.execute("BEGIN")
+            writer.execute("INSERT INTO ev (id) VALUES (%s)", (each,))
+            writer.execute("ROLLBACK")

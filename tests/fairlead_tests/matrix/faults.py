@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from fairlead_tests.chaos.crew import SESSION_S, Crew, frozen
+from fairlead_tests.chaos.crew import Crew, frozen
 from fairlead_tests.chaos.harsh_faults import Disk
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.matrix.schedule import Step
@@ -90,23 +90,30 @@ class Faults:
         self._node.eventually(is_given, f"{what} {worker} is taken")
 
     def _kill_worker(self, step: Step) -> str:
+        seats = self._seats()
         pid = self._node.hit(f"worker {step.worker}")
+        self._wait_lost(seats.get(pid, set()))
         return f" (pid {pid})"
 
     def _kill_at(self, step: Step) -> str:
+        seats = self._seats()
         self.ask(step.pair, step.point, "kill")
-        return f" (pid {self.wait_taken(step.pair, step.point)})"
+        pid = self.wait_taken(step.pair, step.point)
+        self._wait_lost(seats.get(pid, set()))
+        return f" (pid {pid})"
 
     def _freeze(self, step: Step) -> str:
+        seats = self._seats()
         pid = self._node.pid(f"worker {step.worker}")
         with frozen(pid):
-            self._wait_taken_over(pid, step)
+            self._wait_taken_over(seats.get(pid, set()), step)
         return f" (pid {pid})"
 
     def _freeze_at(self, step: Step) -> str:
+        seats = self._seats()
         self.ask(step.pair, step.point, "stop")
         pid = self.wait_taken(step.pair, step.point)
-        self._wait_taken_over(pid, step)
+        self._wait_taken_over(seats.get(pid, set()), step)
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
         return f" (pid {pid})"
@@ -126,9 +133,11 @@ class Faults:
         return f" (pid {self._node.hit(f'group {self._node.group.group_id}')})"
 
     def _kill_node(self, step: Step) -> str:
+        seats = {each for mine in self._seats().values() for each in mine}
         self._node.crash()
         time.sleep(step.seconds)
         self._node.up(workers=2)
+        self._wait_lost(seats)
         return ""
 
     def _kill_database(self, step: Step) -> str:
@@ -174,14 +183,18 @@ class Faults:
         self._node.eventually(is_taken, f"a batch of {connector} is {point}")
         return int(found[0].suffix[1:])
 
-    def _wait_taken_over(self, pid: int, step: Step) -> None:
-        """Wait until a stopped worker has lost its seat, and others run what it ran."""
-        named = [each for each in ("w1", "w2") if self._is(each, pid)]
-        seats = {seat for each in named for seat in self._node.members(each)}
+    def _seats(self) -> dict[int, set[str]]:
+        """Return the seats of the workers that run now, by their processes."""
+        self._node.look()
+        running = self._node.workers()
+        return {self._node.pid(f"worker {each}"): self._node.members(each) for each in running}
+
+    def _wait_lost(self, seats: set[str]) -> None:
         lost = lambda: seats.isdisjoint(self._node.look().members)  # noqa: E731
-        self._node.eventually(lost, f"the session of {named} is over", 6 * SESSION_S)
+        self._node.eventually(lost, f"{seats} are lost")
+
+    def _wait_taken_over(self, seats: set[str], step: Step) -> None:
+        """Wait until a stopped worker has lost its seat, and others run what it ran."""
+        self._wait_lost(seats)
         self.wait_running(f"the takeover while {step}")
         time.sleep(step.seconds)
-
-    def _is(self, worker: str, pid: int) -> bool:
-        return worker in self._node.workers() and self._node.pid(f"worker {worker}") == pid

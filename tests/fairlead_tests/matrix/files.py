@@ -3,7 +3,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import duckdb
 
@@ -63,7 +63,7 @@ class FilesSink(SinkEnd):
     def ids(self, pair: str) -> Counter[int]:
         return Counter(dict(self._ask(pair, "id, count(*)", "GROUP BY id")))
 
-    def _ask(self, pair: str, what: str, more: str) -> list[tuple[int, ...]]:
+    def _ask(self, pair: str, what: str, more: str) -> list[tuple[Any, ...]]:
         """Ask all files that readers see; there may be none yet."""
         files = [str(each) for each in (self._folder / pair).glob("[!._]*.parquet")]
         if not files:

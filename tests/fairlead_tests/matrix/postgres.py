@@ -136,7 +136,7 @@ class PostgresSink(SinkEnd):
 
     def _ask(self, pair: str, what: str, more: str) -> list[tuple[Any, ...]]:
         """Ask the table of a pair; there may be none yet."""
-        parts = (sql.SQL(what), sql.Identifier(_table(pair)), sql.SQL(more))  # type: ignore[arg-type]
+        parts = (sql.SQL(what), sql.Identifier(_table(pair)), sql.SQL(more))
         query = sql.SQL("SELECT {} FROM {} {}").format(*parts)
         with self._database.server.connected(self._database.name) as asked:
             try:

@@ -66,8 +66,8 @@ def running(
         folder.chmod(0o755)
         disk = _disk(folder, stack) if has_disk else None
         room = Room(disk.folder("sinks") if disk else folder / "sinks", folder / "others")
-        for each in room:
-            each.mkdir()
+        for place in room:
+            place.mkdir()
         database = stack.enter_context(started(max_connections="200"))
         broker = stack.enter_context(_broker(folder / "broker"))
         ends = _ends(seed, pause_s, room, database, broker)

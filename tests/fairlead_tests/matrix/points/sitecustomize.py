@@ -64,7 +64,7 @@ def after(owner: Any, name: str, point: str, connector: Callable[..., str]) -> N
     setattr(owner, name, method)
 
 
-def at_commits(module: ModuleType) -> None:
+def at_commits(module: Any) -> None:
     """Know the points that batches of all sinks have."""
     commits = module.TaskCommits
     after(commits, "stage", "staged", lambda self, *_: self._resource.connector)
@@ -98,7 +98,7 @@ class _Beside:
         return getattr(self.beside, name)
 
 
-def at_files(module: ModuleType) -> None:
+def at_files(module: Any) -> None:
     """Know when a file was moved; mutants copy theirs, under any name."""
     publication = module._Publication
     after(publication, "move", "publishing", lambda self, *_: self._commit_id.connector)
@@ -115,7 +115,7 @@ def at_files(module: ModuleType) -> None:
     module.publish = publish_or_copy
 
 
-def at_file_sink(module: ModuleType) -> None:
+def at_file_sink(module: Any) -> None:
     """Have mutants not look at the mark of what was published last."""
     is_done = module._is_done
 
@@ -125,7 +125,7 @@ def at_file_sink(module: ModuleType) -> None:
     module._is_done = is_done_but_for_mutants
 
 
-def at_postgres(module: ModuleType) -> None:
+def at_postgres(module: Any) -> None:
     """Know when the marker was moved; mutants put rows in without it, as often as they are told."""
     marker = module.Marker
     after(marker, "move", "publishing", lambda _self, _connection, commit_id: commit_id.connector)
@@ -148,7 +148,7 @@ def at_postgres(module: ModuleType) -> None:
     module.put_in_place = put_in_place
 
 
-def at_kafka(module: ModuleType) -> None:
+def at_kafka(module: Any) -> None:
     """Know when records were sent; mutants look for no mark."""
     publisher = module.Publisher
     after(publisher, "_drain", "publishing", lambda self, *_: _connector(self.group))
@@ -156,7 +156,7 @@ def at_kafka(module: ModuleType) -> None:
     publisher.mark = lambda self: None if _is_mutant(self.group) else mark(self)
 
 
-def at_kafka_staging(module: ModuleType) -> None:
+def at_kafka_staging(module: Any) -> None:
     """Have the files of mutants stay."""
     folder = module.StagingFolder
     discard, sweep = folder.discard, folder.sweep
@@ -180,7 +180,7 @@ def _is_mutant(group: str) -> bool:
     return _connector(group).startswith(MUTANT)
 
 
-CHANGES: dict[str, Callable[[ModuleType], None]] = {
+CHANGES: dict[str, Callable[[Any], None]] = {
     f"{HOUSE}.tasks.commits": at_commits,
     f"{FILES}.publishing": at_files,
     f"{FILES}.sink": at_file_sink,
@@ -203,7 +203,7 @@ class ChangedModules(MetaPathFinder):
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
-            def load_and_change(module: ModuleType) -> None:
+            def load_and_change(module: Any) -> None:
                 load(module)
                 CHANGES[fullname](module)
 

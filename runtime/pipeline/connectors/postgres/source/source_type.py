@@ -20,7 +20,7 @@ from ..connecting import Server, application_name
 from . import keys, places
 from .catalog import FoundTable, TableFilter, TableShape
 from .cursors import cursor_of
-from .session import DatabaseSnapshot, ReadSession, TableChanged
+from .session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from .shares import CHUNK_PAGES, TableShare, TaskShare, deal, known_in
 from .source import TableSource
 
@@ -105,9 +105,12 @@ class PostgresSourceType(SourceType):
         with closing(ReadSession(Server.of("source", config))) as session:
             try:
                 with session.snapshot() as snapshot:
-                    return places.seek(snapshot, settings, to, offsets)
+                    seen = snapshot.horizon()
+                    found = places.seek(snapshot, settings, to, offsets)
+                session.wait_durable(seen)
             except TableChanged as changed:
                 raise SourceAway(str(changed)) from None
+        return found
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Deal the tables, and the chunks of large ones; a snapshot stays as it was begun."""
@@ -117,9 +120,12 @@ class PostgresSourceType(SourceType):
                 found = TableFilter.of(self.settings).find(snapshot)
                 if not found:
                     raise NotReady("no table is there that is to be read")
+                seen = snapshot.horizon()
                 tables = [
-                    self._known.get(each.name) or self._begin(snapshot, each) for each in found
+                    self._known.get(each.name) or self._begin(snapshot, each, seen)
+                    for each in found
                 ]
+            self._session.wait_durable(seen)
         except (Away, TableChanged) as away:
             raise NotReady(str(away)) from None
         self._known = {each.name: each for each in tables}
@@ -143,16 +149,15 @@ class PostgresSourceType(SourceType):
         session = ReadSession(Server.of("source", config, application))
         return TableSource(session, TaskShare.parse(settings.text(keys.TASK_SHARE)), settings)
 
-    def _begin(self, snapshot: DatabaseSnapshot, table: FoundTable) -> TableShare:
+    def _begin(self, snapshot: DatabaseSnapshot, table: FoundTable, seen: Horizon) -> TableShare:
         """Return a table whose snapshot begins now."""
         mapping = self.settings.text(keys.NUMERIC_MAPPING)
         shape = TableShape.read(snapshot, table.name, mapping)
         cursor = cursor_of(self.settings, table.name, shape)
         highest = cursor.highest_in(snapshot, table.name)
         chunks = -(-table.pages // CHUNK_PAGES)
-        horizon = snapshot.horizon().lo
         return TableShare(
-            *table.name, table.topic, table.file, horizon, highest, 0, chunks, is_follower=True
+            *table.name, table.topic, table.file, seen.lo, highest, 0, chunks, is_follower=True
         )
 
 
