@@ -65,7 +65,7 @@ def test_each_pair_has_each_row_once_and_a_sink_without_its_mark_has_not(
     crews: SharedCrew,
 ) -> None:
     try:
-        with crews.lend() as node, running(node, SEED, tasks=1, pause_s=1.5) as run:
+        with crews.lend() as node, running(node, SEED, tasks=1, pause_s=3.0) as run:
             publish_twice(run)
             move_all(run)
             for step in schedule.draw(SEED, [each.name for each in run.sound], FEW):
