@@ -90,7 +90,7 @@ def test_the_same_through_every_fault_until_each_pair_was_taken_over_often_enoug
         publish_twice(run)
         until, turn = time.monotonic() + seconds, 0
         while time.monotonic() < until or least_handovers(run) < HANDOVERS:
-            steps = schedule.draw(seed + turn, [each.name for each in run.sound], count=ROUND)
+            steps = schedule.draw(f"{seed} {turn}", [each.name for each in run.sound], count=ROUND)
             print(f"seed {seed}, round {turn}:", *steps, sep="\n  ", flush=True)
             for step in steps:
                 run.faults.inject(step)

@@ -54,10 +54,10 @@ class Step(NamedTuple):
 
 
 def draw(
-    seed: int, pairs: Sequence[str], events: Sequence[str] | None = None, count: int = 0
+    seed: object, pairs: Sequence[str], events: Sequence[str] | None = None, count: int = 0
 ) -> list[Step]:
     """Draw a schedule: each of the events once, in any order, or so many by their weights."""
-    dice = random.Random(seed)
+    dice = random.Random(str(seed))
     chosen = [*events] if events else dice.choices([*WEIGHTS], [*WEIGHTS.values()], k=count)
     if events:
         dice.shuffle(chosen)
