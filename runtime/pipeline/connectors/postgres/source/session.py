@@ -118,8 +118,8 @@ class Horizon(NamedTuple):
 
     lo: int
     hi: int
-    written: str
-    """How far the server's log had been written by then; "": it is in recovery."""
+    written: str = ""
+    """How far the server's log had been written by then; "": it is in recovery, or nobody asked."""
 
 
 class DatabaseSnapshot:
