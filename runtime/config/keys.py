@@ -183,7 +183,7 @@ class NodeSettings:
         kinds.MILLISECONDS, 30_000, "What that pause doubles up to while the worker goes on dying."
     )
     process_answer_timeout_ms: int = _setting(
-        kinds.MILLISECONDS,
+        kinds.ANSWER_MILLISECONDS,
         30_000,
         "How long the processes that lead a node (actor system, supervisor, group) may be"
         " silent before they are killed and started anew.",

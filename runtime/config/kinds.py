@@ -231,6 +231,8 @@ def _milliseconds(low: int, high: int = INT32_MAX) -> Domain:
 
 MILLISECONDS: Final = _milliseconds(1)
 MILLISECONDS_OR_NONE: Final = _milliseconds(0)
+ANSWER_MILLISECONDS: Final = _milliseconds(1_000)
+"""Less, and a busy machine would have its processes killed for being slow."""
 MOVES_INTERVAL: Final = _milliseconds(SHORTEST_WAIT_MS, LONGEST_WAIT_MS)
 MOVE_COUNT: Final = _number(1, INT32_MAX, "moves")
 COUNT: Final = _number(1, INT32_MAX, "members")

@@ -21,7 +21,6 @@ from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, NodeSettings
 from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 
-SHORTEST_ANSWER_MS: Final = 1_000
 ASSIGNOR: Final = "assignor."
 """Settings that begin so are the assignors': all but their memory is handed to each."""
 
@@ -167,13 +166,17 @@ def load_with_sources(
 
 
 def _contradictions(config: Config) -> Iterator[Contradiction]:
+    yield from _flaws_in_times(config)
+    yield from _flaws_in_parts(config)
+
+
+def _flaws_in_times(config: Config) -> Iterator[Contradiction]:
+    """Yield which times are too short beside others."""
     session = config.session_timeout_ms
     flaw = flaw_in_session(session, config.heartbeat_interval_ms, config.fence_margin_ms)
     if flaw:
-        yield Contradiction(
-            ("session.timeout.ms", "heartbeat.interval.ms", "fence.margin.ms"),
-            flaw,
-        )
+        keys = "session.timeout.ms", "heartbeat.interval.ms", "fence.margin.ms"
+        yield Contradiction(keys, flaw)
     if config.rebalance_timeout_ms < session:
         yield Contradiction(
             ("rebalance.timeout.ms", "session.timeout.ms"),
@@ -181,6 +184,16 @@ def _contradictions(config: Config) -> Iterator[Contradiction]:
             " asked to give work up may be noticed as lost only after its session, so it must be"
             f" at least session.timeout.ms = {session}",
         )
+    if config.worker_restart_backoff_max_ms < config.worker_restart_backoff_ms:
+        yield Contradiction(
+            ("worker.restart.backoff.max.ms", "worker.restart.backoff.ms"),
+            f"worker.restart.backoff.max.ms = {config.worker_restart_backoff_max_ms} must be at"
+            f" least worker.restart.backoff.ms = {config.worker_restart_backoff_ms}",
+        )
+
+
+def _flaws_in_parts(config: Config) -> Iterator[Contradiction]:
+    """Yield which parts of a node cannot do what others of its settings ask for."""
     if config.group_remote_assignor and config.abilities() != ORDINARY:
         yield Contradiction(
             ("group.remote.assignor", "worker.tags", "worker.capacity"),
@@ -193,19 +206,6 @@ def _contradictions(config: Config) -> Iterator[Contradiction]:
             ("listeners", "actor.port"),
             f"listeners and actor.port name the same port, {config.actor_port}: the REST interface"
             " and the actors need one each",
-        )
-    if config.process_answer_timeout_ms < SHORTEST_ANSWER_MS:
-        yield Contradiction(
-            ("process.answer.timeout.ms",),
-            f"process.answer.timeout.ms = {config.process_answer_timeout_ms} is too short: a busy"
-            " machine would have all processes killed, so it must be at least"
-            f" {SHORTEST_ANSWER_MS}",
-        )
-    if config.worker_restart_backoff_max_ms < config.worker_restart_backoff_ms:
-        yield Contradiction(
-            ("worker.restart.backoff.max.ms", "worker.restart.backoff.ms"),
-            f"worker.restart.backoff.max.ms = {config.worker_restart_backoff_max_ms} must be at"
-            f" least worker.restart.backoff.ms = {config.worker_restart_backoff_ms}",
         )
 
 

@@ -50,6 +50,10 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
             "allowed is a whole number of milliseconds, from 1000 to 86400000",
         ),
         (
+            "process.answer.timeout.ms=999",
+            "allowed is a whole number of milliseconds, from 1000 to 2147483647",
+        ),
+        (
             "worker.tags=gpu,,ssd",
             "an item is blank: there is a comma too many; allowed is up to 32 names of at most 64"
             " characters, with commas between them, or nothing",
