@@ -7,6 +7,7 @@ say nothing, and some where nobody asked for them.
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -14,6 +15,14 @@ from msgspec import Struct, field
 from ....events.group import Group
 from ....events.model import Resource, RunState
 from ....projections.views import Doing, Progress, doing
+
+
+class InitialState(StrEnum):
+    """How a new connector can begin."""
+
+    RUNNING = RunState.RUNNING.value
+    PAUSED = RunState.PAUSED.value
+    STOPPED = RunState.STOPPED.value
 
 
 class ConnectorTaskId(Struct, frozen=True):

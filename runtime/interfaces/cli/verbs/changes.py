@@ -11,7 +11,7 @@ from typing import Annotated, Final, cast
 
 import typer
 
-from ...replies.connectors import ConnectorInfo
+from ...replies.connectors import ConnectorInfo, InitialState
 from ...replies.node import GroupWorkerOrder, Message, WorkerRemoval
 from ..command.client import Refused, client_of
 from ..command.options import There, takes
@@ -29,14 +29,6 @@ Worker = Annotated[
         metavar="WORKER", help="Its name, as `get workers` tells it.", show_default=False
     ),
 ]
-
-
-class InitialState(StrEnum):
-    """How `create` can have a connector begin."""
-
-    RUNNING = "RUNNING"
-    PAUSED = "PAUSED"
-    STOPPED = "STOPPED"
 
 
 class Deletable(StrEnum):

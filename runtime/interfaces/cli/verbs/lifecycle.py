@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from .....events.model import RunState
 from ...replies.connectors import ConnectorStateInfo
 from ...replies.node import Message
 from ..command.client import client_of
@@ -68,8 +69,9 @@ def restart(
     if told is None:
         say(f"connector {name} restarted")
         return
-    restarting = [f"{name}-{each.id}" for each in told.tasks if each.state == "RESTARTING"]
-    if told.connector.state == "RESTARTING":
+    state = RunState.RESTARTING.value
+    restarting = [f"{name}-{each.id}" for each in told.tasks if each.state == state]
+    if told.connector.state == state:
         restarting.insert(0, name)
     say(f"restarting: {', '.join(restarting) or 'nothing, since nothing has failed'}")
 

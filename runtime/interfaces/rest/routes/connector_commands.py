@@ -8,7 +8,6 @@ log says of its first sending.
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Final
 from urllib.parse import quote
@@ -25,7 +24,7 @@ from .....events.model import RunState
 from .....events.records import ConnectorConfig
 from ....config.secrets import shown
 from ....pipeline.connectors.common_keys import NAME
-from ...replies.connectors import ConnectorInfo, ConnectorTaskId
+from ...replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState
 from ...replies.node import Message
 from ..backend.configs import Prepared, check_name, invalid, named, prepare
 from ..backend.errors import ApiError, not_found
@@ -54,16 +53,13 @@ def _name_of(value: object) -> object:
 
 def _state_of(value: object) -> object:
     """Return the state that is meant, in whatever case; None is RUNNING."""
-    told = "RUNNING" if value is None else value
-    names = [state.value for state in INITIAL_STATES]
-    if not isinstance(told, str) or told.upper() not in names:
-        raise ValueError(f"must be one of {', '.join(names)}")
+    told = InitialState.RUNNING if value is None else value
+    if not isinstance(told, str) or told.upper() not in set(InitialState):
+        raise ValueError(f"must be one of {', '.join(InitialState)}")
     return told.upper()
 
 
-INITIAL_STATES: Final = (RunState.RUNNING, RunState.PAUSED, RunState.STOPPED)
 Name = Annotated[str, BeforeValidator(_name_of)]
-InitialState = Annotated[RunState, BeforeValidator(_state_of)]
 
 
 class NewConnector(BaseModel):
@@ -73,7 +69,7 @@ class NewConnector(BaseModel):
 
     name: Name = ""
     config: Changes
-    initial_state: InitialState = RunState.RUNNING
+    initial_state: Annotated[InitialState, BeforeValidator(_state_of)] = InitialState.RUNNING
 
 
 @routes.add("POST /connectors", status=HTTPStatus.CREATED, takes_json=True, errors=CONFLICTS)
@@ -91,8 +87,14 @@ async def create_connector(
         raise ApiError(
             HTTPStatus.CONFLICT, await run_in_threadpool(_name_conflict, service, before)
         )
-    command = PutConnector(service.group_id, name, config, create_only=True, principal=principal)
-    command = replace(command, initial_state=connector.initial_state)
+    command = PutConnector(
+        service.group_id,
+        name,
+        config,
+        create_only=True,
+        principal=principal,
+        initial_state=RunState(connector.initial_state),
+    )
     outcome = await service.commands.carry_out(command)
     mine = outcome.repeated and outcome.reply.error is Error.ALREADY_EXISTS
     if mine:
