@@ -92,7 +92,7 @@ def test_a_task_whose_mount_is_away_waits_with_a_reason_and_goes_on_by_itself(
     flow.hooks.at["plan"] = lambda: mount.detach() if mount.is_there else None
     with flow.running():
         told = flow.reports.wait_status(
-            "waiting for the sink", str(mount.point), state=RunState.RESTARTING
+            "waiting for the sink", str(mount.point), state=RunState.RUNNING
         )
         assert "is it not mounted" in told.reason
         assert mount.beneath == []
@@ -108,7 +108,7 @@ def test_a_full_disk_is_named_and_waited_for(small_disk: Path) -> None:
     with flow.running():
         flow.reports.wait_batches(2)
         ballast = fill(small_disk)
-        told = flow.reports.wait_status("no space left", str(root), state=RunState.RESTARTING)
+        told = flow.reports.wait_status("no space left", str(root), state=RunState.RUNNING)
         assert "MiB are free now" in told.reason
         ballast.unlink()
         flow.finished()
@@ -174,7 +174,7 @@ def test_a_disk_that_becomes_read_only_is_waited_for(small_disk: Path) -> None:
             time.sleep(0.01)  # the first batch's staging is just being removed
         is_read_only.set()
         flow.reports.wait_status(
-            "waiting for the sink", str(root), "read-only", state=RunState.RESTARTING
+            "waiting for the sink", str(root), "read-only", state=RunState.RUNNING
         )
         subprocess.run(["mount", "-o", "remount,rw,size=1m", small_disk], check=True)
         flow.finished()

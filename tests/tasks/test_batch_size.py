@@ -10,6 +10,7 @@ from fairlead.events.model import Token
 from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead.runtime.pipeline.tasks import batch_size
 from fairlead.runtime.pipeline.tasks.batch_size import BatchSize, Rate
 from fairlead.runtime.pipeline.tasks.reports import Ending
 from fairlead.runtime.pipeline.tasks.task import Task
@@ -82,7 +83,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_task_waits_until_its_rate_has_caught_up_with_what_it_took(now: list[float]) -> None:
-    rate = Rate(Pace(CEILING, rows_per_s=100))
+    rate = Rate(rows_per_s=100)
     assert rate.pause_s == 0, "the first batch begins at once"
     rate.take(0.0, 250, 64 * MB)
     assert rate.pause_s == 2.5
@@ -91,14 +92,14 @@ def test_a_task_waits_until_its_rate_has_caught_up_with_what_it_took(now: list[f
 
 
 def test_the_time_that_a_batch_took_counts_for_its_rate(now: list[float]) -> None:
-    rate = Rate(Pace(CEILING, rows_per_s=100))
+    rate = Rate(rows_per_s=100)
     now[0] += 5.0
     rate.take(5.0, 1_000, 0)
     assert rate.pause_s == 5.0
 
 
 def test_a_rate_adds_up_for_one_second_of_idleness_and_no_longer(now: list[float]) -> None:
-    rate = Rate(Pace(CEILING, bytes_per_s=1_000))
+    rate = Rate(bytes_per_s=1_000)
     now[0] += 60.0
     rate.take(0.0, 1, 3_000)
     assert rate.pause_s == 2.0
@@ -106,20 +107,42 @@ def test_a_rate_adds_up_for_one_second_of_idleness_and_no_longer(now: list[float
 
 @pytest.mark.usefixtures("now")
 def test_of_rows_and_bytes_the_scarcer_is_waited_for() -> None:
-    rate = Rate(Pace(CEILING, rows_per_s=100, bytes_per_s=1_000))
+    rate = Rate(rows_per_s=100, bytes_per_s=1_000)
     rate.take(0.0, 200, 5_000)
     assert rate.pause_s == 5.0
 
 
 def test_without_a_rate_nothing_is_waited_for(now: list[float]) -> None:
-    rate = Rate(Pace(CEILING))
+    rate = Rate()
     now[0] += 0.1
     rate.take(0.1, 1 << 40, 1 << 50)
     assert rate.pause_s < 0
 
 
+def test_a_rate_that_goes_on_keeping_batches_back_is_told_until_there_is_nothing_to_read(
+    now: list[float],
+) -> None:
+    rate = Rate(rows_per_s=100, bytes_per_s=1_000)
+    told = list[str]()
+    for _ in range(7):
+        rate.take(0.0, 100, 10)
+        told.append(rate.remark)
+        now[0] += rate.pause_s
+    remark = "its batches wait for its rate limit: 100 rows and 1000 bytes per second"
+    assert told == [*[""] * 5, remark, remark]
+    rate.rest()
+    assert rate.remark == ""
+    now[0] += 60.0
+    rate.take(0.0, 1, 10)
+    assert rate.remark == "", "what is taken does not use it up"
+
+
 def test_a_task_that_waits_for_its_rate_reads_nothing_and_ends_at_once_when_drained(
-    root: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
+    root: Path,
+    engine: LocalEngine,
+    ledger: MemoryLedger,
+    reports: Reports,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     launch = numbers_launch(root, Token(1, 0))
 
@@ -128,6 +151,7 @@ def test_a_task_that_waits_for_its_rate_reads_nothing_and_ends_at_once_when_drai
         return replace(made, pace=replace(made.pace, rows_per_s=0.001))
 
     task = Task(launch, limited, engine, ledger, reports)
+    monkeypatch.setattr(batch_size, "_HELD_S", 0.0)
     waits = threading.Event()
     wait = task.halt.wait
 
@@ -147,3 +171,5 @@ def test_a_task_that_waits_for_its_rate_reads_nothing_and_ends_at_once_when_drai
     assert task.run() is Ending.STOPPED
     thread.join()
     assert (waits.is_set(), written(root)) == (True, [0, 1, 2])
+    remark = "its batches wait for its rate limit: 0.001 rows per second"
+    assert remark in {each.reason for each in reports.statuses}

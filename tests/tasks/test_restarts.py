@@ -10,8 +10,17 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from fairlead.runtime.pipeline.spark.failures import failure_text
-from fairlead.runtime.pipeline.spi.errors import BadInput
-from fairlead.runtime.pipeline.tasks.restarts import RestartPolicy, Restarts, reason_of
+from fairlead.runtime.pipeline.spi.config import ConfigInvalid
+from fairlead.runtime.pipeline.spi.errors import (
+    BadInput,
+    ContractBroken,
+    PluginUnknown,
+    SchemaRefused,
+    SinkFull,
+)
+from fairlead.runtime.pipeline.tasks.failures import class_of, reason_of
+from fairlead.runtime.pipeline.tasks.reports import ErrorClass
+from fairlead.runtime.pipeline.tasks.restarts import RestartPolicy, Restarts
 
 
 class Clock:
@@ -96,6 +105,22 @@ def test_an_error_of_the_system_without_a_file_names_the_place_in_the_code() -> 
         os.fsync(1_000_000)
 
     assert reason_of(raised(flush)) == "bad file descriptor, in flush (test_restarts.py)"
+
+
+@pytest.mark.parametrize(
+    ("error", "whose"),
+    [
+        (ConfigInvalid("no such key"), ErrorClass.CONFIG),
+        (PluginUnknown("no such class"), ErrorClass.CONFIG),
+        (SchemaRefused("no such column"), ErrorClass.INPUT),
+        (SinkFull("no room"), ErrorClass.OUTSIDE),
+        (OSError(28, "no space"), ErrorClass.OUTSIDE),
+        (ContractBroken("plan returned None"), ErrorClass.BUG),
+        (KeyError("x"), ErrorClass.BUG),
+    ],
+)
+def test_an_error_is_classed_by_who_can_mend_it(error: Exception, whose: ErrorClass) -> None:
+    assert class_of(error) is whose
 
 
 def test_a_reason_does_not_break_off_before_what_it_announces() -> None:

@@ -20,7 +20,13 @@ from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady, SinkAway, S
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 from fairlead.runtime.pipeline.tasks import task as task_loop
 from fairlead.runtime.pipeline.tasks.commits import TaskMemory
-from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped, Warned
+from fairlead.runtime.pipeline.tasks.reports import (
+    Ending,
+    ErrorClass,
+    StatusChanged,
+    Stopped,
+    Warned,
+)
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead.runtime.pipeline.tasks.task import Task
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
@@ -332,7 +338,9 @@ def test_a_config_that_is_not_fit_for_use_fails_without_restarts(
         "Failed to find any class that implements Connector and which name matches Numbr,"
         " available connectors are: fairlead_tests.tasks.numbers.Numbers; did you mean Numbers?"
     )
-    assert first == StatusChanged(TASK, OLD, RunState.FAILED, why, why)
+    assert isinstance(first, StatusChanged)
+    assert (first.state, first.error) == (RunState.FAILED, ErrorClass.CONFIG)
+    assert (first.reason, first.trace) == (why, why)
     runner.stop(TASK)
 
 
@@ -382,11 +390,13 @@ def test_a_source_that_is_away_is_waited_for_with_a_reason_and_costs_no_restart(
     monkeypatch.setattr(task_loop, "_AWAY_S", 0.01)
     hooks.at["plan"] = look
     run_to_end(task(root, OLD, engine, ledger, reports), reports, 1)
-    states = {each.state for each in reports.statuses}
-    assert states == {RunState.RESTARTING, RunState.RUNNING}
-    assert "waiting for the source: the database does not answer" in {
-        each.reason for each in reports.statuses
-    }
+    waits = "waiting for the source: the database does not answer"
+    told = [(each.state, each.error, each.reason) for each in reports.statuses]
+    assert told == [
+        (RunState.RUNNING, None, ""),
+        (RunState.RUNNING, ErrorClass.OUTSIDE, waits),
+        (RunState.RUNNING, None, ""),
+    ]
 
 
 @pytest.fixture

@@ -10,7 +10,14 @@ from fairlead.actors.messages.members import PutTaskConfigs, ReportStatus
 from fairlead.events.commits import CommitId
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
-from fairlead.events.model import BATCHES_RUN, MemberState, Resource, RunState, Token
+from fairlead.events.model import (
+    BATCHES_RUN,
+    NEVER_RESTARTED,
+    MemberState,
+    Resource,
+    RunState,
+    Token,
+)
 from fairlead.events.records import (
     ConnectorConfig,
     CurrentAssignment,
@@ -21,7 +28,12 @@ from fairlead.events.records import (
 )
 from fairlead.runtime.node.worker.actor import log_trouble
 from fairlead.runtime.node.worker.core.status_reporter import AGAIN_MS, StatusReporter
-from fairlead.runtime.pipeline.tasks.reports import BatchDone, StatusChanged, TaskConfigsChanged
+from fairlead.runtime.pipeline.tasks.reports import (
+    BatchDone,
+    ErrorClass,
+    StatusChanged,
+    TaskConfigsChanged,
+)
 from fairlead_tests.worker.driven import FixedLog, commit
 
 
@@ -41,6 +53,41 @@ def test_each_failure_and_each_restart_of_a_task_is_a_line_in_the_log_of_its_wor
     with caplog.at_level(logging.INFO):
         log_trouble(report)
     assert [record.getMessage() for record in caplog.records] == lines
+
+
+def test_what_a_task_waits_for_is_a_line_in_the_log_of_its_worker(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    waits = "waiting for the sink: no route", "", NEVER_RESTARTED, ErrorClass.OUTSIDE
+    log_trouble(StatusChanged(Resource("a", 1), Token(2, 1), RunState.RUNNING, *waits))
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["a-1 is RUNNING: outside: waiting for the sink: no route"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "trace", "told"),
+    [
+        ("3 is no word", "3 is no word", "input: 3 is no word"),
+        ("no table: t; restarts in 1 s", "no table: t", "input: no table: t; restarts in 1 s"),
+        ("it is bad", "it is bad\nand worse", "input: it is bad\nand worse"),
+        (
+            "ValueError: no",
+            "Traceback:\n  File x\nValueError: no\n\nfailures before:\n12:00 ValueError: no",
+            "input: ValueError: no\nTraceback:\n  File x\n\nfailures before:\n12:00 ValueError: no",
+        ),
+    ],
+)
+def test_the_group_is_told_an_error_by_its_class_and_once(
+    reason: str, trace: str, told: str
+) -> None:
+    reporter, a0, token = StatusReporter("connect", FixedLog("W1")), Resource("a", 0), Token(2, 1)
+    why = reason, trace, NEVER_RESTARTED, ErrorClass.INPUT
+    reporter.take(StatusChanged(a0, token, RunState.FAILED, *why), 1)
+    group = Group("connect")
+    evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
+    (report,) = reporter.take_due(group, 1)
+    assert isinstance(report, ReportStatus)
+    assert [each.reason for each in report.updates] == [told]
 
 
 def test_what_is_said_later_has_a_later_time_whatever_the_clock_says() -> None:

@@ -185,10 +185,10 @@ class WorkerActor(Actor):
 
 
 def log_trouble(report: CoreReport) -> None:
-    """Log each failure and each restart, and what a task's owner should look at."""
+    """Log each failure, each restart and each wait, and what a task's owner should look at."""
     match report:
-        case StatusChanged(resource, _, state, reason) if state in TROUBLE:
-            LOGGER.warning("%s is %s: %s", resource, state.value, reason)
+        case StatusChanged(resource, _, state) if report.error or state in TROUBLE:
+            LOGGER.warning("%s is %s: %s", resource, state.value, report.headline)
         case Warned(resource, _, text):
             LOGGER.warning("%s: %s", resource, text)
         case _:

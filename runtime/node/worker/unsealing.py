@@ -10,6 +10,7 @@ from ...config.redaction import Redaction
 from ...config.secrets import CannotUnseal, ReferenceBroken, Vault
 from ...pipeline.tasks.reports import (
     Ending,
+    ErrorClass,
     Report,
     StatusChanged,
     Stopped,
@@ -53,10 +54,8 @@ class UnsealingRunner:
                 split=tuple(self._opened(name, each) for each in launch.split),
             )
         except (CannotUnseal, ReferenceBroken) as error:
-            reason = str(error)
             self._unopened[launch.resource] = launch.token
-            failed = StatusChanged(launch.resource, launch.token, RunState.FAILED, reason)
-            self._tell(failed)
+            self._tell(_not_opened(launch.resource, launch.token, error))
         else:
             self._runner.start(opened)
 
@@ -108,7 +107,11 @@ class UnsealingRunner:
                 self._vault.conceal(report.connector, config, stored) for config in report.configs
             )
         except (CannotUnseal, ReferenceBroken) as error:
-            connector = Resource(report.connector)
-            self._tell(StatusChanged(connector, report.token, RunState.FAILED, str(error)))
+            self._tell(_not_opened(Resource(report.connector), report.token, error))
         else:
             self._tell(replace(report, configs=configs))
+
+
+def _not_opened(resource: Resource, token: Token, error: Exception) -> StatusChanged:
+    failed = RunState.FAILED
+    return StatusChanged(resource, token, failed, str(error), error=ErrorClass.CONFIG)

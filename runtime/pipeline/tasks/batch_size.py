@@ -6,6 +6,7 @@ it went on, never by the count of files. A config may set a rate: then a batch h
 one second of it, and a task waits until the rate has caught up with what it took.
 """
 
+import math
 import time
 from collections import deque
 from typing import Final, NamedTuple
@@ -24,6 +25,9 @@ _STEP: Final = 4
 
 _SAVED_S: Final = 1.0
 """For how long a rate adds up while nothing is taken, in seconds."""
+
+_HELD_S: Final = 5.0
+"""How long batches wait for their rate, one after another, before a status tells it, in seconds."""
 
 _LATE: Final = 2
 """How many times longer than it should a batch may take before the next one is smaller."""
@@ -82,10 +86,12 @@ class Rate:
     T + 2 seconds of its rate, unless a single range is larger than one second of it.
     """
 
-    def __init__(self, pace: Pace) -> None:
-        self._rows_per_s, self._bytes_per_s = pace.rows_per_s, pace.bytes_per_s
+    def __init__(self, rows_per_s: float = math.inf, bytes_per_s: float = math.inf) -> None:
+        self._rows_per_s, self._bytes_per_s = rows_per_s, bytes_per_s
         self._used_until = time.monotonic()
         """Until when the rate is used up, on the monotonic clock."""
+        self._held_since = math.inf
+        """Since when each batch has left something owed, on the monotonic clock."""
 
     @property
     def pause_s(self) -> float:
@@ -94,9 +100,23 @@ class Rate:
 
     def take(self, seconds: float, rows: int, size: int) -> None:
         """Count a batch that is over: how long it took, and how much it held, in bytes."""
-        began = time.monotonic() - seconds
+        now = time.monotonic()
         used_s = max(rows / self._rows_per_s, size / self._bytes_per_s)
-        self._used_until = max(self._used_until, began - _SAVED_S) + used_s
+        self._used_until = max(self._used_until, now - seconds - _SAVED_S) + used_s
+        self._held_since = min(self._held_since, now) if self._used_until > now else math.inf
+
+    def rest(self) -> None:
+        """Take note that there is nothing to read: what is owed keeps nothing back."""
+        self._held_since = math.inf
+
+    @property
+    def remark(self) -> str:
+        """What a status tells of a task that could be faster; nothing if its rate is no matter."""
+        if time.monotonic() - self._held_since < _HELD_S:
+            return ""
+        rates = (self._rows_per_s, "rows"), (self._bytes_per_s, "bytes")
+        limits = [f"{rate:g} {what}" for rate, what in rates if rate < math.inf]
+        return f"its batches wait for its rate limit: {' and '.join(limits)} per second"
 
 
 def _within(limit: Limit, ceiling: Limit) -> Limit:

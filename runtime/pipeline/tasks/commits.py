@@ -29,9 +29,10 @@ from ..spi.connector import Pipeline
 from ..spi.errors import SinkBroken
 from ..spi.sink import Tenure
 from ..spi.source import BatchPlan
+from .failures import LastFailure
 from .ledger import Fenced, Ledger, LedgerUnavailable, Unpublished
 from .plugins.calls import Calls
-from .restarts import Halt, LastFailure
+from .restarts import Halt
 
 _COMMIT_BACKOFF = Backoff(0.1, 2.0)
 """For a commit without an answer."""

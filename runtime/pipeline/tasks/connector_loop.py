@@ -12,7 +12,7 @@ from ..spi.errors import CallTimedOut, NotReady
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_connector
 from .plugins.results import check_task_configs
-from .reports import Ending, Report, StatusReports, TaskConfigsChanged
+from .reports import Ending, ErrorClass, Report, StatusReports, TaskConfigsChanged
 from .restarts import Halt, RestartPolicy, Restarts, persist
 
 _POLL_S = 1.0
@@ -79,7 +79,7 @@ class ConnectorLoop:
         try:
             configs = check_task_configs(connector.task_configs(max_tasks))
         except NotReady as waiting:
-            self._status.tell(RunState.RUNNING, f"waiting: {waiting}")
+            self._status.tell(RunState.RUNNING, f"waiting: {waiting}", error=ErrorClass.OUTSIDE)
             return False
         if len(configs) > max_tasks:
             raise ConfigInvalid(f"it made {len(configs)} task configs; {max_tasks} are allowed")

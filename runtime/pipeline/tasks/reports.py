@@ -1,12 +1,30 @@
 """What a runner tells its worker: one value per thing that happened."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import Enum
 
 from ....events.commits import Commit
 from ....events.model import NEVER_RESTARTED, AutoRestart, Resource, RunState, Token
 from ....projections.launches import Launch
+
+
+class ErrorClass(Enum):
+    """Who can mend that something does not go on: the first word of what its status says."""
+
+    CONFIG = "config"
+    """Whoever wrote the config: it is not tried again."""
+
+    INPUT = "input"
+    """Whoever made the data that cannot be read, or written as it is."""
+
+    OUTSIDE = "outside"
+    """Whoever runs what is read from or written to; it may come back by itself."""
+
+    BUG = "bug"
+    """Whoever wrote the code: a plugin's, or ours."""
 
 
 class Ending(Enum):
@@ -57,6 +75,20 @@ class StatusChanged:
     reason: str = ""
     trace: str = ""
     restarts: AutoRestart = NEVER_RESTARTED
+    error: ErrorClass | None = None
+    """None: nothing is wrong, or nobody has to mend it."""
+
+    @property
+    def headline(self) -> str:
+        """The reason, behind its class."""
+        return f"{self.error.value}: {self.reason}" if self.error else self.reason
+
+    @property
+    def why(self) -> str:
+        """The reason behind its class, and below it what the trace has beyond it."""
+        lines = self.trace.splitlines()
+        beyond = [line for line in lines if not (line and self.reason.startswith(line))]
+        return "\n".join((self.headline, *beyond)).rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +125,30 @@ class BatchDone:
     """How often the task was restarted before it."""
 
 
+@dataclass(slots=True)
+class BatchClock:
+    """How long the phases of one batch took, in seconds."""
+
+    phases: dict[str, float] = field(default_factory=dict[str, float])
+
+    @contextmanager
+    def phase(self, name: str) -> Generator[None]:
+        """Take the time of a phase."""
+        began = time.perf_counter()
+        yield
+        self.phases[name] = time.perf_counter() - began
+
+    @property
+    def total(self) -> float:
+        """Of all phases."""
+        return sum(self.phases.values())
+
+    @property
+    def worked(self) -> float:
+        """Without the wait for a place on the engine."""
+        return self.total - self.phases["wait"]
+
+
 Report = Started | Stopped | Hung | StatusChanged | Warned | TaskConfigsChanged | BatchDone
 
 
@@ -112,12 +168,18 @@ class StatusReports:
         self.last: tuple[RunState, str] | None = None
         """The state and reason that were reported last."""
 
-    def tell(self, state: RunState, reason: str = "", trace: str = "") -> None:
+    def tell(
+        self,
+        state: RunState,
+        reason: str = "",
+        trace: str = "",
+        error: ErrorClass | None = None,
+    ) -> None:
         """Report a state with its reason, unless they are the last ones."""
         if (state, reason) != self.last:
             self.last = (state, reason)
             restarts = self._restarts()
-            self._report(StatusChanged(*self._of, state, reason, trace, restarts))
+            self._report(StatusChanged(*self._of, state, reason, trace, restarts, error))
 
     def warn(self, text: str) -> None:
         """Report what the owner should look at."""
@@ -135,7 +197,8 @@ class BadRowsTold:
         self._count = 0
         self._told = 0
         """How many the remark tells of."""
-        self._remark = ""
+        self.remark = ""
+        """Nothing if there were none."""
 
     def count(self, commit: Commit, folder: str) -> None:
         """Take note of a batch that counts; `folder` is where its dead letters are, if they are."""
@@ -149,8 +212,4 @@ class BadRowsTold:
             if folder
             else "left out since the start, and dropped: errors.deadletterqueue.path keeps them"
         )
-        self._remark = f"{rows} {became}"
-
-    def beside(self, remark: str) -> str:
-        """Return what is to be told with what the source says."""
-        return "; ".join(filter(None, (remark, self._remark)))
+        self.remark = f"{rows} {became}"

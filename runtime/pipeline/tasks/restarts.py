@@ -2,32 +2,25 @@
 
 import math
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 from random import Random
 from threading import Event
-from typing import NamedTuple
 
 from ....actors.backoff import Backoff
 from ....events.model import NEVER_RESTARTED, AutoRestart, RunState
 from ..connectors import common_keys as keys
-from ..spark.engine import TaskError
 from ..spi.config import ConfigInvalid
 from ..spi.errors import (
-    Away,
     BadInput,
-    CallTimedOut,
-    ContractBroken,
-    NotReady,
-    PluginExited,
     PluginUnknown,
     SinkBroken,
 )
-from .ledger import Fenced, LedgerUnavailable
+from .failures import LastFailure, failure_of
+from .ledger import Fenced
 from .plugins.calls import StillHanging
+from .reports import ErrorClass
 
 
 class Halt:
@@ -75,30 +68,14 @@ class Halt:
         self._cancel.wait(seconds)
 
 
-Tell = Callable[[RunState, str, str], None]
-"""Called with a state, a reason in one line, and a trace."""
+Tell = Callable[[RunState, str, str, ErrorClass | None], None]
+"""Called with a state, a reason in one line, a trace, and the class of the error."""
 
 _JITTER = 0.5
-_LONGEST_REASON = 2_000
-_LONGEST_TRACE = 20_000
-"""In characters: a status stands in the log for ever."""
 _LOOK_AGAIN_S = 5.0
 """How long a sink that cannot be used as it is rests before it is looked at again."""
 
 _HOPELESS = (ConfigInvalid, PluginUnknown, StillHanging)
-_SPEAK_FOR_THEMSELVES = (
-    *_HOPELESS,
-    BadInput,
-    CallTimedOut,
-    ContractBroken,
-    PluginExited,
-    NotReady,
-    OSError,
-    Away,
-    SinkBroken,
-    TaskError,
-    LedgerUnavailable,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +146,6 @@ class Restarts:
         return "\n".join(line for _, line in self._failures)
 
 
-class LastFailure(NamedTuple):
-    """Why something failed, in one line, and its trace."""
-
-    reason: str
-    trace: str
-
-
 def persist(
     attempt: Callable[[], None],
     halt: Halt,
@@ -207,59 +177,14 @@ def persist(
     return failure
 
 
-def reason_of(error: Exception) -> str:
-    """Return what an error says, in one line; bugs are told by their type as well."""
-    text = _cut(_first_sentence(_words_of(error)), _LONGEST_REASON)
-    told = isinstance(error, _SPEAK_FOR_THEMSELVES) and text
-    return text if told else f"{type(error).__name__}: {text}".rstrip(": ")
-
-
-def _words_of(error: Exception) -> str:
-    """Return the words of an error; those of the system begin with the file that they are about."""
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        names = [str(each) for each in (error.filename, error.filename2) if each is not None]
-        return f"{' -> '.join(names)}: {error.strerror.lower()}"
-    if isinstance(error, OSError) and error.strerror and error.__traceback__:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{error.strerror.lower()}, in {last.name} ({PurePath(last.filename).name})"
-    return _text_of(error)
-
-
-def _text_of(error: Exception) -> str:
-    """Return the text of an error; one of a plugin may not even have one."""
-    try:
-        return str(error)
-    except Exception as broken:  # noqa: BLE001  # user code may fail in any way
-        return f"its text cannot be had: {type(broken).__name__}"
-
-
-def _cut(text: str, longest: int) -> str:
-    """Keep the two ends of a text that is too long for a status."""
-    if len(text) <= longest:
-        return text
-    half = longest // 2
-    return f"{text[:half]} … {len(text) - 2 * half} characters … {text[-half:]}"
-
-
-def _first_sentence(text: str) -> str:
-    """Return the first line, and of those that follow what it breaks off before."""
-    told, *more = (line.strip() for line in text.strip().splitlines()) if text.strip() else ("",)
-    for line in more:
-        if not told.endswith((":", ",", "(", "[", "=")):
-            break
-        told = f"{told} {line}".rstrip()
-    return told
-
-
 def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> LastFailure:
     """Tell of a failure, and wait until it is time to try again, or somebody asks for an end."""
-    reason = reason_of(error)
-    is_told = isinstance(error, _SPEAK_FOR_THEMSELVES) and not isinstance(error, OSError)
-    trace = _cut(_text_of(error) if is_told else _traceback(error), _LONGEST_TRACE)
+    failure = failure_of(error)
+    reason, trace, whose = failure
     if isinstance(error, SinkBroken):  # somebody has to mend it, and it costs little to look
-        tell(RunState.FAILED, reason, "" if trace == reason else trace)
+        tell(RunState.FAILED, *failure)
         halt.wait(_LOOK_AGAIN_S)
-        return LastFailure(reason, trace)
+        return failure
     # What somebody has to mend is tried again, but it fails the same way until then.
     restarts.is_unproven = isinstance(error, BadInput)
     delay = None if isinstance(error, _HOPELESS) else restarts.failed(reason)
@@ -267,23 +192,17 @@ def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> Las
         budget = restarts.policy.budget
         of = f" of {budget}" if budget >= 0 else ""
         again = f"restarts in {delay:.1f} s ({restarts.count}{of})"
-        tell(RunState.FAILED, f"{reason}; {again}", trace)
+        tell(RunState.FAILED, f"{reason}; {again}", trace, whose)
         halt.wait(delay)
         if not halt.is_draining:
             restarts.begin()
         if not (halt.is_draining or restarts.is_unproven):
-            tell(RunState.RESTARTING, f"after: {reason}", "")
-        return LastFailure(reason, trace)
+            tell(RunState.RESTARTING, f"after: {reason}", "", whose)
+        return failure
     if restarts.count > 1:
-        trace = f"{trace}\n\nfailures before it stayed FAILED:\n{restarts.history}"
-    tell(RunState.FAILED, reason, trace)
+        past = f"failures before it stayed FAILED:\n{restarts.history}"
+        failure = failure._replace(trace=f"{trace}\n\n{past}")
+    tell(RunState.FAILED, *failure)
     while not halt.is_draining:
         halt.wait(3600)
-    return LastFailure(reason, trace)
-
-
-def _traceback(error: Exception) -> str:
-    try:
-        return "".join(traceback.format_exception(error)).rstrip()
-    except Exception:  # noqa: BLE001  # it asks the error for its text
-        return "".join(traceback.format_tb(error.__traceback__)).rstrip()
+    return failure

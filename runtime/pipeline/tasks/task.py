@@ -9,9 +9,7 @@ much to take, and what to do while the engine, the log or the sink is out of rea
 """
 
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from ....actors.backoff import Backoff
@@ -26,12 +24,13 @@ from ..spi.source import BatchPlan
 from .batch_size import BatchSize, Rate
 from .commits import TaskCommits, TaskMemory
 from .contention import Admission, IdlePauses
+from .failures import reason_of
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
 from .plugins.results import check_plan
-from .reports import BadRowsTold, BatchDone, Ending, Report, StatusReports
-from .restarts import Halt, RestartPolicy, Restarts, persist, reason_of
+from .reports import BadRowsTold, BatchClock, BatchDone, Ending, ErrorClass, Report, StatusReports
+from .restarts import Halt, RestartPolicy, Restarts, persist
 
 _FENCED_BACKOFF = Backoff(0.5, 30.0)
 _FULL_BACKOFF = Backoff(2.0, 15.0)
@@ -43,28 +42,6 @@ _LOOK_S = 5.0
 _AWAY_S = 1.0
 _LONGEST_PAUSE_S = 1.0
 """How long a task waits for its rate before it looks whether to sweep."""
-
-
-@dataclass(slots=True)
-class _Clock:
-    """How long the phases of one batch took, in seconds."""
-
-    phases: dict[str, float] = field(default_factory=dict[str, float])
-
-    @contextmanager
-    def phase(self, name: str) -> Generator[None]:
-        began = time.perf_counter()
-        yield
-        self.phases[name] = time.perf_counter() - began
-
-    @property
-    def total(self) -> float:
-        return sum(self.phases.values())
-
-    @property
-    def worked(self) -> float:
-        """Without the wait for a place on the engine."""
-        return self.total - self.phases["wait"]
 
 
 class Task:
@@ -96,6 +73,10 @@ class Task:
             launch, engine, ledger, self._memory, self.halt, self._status.tell
         )
         self._bad_rows = BadRowsTold()
+        self._rate = Rate()
+        """That of the attempt that runs."""
+        self._remark = ""
+        """What its source says beside the batch that was planned last."""
         self._limits = CallLimits.of(launch.connector_config)
         self._calls = Calls(self._limits)
         """Those of the attempt that runs."""
@@ -177,7 +158,8 @@ class Task:
             self._away = 0
             raise away
         what = "source" if isinstance(away, SourceAway) else "sink"
-        self._status.tell(self._waiting, f"waiting for the {what}: {away}")
+        waits = f"waiting for the {what}: {away}"
+        self._status.tell(RunState.RUNNING, waits, error=ErrorClass.OUTSIDE)
         self._away += 1
         slow = Backoff(_AWAY_S, policy.longest_away_s)
         self.halt.wait((_FULL_BACKOFF if isinstance(away, SinkFull) else slow).pause(self._away))
@@ -203,21 +185,22 @@ class Task:
     def _loop(self, pipeline: Pipeline) -> None:
         self._looks_until = time.monotonic() + _LOOK_S
         offsets = dict(self._ledger.offsets(self._launch.resource.connector))
-        size, rate = BatchSize(pipeline.pace), Rate(pipeline.pace)
+        size = BatchSize(pipeline.pace)
+        self._rate = Rate(pipeline.pace.rows_per_s, pipeline.pace.bytes_per_s)
         first = True
         # Data may come much later: a task that looks for it, and finds none, is not down.
         began_ms = time.time_ns() // 1_000_000
         while not self.halt.is_draining:
             self._commits.sweep_if_due(pipeline)
-            if (pause_s := rate.pause_s) > 0:
-                self.halt.wait(min(pause_s, _LONGEST_PAUSE_S))
+            if self._waits_for_rate():
                 continue
-            clock, looked = _Clock(), time.thread_time()
+            clock, looked = BatchClock(), time.thread_time()
             with clock.phase("plan"):
                 plan = self._plan(pipeline, offsets, size)
             if self.halt.is_draining:
                 return
             if not plan.ranges:
+                self._rate.rest()
                 look_s = time.thread_time() - looked
                 self.halt.wait(self._pauses.after(look_s, pipeline.pace.poll_interval_s))
                 continue
@@ -225,10 +208,9 @@ class Task:
             if commit is None:
                 return
             _advance(offsets, commit)
-            rate.take(clock.total, commit.rows_in, plan.bytes)
+            self._rate.take(clock.total, commit.rows_in, plan.bytes)
             size.learn(clock.worked, commit.rows_in, plan.bytes, backlog=plan.backlog)
-            restarts = self._restarts.made
-            self._report(BatchDone(commit, began_ms, first, clock.phases, restarts))
+            self._report(BatchDone(commit, began_ms, first, clock.phases, self._restarts.made))
             if first:  # its status now tells that it runs batches, and no longer any remark
                 self._status.last = (RunState.RUNNING, "")
             first = False
@@ -243,16 +225,30 @@ class Task:
         try:
             plan = pipeline.source.plan(offsets, size.limit)
         except NotReady as waiting:
-            self._status.tell(RunState.RUNNING, str(waiting))
+            self._status.tell(RunState.RUNNING, str(waiting), error=ErrorClass.OUTSIDE)
             return BatchPlan()
         check_plan(plan, offsets, self._limits.memory)
+        self._remark = plan.remark
         if self._restarts.is_unproven and not plan.ranges:  # a first look may find nothing yet
             self._restarts.is_unproven = time.monotonic() < self._looks_until
         if not (self._restarts.is_unproven or (self._away and plan.ranges)):
-            self._status.tell(RunState.RUNNING, self._bad_rows.beside(plan.remark))
+            self._tell_runs()
         return plan
 
-    def _batch(self, pipeline: Pipeline, plan: BatchPlan[Any], clock: _Clock) -> Commit | None:
+    def _waits_for_rate(self) -> bool:
+        """Tell whether a batch has to wait for its rate, after a part of that wait."""
+        pause_s = self._rate.pause_s
+        if pause_s > 0:
+            self._tell_runs()
+            self.halt.wait(min(pause_s, _LONGEST_PAUSE_S))
+        return pause_s > 0
+
+    def _tell_runs(self) -> None:
+        """Tell that it runs, with what its source, its bad rows and its rate have to say."""
+        told = self._remark, self._bad_rows.remark, self._rate.remark
+        self._status.tell(RunState.RUNNING, "; ".join(filter(None, told)))
+
+    def _batch(self, pipeline: Pipeline, plan: BatchPlan[Any], clock: BatchClock) -> Commit | None:
         """Make a batch count and put it in place; None: an end was asked for before it began."""
         with clock.phase("wait"):
             place = self._admission.enter(self._launch.weight, self.halt)
@@ -262,11 +258,11 @@ class Task:
             with clock.phase("run"):
                 commit = self._commits.stage(pipeline, plan)
         self._away, self._restarts.is_unproven = 0, False
-        self._status.tell(RunState.RUNNING, self._bad_rows.beside(plan.remark))
+        self._tell_runs()
         with clock.phase("commit"):
             sequence = self._commits.commit(pipeline, commit)
         self._bad_rows.count(commit, pipeline.tolerance.folder)
-        self._status.tell(RunState.RUNNING, self._bad_rows.beside(plan.remark))
+        self._tell_runs()
         with clock.phase("publish"):
             self._commits.publish(pipeline, commit, sequence)
         return commit

@@ -69,8 +69,7 @@ class StatusReporter:
                 pass
 
     def _take_change(self, report: StatusChanged, at_ms: int) -> None:
-        reason = f"{report.reason}\n{report.trace}" if report.trace else report.reason
-        told = report.state, at_ms, reason, report.restarts
+        told = report.state, at_ms, report.why, report.restarts
         update = StatusUpdate(report.resource, report.token, *told)
         pending = self._statuses.get(report.resource)
         is_first = pending and (pending.token, pending.reason) == (report.token, BATCHES_RUN)
