@@ -287,6 +287,15 @@ def test_what_decides_comes_without_libraries() -> None:
     assert ran.stdout.split() == []
 
 
+def test_a_process_that_runs_no_task_begins_without_the_libraries_of_tasks() -> None:
+    begun = ("rest.__main__", "cli.main")
+    modules = [f"fairlead.runtime.interfaces.{name}" for name in begun]
+    heavy = {"pyspark", "py4j", "pyarrow", "confluent_kafka", "psycopg"}
+    probe = f"import sys, {', '.join(modules)}; print(*sys.modules.keys() & {heavy})"
+    ran = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == []
+
+
 def test_the_package_list_names_every_folder() -> None:
     project = tomllib.loads((HOUSE / "pyproject.toml").read_text())
     folders = {path.parent.relative_to(HOUSE).parts for path in ROOMS}

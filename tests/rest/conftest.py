@@ -41,7 +41,7 @@ def service_over(data_dir: Path, gateway: FakeGateway) -> Service:
         version="1.2.3",
         logs=NodeLogs(data_dir),
         commands=gateway,
-        plugins=plugins,
+        find_plugins=lambda: plugins,
         vault=Vault(KEY),
         requests=requests,
         exposition=Exposition("1.2.3", requests),

@@ -37,7 +37,7 @@ class Clumsy(Locked):
 
 @pytest.fixture
 def client(api: RestApi, tmp_path: Path) -> Client:
-    checks = OutsideChecks(Outside(Reach(str(tmp_path / "groups"))), seconds=5)
+    checks = OutsideChecks(lambda: Outside(Reach(str(tmp_path / "groups"))), seconds=5)
     service = service_over(api.data_dir, api.gateway)
     object.__setattr__(service, "outside", checks)
     return Client(make_app(service))
@@ -89,7 +89,7 @@ def test_what_cannot_work_is_refused_by_validate_and_by_create_alike(
 
 def test_a_look_that_takes_for_ever_is_left_behind_with_a_warning() -> None:
     END.clear()
-    checks = OutsideChecks(Outside(), seconds=0.05)
+    checks = OutsideChecks(seconds=0.05)
     began = time.monotonic()
     for _ in range(MOST_AT_ONCE):
         (told,) = checks.find(Plugin(Slow), {}).warnings
@@ -101,7 +101,7 @@ def test_a_look_that_takes_for_ever_is_left_behind_with_a_warning() -> None:
 
 
 def test_a_class_that_fails_over_it_tells_no_value(caplog: pytest.LogCaptureFixture) -> None:
-    findings = OutsideChecks(Outside()).find(Plugin(Clumsy), {})
+    findings = OutsideChecks().find(Plugin(Clumsy), {})
     (told,) = findings.warnings
     assert told.endswith("was not looked at: the connector class fails (ValueError)")
     assert "hunter2" not in caplog.text

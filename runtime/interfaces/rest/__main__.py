@@ -13,6 +13,7 @@ import socket
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -29,7 +30,6 @@ from ...cluster.run_folder import KeyRefusedError, RunFolder, read_key
 from ...cluster.spec import WorkerTraits, assignor_log
 from ...config.secrets import Vault
 from ...pipeline.connectors.builtin.plugins import find_plugins
-from ...pipeline.spark.query_check import QueryCheck
 from ...pipeline.spi.context import Outside, Reach
 from .app import make_app
 from .backend.gateway import CommandGateway
@@ -131,7 +131,7 @@ def _service(data_dir: Path, group_id: str, gateway: CommandGateway, key: bytes)
         version=release,
         logs=NodeLogs(data_dir),
         commands=gateway,
-        plugins=find_plugins(),
+        find_plugins=cache(find_plugins),
         vault=Vault(key),
         requests=requests,
         exposition=Exposition(release, requests, RunFolder(data_dir).metrics),
@@ -143,13 +143,23 @@ def _service(data_dir: Path, group_id: str, gateway: CommandGateway, key: bytes)
 
 
 def _outside(options: argparse.Namespace) -> OutsideChecks | None:
-    """Return what holds configs against this node; one without Spark runs nothing of theirs."""
+    """Return what holds configs against this node; one without Spark runs nothing of theirs.
+
+    Spark's libraries are loaded when the first of them is looked at.
+    """
     if options.engine != "spark":
         return None
     paths, sql = tuple(options.path_allow), frozenset(options.sql_allow)
     reach = Reach(str(options.data_dir.absolute()), paths, sql)
     settings = dict(each.split("=", 1) for each in options.spark_sql)
-    return OutsideChecks(Outside(reach, QueryCheck(settings)))
+
+    @cache
+    def look() -> Outside:
+        from ...pipeline.spark.query_check import QueryCheck  # noqa: PLC0415  # see above
+
+        return Outside(reach, QueryCheck(settings))
+
+    return OutsideChecks(look)
 
 
 def _log_to(folder: Path, level: str) -> None:

@@ -51,7 +51,7 @@ class Judge:
         except (PluginUnknown, CannotUnseal) as error:
             told = f"the offsets of {name} cannot be judged here: {error}; {_KEPT}"
             raise ApiError(HTTPStatus.BAD_REQUEST, told) from None
-        judge = cls(plugin, plain, service.outside or OutsideChecks(Outside()))
+        judge = cls(plugin, plain, service.outside or OutsideChecks())
         hidden = {plain[key] for key in sealed}
         hidden |= {part for value in hidden for part in passwords_in(value)}
         judge.secrets.learn(dict.fromkeys(hidden - {""}, HIDDEN))

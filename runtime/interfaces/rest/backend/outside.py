@@ -29,7 +29,10 @@ class Unchecked(Exception):  # noqa: N818  # says what happened
 class OutsideChecks:
     """Asks connector classes what they find; at most so many at once, each within so long."""
 
-    def __init__(self, outside: Outside, seconds: float = OUTSIDE_SECONDS) -> None:
+    def __init__(
+        self, outside: Callable[[], Outside] = Outside, seconds: float = OUTSIDE_SECONDS
+    ) -> None:
+        """Take what makes what they are given, and how long a request waits for them."""
         self._outside = outside
         self._seconds = seconds
         self._free = Semaphore(MOST_AT_ONCE)
@@ -56,7 +59,7 @@ class OutsideChecks:
 
     def _look(self, plugin: Plugin, question: Callable[[Outside], T], found: "Future[T]") -> None:
         try:
-            found.set_result(question(self._outside))
+            found.set_result(question(self._outside()))
         except (Away, OffsetRefused) as error:
             found.set_exception(error)
         except Exception as error:  # noqa: BLE001  # what others install may fail in any way

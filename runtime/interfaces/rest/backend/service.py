@@ -121,7 +121,8 @@ class Service:
     version: str
     logs: NodeLogs
     commands: Commands
-    plugins: Plugins
+    find_plugins: Callable[[], Plugins]
+    """Loads the connector classes, which takes a while, or returns what it has loaded."""
     vault: Vault
     requests: RequestMetrics
     exposition: Exposition
@@ -141,6 +142,11 @@ class Service:
     """Held while a plan is made: one at a time, since each costs as much as a large group."""
     explaining: SerialExecutor = field(default_factory=SerialExecutor)
     """Runs what reads a whole log, for one request at a time."""
+
+    @property
+    def plugins(self) -> Plugins:
+        """The connector classes that can be run here."""
+        return self.find_plugins()
 
     def made_by(self, config: Mapping[str, str]) -> MadeBy:
         """Return what is known of a connector by its config."""

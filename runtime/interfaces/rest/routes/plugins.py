@@ -12,13 +12,6 @@ from ....pipeline.connectors.builtin.plugins import Plugin
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
 from ....pipeline.spi.config import Checked, ConfigDef, Definition, Validation
 from ....pipeline.spi.errors import PluginUnknown
-from ....pipeline.transforms.catalogue import (
-    VERSION,
-    find_predicate,
-    find_transform,
-    predicate_names,
-    transform_names,
-)
 from ...replies.connectors import (
     ConfigInfo,
     ConfigInfos,
@@ -52,6 +45,12 @@ def list_plugins(
         connectors = [replace(each, delivery="") for each in connectors]
     if connectorsOnly:
         return connectors
+    from ....pipeline.transforms.catalogue import (  # noqa: PLC0415  # loads Spark's libraries
+        VERSION,
+        predicate_names,
+        transform_names,
+    )
+
     others = ((TRANSFORMATION, transform_names()), (PREDICATE, predicate_names()))
     return connectors + [
         PluginInfo(name, kind, VERSION) for kind, names in others for name in names
@@ -112,6 +111,11 @@ def _bare(name: str) -> str:
 
 
 def _keys_of(service: Service, name: str) -> ConfigDef:
+    from ....pipeline.transforms.catalogue import (  # noqa: PLC0415  # loads Spark's libraries
+        find_predicate,
+        find_transform,
+    )
+
     for find in (find_transform, find_predicate):
         with suppress(PluginUnknown):
             return find(name).config()

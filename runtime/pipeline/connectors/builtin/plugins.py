@@ -9,10 +9,8 @@ from ...spi.connector import Connector, Delivery
 from ...spi.errors import PluginUnknown
 from ..common_keys import CONNECTOR_VERSION
 from ..installed import LONGEST_COMPARED, flaw_in_version, load, meant
-from .spark_pipeline import SparkPipeline
 
 GROUP = "fairlead.connectors"
-BUILT_IN: tuple[type[Connector], ...] = (SparkPipeline,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,9 @@ class Plugins:
 
 def find_plugins() -> Plugins:
     """Load the built-in classes and all that the entry-point group names."""
-    found = [Plugin(each) for each in BUILT_IN]
+    from .spark_pipeline import SparkPipeline  # noqa: PLC0415  # takes half a second, and 50 MB
+
+    found = [Plugin(SparkPipeline)]
     broken: dict[str, str] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         try:
