@@ -33,7 +33,7 @@ from .commit import OffsetLedger
 from .coordinator import Coordinator
 from .members.request_filter import SALTS, first_epoch
 from .shard import CoordinatorShard, Now, drain
-from .state.soft_state import GroupSettings
+from .state.settings import GroupSettings
 from .timers import LATE_MS, TICK_MS, LatenessBudget
 
 LOGGER = logging.getLogger(__name__)

@@ -44,7 +44,8 @@ from .members.admission import refuse_heartbeat, refuse_stale
 from .members.request_filter import Quota, RequestFilter
 from .orders.configuration import open_soft_state
 from .shard import Address, AddressedReply, Now, Ready
-from .state.soft_state import Decision, GroupSettings
+from .state.settings import GroupSettings
+from .state.soft_state import Decision
 from .state.workers import is_silenced
 
 LOGGER = logging.getLogger(__name__)

@@ -41,7 +41,8 @@ from ..messages.commands import (
 from .computing.target import is_next_move_due, is_retry_due
 from .orders.departures import due_removals
 from .orders.lifecycle import is_stopping
-from .state.soft_state import GroupSettings, SoftState
+from .state.settings import GroupSettings
+from .state.soft_state import SoftState
 from .state.workers import has_shared_deadline
 from .timers import ComputationTimer, MemberTimers, TimerQueue
 

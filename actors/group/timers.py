@@ -16,7 +16,8 @@ from ...events.model import MemberState
 from ..backoff import earliest
 from ..messages.commands import EndRest, ExpireRebalance, ExpireSession, TimeOutAssignor
 from .members.seats import patience_ms
-from .state.soft_state import GroupSettings, SoftState
+from .state.settings import GroupSettings
+from .state.soft_state import SoftState
 
 K = TypeVar("K")
 

@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.shard import Now, drain
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.members import HeartbeatReply
 from fairlead.actors.messages.orders import PutConnector

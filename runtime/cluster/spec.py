@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from ...actors.assignors.built_in import balanced
 from ...actors.backoff import Backoff
-from ...actors.group.state.soft_state import GroupSettings
+from ...actors.group.state.settings import DEFAULT_ASSIGNOR, GroupSettings
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities
 from ..pipeline.spi.context import NO_LIMITS, Reach
@@ -43,7 +42,7 @@ class AssignorSpec:
     `conf` is handed to each assignor; `memory_bytes` is all that their process may take.
     """
 
-    names: tuple[str, ...] = (balanced.NAME,)
+    names: tuple[str, ...] = (DEFAULT_ASSIGNOR,)
     conf: Mapping[str, str] = field(default_factory=dict[str, str])
     memory_bytes: int = 1 << 30
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from ...actors.assignors.built_in.incremental import MOVES_INTERVAL_MS, MOVES_PER_ROUND
+from ...actors.group.state.settings import DEFAULT_ASSIGNOR
 from ...actors.settings import Setting, SettingType
 from . import kinds
 from .kinds import Domain
@@ -118,7 +119,7 @@ class NodeSettings:
     )
     group_local_assignors: str = _setting(
         kinds.ASSIGNOR_NAMES,
-        "balanced",
+        DEFAULT_ASSIGNOR,
         "Which assignors the workers can compute with, the preferred ones first: built-in ones"
         " and those of installed distributions.",
     )

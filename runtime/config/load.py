@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from ...actors.group.state.soft_state import GroupSettings
+from ...actors.group.state.settings import GroupSettings
 from ...actors.settings import Value
 from ...actors.worker.instructions import Timing, flaw_in_session
 from ...events.placement import ORDINARY, Abilities, split_list

@@ -10,8 +10,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
-import javaproperties
-
 
 class ConfigError(Exception):
     """The configuration cannot be used; nothing was started or changed.
@@ -123,9 +121,13 @@ def _from_file(file: Path) -> Iterator[tuple[str, GivenValue]]:
     source = f"file {file}"
     try:
         if file.suffix == ".toml":
+            import javaproperties  # noqa: PLC0415  # it takes a while, and few need it
+
             with file.open("rb") as opened:
                 found = dict(_flattened(tomllib.load(opened), source))
         elif file.suffix == ".properties":
+            import javaproperties  # noqa: PLC0415  # it takes a while, and few need it
+
             with file.open("rb") as opened:
                 found = javaproperties.load(opened)  # pyright: ignore[reportUnknownMemberType]
         else:

@@ -13,7 +13,8 @@ from ...actors.group.computing.compute import is_due, schedule_target
 from ...actors.group.decide import decide
 from ...actors.group.members.reconcile import Goal, reconcile
 from ...actors.group.orders.configuration import effective
-from ...actors.group.state.soft_state import GroupSettings, SoftState
+from ...actors.group.state.settings import GroupSettings
+from ...actors.group.state.soft_state import SoftState
 from ...actors.messages.assignors import Metadata, Worker
 from ...actors.messages.commands import Command, ContinueMoves, Reply
 from ...actors.messages.computing import (

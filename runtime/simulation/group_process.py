@@ -11,7 +11,7 @@ from ...actors.group.commit import OffsetLedger
 from ...actors.group.coordinator import Coordinator
 from ...actors.group.members.request_filter import first_epoch
 from ...actors.group.shard import Now, drain
-from ...actors.group.state.soft_state import GroupSettings
+from ...actors.group.state.settings import GroupSettings
 from ...actors.group.timers import LATE_MS, TICK_MS, LatenessBudget
 from ...actors.messages.commands import GroupRequest, Reply
 from ...actors.messages.computing import Install

@@ -10,7 +10,7 @@ from typing import Final
 
 from ...actors.assignors.built_in import balanced
 from ...actors.group.orders.lifecycle import is_stopping
-from ...actors.group.state.soft_state import GroupSettings
+from ...actors.group.state.settings import GroupSettings
 from ...actors.messages.commands import GroupCommand, Reply
 from ...actors.messages.orders import (
     ConfigureGroup,

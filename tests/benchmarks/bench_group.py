@@ -12,7 +12,7 @@ from typing import Any
 from fairlead.actors.door.ports import Door, free_port
 from fairlead.actors.door.system import System, start_system
 from fairlead.actors.group.actor import GroupActor, GroupOpened, OpenGroup
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Assignment, Install, Prepare
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import PutConnector

@@ -1,6 +1,6 @@
 """What the coordinator and the members go by is what was configured."""
 
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.config.load import load_config
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.orders import Cordon, Expect

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.group.state.soft_state import Computation, GroupSettings, SoftState
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.group.state.soft_state import Computation, SoftState
 from fairlead.actors.group.timers import LONGEST_RECOVERY_MS, SLOW_MS, ComputationTimer
 from fairlead.actors.messages.commands import EndRest
 

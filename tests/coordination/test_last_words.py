@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.members import LEAVE_EPOCH, Heartbeat, PutTaskConfigs, ReportStatus
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.writer import GroupLog

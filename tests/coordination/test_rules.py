@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing

@@ -8,7 +8,8 @@ from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.computing.compute import schedule_target
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.orders.configuration import open_soft_state
-from fairlead.actors.group.state.soft_state import Decision, DecisionFacts, GroupSettings, SoftState
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.group.state.soft_state import Decision, DecisionFacts, SoftState
 from fairlead.actors.messages.commands import Command, CommandReply, ExpireSession
 from fairlead.actors.messages.computing import (
     Assignment,

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.news import affected
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import Command, ExpireSession, ReleaseParked
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.group.state.soft_state import DecisionFacts, GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.group.state.soft_state import DecisionFacts
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import pytest
 
 from fairlead.actors.group.orders.configuration import FIELDS, SETTINGS, effective
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.state.validate import LARGEST_NUMBER
 from fairlead.actors.messages.commands import CommandReply, ExpireSession
 from fairlead.actors.messages.errors import Error

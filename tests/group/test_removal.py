@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.group.orders.departures import GOODBYE_MS, due_removals
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.state.workers import is_silenced
 from fairlead.actors.messages.commands import CommandReply, ExpireSession
 from fairlead.actors.messages.errors import Error

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.assignors.built_in.balanced import assign
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import ExpireSession, ReleaseParked
 from fairlead.actors.messages.computing import (
     Assignment,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.assignors.built_in.catalogue import SERVER_ASSIGNORS
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import EndRest, ExpireSession, RetryAssignor
 from fairlead.actors.messages.computing import Assignment, InstallReply, Snapshot
 from fairlead.actors.messages.errors import Error

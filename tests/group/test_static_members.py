@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.actors.door.actor import Actor
 from fairlead.actors.group.actor import GroupOpened
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.messages import (
     AddWorker,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import (
     Command,
     ContinueMoves,

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from msgspec import to_builtins
 
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply, ExpireSession
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.members import ReportStatus, StatusUpdate

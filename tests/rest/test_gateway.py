@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector

@@ -21,7 +21,8 @@ from ....events.records import (
 from ...assignors.built_in.catalogue import FALLBACK, SERVER_ASSIGNORS
 from ...messages.commands import EndRest, TimeOutAssignor
 from ...messages.members import JOIN_EPOCH
-from ..state.soft_state import Computation, Decision, GroupSettings, SoftState
+from ..state.settings import GroupSettings
+from ..state.soft_state import Computation, Decision, SoftState
 from .elect import Electorate, Preview, elect, may_run, preview_of, vote
 from .install import flaw_in
 from .snapshot import snapshot_of

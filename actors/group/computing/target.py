@@ -15,7 +15,8 @@ from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignmen
 from ...backoff import Backoff
 from ...messages.commands import ContinueMoves, ReleaseParked, RetryAssignor
 from ...messages.computing import LONGEST_WAIT_MS, Assignment, Snapshot
-from ..state.soft_state import Decision, GroupSettings, SoftState, bump
+from ..state.settings import GroupSettings
+from ..state.soft_state import Decision, SoftState, bump
 from .elect import preview_of
 
 

@@ -38,7 +38,7 @@ from typing import Final
 from ....events.group import Member
 from ...messages.commands import Reply
 from ...messages.members import JOIN_EPOCH, NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
-from ..state.soft_state import GroupSettings
+from ..state.settings import GroupSettings
 from ..state.validate import LONGEST_TEXT
 
 NUMBERS_PER_PROCESS = 1 << 32

@@ -17,7 +17,8 @@ from ....events.records import CurrentAssignment, MemberMetadata
 from ...messages.commands import FreeSeat
 from ...messages.errors import Error
 from ...messages.members import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
-from ..state.soft_state import Decision, GroupSettings, SoftState
+from ..state.settings import GroupSettings
+from ..state.soft_state import Decision, SoftState
 
 
 def ended_by(group: Group, request: Heartbeat) -> list[Member]:

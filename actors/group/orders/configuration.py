@@ -18,11 +18,11 @@ from ...messages.members import NO_COORDINATOR_EPOCH
 from ...messages.orders import ConfigureGroup
 from ...settings import Setting, SettingType, whole
 from ...worker.instructions import flaw_in_session
+from ..state.settings import GroupSettings
 from ..state.soft_state import (
     NO_FACTS,
     Decision,
     DecisionFacts,
-    GroupSettings,
     SoftState,
     accept,
     refuse,

@@ -1,4 +1,4 @@
-"""What the coordinator keeps beside the group: settings, soft state; and what a decision is.
+"""What the coordinator keeps beside the group, its soft state; and what a decision is.
 
 Soft state may be lost at any moment without harm to the group. After a restart the computation
 in flight is forgotten and asked for again.
@@ -15,32 +15,7 @@ from ...messages.commands import CommandReply, Reply
 from ...messages.computing import Snapshot
 from ...messages.errors import Error
 from ...messages.members import NO_COORDINATOR_EPOCH, HeartbeatReply
-
-
-@dataclass(frozen=True, slots=True)
-class GroupSettings:
-    """The group's settings; all times in milliseconds."""
-
-    session_timeout_ms: int = 10_000
-    """How long a member may be silent."""
-    heartbeat_interval_ms: int = 3_000
-    """How often a member reports when there is nothing to say; so long a heartbeat is held."""
-    max_delay_ms: int = 300_000
-    """How long lost work waits for its worker, parked."""
-    max_size: int = 1 << 31
-    """How many members may be in the group."""
-    assignment_interval_ms: int = 0
-    """The least time between two computations; bumps meanwhile wait for the next."""
-    requests_per_second: int = 0
-    """How many heartbeats a member may send in a second; 0: as many as it likes."""
-    fence_margin_ms: int = 1_000
-    """How long before its session ends a member begins to fence itself."""
-    retry_backoff_ms: int = 5_000
-    """The time after a first failed computation until the next; each failure doubles it."""
-    retry_backoff_max_ms: int = 60_000
-
-
-DEFAULT_SETTINGS = GroupSettings()
+from .settings import DEFAULT_SETTINGS, GroupSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Groups of any size, built through the real rules, for the benchmarks."""
 
-from fairlead.actors.group.state.soft_state import GroupSettings, SoftState
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.group.state.soft_state import SoftState
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group

@@ -10,7 +10,7 @@ from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.members.request_filter import first_epoch
 from fairlead.actors.group.shard import AddressedReply, Now, drain
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.computing import (
     Assignment,

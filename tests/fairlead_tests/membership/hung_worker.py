@@ -13,7 +13,7 @@ from typing import Any
 from thespian.actors import ActorSystem
 
 from fairlead.actors.door.actor import Actor, Address
-from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.assignors import DescribeAssignors, DescribeAssignorsReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, HeartbeatReply

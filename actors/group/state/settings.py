@@ -1,0 +1,36 @@
+"""What a group goes by: its node's settings, changed by its own.
+
+It leans on nothing, so that whoever reads a configuration has it at once.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """The group's settings; all times in milliseconds."""
+
+    session_timeout_ms: int = 10_000
+    """How long a member may be silent."""
+    heartbeat_interval_ms: int = 3_000
+    """How often a member reports when there is nothing to say; so long a heartbeat is held."""
+    max_delay_ms: int = 300_000
+    """How long lost work waits for its worker, parked."""
+    max_size: int = 1 << 31
+    """How many members may be in the group."""
+    assignment_interval_ms: int = 0
+    """The least time between two computations; bumps meanwhile wait for the next."""
+    requests_per_second: int = 0
+    """How many heartbeats a member may send in a second; 0: as many as it likes."""
+    fence_margin_ms: int = 1_000
+    """How long before its session ends a member begins to fence itself."""
+    retry_backoff_ms: int = 5_000
+    """The time after a first failed computation until the next; each failure doubles it."""
+    retry_backoff_max_ms: int = 60_000
+
+
+DEFAULT_SETTINGS: Final = GroupSettings()
+
+DEFAULT_ASSIGNOR: Final = "balanced"
+"""What workers compute with unless their node names another."""
