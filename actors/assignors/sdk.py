@@ -13,7 +13,7 @@ An assignor is a class as `ConnectAssignor` describes it, named by an entry poin
         def on_assignment(self, assignment: MemberAssignment) -> None: ...
 
 `eligible` tells which members may be given work, `demand_of` where a resource may run, and
-`nobody_meets` says in words why one is left out. The README has the smallest assignor,
+`nobody_meets` says in words why one is left out. ASSIGNORS.md has the smallest assignor,
 deploy/together a whole one.
 
 One object is made for each worker of a node, by calling what the entry point names, a class or a

@@ -1,4 +1,4 @@
-"""The example in the README does what it says."""
+"""The example in ASSIGNORS.md does what it says."""
 
 import re
 from dataclasses import replace
@@ -11,7 +11,7 @@ from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, Resource
 from fairlead.runtime.node.assignors.host import AssignorHost
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "actors" / "assignors" / "ASSIGNORS.md"
 WORK = frozenset({Resource("a"), Resource("a", 0)})
 
 
@@ -23,7 +23,7 @@ def member(name: str) -> MemberView:
 
 
 def test_the_smallest_assignor_gives_everything_to_its_favourite(installed: Installs) -> None:
-    (source,) = re.findall(r"```python\n(.*?class AllOnOne.*?)```", README.read_text(), re.DOTALL)
+    (source,) = re.findall(r"```python\n(.*?class AllOnOne.*?)```", PAGE.read_text(), re.DOTALL)
     installed(source, "all-on-one = shop_rules:AllOnOne")
     host = AssignorHost(("all-on-one",), {"favourite": "w2"})
     members = {name: member(name) for name in ("w1", "w2")}
