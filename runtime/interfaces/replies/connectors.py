@@ -6,6 +6,7 @@ say nothing, and some where nobody asked for them.
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -230,11 +231,9 @@ def connector_status(
 
     `held_up` is why no task of the group can commit; nothing if each can.
     """
-    found, version = doing(group, Resource(name)), made_by.version
     numbers = group.task_numbers(name)
     tasks = [task_status(group, name, number, made_by, held_up) for number in numbers]
-    told = *_trace_and_reason(found), _auto_restart(found, made_by.window_ms)
-    connector = ConnectorState(found.state.value, found.worker, version, *told)
+    connector = ConnectorState(*_state(doing(group, Resource(name)), made_by))
     return ConnectorStateInfo(name, connector, tasks, made_by.kind)
 
 
@@ -243,12 +242,9 @@ def task_status(
 ) -> TaskState:
     """Return what one task does; see `connector_status`."""
     found = doing(group, Resource(name, number))
-    trace, reason = _trace_and_reason(found)
-    if found.state is RunState.RUNNING and not reason:
-        reason = held_up
-    restarted = _auto_restart(found, made_by.window_ms)
-    told = found.state.value, found.worker, made_by.version, trace, reason, restarted
-    return TaskState(number, *told)
+    if found.state is RunState.RUNNING and not found.why:
+        found = replace(found, why=held_up)
+    return TaskState(number, *_state(found, made_by))
 
 
 def connector_progress(
@@ -269,8 +265,13 @@ def _auto_restart(found: Doing, window_ms: int) -> AutoRestartInfo | None:
     return AutoRestartInfo(count, datetime.fromtimestamp(last_ms / 1000, UTC).isoformat())
 
 
-def _trace_and_reason(found: Doing) -> tuple[str, str]:
-    return (found.why, "") if found.state is RunState.FAILED else ("", found.why)
+def _state(
+    found: Doing, made_by: MadeBy
+) -> tuple[str, str, str | None, str, str, AutoRestartInfo | None]:
+    """Return the members of a `ConnectorState`, in their order."""
+    trace, reason = (found.why, "") if found.state is RunState.FAILED else ("", found.why)
+    restarted = _auto_restart(found, made_by.window_ms)
+    return found.state.value, found.worker, made_by.version, trace, reason, restarted
 
 
 def _task_progress(number: int, progress: Progress) -> TaskProgressInfo:
