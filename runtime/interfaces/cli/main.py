@@ -16,7 +16,7 @@ from ....events.entries.codec import CodecError
 from ....events.log.errors import LogError
 from ...config.sources import ConfigError
 from .command.printing import FAILED, MISUSED, Failed, plain
-from .verbs import changes, history, lifecycle, log, node, offsets, plan, reading, simulate
+from .verbs import connectors, history, log, node, offsets, plan, reading, simulate, workers
 
 PROGRAM: Final = "fairlead"
 RUN, LOOK, CHANGE = "Run", "Look", "Change"
@@ -73,17 +73,17 @@ app.add_typer(
     rich_help_panel=LOOK,
 )
 for _verb in (
-    changes.create,
-    changes.delete,
-    lifecycle.pause,
-    lifecycle.resume,
-    lifecycle.stop,
-    lifecycle.restart,
-    changes.cordon,
-    changes.uncordon,
-    changes.drain,
-    changes.expect,
-    changes.remove,
+    connectors.create,
+    connectors.delete,
+    connectors.pause,
+    connectors.resume,
+    connectors.stop,
+    connectors.restart,
+    workers.cordon,
+    workers.uncordon,
+    workers.drain,
+    workers.expect,
+    workers.remove,
 ):
     app.command(rich_help_panel=CHANGE)(_verb)
 app.add_typer(

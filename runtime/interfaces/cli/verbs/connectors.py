@@ -1,7 +1,6 @@
-"""What people change: `create` and `delete` connectors; `cordon`, `drain`, … `remove` workers."""
+"""What people order of connectors: `create`, `delete`, `pause`, `resume`, `stop`, `restart`."""
 
 import json
-import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -11,23 +10,17 @@ from typing import Annotated, Final, cast
 
 import typer
 
-from ...replies.connectors import ConnectorInfo, InitialState
-from ...replies.node import GroupWorkerOrder, Message, WorkerRemoval
+from .....events.model import RunState
+from ...replies.connectors import ConnectorInfo, ConnectorStateInfo, InitialState
+from ...replies.node import Message
 from ..command.client import Refused, client_of
 from ..command.options import There, takes
 from ..command.printing import Failed, Misused, say
 
 STANDARD_INPUT: Final = Path("-")
-UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
-DURATION: Final = re.compile(rf"(\d{{1,9}})({'|'.join(UNITS_MS)})", re.ASCII)
-LONGEST_MS: Final = (1 << 31) - 1
 
-
-Worker = Annotated[
-    str,
-    typer.Argument(
-        metavar="WORKER", help="Its name, as `get workers` tells it.", show_default=False
-    ),
+Connector = Annotated[
+    str, typer.Argument(metavar="NAME", help="The connector's name.", show_default=False)
 ]
 
 
@@ -35,12 +28,6 @@ class Deletable(StrEnum):
     """What `delete` can delete."""
 
     CONNECTOR = "connector"
-
-
-class Removable(StrEnum):
-    """What `remove` can remove."""
-
-    WORKER = "worker"
 
 
 @takes(There)
@@ -90,7 +77,7 @@ def delete(
     what: Annotated[
         Deletable, typer.Argument(metavar="KIND", help="connector.", show_default=False)
     ],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name.", show_default=False)],
+    name: Connector,
 ) -> None:
     """Delete a connector: its tasks stop, its offsets stay."""
     pending = client_of(place).delete(Message, "connectors", name)
@@ -98,56 +85,63 @@ def delete(
 
 
 @takes(There)
-def cordon(place: There, worker: Worker) -> None:
-    """Give a worker nothing more; what it has it keeps."""
-    _order(place, worker, "cordon")
+def pause(place: There, name: Connector) -> None:
+    """Pause a connector: its tasks keep their places, and begin no batch."""
+    _order(place, name, "pause")
+    say(f"connector {name} pauses")
 
 
 @takes(There)
-def uncordon(place: There, worker: Worker) -> None:
-    """Let a worker be given work again: ends a cordon, and a drain."""
-    _order(place, worker, "uncordon")
+def resume(place: There, name: Connector) -> None:
+    """Have a connector run again that is paused or stopped."""
+    _order(place, name, "resume")
+    say(f"connector {name} runs")
 
 
 @takes(There)
-def drain(place: There, worker: Worker) -> None:
-    """Give a worker nothing more, and have it give up what it has."""
-    _order(place, worker, "drain")
+def stop(place: There, name: Connector) -> None:
+    """Stop a connector: its tasks end once what they committed is published.
 
-
-@takes(There)
-def expect(
-    place: There,
-    worker: Worker,
-    within: Annotated[
-        str, typer.Option(metavar="TIME", help="Such as 90s, 10m or 2h; 0s: wait no longer.")
-    ] = "10m",
-) -> None:
-    """Have a worker's work wait for it when it is lost, until it is back or the time is over.
-
-    A worker that leaves in good order is not waited for: its work goes to the others at once.
+    Its offsets stay, and can be changed as soon as its state is STOPPED.
     """
-    _order(place, worker, "expect", {"within_ms": milliseconds(within)})
+    _order(place, name, "stop")
+    say(f"connector {name} stops")
 
 
 @takes(There)
-def remove(
+def restart(
     place: There,
-    what: Annotated[Removable, typer.Argument(metavar="KIND", help="worker.", show_default=False)],
-    name: Worker,
+    name: Connector,
     *,
-    force: Annotated[
-        bool, typer.Option("--force", help="End its process at once, whatever it runs.")
+    task: Annotated[
+        int | None, typer.Option(metavar="N", help="Restart this task, and nothing else.")
+    ] = None,
+    include_tasks: Annotated[
+        bool, typer.Option("--include-tasks", help="Restart the connector's tasks as well.")
+    ] = False,
+    only_failed: Annotated[
+        bool, typer.Option("--only-failed", help="Restart only what has failed.")
     ] = False,
 ) -> None:
-    """Remove a worker: it gives up what it has, leaves, and its process ends for good.
-
-    Nothing waits for its return. Of a worker that is away or lost, only the wait for it ends.
-    """
-    query = {"force": "true"} if force else dict[str, str]()
-    removal = client_of(place).delete(WorkerRemoval, "workers", name, **query)
-    if removal:
-        say(f"{what.value} {removal.worker}: {removal.message}")
+    """Restart a connector where it is, or one task, or all of it that has failed."""
+    client = client_of(place)
+    if task is not None:
+        if include_tasks or only_failed:
+            raise Misused("--task names one task: --include-tasks and --only-failed go without it")
+        client.order("POST", Message, "connectors", name, "tasks", str(task), "restart")
+        say(f"task {name}-{task} restarted")
+        return
+    wishes = {"includeTasks": include_tasks, "onlyFailed": only_failed}
+    query = {key: "true" for key, is_wished in wishes.items() if is_wished}
+    told = client.order("POST", ConnectorStateInfo, "connectors", name, "restart", **query)
+    if told is None:
+        say(f"connector {name} restarted")
+        return
+    state = RunState.RESTARTING.value
+    restarting = [f"{name}-{each.id}" for each in told.tasks if each.state == state]
+    if told.connector.state == state:
+        restarting.insert(0, name)
+    say(f"restarting: {', '.join(restarting) or 'nothing, since nothing has failed'}")
 
 
 def read_connectors(file: Path) -> list[tuple[str, dict[str, str]]]:
@@ -231,20 +225,5 @@ def _text_of(value: str | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def milliseconds(duration: str) -> int:
-    """Return a duration such as 10m in milliseconds; raises `Misused`."""
-    found = DURATION.fullmatch(duration.strip())
-    told = int(found[1]) * UNITS_MS[found[2]] if found else -1
-    if not 0 <= told <= LONGEST_MS:
-        raise Misused(f"{duration!r} is no time, or too long a one: write 90s, 10m or 2h")
-    return told
-
-
-def _order(place: There, worker: str, verb: str, body: object = None) -> None:
-    """Have an order carried out, and say what is in force now."""
-    order = client_of(place).put(GroupWorkerOrder, "workers", worker, verb, body=body)
-    wishes = {"cordoned": order.cordoned, "draining": order.draining}
-    words = [word for word, is_wished in wishes.items() if is_wished] or ["open to work"]
-    if order.expected_back_ms:
-        words.append("expected back")
-    say(f"worker {order.worker} is {', '.join(words)}")
+def _order(place: There, name: str, verb: str) -> None:
+    client_of(place).order("PUT", Message, "connectors", name, verb)

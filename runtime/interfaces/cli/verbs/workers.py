@@ -1,0 +1,101 @@
+"""What people order of workers: `cordon`, `uncordon`, `drain`, `expect`, `remove`."""
+
+import re
+from enum import StrEnum
+from typing import Annotated, Final
+
+import typer
+
+from ...replies.node import GroupWorkerOrder, WorkerRemoval
+from ..command.client import client_of
+from ..command.options import There, takes
+from ..command.printing import Misused, say
+
+UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+DURATION: Final = re.compile(rf"(\d{{1,9}})({'|'.join(UNITS_MS)})", re.ASCII)
+LONGEST_MS: Final = (1 << 31) - 1
+
+Worker = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKER", help="Its name, as `get workers` tells it.", show_default=False
+    ),
+]
+
+
+class Removable(StrEnum):
+    """What `remove` can remove."""
+
+    WORKER = "worker"
+
+
+@takes(There)
+def cordon(place: There, worker: Worker) -> None:
+    """Give a worker nothing more; what it has it keeps."""
+    _order(place, worker, "cordon")
+
+
+@takes(There)
+def uncordon(place: There, worker: Worker) -> None:
+    """Let a worker be given work again: ends a cordon, and a drain."""
+    _order(place, worker, "uncordon")
+
+
+@takes(There)
+def drain(place: There, worker: Worker) -> None:
+    """Give a worker nothing more, and have it give up what it has."""
+    _order(place, worker, "drain")
+
+
+@takes(There)
+def expect(
+    place: There,
+    worker: Worker,
+    within: Annotated[
+        str, typer.Option(metavar="TIME", help="Such as 90s, 10m or 2h; 0s: wait no longer.")
+    ] = "10m",
+) -> None:
+    """Have a worker's work wait for it when it is lost, until it is back or the time is over.
+
+    A worker that leaves in good order is not waited for: its work goes to the others at once.
+    """
+    _order(place, worker, "expect", {"within_ms": milliseconds(within)})
+
+
+@takes(There)
+def remove(
+    place: There,
+    what: Annotated[Removable, typer.Argument(metavar="KIND", help="worker.", show_default=False)],
+    name: Worker,
+    *,
+    force: Annotated[
+        bool, typer.Option("--force", help="End its process at once, whatever it runs.")
+    ] = False,
+) -> None:
+    """Remove a worker: it gives up what it has, leaves, and its process ends for good.
+
+    Nothing waits for its return. Of a worker that is away or lost, only the wait for it ends.
+    """
+    query = {"force": "true"} if force else dict[str, str]()
+    removal = client_of(place).delete(WorkerRemoval, "workers", name, **query)
+    if removal:
+        say(f"{what.value} {removal.worker}: {removal.message}")
+
+
+def milliseconds(duration: str) -> int:
+    """Return a duration such as 10m in milliseconds; raises `Misused`."""
+    found = DURATION.fullmatch(duration.strip())
+    told = int(found[1]) * UNITS_MS[found[2]] if found else -1
+    if not 0 <= told <= LONGEST_MS:
+        raise Misused(f"{duration!r} is no time, or too long a one: write 90s, 10m or 2h")
+    return told
+
+
+def _order(place: There, worker: str, verb: str, body: object = None) -> None:
+    """Have an order carried out, and say what is in force now."""
+    order = client_of(place).put(GroupWorkerOrder, "workers", worker, verb, body=body)
+    wishes = {"cordoned": order.cordoned, "draining": order.draining}
+    words = [word for word, is_wished in wishes.items() if is_wished] or ["open to work"]
+    if order.expected_back_ms:
+        words.append("expected back")
+    say(f"worker {order.worker} is {', '.join(words)}")
