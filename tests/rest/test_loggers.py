@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from rest.conftest import RestApi
@@ -71,3 +72,15 @@ def test_without_the_supervisor_it_is_said_whose_level_is_another(api: RestApi) 
     assert refused.status_code == 503
     assert refused.json()["message"].startswith("the level counts here, and for processes that")
     assert api.client.get(f"/admin/loggers/{QUIET}").json()["level"] == "OFF"
+
+
+def test_a_logger_that_another_request_makes_meanwhile_is_not_told(
+    api: RestApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(folder: Path) -> None:
+        logging.getLogger(f"{QUIET}.late")
+        take_up(folder)
+
+    take_up = log_levels.take_up
+    monkeypatch.setattr(log_levels, "take_up", load)
+    assert api.client.put(f"/admin/loggers/{QUIET}", json={"level": "FATAL"}).json() == [QUIET]

@@ -41,10 +41,8 @@ class Judge:
     @classmethod
     def of(cls, service: Service, stored: ConnectorConfig) -> "Judge":
         """Return the judge of a connector; raises `ApiError` if it has none on this node."""
-        name, sealed = (
-            stored.connector,
-            [key for key in stored.config if is_sealed(stored.config[key])],
-        )
+        name = stored.connector
+        sealed = [key for key, value in stored.config.items() if is_sealed(value)]
         try:
             plugin = service.plugins.find(stored.config.get(CONNECTOR_CLASS, ""))
             plain = {key: service.vault.unseal(name, each) for key, each in stored.config.items()}

@@ -90,7 +90,8 @@ def _set(service: Service, logger: str, level: str, principal: str) -> list[str]
     log_levels.take_up(folder)
     LOGGER.warning("the level of %s is %s now, by %s", ascii(logger), level, principal)
     after = log_levels.loggers(folder)
-    return [name for name, each in after.items() if before[name].level != each.level]
+    # A module that another request has loaded meanwhile has a logger that was not there before.
+    return [name for name, was in before.items() if after[name].level != was.level]
 
 
 def _describe(found: LoggerState) -> LoggerLevel:
