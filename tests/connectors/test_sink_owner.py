@@ -1,3 +1,4 @@
+# pyright: basic
 """A sink knows whose it is: who did not write it, or knows less than it, is refused."""
 
 import shutil

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, LiteralString
 
 import psycopg
 from psycopg import sql
@@ -127,14 +127,13 @@ class PostgresSink(SinkEnd):
         }
 
     def tally(self, pair: str) -> Tally:
-        what = "count(*), count(DISTINCT id), sum(id), sum(amount)"
-        found = self._ask(pair, what, "")
+        found = self._ask(pair, "count(*), count(DISTINCT id), sum(id), sum(amount)", "")
         return Tally.told(found[0] if found else (0, 0, 0, 0))
 
     def ids(self, pair: str) -> Counter[int]:
         return Counter(dict(self._ask(pair, "id, count(*)", "GROUP BY id")))
 
-    def _ask(self, pair: str, what: str, more: str) -> list[tuple[Any, ...]]:
+    def _ask(self, pair: str, what: LiteralString, more: LiteralString) -> list[tuple[Any, ...]]:
         """Ask the table of a pair; there may be none yet."""
         parts = (sql.SQL(what), sql.Identifier(_table(pair)), sql.SQL(more))
         query = sql.SQL("SELECT {} FROM {} {}").format(*parts)

@@ -1,3 +1,4 @@
+# pyright: basic
 """Python starts with this where a test ends or stops a worker at a point of one batch.
 
     staged       written where no reader looks; it does not count yet
