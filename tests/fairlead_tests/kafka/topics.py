@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportPrivateImportUsage=false
 """Topics of a broker: made, filled, emptied and read by clients that are no part of the product."""
 
 import time
@@ -111,9 +111,8 @@ class Topics:
             time.sleep(0.02)
 
     def _ends(self, places: Sequence[TopicPartition], level: IsolationLevel) -> list[int]:
-        asked = self.admin.list_offsets(
-            {each: OffsetSpec.latest() for each in places}, isolation_level=level
-        )
+        latest: Any = OffsetSpec.latest()
+        asked = self.admin.list_offsets(dict.fromkeys(places, latest), isolation_level=level)
         return [each.result(WAIT_S).offset for each in asked.values()]
 
     def groups(self) -> set[str]:
