@@ -79,7 +79,12 @@ def test_the_java_on_path_comes_before_the_bundled_one(own: Own) -> None:
         ("lots", {}, ["exit code 1", "Invalid maximum heap size: -Xmxlots"]),
         ("64m", {}, ["Spark did not start", "System memory"]),
         ("512m", {"spark.driver.port": "never"}, ["Spark did not start", "spark.driver.port"]),
-        ("512m", {"spark.sql.shuffle.partitions": "-1"}, ["Spark did not start", "positive"]),
+        pytest.param(
+            "512m",
+            {"spark.sql.shuffle.partitions": "-1"},
+            ["Spark did not start", "positive"],
+            marks=pytest.mark.soak,  # it takes a whole start of Spark
+        ),
         (
             "512m",
             {"spark.hadoop.fs.token": "hush", "spark.driver.extraJavaOptions": "-Xmxhush"},
