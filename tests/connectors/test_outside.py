@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spark.query_check import CheckFailed, QueryCheck
+from fairlead.runtime.pipeline.spark.queries.query_check import CheckFailed, QueryCheck
 from fairlead.runtime.pipeline.spi.context import Findings, Outside, Reach
 
 Config = dict[str, str]

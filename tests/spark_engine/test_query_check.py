@@ -14,13 +14,13 @@ import pytest
 
 from fairlead.runtime.pipeline.spark import query_check
 from fairlead.runtime.pipeline.spark.java import Java
-from fairlead.runtime.pipeline.spark.query_check import CheckFailed, QueryCheck
+from fairlead.runtime.pipeline.spark.queries.query_check import CheckFailed, QueryCheck
 
 pytestmark = pytest.mark.spark
 
 ASKS = """
 import os, time
-from fairlead.runtime.pipeline.spark.query_check import QueryCheck
+from fairlead.runtime.pipeline.spark.queries.query_check import QueryCheck
 check = QueryCheck()
 check.columns_of("a INT")
 import psutil

@@ -16,7 +16,7 @@ from ....events.model import Resource
 from .config import ConfigInvalid
 
 if TYPE_CHECKING:
-    from ..spark.query_check import QueryCheck
+    from ..spark.queries.query_check import QueryCheck
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ....actors.settings import not_blank
-from ..spark.query import INPUT
+from ..spark.queries.query import INPUT
 from ..spi.config import ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import Context
 from ..spi.errors import BadInput

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException
 
-from ..spark.query import INPUT, QueryUse, builtin_functions, has_current, use_of
-from ..spark.query_rules import flaws, suspects, told_function
+from ..spark.queries.query import INPUT, QueryUse, builtin_functions, has_current, use_of
+from ..spark.queries.query_rules import flaws, suspects, told_function
 from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig, Width
 from ..spi.context import Context
 from ..spi.key_kinds import text_key

@@ -13,8 +13,8 @@ from typing import Final
 from pyspark.sql.types import StructType
 
 from .....events.model import Resource
-from ...spark.query_check import CheckFailed, Columns, QueryCheck, QueryRefused
-from ...spark.query_rules import flaws, suspects, told_function
+from ...spark.queries.query_check import CheckFailed, Columns, QueryCheck, QueryRefused
+from ...spark.queries.query_rules import flaws, suspects, told_function
 from ...spi.config import ConfigInvalid, is_deferred, under
 from ...spi.context import Context, Findings, Outside, Reach
 from ...spi.types import SourceColumns, WrittenColumns

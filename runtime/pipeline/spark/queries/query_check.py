@@ -17,8 +17,10 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, JavaObject, JVMVie
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from .failures import failure_text
-from .java import JVM_OPENS, JavaNotFound, find_java, spark_home
+from ..failures import failure_text
+from ..java import JVM_OPENS, JavaNotFound, find_java, spark_home
+from ..settings import SQL_AS_WRITTEN
+from ..spelling import quoted
 from .query import (
     INPUT,
     QueryUse,
@@ -28,8 +30,6 @@ from .query import (
     scala_object,
     use_of,
 )
-from .settings import SQL_AS_WRITTEN
-from .spelling import quoted
 
 T = TypeVar("T")
 
