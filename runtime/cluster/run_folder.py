@@ -101,6 +101,11 @@ class RunFolder:
         """The folder in which the node's workers keep what they measure."""
         return self.path / "metrics"
 
+    @property
+    def engine(self) -> Path:
+        """The socket at which the owner of the JVM listens that the node's workers share."""
+        return self.path / "engine.sock"
+
     def claim(self) -> None:
         """Make the folder, and take the node for this process; raises `NodeRunsError`.
 

@@ -19,7 +19,8 @@ RESTART_BACKOFF_MS: Final = Backoff(1_000, 30_000)
 class EngineSpec:
     """How a worker runs tasks: `kind` is spark or noop, `heap` as Java spells it.
 
-    `batches` is how many batches it runs at once.
+    `batches` is how many batches it runs at once. Where it is shared, cores and heap are those of
+    the one JVM of all workers.
     """
 
     kind: str
@@ -28,6 +29,7 @@ class EngineSpec:
     conf: Mapping[str, str] = field(default_factory=dict[str, str])
     grace_ms: int = 5_000
     batches: int = 2
+    is_shared: bool = False
 
 
 def assignor_log(data_dir: Path) -> Path:

@@ -195,16 +195,27 @@ class NodeSettings:
     engine: str = _setting(
         kinds.ENGINE_KIND, "spark", "What runs tasks: Spark, or nothing at all (for trials)."
     )
+    engine_kind: str = _setting(
+        kinds.JVM_KIND,
+        "embedded",
+        "Where Spark's Java virtual machine is: one embedded in each worker, or one shared by all"
+        " workers of the node, which takes less memory; its end interrupts the tasks of all.",
+    )
     engine_concurrent_batches: int = _setting(
         kinds.BATCHES,
         0,
-        "How many batches a worker's engine runs at once; others wait, those first that waited"
-        " longest by their placement.weight. 0: twice its cores.",
+        "How many batches a worker runs at once; others wait, those first that waited longest by"
+        " their placement.weight. 0: twice its cores, or its share of the node's.",
     )
     spark_master: str = _setting(
-        kinds.SPARK_MASTER, "", "The cores of each worker's Spark. Empty: an equal share of all."
+        kinds.SPARK_MASTER,
+        "",
+        "The cores of each worker's Spark, or of the shared one. Empty: an equal share of all, or"
+        " all.",
     )
-    spark_heap: str = _setting(kinds.HEAP, "1g", "The heap of each worker's Java virtual machine.")
+    spark_heap: str = _setting(
+        kinds.HEAP, "1g", "The heap of each Java virtual machine that Spark runs in."
+    )
     spark_conf: Mapping[str, str] = _handed_on(
         "a setting of Spark that is not fairlead's own to choose",
         "spark.conf.NAME is passed on to Spark as NAME.",

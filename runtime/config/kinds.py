@@ -267,6 +267,7 @@ MEMORY: Final = Domain(
     _check_memory, f"a size as Java spells it, such as 1g; at least {MEMORY_MIN_MIB}m", "bytes"
 )
 ASSIGNOR_NAMES: Final = Domain(_check_names, "names of assignors, with commas between them")
+JVM_KIND: Final = Domain(word("embedded", "shared"), "embedded or shared")
 ENGINE_KIND: Final = Domain(word("spark", "noop"), "spark or noop")
 LOG_LEVEL: Final = Domain(_log_level, "DEBUG, INFO, WARNING or ERROR")
 CONNECT_PROTOCOL: Final = Domain(

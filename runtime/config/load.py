@@ -21,6 +21,8 @@ from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, NodeSettings
 from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 
+BATCHES_PER_CORE: Final = 2
+"""How many run at once unless `engine.concurrent.batches` says otherwise."""
 ASSIGNOR: Final = "assignor."
 """Settings that begin so are the assignors': all but their memory is handed to each."""
 
@@ -79,12 +81,22 @@ class Config(NodeSettings):
         host = self.rest_advertised_host_name or listener.host
         return f"{bracketed(host)}:{self.rest_advertised_port or port or listener.port}"
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether all workers share one JVM."""
+        return self.engine == "spark" and self.engine_kind == "shared"
+
     def cores(self) -> int:
-        """Return the cores of each worker's engine."""
+        """Return the cores of each JVM that Spark runs in."""
         available = len(os.sched_getaffinity(0))
         if self.spark_master:
             return cores_of(self.spark_master, available)
-        return max(1, available // max(1, self.workers))
+        return available if self.is_shared else max(1, available // max(1, self.workers))
+
+    def batches(self) -> int:
+        """Return how many batches a worker runs at once."""
+        sharers = max(1, self.workers) if self.is_shared else 1
+        return self.engine_concurrent_batches or BATCHES_PER_CORE * max(1, self.cores() // sharers)
 
     def assignor_names(self) -> tuple[str, ...]:
         """Return the assignors of the workers, in the order of preference."""

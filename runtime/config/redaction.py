@@ -54,6 +54,11 @@ class Redaction:
                     if len(secret) >= SHORTEST
                 )
 
+    def known(self) -> Mapping[str, str]:
+        """Return all secrets that it knows by now, each with what is shown in its place."""
+        with self._lock:
+            return dict(self._shown)
+
     def hide(self, text: str) -> str:
         """Return a text in which no spelling of a known value is left."""
         for pattern, shown in self._patterns:

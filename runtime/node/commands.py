@@ -41,8 +41,6 @@ OK, FAILED, UNREACHABLE = 0, 1, 3
 DOWN_SECONDS = 60.0
 WATCH_SECONDS = 0.5
 ANSWER_SECONDS = 10.0
-BATCHES_PER_CORE = 2
-"""How many run at once unless `engine.concurrent.batches` says otherwise."""
 
 
 def node_spec(config: Config, rest_port: int) -> NodeSpec:
@@ -60,7 +58,8 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
             config.spark_heap,
             dict(config.spark_conf),
             config.task_shutdown_graceful_timeout_ms,
-            config.engine_concurrent_batches or BATCHES_PER_CORE * config.cores(),
+            config.batches(),
+            config.is_shared,
         ),
         backoff_ms=Backoff(config.worker_restart_backoff_ms, config.worker_restart_backoff_max_ms),
         answer_timeout_ms=config.process_answer_timeout_ms,

@@ -23,6 +23,7 @@ from ..cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, 
 from ..cluster.node_files import SlowProcess, write_assignors, write_slow
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import NodeSpec
+from .engine_process import EngineProcess
 from .liveness import ProcessProbe, Silence
 from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
@@ -60,6 +61,7 @@ class Launcher:
         self._rest_url = ""
         self._files = ProcessFiles(folder.path)
         self._rest = RestProcess(rest, self._files, node) if rest else None
+        self._engine = EngineProcess(self._files, node) if node.engine.is_shared else None
         self._log_file = node.data_dir / "logs" / "actors.log"
         #: None while no actor system runs.
         self._system: System | None = None
@@ -93,6 +95,8 @@ class Launcher:
         self._announce()
         log_levels.forget(self._log_file.parent)
         write_assignors(self._folder.path, self._node.assignors)
+        if self._engine is not None:
+            self._engine.start()
         self._start_where_free()
         while not self._stop_signal and not self._has_begun:
             self._look_after_actors()
@@ -106,8 +110,8 @@ class Launcher:
         """Keep the node running until a signal says stop; return the signal's number."""
         while not self._stop_signal:
             self._look_after_actors()
-            if self._rest is not None:
-                self._rest.look_after()
+            for tied in filter(None, (self._rest, self._engine)):
+                tied.look_after()
             log_levels.take_up(self._log_file.parent)
             time.sleep(WATCH_SECONDS)
         return self._stop_signal
@@ -117,8 +121,8 @@ class Launcher:
         answers = False
         with suppress(UnreachableError):
             answers = self._let_leave()
-        if self._rest is not None:
-            self._rest.stop()
+        for tied in filter(None, (self._rest, self._engine)):
+            tied.stop()
         self._forget_supervisor()
         self._admin_probe.forget()
         write_slow(self._folder.path, ())

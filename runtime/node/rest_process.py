@@ -1,59 +1,51 @@
 """The REST process of a node, as the node's first process starts it and keeps it running."""
 
-import logging
 import os
 import select
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from ...actors.backoff import Attempts
 from ...actors.door.ports import LOOPBACK, PortTakenError, check_free
-from ...events.log.process import process_of
 from ..cluster.spec import NodeSpec
 from ..config.load import Config
-from ..pipeline.spark import tether
 from ..pipeline.spark.settings import SQL_MEANINGS
-from .processes import NodeProcess, ProcessFiles
+from .processes import ProcessFiles
+from .tied_process import TiedProcess
 
-LOGGER = logging.getLogger(__name__)
-STOP_SECONDS: Final = 5.0
-HEALTHY_SECONDS: Final = 60.0
 LOOK_SECONDS: Final = 0.1
 
 
-class RestProcess:
-    """The REST process, started again under back-off when it ends; it dies with this one."""
+class RestProcess(TiedProcess):
+    """The REST process, which says when it listens."""
+
+    kind = "rest"
+    name = "interface"
 
     def __init__(self, command: Sequence[str], files: ProcessFiles, node: NodeSpec) -> None:
         """Take the command line that Python is to run, and where its processes are told of."""
-        tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid())]
-        self._command = [*tied, sys.executable, *command]
-        self._attempts = Attempts(node.backoff_ms)
-        self._files = files
-        self._process: subprocess.Popen[bytes] | None = None
+        super().__init__(command, files, node)
         self._told = -1
         """The read end of the pipe by which it says that it listens; -1: closed."""
-        self._started_at = 0.0
-        """On the monotonic clock."""
-        self._start_at: float | None = None
-        """When it is to start again; None: it runs, or has not ended yet."""
 
     def open(self, url: str, is_enough: Callable[[], bool]) -> str:
         """Start it and wait until it listens at a URL; return why it does not.
 
         The wait ends early, without a reason, when whoever waits has had enough.
         """
-        self._start()
+        self.start()
         while not is_enough():
             if select.select([self._told], [], [], LOOK_SECONDS)[0]:
                 has_said = bool(os.read(self._told, 1))
                 self._hang_up()
                 return "" if has_said else self._why_not(url)
         return ""
+
+    def stop(self) -> None:
+        """End it, in good order if it can."""
+        self._hang_up()
+        super().stop()
 
     def _why_not(self, url: str) -> str:
         code = None if self._process is None else self._process.wait()
@@ -64,45 +56,16 @@ class RestProcess:
             return f"{told}: {error}"
         return told
 
-    def _start(self) -> None:
-        self._started_at, self._start_at = time.monotonic(), None
+    def _spawn(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
         self._hang_up()
         self._told, tells = os.pipe()
-        command = [*self._command, "--ready", str(tells)]
+        ready = [*command, "--ready", str(tells)]
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - no shell
-                command, stdin=subprocess.DEVNULL, pass_fds=(tells,)
+            return subprocess.Popen(  # noqa: S603 - no shell
+                ready, stdin=subprocess.DEVNULL, pass_fds=(tells,)
             )
         finally:
             os.close(tells)
-        self._files.write(NodeProcess("rest", "interface", process_of(self._process.pid)))
-
-    def look_after(self) -> None:
-        """Start it again, if it ended and has rested."""
-        now = time.monotonic()
-        if self._start_at is not None:
-            if now >= self._start_at:
-                self._start()
-        elif self._process is not None and (code := self._process.poll()) is not None:
-            if now - self._started_at > HEALTHY_SECONDS:
-                self._attempts.reset()
-            rest_ms = self._attempts.next_pause()
-            self._start_at = now + rest_ms / 1000
-            LOGGER.error(
-                "the REST process ended (%s): it starts again in %g s", code, rest_ms / 1000
-            )
-
-    def stop(self) -> None:
-        """End it, in good order if it can."""
-        self._hang_up()
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
     def _hang_up(self) -> None:
         """Wait no more for what it would say of itself."""

@@ -229,6 +229,19 @@ def test_a_group_lies_in_a_folder_of_its_quoted_name() -> None:
     assert config.group_folder.as_posix() == "/d/groups/a%2Fb%20c"
 
 
+def test_a_shared_jvm_has_all_cores_and_its_workers_their_part_of_the_batches() -> None:
+    available = len(os.sched_getaffinity(0))
+
+    def engine(*overrides: str) -> tuple[int, int]:
+        config = load_config(None, {}, ("engine.kind=shared", *overrides))
+        return config.cores(), config.batches()
+
+    assert engine("workers=2") == (available, 2 * max(1, available // 2))
+    assert engine("workers=2", "spark.master=local[8]") == (8, 8)
+    assert engine("workers=2", "engine.concurrent.batches=3")[1] == 3
+    assert not load_config(None, {}, ("engine.kind=shared", "engine=noop")).is_shared
+
+
 def test_workers_share_the_cores_unless_told_otherwise() -> None:
     available = len(os.sched_getaffinity(0))
 

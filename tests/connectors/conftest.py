@@ -14,7 +14,7 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.files.source.listing import walk
 from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spark.query_check import QueryCheck
+from fairlead.runtime.pipeline.spark.queries.query_check import QueryCheck
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger

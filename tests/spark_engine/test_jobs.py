@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-from fairlead.runtime.pipeline.spark import embedded
+from fairlead.runtime.pipeline.spark import jobs
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Cancelled, EngineDown, TaskError
 from fairlead_tests.spark_engine import stranger
@@ -248,7 +248,7 @@ def test_a_jvm_ends_in_which_cancelled_work_keeps_its_cores(
         stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
         return sum(stage.numActiveTasks for stage in stages if stage)
 
-    monkeypatch.setattr(embedded, "_LET_GO_SECONDS", 1.0)
+    monkeypatch.setattr(jobs, "_LET_GO_SECONDS", 1.0)
     with ThreadPoolExecutor(1) as threads:
         looping = threads.submit(engine.run, "loop", loop)
         while engine.run("probe", tasks_at_work) < 2:

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fairlead.runtime.pipeline.spark import query_check
 from fairlead.runtime.pipeline.spark.java import Java
+from fairlead.runtime.pipeline.spark.queries import query_check
 from fairlead.runtime.pipeline.spark.queries.query_check import CheckFailed, QueryCheck
 
 pytestmark = pytest.mark.spark

@@ -155,7 +155,7 @@ def _outside(options: argparse.Namespace) -> OutsideChecks | None:
 
     @cache
     def look() -> Outside:
-        from ...pipeline.spark.query_check import QueryCheck  # noqa: PLC0415  # see above
+        from ...pipeline.spark.queries.query_check import QueryCheck  # noqa: PLC0415  # see above
 
         return Outside(reach, QueryCheck(settings))
 

@@ -19,6 +19,7 @@ from ...pipeline.connectors import common_keys as keys
 from ...pipeline.connectors.builtin.plugins import find_plugins
 from ...pipeline.spark.embedded import Embedded
 from ...pipeline.spark.engine import Engine, EngineState
+from ...pipeline.spark.shared.client import SharedEngine
 from ...pipeline.spi.connector import Pipeline
 from ...pipeline.spi.context import Context
 from ...pipeline.tasks.ledger import Ledger
@@ -37,7 +38,7 @@ LOOK_MS: Final = 1_000
 
 
 class SparkRunner:
-    """Runs resources on an engine of its own, which is started again when it goes down."""
+    """Runs resources on an engine, which is opened again when it goes down."""
 
     def __init__(
         self,
@@ -120,6 +121,9 @@ def make_engine(node: NodeSpec, worker: str, redaction: Redaction) -> Engine:
     logging.getLogger("py4j").setLevel(max(logging.WARNING, logging.root.level))
     redaction.watch_logs()
     engine = node.engine
+    if engine.is_shared:
+        place = RunFolder(node.data_dir).engine
+        return SharedEngine(place, worker, hide=redaction.hide, secrets=redaction.known)
     folder = node.data_dir / "cache" / "spark" / worker
     return Embedded(
         folder, cores=engine.cores, heap=engine.heap, conf=engine.conf, hide=redaction.hide

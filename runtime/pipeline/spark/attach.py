@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import py4j.java_gateway
-from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER
-from pyspark import SparkContext, SparkFiles
+from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER, ClientServer
+from pyspark import SparkConf, SparkContext, SparkFiles
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
@@ -27,20 +27,32 @@ _LEFT = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
 """What a context leaves in the environment, for the sockets to its JVM."""
 
 
-def attach(gateway: JvmGateway) -> SparkSession:
-    """Make a session in the JVM behind a gateway; raises what PySpark raises."""
+def attach(gateway: JvmGateway, *, is_shared: bool = False) -> SparkSession:
+    """Make a session in the JVM behind a gateway; raises what PySpark raises.
+
+    In a JVM that is shared, other processes have sessions: it has a context already, and settings
+    and views of this session are its own.
+    """
     _hush()
     with _announced(gateway):
         java = launch_gateway()  # type: ignore[no-untyped-call]
-    context = SparkContext(gateway=java)
+    context = _shared_context(java) if is_shared else SparkContext(gateway=java)
     context.pythonExec = sys.executable
     context._accumulatorServer.handle_error = _ignore  # type: ignore[assignment,method-assign]  # noqa: SLF001
     sys.path.remove(SparkFiles.getRootDirectory())  # what is added there is for executors
-    return SparkSession(context)
+    session = SparkSession(context)
+    return session.newSession() if is_shared else session
+
+
+def _shared_context(java: ClientServer) -> SparkContext:
+    """Take the context that a JVM has; never stop it, for it is everybody's."""
+    jsc = java.jvm.JavaSparkContext(java.jvm.org.apache.spark.SparkContext.getOrCreate())
+    conf = SparkConf(_jvm=java.jvm, _jconf=jsc.getConf())
+    return SparkContext(gateway=java, jsc=jsc, conf=conf)
 
 
 def detach() -> None:
-    """Forget the JVM that this process was tied to; it must be gone, and nothing asks it."""
+    """Forget the JVM that this process was tied to: it is gone, or goes on with others."""
     context = SparkContext._active_spark_context  # noqa: SLF001
     if context is not None:
         context._jsc = None  # noqa: SLF001  # else stop() asks the JVM
@@ -61,11 +73,13 @@ def detach() -> None:
 
 
 @contextmanager
-def tagged(session: SparkSession, tag: str, pool: str) -> Iterator[None]:
-    """Tag the Spark jobs that this thread starts meanwhile, and put them into a pool."""
+def tagged(session: SparkSession, tag: str, pool: str, group: str = "") -> Iterator[None]:
+    """Tag the Spark jobs that this thread starts meanwhile; put them into a pool, and a group."""
     context = session.sparkContext
     context.addJobTag(tag)
     context.setLocalProperty("spark.scheduler.pool", pool)
+    if group:
+        context.setJobGroup(group, tag)
     try:
         yield
     finally:
@@ -94,6 +108,21 @@ def count_running(session: SparkSession, tag: str) -> int:
         return sum(int(each.get().numActiveTasks()) for each in found if each.isDefined())
     except Exception:  # noqa: BLE001  # the JVM is gone, and with it the tasks
         return 0
+
+
+def end_group(session: SparkSession, group: str) -> None:
+    """Cancel the Spark jobs of a group, and any that would begin in it later."""
+    with suppress(Exception):  # the JVM is gone, and with it the jobs
+        session.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(group)  # noqa: SLF001
+
+
+def is_heard(session: SparkSession) -> bool:
+    """Wait for any answer of the JVM, for ever if need be; False: it is gone."""
+    try:
+        java = session.sparkContext._gateway.jvm  # type: ignore[union-attr]  # noqa: SLF001
+        return bool(java.java.lang.System.nanoTime())
+    except Exception:  # noqa: BLE001  # whatever py4j makes of a JVM that is gone
+        return False
 
 
 def _hush() -> None:

@@ -1,61 +1,27 @@
-"""The engine inside a worker: one warm JVM of its own, which dies with it."""
+"""An engine with a JVM of its own, which dies with its process.
 
-import itertools
+A worker has one in itself. Where the workers of a node share a JVM, the process that owns it has.
+"""
+
 import os
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
-from pyspark.sql import SparkSession
-
-from ....actors.backoff import Attempts, Backoff
-from .attach import attach, cancel_tagged, count_running, detach, tagged, warm_up
-from .engine import DEFAULT_POOL, STEPS, Cancelled, EngineDown, EngineState, TaskError
-from .failures import failure_text, lost_touch
+from .attach import attach, detach, end_group, is_heard, warm_up
+from .engine import EngineState
+from .failures import failure_text
 from .java import JavaNotFound, JvmLaunch, find_java
-from .jvm import Jvm, new_folder, sweep
+from .jobs import JobEngine, Life
+from .jvm import Jvm, JvmGateway, new_folder, sweep
 from .settings import refuse_unsafe, settings
-
-T = TypeVar("T")
 
 START_SECONDS = 180.0
 """How long a JVM may take until it is warm; a crowded machine needs 25."""
 
-_LOST_SECONDS = 3.0
-"""How long a JVM that breaks off may take to be gone."""
 
-_CANCEL_BACKOFF = Backoff(0.02, 1.0)
-"""For cancelling again what has not ended, in seconds."""
-
-_LET_GO_SECONDS = 15.0
-"""How long a cancelled job may keep cores from all others."""
-
-
-@dataclass(eq=False, slots=True)
-class _Life:
-    """One JVM from its start to its end, and the session in it."""
-
-    jvm: Jvm
-    session: SparkSession | None = None
-
-
-@dataclass(eq=False, frozen=True, slots=True)
-class _Run:
-    """A job that runs now; its Spark tag is its own, so that no other run is hit by mistake."""
-
-    tag: str
-    spark_tag: str
-    jvm: Jvm
-    session: SparkSession
-    cancelled: threading.Event = field(default_factory=threading.Event)
-    finished: threading.Event = field(default_factory=threading.Event)
-
-
-class Embedded:
+class Embedded(JobEngine[Jvm]):
     """Runs jobs on a JVM of this process; at most one engine per process and per folder."""
 
     def __init__(
@@ -74,39 +40,25 @@ class Embedded:
         or more; `spark.driver.memory` goes over `heap`.
         """
         refuse_unsafe(conf or {})
+        super().__init__(hide)
         self._work_dir = work_dir.absolute()
-        self._hide = hide
         self._cores = cores
         self._conf = dict(conf or {})
         self._heap = self._conf.get("spark.driver.memory", heap)
-        self._changed = threading.Condition()
-        """Guards state, life and runs, and is notified whenever one of them changes."""
-        self._pyspark = threading.Lock()
-        """Held while PySpark is tied to a JVM or let go of it: it knows one at a time."""
-        self._state = EngineState.COLD
-        self._detail = "not opened"
-        self._life: _Life | None = None
-        """The JVM of now, None before the first and after the last."""
-        self._runs: set[_Run] = set()
-        """The jobs that run now."""
-        self._serial = itertools.count(1)
-        """Numbers runs, so that no two have a Spark tag in common."""
-
-    @property
-    def state(self) -> EngineState:
-        """How far it is from running jobs; never blocks."""
-        return self._state
-
-    @property
-    def detail(self) -> str:
-        """Say what it is doing, or why it is down; holds no secret."""
-        return self._detail
+        self._gateway: JvmGateway | None = None
+        """Where the JVM of now takes calls, once that is known."""
 
     @property
     def pid(self) -> int | None:
         """The process id of its JVM, if there is one."""
         life = self._life
         return None if life is None or life.jvm.ended.is_set() else life.jvm.pid
+
+    @property
+    def gateway(self) -> JvmGateway | None:
+        """Where its JVM takes calls of other processes; None unless it is warm."""
+        with self._changed:
+            return self._gateway if self._state is EngineState.WARM else None
 
     def open(self) -> None:
         """Start a JVM unless there is one; returns at once. See `Engine.open`."""
@@ -123,47 +75,24 @@ class Embedded:
             self._become(EngineState.WARMING, f"waiting for the JVM, pid {life.jvm.pid}")
         threading.Thread(target=self._warm, args=(life,), name="spark-warm", daemon=True).start()
 
-    def wait_warm(self, seconds: float) -> bool:
-        """Wait until jobs run, or it is plain that they will not; tell whether they do."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._state is not EngineState.WARMING, seconds)
-            return self._state is EngineState.WARM
+    def is_heard(self) -> bool:
+        """Ask the JVM for an answer, which may take for ever; False: there is none to ask."""
+        life = self._life
+        return life is not None and life.session is not None and is_heard(life.session)
 
-    def run(self, tag: str, job: Callable[[SparkSession], T], pool: str = DEFAULT_POOL) -> T:
-        """Run a job on the calling thread. See `Engine.run`."""
-        run = self._begin(tag)
-        try:
-            with tagged(run.session, run.spark_tag, pool):
-                result = job(run.session)
-        except Exception as error:
-            verdict = _verdict(run, error, self._hide)
-            if verdict is None:
-                raise
-            raise verdict from error
-        finally:
-            run.finished.set()
-            with self._changed:
-                self._runs.discard(run)
-        if ending := _ending(run):
-            raise ending
-        return result
+    def end_group(self, group: str) -> None:
+        """End the jobs of another process that runs its jobs here, by their group; none follows."""
+        life = self._life
+        if life is not None and life.session is not None:
+            end_group(life.session, group)
 
-    def cancel(self, tag: str) -> None:
-        """End what runs now under a tag; returns at once. See `Engine.cancel`."""
-        with self._changed:
-            hit = [run for run in self._runs if run.tag == tag]
-        for run in hit:
-            run.cancelled.set()
-        if hit:
-            threading.Thread(target=_cancel, args=(hit,), name=f"cancel-{tag}", daemon=True).start()
-
-    def kill(self) -> None:
-        """End the JVM and its Python workers now."""
+    def kill(self, why: str = "the JVM was killed by its worker") -> None:
+        """End the JVM and its Python workers now, without any goodbye."""
         with self._changed:
             life = self._life
             if life is None or self._state not in {EngineState.WARMING, EngineState.WARM}:
                 return
-            life.jvm.kill("the JVM was killed by its worker")
+            life.jvm.kill(why)
             self._become(EngineState.DOWN, life.jvm.why)
 
     def close(self, seconds: float) -> None:
@@ -177,14 +106,14 @@ class Embedded:
                 detach()
             sweep(self._work_dir)
 
-    def _launch(self) -> _Life:
+    def _launch(self) -> Life[Jvm]:
         folder = new_folder(self._work_dir)
         launch = JvmLaunch(find_java(), self._heap, settings(folder, self._cores, self._conf))
-        return _Life(
+        return Life(
             Jvm(launch, folder, self._work_dir / "logs" / "spark.log", self._ended, self._hide)
         )
 
-    def _warm(self, life: _Life) -> None:
+    def _warm(self, life: Life[Jvm]) -> None:
         """Make a JVM ready for jobs; on a thread of its own."""
         late = threading.Timer(
             START_SECONDS, life.jvm.kill, [f"the JVM was not warm after {START_SECONDS:.0f} s"]
@@ -195,7 +124,8 @@ class Embedded:
             with self._pyspark:
                 detach()
                 sweep(self._work_dir, keep=life.jvm.folder)
-                life.session = attach(life.jvm.gateway())
+                gateway = life.jvm.gateway()
+                life.session = attach(gateway)
             warm_up(life.session, life.jvm.folder)
             yield_to_others(life.jvm.pid)
         except Exception as error:  # noqa: BLE001  # whatever it is, the engine is down
@@ -204,82 +134,10 @@ class Embedded:
         else:
             with self._changed:
                 if self._life is life and self._state is EngineState.WARMING:
+                    self._gateway = gateway
                     self._become(EngineState.WARM, f"{life.jvm}")
         finally:
             late.cancel()
-
-    def _ended(self, jvm: Jvm) -> None:
-        """Take note that a JVM is gone; on its watcher's thread."""
-        with self._changed:
-            if self._life is not None and self._life.jvm is jvm:
-                self._become(EngineState.DOWN, jvm.why)
-
-    def _become(self, state: EngineState, detail: str) -> None:
-        """Change the state; `_changed` is held."""
-        if state is not self._state and state not in STEPS[self._state]:
-            raise RuntimeError(f"{self._state} ({self._detail}) cannot become {state} ({detail})")
-        self._state, self._detail = state, detail
-        self._changed.notify_all()
-
-    def _begin(self, tag: str) -> _Run:
-        if not tag or "," in tag:
-            raise ValueError(f"{tag!r} is no tag: it must not be empty or hold a comma")
-        with self._changed:
-            life = self._life
-            if self._state is not EngineState.WARM or life is None or life.session is None:
-                raise EngineDown(f"the engine is {self._state.value}: {self._detail}")
-            run = _Run(tag, f"{tag}/{next(self._serial)}", life.jvm, life.session)
-            self._runs.add(run)
-            return run
-
-
-def _ending(run: _Run, patience: float = 0) -> Cancelled | EngineDown | None:
-    """Tell what ended a run from outside, if anything did."""
-    if run.cancelled.is_set():
-        return Cancelled(f"{run.tag} was cancelled")
-    return EngineDown(run.jvm.why) if run.jvm.ended.wait(patience) else None
-
-
-def _verdict(run: _Run, error: Exception, hide: Callable[[str], str]) -> Exception | None:
-    """Turn what a job raised into what its caller should know; None leaves it as it is."""
-    text = failure_text(error, hide)
-    ending = _ending(run, _LOST_SECONDS if lost_touch(error, text) else 0)
-    if ending is None and text is not None:
-        return TaskError(text)
-    return ending
-
-
-def _cancel(runs: list[_Run]) -> None:
-    """Cancel runs until they end: one between two Spark jobs is not hit the first time."""
-    attempts = Attempts(_CANCEL_BACKOFF)
-    while left := [run for run in runs if not (run.finished.is_set() or run.jvm.ended.is_set())]:
-        for run in left:
-            cancel_tagged(run.session, run.spark_tag)
-        left[0].finished.wait(attempts.next_pause())
-    _free_cores(runs)
-
-
-def _free_cores(runs: list[_Run]) -> None:
-    """End the JVM of cancelled runs whose tasks go on: Spark asks them to end, and no more.
-
-    A task looks whether it was killed between two rows that it takes; one row of a nested loop
-    join may take minutes, and no other job gets the core meanwhile.
-    """
-    deadline = time.monotonic() + _LET_GO_SECONDS
-    attempts = Attempts(_CANCEL_BACKOFF)
-    while left := [run for run in runs if _holds_cores(run)]:
-        if (wait_s := deadline - time.monotonic()) <= 0:
-            tags = ", ".join(sorted({run.tag for run in left}))
-            left[0].jvm.kill(
-                f"what was cancelled of {tags} went on for {_LET_GO_SECONDS:g} s, on cores that"
-                " others wait for"
-            )
-            return
-        left[0].jvm.ended.wait(min(wait_s, attempts.next_pause()))
-
-
-def _holds_cores(run: _Run) -> bool:
-    return not run.jvm.ended.is_set() and count_running(run.session, run.spark_tag) > 0
 
 
 NICENESS = 5

@@ -1,6 +1,6 @@
 """What tasks may ask of an engine, whichever kind runs their jobs.
 
-An engine owns one Spark driver. It starts in the background, runs jobs on the threads that
+An engine has one Spark driver. It starts in the background, runs jobs on the threads that
 bring them, and tells three endings apart: the job's own error, a cancellation, and the loss
 of the driver under it.
 """
@@ -70,11 +70,11 @@ class Engine(Protocol):
 
     @property
     def pid(self) -> int | None:
-        """The process id of its driver, if there is one."""
+        """The process id of its driver, if it has one that ends with this process."""
         ...
 
     def open(self) -> None:
-        """Start a driver unless there is one; returns at once, warming goes on behind it.
+        """Start or ask for a driver unless there is one; returns at once, warming goes on.
 
         Call it from the process's main thread: the driver dies with the thread that started it.
         What goes wrong is told by `state` and `detail`.
@@ -105,10 +105,6 @@ class Engine(Protocol):
         """
         ...
 
-    def kill(self) -> None:
-        """End the driver and all that it started at once, without any goodbye."""
-        ...
-
     def close(self, seconds: float) -> None:
-        """End the driver, at the latest after so many seconds, and remove its files but logs."""
+        """Let go of the driver, at the latest after so many seconds; its own one ends."""
         ...

@@ -206,12 +206,14 @@ class Crew:
         return pid
 
     def jvm(self, worker: str) -> int:
-        """The process of a worker's JVM, once it is there."""
-        parent = psutil.Process(self.pid(f"worker {worker}"))
+        """The process of a worker's JVM, or of the one that all share, once it is there."""
+        is_shared = self.settings.get("engine.kind") == "shared"
+        owner = f"engine {GROUP}" if is_shared else f"worker {worker}"
         found = list[int]()
 
         def is_there() -> bool:
-            with contextlib.suppress(psutil.NoSuchProcess):  # a child that ends as it is looked at
+            with contextlib.suppress(psutil.NoSuchProcess):  # one that ends as it is looked at
+                parent = psutil.Process(self.pid(owner))
                 found[:] = [each.pid for each in parent.children() if each.name() == "java"]
             return len(found) == 1
 

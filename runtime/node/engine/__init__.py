@@ -1,0 +1,1 @@
+"""The process that owns the JVM which all workers of a node share."""

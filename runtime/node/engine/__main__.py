@@ -1,0 +1,96 @@
+"""The engine process of a node: `python -m fairlead.runtime.node.engine`.
+
+Its input tells what to run: settings of Spark may be secret, and so are not in its command line. It
+lives as long as the process that started it, or until SIGTERM. It tells what happens in
+`logs/engine.log` of the data folder; what the JVM prints is in `cache/spark/shared/logs` there.
+"""
+
+import json
+import logging
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from setproctitle import setproctitle
+
+from ....actors.backoff import Backoff
+from ....actors.door import log_levels
+from ....actors.door.log_file import LogFile
+from ...cluster.run_folder import RunFolder
+from ...config.redaction import Redaction
+from ...pipeline.spark.embedded import Embedded
+from ...pipeline.spark.shared.owner import JvmOwner
+from ..liveness import Silence
+
+EXIT_FAILED: Final = 1
+LOOK_SECONDS: Final = 0.1
+LEVELS_SECONDS: Final = 1.0
+CLOSE_SECONDS: Final = 3.0
+
+
+def main() -> int:
+    """Run the JVM until SIGTERM or the parent's end; return the exit code."""
+    brief: Mapping[str, Any] = json.load(sys.stdin)
+    setproctitle(f"fairlead: engine {brief['group']}")
+    has_to_end = False
+
+    def end(*_: object) -> None:
+        nonlocal has_to_end
+        has_to_end = True
+
+    signal.signal(signal.SIGTERM, end)
+    data_dir, redaction = Path(brief["data_dir"]), Redaction()
+    try:
+        _log_to(data_dir / "logs", str(brief["log_level"]), redaction)
+        owner = make_owner(data_dir, brief, redaction)
+        owner.open()
+    except OSError as error:
+        sys.stderr.write(f"the engine process cannot start: {error}\n")
+        return EXIT_FAILED
+    levels_at = 0.0
+    while not has_to_end:
+        owner.look()
+        if time.monotonic() >= levels_at:
+            log_levels.take_up(data_dir / "logs")
+            levels_at = time.monotonic() + LEVELS_SECONDS
+        time.sleep(LOOK_SECONDS)
+    owner.close(CLOSE_SECONDS)
+    return 0
+
+
+def make_owner(data_dir: Path, brief: Mapping[str, Any], redaction: Redaction) -> JvmOwner:
+    """Return the owner of the JVM of a node, nothing of it started."""
+    spec = brief["engine"]
+    engine = Embedded(
+        data_dir / "cache" / "spark" / "shared",
+        cores=spec["cores"],
+        heap=spec["heap"],
+        conf=spec["conf"],
+        hide=redaction.hide,
+    )
+    limit_s = brief["answer_timeout_ms"] / 1000
+    return JvmOwner(
+        engine,
+        RunFolder(data_dir).engine,
+        redaction.learn,
+        lambda: Silence(limit_s, time.monotonic()),
+        Backoff(*brief["backoff_ms"]),
+    )
+
+
+def _log_to(folder: Path, level: str, redaction: Redaction) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handler = LogFile(folder / "engine.log")
+    logging.basicConfig(
+        level=level, format="%(asctime)s %(levelname)s %(message)s", handlers=[handler]
+    )
+    # It tells of each connection.
+    logging.getLogger("py4j").setLevel(max(logging.WARNING, logging.root.level))
+    redaction.watch_logs()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""A program of a node beside its actors, as the node's first process keeps it running."""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from ...actors.backoff import Attempts
+from ...events.log.process import process_of
+from ..cluster.spec import NodeSpec
+from ..pipeline.spark import tether
+from .processes import NodeProcess, ProcessFiles
+
+LOGGER = logging.getLogger(__name__)
+STOP_SECONDS: Final = 5.0
+HEALTHY_SECONDS: Final = 60.0
+
+
+class TiedProcess:
+    """A process that is started again under back-off when it ends, and dies with this one."""
+
+    kind: ClassVar[str]
+    """What it is called in logs and in the run folder."""
+    name: ClassVar[str]
+
+    def __init__(self, command: Sequence[str], files: ProcessFiles, node: NodeSpec) -> None:
+        """Take the command line that Python is to run, and where its processes are told of."""
+        tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid())]
+        self._command = [*tied, sys.executable, *command]
+        self._attempts = Attempts(node.backoff_ms)
+        self._files = files
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = 0.0
+        """On the monotonic clock."""
+        self._start_at: float | None = None
+        """When it is to start again; None: it runs, or has not ended yet."""
+
+    def start(self) -> None:
+        """Start it; raises `OSError`."""
+        self._started_at, self._start_at = time.monotonic(), None
+        self._process = self._spawn(self._command)
+        self._files.write(NodeProcess(self.kind, self.name, process_of(self._process.pid)))
+
+    def look_after(self) -> None:
+        """Start it again, if it ended and has rested."""
+        now = time.monotonic()
+        if self._start_at is not None:
+            if now >= self._start_at:
+                self.start()
+        elif self._process is not None and (code := self._process.poll()) is not None:
+            if now - self._started_at > HEALTHY_SECONDS:
+                self._attempts.reset()
+            rest_ms = self._attempts.next_pause()
+            self._start_at = now + rest_ms / 1000
+            LOGGER.error(
+                "the %s process ended (%s): it starts again in %g s",
+                self.kind,
+                code,
+                rest_ms / 1000,
+            )
+
+    def stop(self) -> None:
+        """End it, in good order if it can."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _spawn(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
+        raise NotImplementedError

@@ -1,0 +1,117 @@
+"""One JVM for several processes: what is apart, who dies with whom, and who hears of it."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.runtime.pipeline.spark.shared.channel import (
+    LineChannel,
+    StrangerRefused,
+    dial,
+    listen,
+)
+from fairlead_tests.spark_engine.sharer import SECRET
+from fairlead_tests.spark_engine.sharing import SharedNode, until
+from fairlead_tests.spark_engine.signs import gone, runs
+
+CONF_SECRET = "Hush-of-the-settings"
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedNode]:
+    folder = tmp_path_factory.mktemp("shared") / ("long" * 30)  # longer than a socket's name
+    signs = tmp_path_factory.mktemp("shared-signs")
+    made = SharedNode(folder, signs, {"spark.hadoop.x.password": CONF_SECRET})
+    yield made
+    made.close()
+
+
+@pytest.mark.spark
+def test_each_process_has_a_session_of_its_own_and_no_jvm(node: SharedNode) -> None:
+    one, three = node.sharer("one"), node.sharer("three")
+    assert [one.ask("look"), three.ask("look"), one.ask("look")] == [
+        ["done", [["of_one"], "3"]],
+        ["done", [["of_three"], "5"]],
+        ["done", [["of_one"], "3"]],
+    ]
+    assert [one.ask("children"), three.ask("children")] == [[], []]
+
+
+@pytest.mark.spark
+def test_no_secret_of_a_worker_or_of_the_settings_gets_out(node: SharedNode) -> None:
+    assert node.sharer("one").ask("leak")[0] == "TaskError"
+    log = node.folder / "cache" / "spark" / "shared" / "logs" / "spark.log"
+    until(lambda: "no login with ${ours}" in log.read_text())
+    told = [each for each in node.folder.rglob("*") if each.is_file()]
+    hold = [each for each in told if CONF_SECRET.encode() in each.read_bytes()]
+    assert [(each.name, each.stat().st_mode & 0o077) for each in hold] == [("spark.properties", 0)]
+    assert not [each for each in told if SECRET.encode() in each.read_bytes()]
+    assert CONF_SECRET not in str([each.cmdline() for each in (node.owner, node.jvm())])
+    modes = [each.stat().st_mode & 0o077 for each in (node.socket, node.socket.parent)]
+    assert modes == [0, 0]
+
+
+@pytest.mark.spark
+def test_the_jobs_of_a_process_that_is_killed_end_and_no_others(node: SharedNode) -> None:
+    one, three = node.sharer("one"), node.sharer("three")
+    one.tell("wait")
+    three.tell("wait")
+    cut, spared = runs(node.signs, "one"), runs(node.signs, "three")
+    one.process.kill()
+    one.process.wait()
+    assert gone([cut.pid])
+    assert spared.is_running()
+    (node.signs / "three.end").touch()
+    assert three.hear() == ["done", 1]
+
+
+@pytest.mark.spark
+def test_a_jvm_that_does_not_answer_is_killed_and_all_share_the_next_one(node: SharedNode) -> None:
+    sharers, jvm = [node.sharer("one"), node.sharer("three")], node.jvm()
+    jvm.send_signal(signal.SIGSTOP)
+    downs = [each.ask("count") for each in sharers]
+    assert [down for down, _ in downs] == ["EngineDown", "EngineDown"]
+    assert all("no answer for 2 s" in why for _, why in downs), downs
+    assert gone([jvm.pid])
+    assert [each.ask("warm")[0] for each in sharers] == ["warm", "warm"]
+    assert [each.ask("count") for each in sharers] == [["done", 5], ["done", 5]]
+
+
+@pytest.mark.spark
+def test_a_jvm_ends_with_its_owner_and_the_next_owner_has_another_one(node: SharedNode) -> None:
+    one, jvm = node.sharer("one"), node.jvm()
+    os.kill(node.owner.pid, signal.SIGKILL)
+    assert gone([jvm.pid])
+    assert one.ask("count")[0] == "EngineDown"
+    node.restart()
+    assert one.ask("warm")[0] == "warm"
+    assert one.ask("count") == ["done", 5]
+
+
+def test_a_channel_takes_over_a_place_and_hears_the_end_of_its_other_side(tmp_path: Path) -> None:
+    place = tmp_path / "run" / "engine.sock"
+    listen(place).close()
+    listener = listen(place)
+    calls = dial(place)
+    answers = LineChannel(listener.accept()[0])
+    calls.send({"worker": "w1"})
+    heard = [answers.receive()]
+    calls._connection.sendall(b"no JSON\n")
+    heard.append(answers.receive())
+    calls.close()
+    heard.append(answers.receive())
+    answers.close()
+    listener.close()
+    assert heard == [{"worker": "w1"}, None, None]
+
+
+def test_a_stranger_is_not_talked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listener = listen(tmp_path / "s")
+    user = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: user + 1)
+    with pytest.raises(StrangerRefused, match=f"belongs to user {user}"):
+        dial(tmp_path / "s")
+    listener.close()
