@@ -18,6 +18,7 @@ from ..spi.sink import Sink
 from ..spi.source import BatchPlan
 from .counting import RowCount
 from .dead_letters import BadRows
+from .session import TaskSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,12 +62,14 @@ class Batch:
     target: Target
     plan: BatchPlan[Any]
     commit_id: CommitId
+    session: TaskSession = TaskSession({})  # noqa: RUF009  # it holds nothing
 
     def run(self, spark: "SparkSession") -> Staged:
         """Read, transform and stage; raises `BadInput` where the source knows what is to blame.
 
         Rows are counted as they pass, which costs no job of its own.
         """
+        spark = self.session.beside(spark)
         lost: list[LostRange] = []
         staged = self._stage_what_is_readable(spark, lost)
         for transform in self.pipeline.transforms:

@@ -31,6 +31,19 @@ REFUSED: Mapping[str, str] = {
 }
 """Settings that safety rests on, each with the reason why a user cannot have them."""
 
+_WORDLESS = "rows would be missing without a word: errors.tolerance=all counts and keeps them"
+_COMMITS = "what makes a batch count once rests on it"
+
+_OF_NO_CONNECTOR: Mapping[str, str] = {
+    "spark.sql.variable.substitute": "queries would read the node's environment and settings",
+    "spark.sql.files.ignoreCorruptFiles": _WORDLESS,
+    "spark.sql.files.ignoreMissingFiles": _WORDLESS,
+    "spark.sql.parquet.output.committer.class": _COMMITS,
+    "spark.sql.sources.commitProtocolClass": _COMMITS,
+    "spark.sql.sources.outputCommitterClass": _COMMITS,
+    "spark.sql.sources.partitionOverwriteMode": _COMMITS,
+}
+
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 SQL_MEANINGS = (
@@ -75,6 +88,13 @@ def refuse_unsafe(conf: Mapping[str, str]) -> None:
         if reason := REFUSED.get(name):
             told = f"-D{name} cannot be set: {reason}; remove it from spark.conf.{JAVA_OPTIONS}"
             raise SettingRefused(told)
+
+
+def flaw_of_connector(name: str) -> str | None:
+    """Return why a setting is no connector's to have for itself, as far as its name tells."""
+    if not name.startswith("spark.sql."):
+        return "only spark.sql.* can be a connector's own: the others are set on the node, for all"
+    return _OF_NO_CONNECTOR.get(name)
 
 
 def _defined(options: str) -> list[str]:

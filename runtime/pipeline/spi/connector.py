@@ -11,7 +11,7 @@ Found through the entry-point group `fairlead.connectors`; an entry point names 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import inf
 from typing import Any, ClassVar, Final, NamedTuple
@@ -190,6 +190,8 @@ class Pipeline:
     """What becomes of bad rows."""
     dead_letters: Sink[Any] | None = None
     """Writes the dead letter queue, or finishes what an earlier config has it written."""
+    spark_settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Those of Spark's that its batches run with, in a session of their own if there are any."""
 
     def acquire(self, tenure: Tenure) -> None:
         """Take the sink, and the dead letter queue, for a task; see `Sink.acquire`."""

@@ -23,6 +23,7 @@ from ....events.commits import Commit, CommitId
 from ....events.model import RunState
 from ....projections.launches import Launch
 from ..batches.batch import Batch, Target
+from ..batches.session import TaskSession
 from ..connectors.naming import describe_unpublished
 from ..spark.engine import Cancelled, Engine
 from ..spi.connector import Pipeline
@@ -78,6 +79,7 @@ class TaskCommits:
         self._calls: Calls
         """Those of the attempt that runs, and its sink."""
         self._target: Target
+        self._session: TaskSession
         self._sweep_at = 0.0
         """When to sweep next, on the monotonic clock."""
         connector, task = launch.resource
@@ -88,6 +90,7 @@ class TaskCommits:
         """Begin an attempt: finish what was committed before, and remove what was not."""
         self._calls = calls
         self._target = Target(pipeline.sink)
+        self._session = TaskSession(pipeline.spark_settings)
         self._settle(pipeline)
         unpublished = self._ledger.unpublished(*self._resource)
         try:
@@ -105,7 +108,7 @@ class TaskCommits:
         """Write a batch where no reader looks; return the commit that makes it count."""
         commit_id = CommitId(*self._resource, self._token, self._memory.next_batch)
         self._memory.next_batch += 1
-        batch = Batch(pipeline, self._target, plan, commit_id)
+        batch = Batch(pipeline, self._target, plan, commit_id, self._session)
         try:
             with self._calls.batch():
                 staged = self._engine.run(self.tag, batch.run, self._resource.connector)

@@ -38,6 +38,14 @@ def check_outside(config: Mapping[str, str], outside: Outside, ends: keys.Ends) 
     source, sink = ends.source.look(config, outside), ends.sink.look(config, outside)
     errors = {**source.errors, **sink.errors, **look_at_queue(config, outside)}
     warnings = [*source.warnings, *sink.warnings]
+    settings = under(keys.SPARK_CONF, config)
+    settings = {name: value for name, value in settings.items() if not is_deferred(value)}
+    if outside.queries is not None and settings:
+        try:
+            flaws_found = outside.queries.flaws_in_settings(settings)
+            errors |= {f"{keys.SPARK_CONF}{name}": flaw for name, flaw in flaws_found.items()}
+        except CheckFailed as error:
+            warnings.append(f"the settings of Spark were not checked: {error}")
     steps, is_wanted = aliases(config), ends.sink.wants_columns(config)
     if outside.queries is not None and (steps or is_wanted or source.columns.is_given):
         queries = _Queries(config, outside.reach, outside.queries, source.columns, errors, warnings)

@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from .....actors.settings import SettingType, between
-from ...spi.config import ConfigDef, Importance
+from ...spark.settings import flaw_of_connector
+from ...spi.config import ConfigDef, Importance, under
 from ...spi.errors import PluginUnknown
 from ...spi.key_kinds import grouped, number_key, text_key
 from ...spi.types import SinkType, SourceType
@@ -29,6 +30,7 @@ BATCH_MAX_BYTES = "batch.max.bytes"
 BATCH_MAX_ROWS = "batch.max.rows"
 RATE_ROWS = "rate.limit.rows.per.second"
 RATE_BYTES = "rate.limit.bytes.per.second"
+SPARK_CONF = "spark.conf."
 TASK_COUNT = "task.count"
 
 FILES = "files"
@@ -80,8 +82,15 @@ def keys_of(config: Mapping[str, str]) -> ConfigDef:
     ):
         with suppress(PluginUnknown):  # which the validation tells
             found = _with(found, group, types.find(config.get(key, FILES)))
-    found = replace(found, families=(*found.families, *transforms.FAMILIES))
-    return found.plus(transforms.definitions(config))
+    found = replace(found, families=(*found.families, *transforms.FAMILIES, _SPARK_SETTING))
+    settings = (replace(_SPARK_SETTING, name=key) for key in config if key.startswith(SPARK_CONF))
+    return found.plus([*transforms.definitions(config), *settings])
+
+
+def flaws_in_settings(config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what is wrong with settings of Spark's, as far as their names tell, by key."""
+    found = {f"{SPARK_CONF}{name}": flaw_of_connector(name) for name in under(SPARK_CONF, config)}
+    return {key: flaw for key, flaw in found.items() if flaw}
 
 
 def task_keys_of(config: Mapping[str, str]) -> ConfigDef:
@@ -186,6 +195,18 @@ _BATCHES = (
         least=1,
         importance=Importance.LOW,
     ),
+)
+
+(_SPARK_SETTING,) = grouped(
+    "Spark",
+    [
+        text_key(
+            f"{SPARK_CONF}spark.sql.*",
+            "A setting of Spark SQL for this connector alone, such as "
+            f"`{SPARK_CONF}spark.sql.session.timeZone`: its tasks run in a session of their own.",
+            importance=Importance.LOW,
+        )
+    ],
 )
 
 _TASK_COUNT = number_key(

@@ -5,7 +5,7 @@ from math import inf
 from typing import ClassVar
 
 from .....events.commits import Document
-from ...spi.config import ConfigDef, ParsedConfig, Validation, refuse
+from ...spi.config import ConfigDef, ParsedConfig, Validation, refuse, under
 from ...spi.connector import Connector, Delivery, Pace, Pipeline, Promise
 from ...spi.context import Context, Findings, Outside
 from ...spi.offsets import Offsets, Seek
@@ -123,6 +123,7 @@ class SparkPipeline(Connector):
             _pace(settings),
             errors.tolerance_of(context, settings),
             errors.queue_sink(context, task_config, settings),
+            under(keys.SPARK_CONF, task_config),
         )
 
 
@@ -154,4 +155,5 @@ def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     if not complaints:
         ends = keys.Ends.of(config)
         complaints |= {**ends.source.complaints(config), **ends.sink.complaints(config)}
-    return {**complaints, **errors.flaws_in_queue(config), **transforms.complaints(config)}
+    complaints |= {**errors.flaws_in_queue(config), **transforms.complaints(config)}
+    return {**complaints, **keys.flaws_in_settings(config)}

@@ -41,6 +41,8 @@ LONGEST_SECONDS: Final = 15.0
 _PLACE = re.compile(r"line (\d+) pos")
 _NOISE = re.compile(r"\s*SQLSTATE: \w+")
 _CATALYST = "org.apache.spark.sql.catalyst"
+_SQL_CONF = "org.apache.spark.sql.internal.SQLConf"
+_STATIC_CONF = "org.apache.spark.sql.internal.StaticSQLConf"
 _OPTIONS = ("-Xmx256m", "-Xss4m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 
 
@@ -101,6 +103,10 @@ class QueryCheck:
             return self._ask(lambda jvm: jvm.analyse(query, columns))
         except QueryRefused as refused:
             raise QueryRefused(_PLACE.sub(_as_written, str(refused))) from None
+
+    def flaws_in_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
+        """Return why Spark's settings cannot be a session's own, by name; raises `CheckFailed`."""
+        return self._ask(lambda jvm: jvm.flaws_in_settings(settings))
 
     def close(self) -> None:
         """End the JVM, if there is one; the next question starts another."""
@@ -173,7 +179,7 @@ class _Jvm:
         )
         self.view: JVMView = self._gateway.jvm
         self._parser = self._class("org.apache.spark.sql.execution.SparkSqlParser")()
-        self._conf = scala_object(self.view, "org.apache.spark.sql.internal.SQLConf").get()
+        self._conf = scala_object(self.view, _SQL_CONF).get()
         for key, value in {**SQL_AS_WRITTEN, **settings}.items():
             self._conf.setConfString(key, value)
         self._analyzer = self._class(f"{_CATALYST}.analysis.Analyzer")(self._catalog())
@@ -194,6 +200,21 @@ class _Jvm:
         plan = self._parser.parsePlan(_over(query, columns))
         plan = self._analyzer.executeAndCheck(plan, tracker(clock))
         return Analysed(_columns(plan.schema()), has_current(plan, self.view))
+
+    def flaws_in_settings(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """Return what is wrong with settings of a session, by name."""
+        scala_object(self.view, _STATIC_CONF)  # else nobody has heard of them yet
+        known = scala_object(self.view, _SQL_CONF)
+        flaws: dict[str, str] = {}
+        for name, value in settings.items():
+            if known.isStaticConfigKey(name):
+                flaws[name] = f"it is fixed when the engine starts: set spark.conf.{name} on nodes"
+                continue
+            try:
+                self._class(_SQL_CONF)().setConfString(name, value)
+            except Py4JJavaError as error:
+                flaws[name] = _told(failure_text(error) or "")
+        return flaws
 
     def end(self) -> None:
         """End it at once: there is nothing in it to lose."""

@@ -1,0 +1,76 @@
+# pyright: basic
+"""Settings of Spark SQL that a connector has for itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+from connectors.conftest import Run
+
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.spark.query_check import QueryCheck
+
+pytestmark = pytest.mark.spark
+
+ZONE = "spark.conf.spark.sql.session.timeZone"
+
+
+def config_of(folders: dict[str, str], **more: str) -> dict[str, str]:
+    return {
+        **folders,
+        "source.format": "json",
+        "source.schema": "n BIGINT",
+        "sink.format": "json",
+        "transforms": "t",
+        "transforms.t.type": "sql",
+        "transforms.t.query": "SELECT n, date_format(timestamp_seconds(n), 'HH') hour FROM input",
+        **more,
+    }
+
+
+def test_a_connector_has_its_settings_and_its_neighbours_have_not(
+    run: Run, folders: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "1.json").write_text('{"n": 0}\n')
+    run(config_of(folders, **{ZONE: "Asia/Tokyo"}))
+    (tmp_path / "in" / "2.json").write_text('{"n": 1}\n')
+    run(config_of(folders, **{"transforms.t.query": "SELECT n, 'x' AS hour FROM input"}))
+    (tmp_path / "in" / "3.json").write_text('{"n": 2}\n')
+    run(config_of(folders, **{ZONE: "Asia/Kolkata"}))
+    files = (tmp_path / "out").glob("part-*.json")
+    found = sorted((json.loads(each.read_text()) for each in files), key=lambda each: each["n"])
+    assert [each["hour"] for each in found] == ["09", "x", "05"]
+
+
+def test_a_setting_that_is_not_a_connectors_is_refused_with_the_reason(
+    run: Run, folders: dict[str, str]
+) -> None:
+    given = {
+        "spark.conf.spark.executor.memory": "1g",
+        "spark.conf.spark.sql.variable.substitute": "true",
+        "spark.conf.spark.sql.files.ignoreCorruptFiles": "true",
+        ZONE: "UTC",
+    }
+    errors = SparkPipeline.validate(config_of(folders, **given)).errors
+    assert {key: len(told) for key, told in errors.items()} == dict.fromkeys(list(given)[:3], 1)
+    assert "set on the node" in errors["spark.conf.spark.executor.memory"][0]
+    reports = run(config_of(folders, **{ZONE: "Nowhere/Nothing"}))
+    (told,) = {each.reason for each in reports.statuses if each.state.value == "FAILED"}
+    assert told.startswith(f"{ZONE}: ")
+
+
+def test_spark_says_which_settings_are_fixed_and_which_values_are_none() -> None:
+    check = QueryCheck()
+    try:
+        flaws = check.flaws_in_settings(
+            {
+                "spark.sql.warehouse.dir": "/tmp/w",
+                "spark.sql.shuffle.partitions": "many",
+                "spark.sql.session.timeZone": "UTC",
+            }
+        )
+    finally:
+        check.close()
+    assert "fixed when the engine starts" in flaws["spark.sql.warehouse.dir"]
+    assert "spark.sql.shuffle.partitions" in flaws["spark.sql.shuffle.partitions"]
+    assert len(flaws) == 2
