@@ -13,7 +13,8 @@ from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.spark.embedded import Embedded
-from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused
+from fairlead.runtime.pipeline.spi.rows import Rejects
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.kafka.pipes import Reading, source_config
@@ -24,34 +25,45 @@ from fairlead_tests.tasks.numbers import Reports
 pytestmark = pytest.mark.spark
 
 PLAIN = {"value_converter": "json", "value_converter_schemas_enable": "false"}
+Bad = tuple[int, str, str]
 FEW = {"metadata_columns": "offset"}
 
 
 @pytest.fixture
 def rows(engine: Embedded, topics: Topics, topic: str) -> Iterator[Any]:
-    """Read one batch of the topic as a config says; return its rows and the warnings."""
+    """Read one batch of the topic as a config says; return its rows and its bad ones."""
     begun: list[Reading] = []
 
-    def rows(errors: str = "none", **given: str) -> tuple[list[dict[str, Any]], list[str]]:
+    def rows(errors: str = "none", **given: str) -> tuple[list[dict[str, Any]], list[Bad]]:
         config = source_config(topics.bootstrap, topics=topic, **FEW, **given)
         reading = Reading(config | {"errors.tolerance": errors})
         begun.append(reading)
         plan = reading.plan()
 
-        def job(spark: Any) -> list[dict[str, Any]]:
+        def job(spark: Any) -> tuple[list[dict[str, Any]], list[Bad]]:
             try:
                 frame: Any = reading.source.read(spark, plan.ranges)
                 found: list[dict[str, Any]] = frame.toArrow().to_pylist()
             except Exception as error:
                 raise reading.source.blame(error) or error from error
             reading.source.verify(plan.ranges)
-            return found
+            bad = [each for one in reading.source.rejects() for each in letters(one)]
+            return found, bad
 
-        return engine.run("test", job), reading.warnings
+        return engine.run("test", job)
 
     yield rows
     for each in begun:
         each.source.close()
+
+
+def letters(rejects: Rejects) -> list[Bad]:
+    """Return the offset, the reason and the text of each bad row."""
+    frame: Any = rejects.frame
+    found = frame.toArrow().to_pylist()
+    assert rejects.count() == len(found)
+    assert all(dict(each["position"])["partition"] == "0" for each in found)
+    return [(int(dict(each["position"])["offset"]), each["reason"], each["raw"]) for each in found]
 
 
 def envelope(fields: list[dict[str, Any]], payload: Any) -> str:
@@ -70,18 +82,43 @@ def test_plain_json_has_the_columns_that_are_given_or_seen(
     assert [row["more"] for row in seen] == [[1], None, None]
 
 
-@pytest.mark.parametrize("bad", ["{", '"text"', '{"n": "x"}', "", "[1]"])
-def test_a_value_that_does_not_fit_is_told_by_its_place_or_dropped(
-    topics: Topics, topic: str, rows: Any, bad: str
+NO_OBJECT = "is no object of JSON"
+NO_INT = 'column `n` (INT): For input string: "x"'
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [("{", NO_OBJECT), ('"text"', NO_OBJECT), ('{"n": "x"}', NO_INT), ("", NO_OBJECT)],
+)
+def test_a_value_that_does_not_fit_is_told_by_its_place_or_left_out_as_a_bad_row(
+    topics: Topics, topic: str, rows: Any, bad: str, why: str
 ) -> None:
     topics.write(topic, ['{"n": 1}', bad, '{"n": 2}'])
     with pytest.raises(BadInput) as told:
         rows(**PLAIN, schema="n INT")
     where = f"the record of {topic}-0 at offset 1: "
     assert str(told.value) == f"{where}it is no JSON object that fits the schema"
-    found, warnings = rows("all", **PLAIN, schema="n INT")
+    found, left_out = rows("all", **PLAIN, schema="n INT")
     assert found == [{"n": 1, "_offset": 0}, {"n": 2, "_offset": 2}]
-    assert warnings == ["1 of 3 records could not be decoded: dropped"]
+    assert left_out == [(1, why, bad)]
+
+
+def test_columns_that_values_have_beside_the_schema_are_refused_added_or_set_aside(
+    topics: Topics, topic: str, rows: Any
+) -> None:
+    more = '{"n": 2, "x": 1.5}'
+    topics.write(topic, ['{"n": 1}', more])
+    given = {**PLAIN, "schema": "n INT"}
+    with pytest.raises(SchemaRefused, match=rf"{topic}-0 at offset 1: .*no column `x` DOUBLE"):
+        rows(**given, schema_evolution="fail")
+    assert rows(**given, schema_evolution="add-columns")[0] == [
+        {"n": 1, "x": None, "_offset": 0},
+        {"n": 2, "x": 1.5, "_offset": 1},
+    ]
+    found, ((offset, why, raw),) = rows(**given, schema_evolution="dead-letter")
+    assert found == [{"n": 1, "_offset": 0}]
+    assert (offset, raw) == (1, more)
+    assert why.startswith("the schema has no column `x` DOUBLE")
 
 
 def test_an_envelope_brings_its_columns_along(topics: Topics, topic: str, rows: Any) -> None:
@@ -125,18 +162,19 @@ def test_values_without_an_envelope_or_with_a_strange_one_say_what_to_set(
     topics.write(topic, ['{"n": 1}', lone])
     with pytest.raises(BadInput, match=r"at offset 0: .*schemas\.enable=false"):
         rows(value_converter="json")
-    found, warnings = rows("all", value_converter="json")
+    found, left_out = rows("all", value_converter="json")
     assert found == [{"_value": "alone", "_offset": 1}]
-    assert warnings == ["1 of 2 records could not be decoded: dropped"]
+    ((offset, why, raw),) = left_out
+    assert (offset, raw, "schemas.enable=false" in why) == (0, '{"n": 1}', True)
     strange = json.dumps({"schema": {"type": "odd"}, "payload": 1})
     topics.cut(topic, 2)
     topics.write(topic, [strange])
     with pytest.raises(BadInput, match=r"offset 2: .*nothing is known of the type 'odd'"):
         rows(value_converter="json")
     topics.write(topic, [json.dumps({"schema": "odd", "payload": 1}), lone])
-    found, warnings = rows("all", value_converter="json")
+    found, left_out = rows("all", value_converter="json")
     assert found == [{"_value": "alone", "_offset": 4}]
-    assert warnings == ["2 of 3 records could not be decoded: dropped"]
+    assert sorted(offset for offset, _, _ in left_out) == [2, 3]
 
 
 def test_records_become_files_once(

@@ -9,6 +9,7 @@ from typing import Final
 from .....actors.settings import Value
 from ...spi.config import Definition, Importance, Width
 from ...spi.key_kinds import choice_key, flag_key, list_key, number_key, patterns, text_key
+from ..evolution.policy import EVOLUTION_KEY
 from .connection import connection_keys
 
 CONVERTERS: Final = ("string", "json", "bytes")
@@ -107,9 +108,10 @@ SOURCE: Final = (
         SCHEMA,
         "The columns of values in JSON without a schema, as in `CREATE TABLE`: `day DATE, delay "
         "INT`. Without it the connector infers them, once, from the last records that are there. "
-        "Further fields of a value are not read.",
+        "Further fields of a value are left out, and told.",
         width=Width.LONG,
     ),
+    EVOLUTION_KEY,
     choice_key(
         KEY_CONVERTER,
         "What a record's key is, in the column `_key`: a text, or bytes. JSON is a text.",

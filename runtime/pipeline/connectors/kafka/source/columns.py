@@ -12,12 +12,14 @@ from ....spi.errors import BadInput, NotReady
 from ....spi.source import Limit
 from ....spi.types import SourceColumns
 from ...common_keys import TOLERANCE
+from ...evolution.policy import EVOLUTION, SchemaPolicy
 from ...files.source.inference import infer
 from ...files.source.text import CsvStyle
 from .. import keys
 from ..cluster import TopicPlace
 from ..connection import REQUEST_S
-from .decoding import EnvelopeDecoder, JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
+from .decoding import JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
+from .envelope import EnvelopeDecoder
 from .reader import PartitionReader
 
 SAMPLE: Final = 500
@@ -39,14 +41,16 @@ def decoder(settings: ParsedConfig) -> RecordDecoder:
     rows = KafkaRows(
         _metadata(settings.items(keys.METADATA)),
         has_text_keys=settings.text(keys.KEY_CONVERTER) == "string",
-        drops_bad=settings.text(TOLERANCE) == "all",
+        parts_bad=settings.text(TOLERANCE) == "all",
     )
     kind = keys.converter(settings.text(keys.VALUE_CONVERTER))
     if kind != "json":
         return PlainDecoder(rows, has_texts=kind == "string")
     if settings.flag(keys.VALUE_SCHEMAS):
         return EnvelopeDecoder(rows)
-    return JsonDecoder(rows, settings.text(keys.TASK_SCHEMA))
+    is_given, mode = bool(settings.text(keys.SCHEMA)), settings.text(EVOLUTION)
+    policy = SchemaPolicy.of(mode, is_given=is_given, is_exact=True)
+    return JsonDecoder(rows, settings.text(keys.TASK_SCHEMA), policy)
 
 
 def needs_schema(settings: ParsedConfig) -> bool:

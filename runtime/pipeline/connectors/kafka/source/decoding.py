@@ -3,34 +3,37 @@
 
 Texts and bytes stay in Arrow. JSON is parsed by Spark in the batch's own job, by the rules that
 files of JSON are read by. A value that cannot be decoded is told by its topic, its partition and
-its offset, and ends the batch, or is dropped and counted.
+its offset, and ends the batch, or is left out of it as a bad row.
 """
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructField, StructType
 
 from ....batches.counting import observed
 from ....spark.spelling import literal, quoted, refusal
-from ....spi.errors import BadInput
-from .connect_schema import LONE, SchemaUnknown, columns_of
+from ....spi.errors import SchemaRefused
+from ....spi.rows import Rejects
+from ...evolution.json_columns import JsonColumns
+from ...evolution.policy import ADD_COLUMNS, DEAD_LETTER, EVOLUTION, SchemaPolicy, struct_of
+from ...files.source import inference
+from ...files.source.bad_rows import RAW, json_reason
+from .connect_schema import LONE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_PARSED: Final = "_fairlead_parsed"
+PARSED: Final = "_fairlead_parsed"
 _CORRUPT: Final = "_fairlead_corrupt"
-_AT: Final = "_fairlead_at"
-"""A record's offset, by which rows of several schemas are put in order again."""
 _NO_FIT: Final = "it is no JSON object that fits the schema"
+_NAMED: Final = 3
+"""How many columns a remark names."""
 NAMED: Final = "the record of {} at offset {}: {}"
 """How a record is told that cannot be decoded."""
 
@@ -40,7 +43,8 @@ class KafkaRows(NamedTuple):
 
     metadata: Sequence[str]
     has_text_keys: bool
-    drops_bad: bool
+    parts_bad: bool
+    """Whether records that cannot be decoded are bad rows; else they end the batch."""
 
 
 class RecordDecoder(ABC):
@@ -54,9 +58,19 @@ class RecordDecoder(ABC):
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
         """Return the rows, or describe them; raises `BadInput`."""
 
-    def dropped(self) -> int:
-        """Return how many records of the last batch were dropped, once its job is over."""
-        return 0
+    @property
+    def parts_rows(self) -> bool:
+        """Whether the rows may be fewer than the records."""
+        return False
+
+    @property
+    def remark(self) -> str:
+        """What is strange about the records so far."""
+        return ""
+
+    def rejects(self) -> Sequence[Rejects]:
+        """Return the records of the last batch that were left out."""
+        return ()
 
     def _metadata(self, table: pa.Table) -> pa.Table:
         """Return the columns beside the value, keys as they are asked for."""
@@ -86,26 +100,80 @@ class PlainDecoder(RecordDecoder):
 class JsonDecoder(RecordDecoder):
     """Values are objects in JSON; their columns are known beforehand."""
 
-    def __init__(self, rows: KafkaRows, ddl: str) -> None:
-        """Take the columns, as DDL."""
+    def __init__(self, rows: KafkaRows, ddl: str, policy: SchemaPolicy | None = None) -> None:
+        """Take the columns, as DDL, and what is done where values have others."""
         super().__init__(rows)
         self._ddl = ddl
-        self._observation: Observation | None = None
+        self._policy = policy or SchemaPolicy()
+        self._schema: StructType | None = None
+        """The columns as they are by now; None: as they were given."""
+        self._left_out: dict[str, None] = {}
+        """The columns that values have beside them, where these are left out."""
+        self._rejects: list[Rejects] = []
+
+    @property
+    def parts_rows(self) -> bool:
+        """Whether the rows may be fewer than the records."""
+        return self._rows.parts_bad or self._policy.mode == DEAD_LETTER
+
+    @property
+    def remark(self) -> str:
+        """Say which columns are left out."""
+        if not self._left_out:
+            return ""
+        few = ", ".join(list(self._left_out)[:_NAMED])
+        return (
+            f"{len(self._left_out)} columns of its records are not in {self._policy.given_by}, and "
+            f"left out ({few}): name them there, or set {EVOLUTION}={ADD_COLUMNS}"
+        )
+
+    def rejects(self) -> Sequence[Rejects]:
+        """Return the records that were left out."""
+        return self._rejects
 
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame":
-        """Describe the rows."""
-        frame = self._parsed(spark, table, self._ddl)
-        frame = self._sound(frame)
-        return frame.select(f"{_PARSED}.*", *self._kept()).drop(_CORRUPT)
+        """Describe the rows; raises `SchemaRefused` where they must not have more columns."""
+        self._rejects = []
+        schema = self._schema = self._schema or struct_of(self._ddl)
+        table = self._admitted(spark, schema, table)
+        frame = self._sound(self._parsed(spark, table, self._schema), self._schema)
+        return frame.select(f"{PARSED}.*", *self._kept()).drop(_CORRUPT)
 
-    def dropped(self) -> int:
-        """Return how many there were."""
-        return 0 if self._observation is None else int(observed(self._observation).get("bad", 0))
+    def _admitted(self, spark: "SparkSession", schema: StructType, table: pa.Table) -> pa.Table:
+        """Take up the columns that values have beside the schema; return the records that may."""
+        values = table["_value"].to_pylist()
+        try:
+            self._admit(schema, b"\n".join(each.replace(b"\n", b" ") for each in values if each))
+        except SchemaRefused:
+            refused = dict(self._refused_rows(schema, values))
+            if self._policy.mode != DEAD_LETTER:
+                row, why = next(iter(refused.items()))
+                raise SchemaRefused(named(table, row, why)) from None
+            self._rejects.append(rejected(spark, table, refused))
+            return table.take([row for row in range(len(values)) if row not in refused])
+        return table
+
+    def _admit(self, schema: StructType, text: bytes) -> None:
+        columns = JsonColumns(schema)
+        columns.feed(text)
+        found = struct_of(inference.ddl(columns.end()))
+        self._schema, left_out = self._policy.admit(schema, found, "")
+        self._left_out |= dict.fromkeys(left_out)
+
+    def _refused_rows(
+        self, schema: StructType, values: Sequence[bytes | None]
+    ) -> Iterator[tuple[int, str]]:
+        """Yield the values that are not let in, each with the reason."""
+        for row, value in enumerate(values):
+            try:
+                self._admit(schema, value or b"")
+            except SchemaRefused as refused:
+                yield row, str(refused).removeprefix(": ")
 
     def _kept(self) -> list[str]:
         return [quoted(name) for name in self._rows.metadata]
 
-    def _parsed(self, spark: "SparkSession", table: pa.Table, ddl: str) -> "DataFrame":
+    def _parsed(self, spark: "SparkSession", table: pa.Table, schema: StructType) -> "DataFrame":
         """Describe the records with their values parsed, and a flag of those that cannot be."""
         place = [name for name in _PLACE if name not in self._rows.metadata]
         kept = self._metadata(table)
@@ -113,25 +181,42 @@ class JsonDecoder(RecordDecoder):
         columns |= {f"_fairlead{name}": table[name] for name in place}
         raw = pa.table({LONE: as_text(table["_value"]), **columns})
         options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-        parsed = sf.from_json(sf.col(LONE), f"{ddl}, {_CORRUPT} STRING", options)
+        corrupt = StructField(_CORRUPT, StringType())
+        parsed = sf.from_json(sf.col(LONE), StructType([*schema.fields, corrupt]), options)
         # As a generator it is evaluated once: Spark would parse anew for each column and condition.
-        return spark.createDataFrame(raw).select("*", sf.explode(sf.array(parsed)).alias(_PARSED))
+        return spark.createDataFrame(raw).select("*", sf.explode(sf.array(parsed)).alias(PARSED))
 
-    def _sound(self, frame: "DataFrame") -> "DataFrame":
+    def _sound(self, frame: "DataFrame", schema: StructType) -> "DataFrame":
         """Leave out, or refuse in the job, what could not be parsed."""
-        empty = f"({_PARSED} IS NULL AND {LONE} IS NOT NULL AND trim({LONE}) <> 'null')"
-        bad = sf.expr(f"{empty} OR coalesce({_PARSED}.{_CORRUPT} IS NOT NULL, false)")
-        if self._rows.drops_bad:
-            observation = self._observation = Observation()
-            frame = frame.withColumn(_CORRUPT, bad)
-            frame = frame.observe(observation, sf.count_if(sf.col(_CORRUPT)).alias("bad"))
-            return frame.where(~sf.col(_CORRUPT))
-        return frame.where(sf.when(bad, self._refused()).otherwise(sf.expr("true")))
+        empty = f"({PARSED} IS NULL AND {LONE} IS NOT NULL AND trim({LONE}) <> 'null')"
+        bad = sf.expr(f"{empty} OR coalesce({PARSED}.{_CORRUPT} IS NOT NULL, false)")
+        if not self._rows.parts_bad:
+            return frame.where(sf.when(bad, self._refused()).otherwise(sf.expr("true")))
+        observation = Observation()
+        frame = frame.withColumn(_CORRUPT, bad)
+        frame = frame.observe(observation, sf.count_if(sf.col(_CORRUPT)).alias("bad"))
+        places = (
+            part
+            for name, column in zip(_POSITION, self._places, strict=True)
+            for part in (sf.lit(name), sf.col(column).cast("string"))
+        )
+        letters = (
+            frame.where(_CORRUPT)
+            .select(sf.create_map(*places).alias("position"), sf.col(LONE).alias(RAW))
+            .select("position", json_reason(schema, {}).alias("reason"), sf.col(RAW).alias("raw"))
+        )
+        count = lambda: int(observed(observation).get("bad", 0))  # noqa: E731
+        self._rejects.append(Rejects(letters, count))
+        return frame.where(~sf.col(_CORRUPT))
+
+    @property
+    def _places(self) -> Sequence[str]:
+        """The columns that say where a record is."""
+        kept = self._rows.metadata
+        return [quoted(name if name in kept else f"_fairlead{name}") for name in _PLACE]
 
     def _refused(self) -> "Column":
-        topic, partition, offset = (
-            quoted(name if name in self._rows.metadata else f"_fairlead{name}") for name in _PLACE
-        )
+        topic, partition, offset = self._places
         before, between, behind = (literal(each) for each in NAMED.split("{}")[:3])
         place = f"{topic}, '-', CAST({partition} AS STRING)"
         told = (before, place, between, f"CAST({offset} AS STRING)", behind, literal(_NO_FIT))
@@ -139,101 +224,28 @@ class JsonDecoder(RecordDecoder):
 
 
 _PLACE: Final = ("_topic", "_partition", "_offset")
+_POSITION: Final = ("topic", "partition", "offset")
 
 
-class _Envelope(msgspec.Struct):
-    """Connect's envelope, its two parts not yet parsed."""
-
-    schema: msgspec.Raw
-    payload: msgspec.Raw
-
-
-class EnvelopeDecoder(JsonDecoder):
-    """Values are Connect's envelopes in JSON: each record brings its schema along."""
-
-    no_envelope: ClassVar[str] = (
-        "it is not Connect's envelope of schema and payload: set "
-        "source.value.converter.schemas.enable=false if values are plain JSON"
-    )
-
-    def __init__(self, rows: KafkaRows) -> None:
-        """Begin without any schema."""
-        super().__init__(rows, "")
-        self._bad = 0
-        """How many records of the last batch had no envelope."""
-        self._observations: list[Observation] = []
-
-    def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame":
-        """Describe the rows; those of several schemas have the columns of all."""
-        self._bad, self._observations = 0, []
-        made = (self._frame(spark, schema, part) for schema, part in self._by_schema(table))
-        frames = [each for each in made if each is not None]
-        if not frames:
-            return spark.createDataFrame(self._metadata(table.slice(0, 0)))
-        if len(frames) == 1:
-            return frames[0].drop(_AT)
-        rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-        # In one partition: a sort across some would run the job twice, and count twice what is bad.
-        return rows.coalesce(1).sortWithinPartitions(_AT).drop(_AT)
-
-    def dropped(self) -> int:
-        """Return how many there were."""
-        return self._bad + sum(int(observed(each).get("bad", 0)) for each in self._observations)
-
-    def _frame(self, spark: "SparkSession", schema: bytes, part: pa.Table) -> "DataFrame | None":
-        """Describe the rows of one schema; None: it cannot be used, and they are dropped."""
-        try:
-            known: Mapping[str, object] = json.loads(schema) or {"type": "struct", "fields": []}
-            columns = columns_of(known, _PARSED)
-        except SchemaUnknown as unknown:
-            if self._rows.drops_bad:
-                self._bad += part.num_rows
-                return None
-            raise BadInput(_named(part, 0, f"its schema cannot be used: {unknown}")) from None
-        if not columns.is_struct:
-            payloads = part["_value"].to_pylist()
-            lone = [each and b'{"%s": %s}' % (LONE.encode(), each) for each in payloads]
-            part = part.set_column(0, "_value", pa.array(lone, pa.binary()))
-        frame = self._sound(self._parsed(spark, part, columns.ddl))
-        if self._observation is not None:
-            self._observations.append(self._observation)
-        offset = "_offset" if "_offset" in self._rows.metadata else "_fairlead_offset"
-        return frame.selectExpr(*columns.select, *self._kept(), f"{offset} AS {_AT}")
-
-    def _by_schema(self, table: pa.Table) -> Iterator[tuple[bytes, pa.Table]]:
-        """Yield each schema with the payloads of its records; tombstones go with the first."""
-        decode = msgspec.json.Decoder(_Envelope).decode
-        rows: dict[bytes, tuple[list[int], list[bytes | None]]] = {}
-        alone: list[int] = []
-        for row, value in enumerate(table["_value"].to_pylist()):
-            if value is None:
-                alone.append(row)
-                continue
-            try:
-                envelope = decode(value)
-            except msgspec.DecodeError:
-                self._refuse(table, row)
-                continue
-            numbers, payloads = rows.setdefault(bytes(envelope.schema), ([], []))
-            numbers.append(row)
-            payloads.append(bytes(envelope.payload))
-        if alone:
-            numbers, payloads = rows.setdefault(next(iter(rows), b"null"), ([], []))
-            numbers += alone
-            payloads += [None] * len(alone)
-        for schema, (numbers, payloads) in rows.items():
-            part = table.take(numbers).set_column(0, "_value", pa.array(payloads, pa.binary()))
-            yield schema, part.take(pc.sort_indices(pa.array(numbers)))
-
-    def _refuse(self, table: pa.Table, row: int) -> None:
-        self._bad += 1
-        if not self._rows.drops_bad:
-            raise BadInput(_named(table, row, self.no_envelope))
-
-
-def _named(table: pa.Table, row: int, why: str) -> str:
+def named(table: pa.Table, row: int, why: str) -> str:
+    """Return what is wrong with a record, by its place."""
     topic, partition, offset = (table[name][row].as_py() for name in _PLACE)
     return NAMED.format(f"{topic}-{partition}", offset, why)
+
+
+def rejected(spark: "SparkSession", table: pa.Table, rows: Mapping[int, str]) -> Rejects:
+    """Return some records, by their rows, as bad ones, each with its reason."""
+    part = table.take(list(rows))
+    places = (part[name].cast(pa.string()).to_pylist() for name in _PLACE)
+    position = [list(zip(_POSITION, each, strict=True)) for each in zip(*places, strict=True)]
+    letters = pa.table(
+        {
+            "position": pa.array(position, pa.map_(pa.string(), pa.string())),
+            "reason": pa.array(rows.values(), pa.string()),
+            "raw": as_text(part["_value"]),
+        }
+    )
+    return Rejects(spark.createDataFrame(letters), lambda: len(rows))
 
 
 def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:

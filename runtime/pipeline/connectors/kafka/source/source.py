@@ -16,6 +16,7 @@ import pyarrow as pa
 from ......events.commits import Advance, Document, Lag, identity
 from ....spi.errors import BadInput, SourceAway
 from ....spi.offsets import Seek, SeekEnd
+from ....spi.rows import Rejects
 from ....spi.source import BatchPlan, Fetched, Fetching, Limit
 from ..cluster import KafkaCluster, TopicFacts, TopicPlace
 from .ahead import ReadAhead
@@ -96,10 +97,11 @@ class KafkaSource(Fetching):
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> "BatchPlan[pa.Table]":
         """Fetch the next batch, and tell what is left behind it: records, and about their bytes."""
-        plan = super().plan(offsets, limit)
+        plan = replace(super().plan(offsets, limit), remark=self._decoder.remark)
         if self._reader is None or not plan.ranges:
             return plan
-        return replace(plan, lag=Lag(*self._reader.lag))
+        rows = -1 if self._decoder.parts_rows else plan.rows
+        return replace(plan, rows=rows, lag=Lag(*self._reader.lag))
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> "pa.Table":
         """Decode what was fetched, and fetch what is next meanwhile."""
@@ -108,11 +110,13 @@ class KafkaSource(Fetching):
             self._reader.go_on()
         return self._decoder.decode(spark, table)
 
+    def rejects(self) -> Sequence[Rejects]:
+        """Return the records read last that cannot be decoded, or must not be as they are."""
+        return self._decoder.rejects()
+
     def verify(self, ranges: Sequence[pa.Table]) -> None:
-        """Tell what was dropped; refuse a batch of a topic that was made anew meanwhile."""
-        if dropped := self._decoder.dropped():
-            (table,) = ranges
-            self._warn(f"{dropped} of {table.num_rows} records could not be decoded: dropped")
+        """Refuse a batch of a topic that was made anew meanwhile."""
+        del ranges
         self._look_at_topics()
 
     def blame(self, error: Exception) -> BadInput | None:

@@ -1,0 +1,110 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""Values in Connect's envelope of JSON, as rows: each record brings its own schema along."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....spi.errors import BadInput
+from ...evolution.policy import struct_of
+from .connect_schema import LONE, SchemaUnknown, columns_of
+from .decoding import PARSED, JsonDecoder, KafkaRows, named, rejected
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+AT: Final = "_fairlead_at"
+"""A record's offset, by which rows of several schemas are put in order again."""
+
+
+class _Envelope(msgspec.Struct):
+    """Connect's envelope, its two parts not yet parsed."""
+
+    schema: msgspec.Raw
+    payload: msgspec.Raw
+
+
+class EnvelopeDecoder(JsonDecoder):
+    """Values are Connect's envelopes in JSON: each record brings its schema along."""
+
+    no_envelope: ClassVar[str] = (
+        "it is not Connect's envelope of schema and payload: set "
+        "source.value.converter.schemas.enable=false if values are plain JSON"
+    )
+
+    def __init__(self, rows: KafkaRows) -> None:
+        """Begin without any schema."""
+        super().__init__(rows, "")
+        self._strange: dict[int, str] = {}
+        """The records of the last batch that have no envelope, by their row, each with why."""
+
+    def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame":
+        """Describe the rows; those of several schemas have the columns of all."""
+        self._rejects, self._strange = [], {}
+        made = (self._frame(spark, schema, part) for schema, part in self._by_schema(table))
+        frames = [each for each in made if each is not None]
+        if self._strange:
+            self._rejects.append(rejected(spark, table, self._strange))
+        if not frames:
+            return spark.createDataFrame(self._metadata(table.slice(0, 0)))
+        if len(frames) == 1:
+            return frames[0].drop(AT)
+        rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+        # In one partition: a sort across some would run the job twice, and count twice what is bad.
+        return rows.coalesce(1).sortWithinPartitions(AT).drop(AT)
+
+    def _frame(self, spark: "SparkSession", schema: bytes, part: pa.Table) -> "DataFrame | None":
+        """Describe the rows of one schema; None: it cannot be used, and they are dropped."""
+        try:
+            known: Mapping[str, object] = json.loads(schema) or {"type": "struct", "fields": []}
+            columns = columns_of(known, PARSED)
+        except SchemaUnknown as unknown:
+            why = f"its schema cannot be used: {unknown}"
+            if self._rows.parts_bad:
+                every = dict.fromkeys(range(part.num_rows), why)
+                self._rejects.append(rejected(spark, part, every))
+                return None
+            raise BadInput(named(part, 0, why)) from None
+        if not columns.is_struct:
+            payloads = part["_value"].to_pylist()
+            lone = [each and b'{"%s": %s}' % (LONE.encode(), each) for each in payloads]
+            part = part.set_column(0, "_value", pa.array(lone, pa.binary()))
+        found = struct_of(columns.ddl)
+        frame = self._sound(self._parsed(spark, part, found), found)
+        offset = "_offset" if "_offset" in self._rows.metadata else "_fairlead_offset"
+        return frame.selectExpr(*columns.select, *self._kept(), f"{offset} AS {AT}")
+
+    def _by_schema(self, table: pa.Table) -> Iterator[tuple[bytes, pa.Table]]:
+        """Yield each schema with the payloads of its records; tombstones go with the first."""
+        decode = msgspec.json.Decoder(_Envelope).decode
+        rows: dict[bytes, tuple[list[int], list[bytes | None]]] = {}
+        alone: list[int] = []
+        for row, value in enumerate(table["_value"].to_pylist()):
+            if value is None:
+                alone.append(row)
+                continue
+            try:
+                envelope = decode(value)
+            except msgspec.DecodeError:
+                self._refuse(table, row)
+                continue
+            numbers, payloads = rows.setdefault(bytes(envelope.schema), ([], []))
+            numbers.append(row)
+            payloads.append(bytes(envelope.payload))
+        if alone:
+            numbers, payloads = rows.setdefault(next(iter(rows), b"null"), ([], []))
+            numbers += alone
+            payloads += [None] * len(alone)
+        for schema, (numbers, payloads) in rows.items():
+            part = table.take(numbers).set_column(0, "_value", pa.array(payloads, pa.binary()))
+            yield schema, part.take(pc.sort_indices(pa.array(numbers)))
+
+    def _refuse(self, table: pa.Table, row: int) -> None:
+        self._strange[row] = self.no_envelope
+        if not self._rows.parts_bad:
+            raise BadInput(named(table, row, self.no_envelope))
