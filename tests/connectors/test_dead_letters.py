@@ -6,18 +6,25 @@ import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 from connectors.conftest import Run
 
+from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
+from fairlead.runtime.pipeline.batches.batch import Batch, Target
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink
 from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline, Tolerance
 from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.errors import RowsRefused
+from fairlead.runtime.pipeline.spi.sink import Sink
+from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 from fairlead.runtime.pipeline.tasks.plugins.calls import LeftBehind
 from fairlead.runtime.pipeline.tasks.task import Task
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
@@ -247,3 +254,60 @@ def test_what_dead_letters_cannot_be_is_refused(more: Config, key: str, flaw: st
     errors = SparkPipeline.validate(config).errors
     assert list(errors) == [key]
     assert flaw in errors[key][0]
+
+
+def test_rows_that_a_query_fails_for_become_dead_letters_and_the_others_arrive(
+    run: Run, config: Config, tmp_path: Path
+) -> None:
+    config["transforms"], config["transforms.t.type"] = "t", "sql"
+    config["transforms.t.query"] = "SELECT n, 10 / n AS ratio, CAST(s AS DATE) AS day FROM input"
+    lines = "".join(f"{n},2026-01-{n:02}\n" for n in range(1, 20))
+    (tmp_path / "in" / "a.csv").write_text(f"n,s\n{lines}0,2026-02-01\n20,never\n")
+    reports = run(config)
+    assert failures(reports) == []
+    assert [each["n"] for each in rows(tmp_path / "out")] == list(range(1, 20))
+    bad = {each["raw"]: (each["stage"], each["reason"]) for each in rows(tmp_path / "bad")}
+    zero, never = ('{"n": 0, "s": "2026-02-01"}', '{"n": 20, "s": "never"}')
+    assert {raw: stage for raw, (stage, _) in bad.items()} == dict.fromkeys(
+        (zero, never), "transform"
+    )
+    assert "DIVIDE_BY_ZERO" in bad[zero][1]
+    assert "CAST_INVALID_INPUT" in bad[never][1]
+
+
+class Picky(Sink[Any]):
+    """Takes all rows but thirteens."""
+
+    takes_arrow = True
+
+    def stage(self, rows: Any, commit_id: CommitId, input_bytes: int) -> Manifest:
+        del commit_id, input_bytes
+        if 13 in rows["n"].to_pylist():
+            raise RowsRefused("thirteen")
+        return Manifest("here", "staged", -1, 1, 1)
+
+    def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None: ...
+
+    def discard(self, commit_id: CommitId) -> None: ...
+
+    def sweep(self, resource: Resource, token: Token) -> None: ...
+
+
+def test_rows_that_a_sink_refuses_are_left_out_where_that_is_tolerated(engine: Embedded) -> None:
+    table: Any = pa.table({"n": range(20)})
+    source = MagicMock(**{"read.return_value": table, "rejects.return_value": ()})
+    source.blame.return_value = None
+    told: list[str] = []
+
+    def stage(most: int) -> Any:
+        tolerance = Tolerance(most_searched=most, log=told.append)
+        pipeline = Pipeline(source, (), Picky(), Pace(Limit(1, 1, 1)), tolerance)
+        plan = BatchPlan((table,), (), 1, 20)
+        batch = Batch(pipeline, Target(pipeline.sink), plan, CommitId("c", 0, Token(1, 0), 0))
+        return engine.run("picky", batch.run)
+
+    staged = stage(most=1)
+    assert (staged.manifest.rows, staged.rows_in, staged.skipped) == (19, 20, 1)
+    assert told == ["bad row: sink, 14 of the batch: thirteen"]
+    with pytest.raises(RowsRefused):
+        stage(most=0)

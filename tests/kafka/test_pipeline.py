@@ -36,7 +36,8 @@ def rows(engine: Embedded, topics: Topics, topic: str) -> Iterator[Any]:
 
     def rows(errors: str = "none", **given: str) -> tuple[list[dict[str, Any]], list[Bad]]:
         config = source_config(topics.bootstrap, topics=topic, **FEW, **given)
-        reading = Reading(config | {"errors.tolerance": errors})
+        letters_in = {"errors.deadletterqueue.path": "/bad"}
+        reading = Reading(config | letters_in | {"errors.tolerance": errors})
         begun.append(reading)
         plan = reading.plan()
 

@@ -1,7 +1,10 @@
 """A batch counts its rows as they pass; what is not known is not taken for nothing."""
 
+from collections.abc import Callable
+from typing import Any
 from unittest.mock import MagicMock
 
+import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
@@ -9,7 +12,9 @@ from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.batches import counting
 from fairlead.runtime.pipeline.batches.batch import Batch, Target
+from fairlead.runtime.pipeline.batches.bisection import failing_rows, refusal_of_sink, without
 from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
+from fairlead.runtime.pipeline.spi.errors import BadInput, RowsRefused, SinkAway
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 
 COMMIT = CommitId("c", 0, Token(1, 0), 0)
@@ -45,3 +50,32 @@ def test_a_batch_of_which_spark_saw_that_it_is_empty_leaves_no_file(
     manifest, sink = run(Py4JError("there is no such metric"), monkeypatch)
     assert (manifest.rows, manifest.files) == (0, 0)
     sink.discard.assert_called_once_with(COMMIT)
+
+
+def failing(bad: set[int], tried: list[int]) -> Callable[[Any], None]:
+    def attempt(part: Any) -> None:
+        tried.append(part.num_rows)
+        if strange := bad & set(part["n"].to_pylist()):
+            raise RowsRefused(f"no {min(strange)}")
+
+    return attempt
+
+
+def test_rows_that_a_sink_refuses_are_found_by_halves_and_no_more_than_are_looked_for() -> None:
+    table: Any = pa.table({"n": range(1_000)})
+    tried: list[int] = []
+    found = failing_rows(table, failing({3, 500, 999}, tried), refusal_of_sink, 3)
+    assert found == {3: "no 3", 500: "no 500", 999: "no 999"}
+    assert len(tried) < 3 * 2 * 11
+    assert without(table, found).num_rows == 997
+    assert failing_rows(table.slice(3, 1), failing({3}, []), refusal_of_sink, 1) == {0: "no 3"}
+    with pytest.raises(BadInput, match=r"more than errors\.bisect\.max=2 rows .*: no \d+\."):
+        failing_rows(table, failing({3, 500, 999}, []), refusal_of_sink, 2)
+
+
+def test_what_is_no_rows_fault_ends_the_search() -> None:
+    def away(_: object) -> None:
+        raise SinkAway("gone")
+
+    with pytest.raises(SinkAway):
+        failing_rows(pa.table({"n": [1, 2]}), away, refusal_of_sink, 9)

@@ -12,10 +12,18 @@ from pyspark.sql.pandas.types import (
 
 from ....events.commits import CommitId, Manifest
 from ..spi.connector import Pipeline
-from ..spi.errors import Away, LostRange, SchemaRefused, SinkBroken, Unreadable
-from ..spi.rows import ArrowSchema, ArrowTable
+from ..spi.errors import (
+    Away,
+    LostRange,
+    RowsRefused,
+    SchemaRefused,
+    SinkBroken,
+    Unreadable,
+)
+from ..spi.rows import ArrowSchema, ArrowTable, Rejects
 from ..spi.sink import Sink
 from ..spi.source import BatchPlan
+from .bisection import as_rejects, failing_rows, failure_of_row, refusal_of_sink, without
 from .counting import RowCount
 from .dead_letters import BadRows
 from .session import TaskSession
@@ -31,6 +39,8 @@ class Staged:
     manifest: Manifest
     rows_in: int
     skipped: int = 0
+    failed: tuple[tuple[str, Rejects], ...] = ()
+    """The rows that transforms or the sink fail for, each with the stage."""
 
 
 class Target:
@@ -74,7 +84,8 @@ class Batch:
         staged = self._stage_what_is_readable(spark, lost)
         for transform in self.pipeline.transforms:
             transform.conclude()
-        bad = BadRows(self.pipeline, self.commit_id, lost).set_aside(spark, staged.rows_in)
+        found = BadRows(self.pipeline, self.commit_id, lost, staged.failed)
+        bad = found.set_aside(spark, staged.rows_in)
         self.pipeline.source.verify(self.plan.ranges)
         staged = staged if staged.manifest.rows else self._without_files(staged)
         manifest = replace(staged.manifest, dead_letters=bad.manifest)
@@ -108,36 +119,80 @@ class Batch:
             raise
 
     def _stage(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
-        sink, plan = self.pipeline.sink, self.plan
         rows = self.pipeline.source.read(spark, ranges)
         table = _arrow(rows)
-        if table is not None and sink.takes_arrow and not self.pipeline.transforms:
-            self.target.prepare(table)
-            manifest = sink.stage(table, self.commit_id, plan.bytes)
-            return Staged(replace(manifest, rows=table.num_rows), table.num_rows)
-        is_planned = len(ranges) == len(plan.ranges)
-        rows_in = table.num_rows if table is not None else plan.rows if is_planned else -1
+        if table is not None and self.pipeline.sink.takes_arrow and not self.pipeline.transforms:
+            return replace(self._stage_table(spark, table), rows_in=table.num_rows)
+        is_planned = len(ranges) == len(self.plan.ranges)
+        rows_in = table.num_rows if table is not None else self.plan.rows if is_planned else -1
         frame = cast("DataFrame", rows) if table is None else _described(spark, table)
         incoming = RowCount() if rows_in < 0 else None
         frame = incoming.on(frame) if incoming else frame
+        try:
+            staged = self._stage_frame(spark, self._transformed(frame))
+        except Exception as error:
+            if not self._is_of_rows(error):
+                raise
+            return self._stage_what_passes(spark, ranges)
+        return replace(staged, rows_in=incoming.rows if incoming else rows_in)
+
+    def _transformed(self, frame: "DataFrame") -> "DataFrame":
         for transform in self.pipeline.transforms:
             frame = transform.apply(frame)
-        manifest = self._stage_frame(frame)
-        return Staged(manifest, incoming.rows if incoming else rows_in)
+        return frame
 
-    def _stage_frame(self, frame: "DataFrame") -> Manifest:
+    def _is_of_rows(self, error: Exception) -> bool:
+        """Tell whether a transform fails for some rows, and they may be left out."""
+        may_be = self.pipeline.transforms and self.pipeline.tolerance.most_searched
+        if not may_be or failure_of_row(error) is None:
+            return False
+        return self.pipeline.source.blame(error) is None
+
+    def _stage_what_passes(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
+        """Stage the rows that no transform fails for; all of them are held in the worker."""
+        table = _held(self.pipeline.source.read(spark, ranges))
+
+        def attempt(part: ArrowTable) -> None:
+            self._transformed(_described(spark, part)).write.format("noop").mode("append").save()
+
+        most = self.pipeline.tolerance.most_searched
+        found = failing_rows(table, attempt, failure_of_row, most)
+        frame = self._transformed(_described(spark, without(table, found)))
+        staged = self._stage_frame(spark, frame)
+        bad = ("transform", as_rejects(spark, table, found))
+        failed = (bad, *staged.failed) if found else staged.failed
+        return replace(staged, rows_in=table.num_rows, failed=failed)
+
+    def _stage_frame(self, spark: "SparkSession", frame: "DataFrame") -> Staged:
         """Hand a frame to the sink, as what it takes, and count its rows unless the sink does."""
         sink, size = self.pipeline.sink, self.plan.bytes
         if sink.takes_arrow:
-            table = cast("ArrowTable", frame.toArrow())  # pyright: ignore[reportUnknownMemberType]
-            self.target.prepare(table)
-            return replace(sink.stage(table, self.commit_id, size), rows=table.num_rows)
+            return self._stage_table(spark, _held(frame))
         self.target.prepare(frame)
         if sink.counts_rows:
-            return sink.stage(frame, self.commit_id, size)
+            return Staged(sink.stage(frame, self.commit_id, size), -1)
         outgoing = RowCount()
         manifest = sink.stage(outgoing.on(frame), self.commit_id, size)
-        return replace(manifest, rows=outgoing.rows)
+        return Staged(replace(manifest, rows=outgoing.rows), -1)
+
+    def _stage_table(self, spark: "SparkSession", table: ArrowTable) -> Staged:
+        """Hand a table to the sink, but for the rows that it refuses where that is tolerated."""
+        sink, size = self.pipeline.sink, self.plan.bytes
+        most = self.pipeline.tolerance.most_searched
+        self.target.prepare(table)
+
+        def stage(part: ArrowTable) -> Manifest:
+            return sink.stage(part, self.commit_id, size)
+
+        try:
+            return Staged(replace(stage(table), rows=table.num_rows), -1)
+        except RowsRefused:
+            if not most:
+                raise
+        found = failing_rows(table, stage, refusal_of_sink, most)
+        left = without(table, found)
+        failed = (("sink", as_rejects(spark, table, found)),) if found else ()
+        return Staged(replace(stage(left), rows=left.num_rows), -1, failed=failed)
 
     def _without_files(self, staged: Staged) -> Staged:
         """Drop the empty file that Spark writes when there is no row."""
@@ -148,6 +203,14 @@ class Batch:
 def _arrow(rows: object) -> ArrowTable | None:
     is_arrow = isinstance(rows, pa.Table)  # pyright: ignore[reportUnknownMemberType]
     return cast("ArrowTable", rows) if is_arrow else None
+
+
+def _held(rows: "DataFrame | ArrowTable") -> ArrowTable:
+    """Return rows as a table, which the worker holds."""
+    table = _arrow(rows)
+    if table is not None:
+        return table
+    return cast("ArrowTable", cast("DataFrame", rows).toArrow())  # pyright: ignore[reportUnknownMemberType]
 
 
 def _schema(frame: "DataFrame") -> ArrowSchema:

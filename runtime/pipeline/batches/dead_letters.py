@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 _MOST_LOGGED: Final = 100
 """How many bad rows of one batch are logged."""
-_STAGES: Final = {"source": "VALUE_CONVERTER", "transform": "TRANSFORMATION"}
+_STAGES: Final = {
+    "source": "VALUE_CONVERTER",
+    "transform": "TRANSFORMATION",
+    "sink": "TASK_PUT",
+}
 """What Connect calls them."""
 _REJECT: Final = pa.schema(
     [("position", pa.map_(pa.string(), pa.string())), ("reason", pa.string()), ("raw", pa.string())]
@@ -52,6 +56,8 @@ class BadRows:
     commit_id: CommitId
     lost: Sequence[LostRange]
     """What could not be read at all; each counts as one row."""
+    failed: Sequence[tuple[str, Rejects]] = ()
+    """What transforms and the sink fail for, each with the stage."""
 
     def set_aside(self, spark: "SparkSession", rows_in: int) -> SetAside:
         """Count them, and stage them where that is wanted; raises `BadInput` if they are too many.
@@ -63,6 +69,7 @@ class BadRows:
             found.append(("source", _of_ranges(spark, self.lost)))
         not_read = sum(each.count() for _, each in found)
         found += [("transform", each) for one in self.pipeline.transforms for each in one.rejects()]
+        found += self.failed
         counted = [(stage, each, each.count()) for stage, each in found]
         count = sum(rows for _, _, rows in counted)
         if not count:

@@ -82,6 +82,9 @@ class Tolerance:
     log: Callable[[str], None] | None = None
     """Takes a line for each bad row; None: they are not logged."""
 
+    most_searched: int = 0
+    """How many rows of a batch that a transform or the sink fails for are looked for by halves."""
+
 
 NOTHING_KEPT: Final = Tolerance()
 

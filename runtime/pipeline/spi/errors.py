@@ -44,6 +44,13 @@ class SchemaRefused(BadInput):
     """Rows have a schema that the sink cannot take; the text names the columns and what would."""
 
 
+class RowsRefused(BadInput):
+    """A sink cannot take some of a batch's rows, for their values; it may take the others.
+
+    Where bad rows are tolerated the batch is staged again in parts, to find out which they are.
+    """
+
+
 class Away(Exception):  # noqa: N818  # a state of the world, not a mistake
     """What a task reads from or writes to is out of reach; the text says why.
 

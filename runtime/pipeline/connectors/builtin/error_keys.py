@@ -5,11 +5,11 @@ from os.path import normpath
 from pathlib import PurePath
 from typing import Final
 
-from .....actors.settings import Value
+from .....actors.settings import SettingType, Value
 from ...spi.config import Importance, ParsedConfig, Width, is_deferred
 from ...spi.connector import Tolerance
 from ...spi.context import Context, Outside
-from ...spi.key_kinds import choice_key, flag_key, task_key, text_key
+from ...spi.key_kinds import choice_key, flag_key, number_key, task_key, text_key
 from ...transforms.catalogue import aliases
 from ...transforms.expect import DEAD_LETTER
 from ..common_keys import TOLERANCE, TRANSFORMS
@@ -25,6 +25,7 @@ QUEUE_TOPIC: Final = "errors.deadletterqueue.topic.name"
 QUEUE_HEADERS: Final = "errors.deadletterqueue.context.headers.enable"
 LOG: Final = "errors.log.enable"
 MAX_RATIO: Final = "errors.max.ratio"
+BISECT_MAX: Final = "errors.bisect.max"
 TASK_QUEUE_CLAIM: Final = "task.deadletterqueue.claim"
 _FOLDER: Final = FolderKeys(QUEUE_PATH, TASK_QUEUE_CLAIM)
 
@@ -89,6 +90,15 @@ ERRORS: Final = (
         validator=_ratio,
         width=Width.SHORT,
     ),
+    number_key(
+        BISECT_MAX,
+        "How many rows of a batch may be looked for that a transform or the sink fails for, with "
+        f"{TOLERANCE}=all: neither tells which rows they are, so parts of the batch are tried. "
+        "With more the task fails, and nothing of the batch counts. 0: none.",
+        100,
+        kind=SettingType.INT,
+        importance=Importance.LOW,
+    ),
 )
 
 ERRORS_TASK: Final = (task_key(TASK_QUEUE_CLAIM, "by what right the task writes dead letters"),)
@@ -145,4 +155,5 @@ def tolerance_of(context: Context, settings: ParsedConfig) -> Tolerance:
         float(settings.text(MAX_RATIO)),
         settings.flag(QUEUE_HEADERS),
         context.warn if settings.flag(LOG) else None,
+        settings.number(BISECT_MAX) if settings.text(TOLERANCE) == "all" else 0,
     )

@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....spi.errors import BadInput, SchemaRefused
+from ....spi.errors import RowsRefused, SchemaRefused
 from .connect_schema import envelope_of
 
 LONE: Final = "_value"
@@ -62,7 +62,7 @@ class RecordEncoder:
             raise SchemaRefused(f"rows cannot be made records: {error}") from None
 
     def encode(self, rows: pa.Table) -> pa.Table:
-        """Return the records that rows are; raises `SchemaRefused`, `BadInput`."""
+        """Return the records that rows are; raises `SchemaRefused`, `RowsRefused`."""
         there = rows.column_names
         columns = (
             self._topics(rows),
@@ -81,7 +81,9 @@ class RecordEncoder:
             return pa.chunked_array([pa.repeat(pa.scalar(self.topic), rows.num_rows)])
         topics = pc.cast(rows[self.topic_column], pa.string())
         if topics.null_count:
-            raise BadInput(f"{topics.null_count} rows have no topic in column {self.topic_column}")
+            raise RowsRefused(
+                f"{topics.null_count} rows have no topic in column {self.topic_column}"
+            )
         return topics
 
     def _keys(self, rows: pa.Table) -> pa.ChunkedArray | None:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
-from ....spi.errors import BadInput, SinkBroken
+from ....spi.errors import RowsRefused, SinkBroken
 from ....spi.sink import Sink, Tenure
 from ...marks import PublishedBatch, refuse_other_log
 from ..cluster import KafkaCluster
@@ -69,7 +69,7 @@ class KafkaSink(Sink["pa.Table"]):
         self._encoder.check(schema)
 
     def stage(self, rows: pa.Table, commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Write a batch of records to a file; raises `BadInput` for one that no topic takes."""
+        """Write a batch of records to a file; raises `RowsRefused` for one that no topic takes."""
         del input_bytes
         records = self._encoder.encode(rows)
         limit = self._refuse_large(records)
@@ -144,7 +144,7 @@ class KafkaSink(Sink["pa.Table"]):
             if topic not in self._limits:
                 self._limits.update(self._cluster.largest_records([topic]))
             if size > self._limits[topic]:
-                raise BadInput(
+                raise RowsRefused(
                     f"a row would be a record of {size} bytes, and topic {topic} takes "
                     f"{self._limits[topic]}: raise its max.message.bytes. Nothing of the batch "
                     "was written"

@@ -23,7 +23,7 @@ from psycopg import sql
 
 from ......events.commits import CommitId
 from ......events.model import Resource, Token
-from ....spi.errors import BadInput
+from ....spi.errors import RowsRefused
 from ..arrow_types import StagedColumn, staged
 from ..connecting import brief, is_data
 from ..names import TableName, typed, words
@@ -80,7 +80,7 @@ class Staging(NamedTuple):
 def write(
     connection: "adbc.Connection", name: TableName, target: TargetTable, batch: TargetRows
 ) -> None:
-    """Stage the rows for one target in a new table, in ADBC's transaction; raises `BadInput`."""
+    """Stage the rows for one target in a new table, in ADBC's transaction; raises `RowsRefused`."""
     given = {
         each: _staged(batch.rows[each], target, each)
         for each in batch.rows.column_names
@@ -107,7 +107,7 @@ def write(
             StagedRows(name, target, given, batch.deletes is not None).refuse_broken(cursor)
         except adbc.Error as error:
             if is_data(error):
-                raise BadInput(f"{target.name} refuses a row: {_told(str(error))}") from None
+                raise RowsRefused(f"{target.name} refuses a row: {_told(str(error))}") from None
             raise
 
 
@@ -121,7 +121,7 @@ class StagedRows(NamedTuple):
     has_deletes: bool
 
     def refuse_broken(self, cursor: "adbc.Cursor") -> None:
-        """Raise `BadInput`, or an error of the server's, for a row that the target never takes."""
+        """Raise `RowsRefused`, or an error of the server's, for a row that the target never takes."""
         self._try_casts(cursor)
         for each in self.target.checks:
             if self.given.keys() >= {*each.columns}:
@@ -146,7 +146,7 @@ class StagedRows(NamedTuple):
             cursor.fetchall()
 
     def _refuse_known(self, cursor: "adbc.Cursor", names: list[str]) -> None:
-        """Raise `BadInput` if values of a key come twice, or are in the target already."""
+        """Raise `RowsRefused` if values of a key come twice, or are in the target already."""
         remedy = f"set {keys.INSERT_MODE}={keys.UPSERT}, or leave it out by a transform"
         if twice := self._first_twice(names):
             raise self._refused(names, twice, f"it is not the only one of its batch; {remedy}")
@@ -170,7 +170,7 @@ class StagedRows(NamedTuple):
     def _refuse(
         self, cursor: "adbc.Cursor", names: list[str], which: sql.Composed, why: str
     ) -> None:
-        """Raise `BadInput` with the values of the first row that a query finds, if it finds one."""
+        """Raise `RowsRefused` with the values of the first row that a query finds, if it finds one."""
         values = typed({each: self.target.by_name[each].type for each in names})
         shown = sql.SQL(", ").join(
             sql.SQL("{}::text").format(sql.Identifier(each)) for each in names
@@ -181,9 +181,9 @@ class StagedRows(NamedTuple):
         if found := cursor.fetchone():
             raise self._refused(names, found, why)
 
-    def _refused(self, names: list[str], values: Sequence[object], why: str) -> BadInput:
+    def _refused(self, names: list[str], values: Sequence[object], why: str) -> RowsRefused:
         told = ", ".join("null" if each is None else str(each) for each in values)
-        return BadInput(
+        return RowsRefused(
             f"{self.target.name} refuses the row with ({', '.join(names)})=({told}): {why}. "
             "Nothing of the batch was written"
         )
@@ -201,7 +201,7 @@ def _staged(column: pa.ChunkedArray, target: TargetTable, name: str) -> StagedCo
     try:
         return staged(column, wanted.kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise BadInput(
+        raise RowsRefused(
             f"{target.name}: column {name} of type {wanted.type} cannot hold {column.type}: {error}"
         ) from None
 

@@ -1,0 +1,119 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""The rows of a batch that a transform or a sink fails for, found by halves.
+
+Neither says which rows they are: a job of Spark's ends at the first one, and so does a database's
+COPY. So parts of the batch are tried until those that fail are of one row each. A part that does
+not fail is not looked at again: one bad row among a million costs twenty attempts.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import pyarrow as pa
+
+from ..spark.failures import failure_text
+from ..spi.errors import BadInput, RowsRefused
+from ..spi.rows import ArrowTable, Rejects
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_OF_ROWS: Final = re.compile(r"SQLSTATE: (?:22\w{3}|38000|39000|P0001)")
+"""How an error ends that a row's values are to blame for, by the SQL standard's classes."""
+_SQLSTATE: Final = re.compile(r"\s*SQLSTATE: \w+")
+_PLACE: Final = {"topic": "_topic", "partition": "_partition", "offset": "_offset"}
+
+
+def failing_rows(
+    table: ArrowTable,
+    attempt: Callable[[ArrowTable], object],
+    reason_of: Callable[[Exception], str | None],
+    most: int,
+) -> dict[int, str]:
+    """Return the rows that an attempt fails for, by their place from 0, each with the reason.
+
+    With all of the table it has failed before. `reason_of` returns None for an error that is no
+    row's fault, which is raised. Raises `BadInput` for more than `most` rows.
+    """
+    found: dict[int, str] = {}
+    waiting = _halves(0, table.num_rows) if table.num_rows > 1 else [(0, 1)]
+    while waiting:
+        start, count = waiting.pop()
+        try:
+            attempt(_slice(table, start, count))
+        except Exception as error:
+            reason = reason_of(error)
+            if reason is None:
+                raise
+            if count > 1:
+                waiting += _halves(start, count)
+                continue
+            found[start] = reason
+            if len(found) > most:
+                raise BadInput(
+                    f"more than errors.bisect.max={most} rows of a batch are refused: {reason}. "
+                    "Nothing of the batch counts; mend the source, or raise errors.bisect.max"
+                ) from error
+    return found
+
+
+def refusal_of_sink(error: Exception) -> str | None:
+    """Return why a sink refuses rows, None if that is not what an error says."""
+    return str(error) if isinstance(error, RowsRefused) else None
+
+
+def failure_of_row(error: Exception) -> str | None:
+    """Return what a job of Spark's says of a row's values, None if it says nothing of them."""
+    text = failure_text(error)
+    cause: object = error
+    while text is not None and cause is not None:
+        if _OF_ROWS.search(f"{getattr(cause, '_desc', None) or cause}"):
+            return _SQLSTATE.sub("", text).strip()
+        cause = getattr(cause, "_cause", None)
+    return None
+
+
+def without(table: ArrowTable, rows: Mapping[int, str]) -> ArrowTable:
+    """Return a table without some of its rows."""
+    kept = [number not in rows for number in range(table.num_rows)]
+    return cast("ArrowTable", cast("Any", table).filter(pa.array(kept, pa.bool_())))
+
+
+def as_rejects(spark: "SparkSession", table: ArrowTable, rows: Mapping[int, str]) -> Rejects:
+    """Return some rows of a table as those that are left out, each with its reason.
+
+    Their position is that of their record, where they have one, else their number in the batch.
+    """
+    taken = cast("Any", table).take(pa.array(sorted(rows), pa.int64())).to_pylist()
+    letters = pa.table(
+        {
+            "position": pa.array(
+                [list(_position(row, number).items()) for number, row in _numbered(rows, taken)],
+                pa.map_(pa.string(), pa.string()),
+            ),
+            "reason": pa.array([rows[number] for number in sorted(rows)], pa.string()),
+            "raw": pa.array([json.dumps(row, default=str) for row in taken], pa.string()),
+        }
+    )
+    return Rejects(spark.createDataFrame(cast("Any", letters)), lambda: len(rows))
+
+
+def _numbered(rows: Mapping[int, str], taken: list[Any]) -> list[tuple[int, Any]]:
+    return list(zip(sorted(rows), taken, strict=True))
+
+
+def _position(row: Mapping[str, object], number: int) -> dict[str, str]:
+    if all(column in row for column in _PLACE.values()):
+        return {name: str(row[column]) for name, column in _PLACE.items()}
+    return {"row": f"{number + 1} of the batch"}
+
+
+def _halves(start: int, count: int) -> list[tuple[int, int]]:
+    half = count // 2
+    return [(start + half, count - half), (start, half)]
+
+
+def _slice(table: ArrowTable, start: int, count: int) -> ArrowTable:
+    return cast("ArrowTable", cast("Any", table).slice(start, count))
