@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     MapType,
+    NullType,
     ShortType,
     StructField,
     StructType,
@@ -71,6 +72,8 @@ def wider(one: DataType, other: DataType) -> DataType | None:
     if one == other:
         return one
     kinds = {type(one), type(other)}
+    if NullType in kinds:
+        return other if isinstance(one, NullType) else one
     order = list(_DIGITS)
     if kinds <= _DIGITS.keys():
         return max(one, other, key=lambda each: order.index(type(each)))
