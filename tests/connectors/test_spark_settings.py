@@ -43,7 +43,7 @@ def test_a_connector_has_its_settings_and_its_neighbours_have_not(
 
 
 def test_a_setting_that_is_not_a_connectors_is_refused_with_the_reason(
-    run: Run, folders: dict[str, str]
+    run: Run, folders: dict[str, str], tmp_path: Path
 ) -> None:
     given = {
         "spark.conf.spark.executor.memory": "1g",
@@ -54,6 +54,7 @@ def test_a_setting_that_is_not_a_connectors_is_refused_with_the_reason(
     errors = SparkPipeline.validate(config_of(folders, **given)).errors
     assert {key: len(told) for key, told in errors.items()} == dict.fromkeys(list(given)[:3], 1)
     assert "set on the node" in errors["spark.conf.spark.executor.memory"][0]
+    (tmp_path / "in" / "1.json").write_text('{"n": 0}\n')
     reports = run(config_of(folders, **{ZONE: "Nowhere/Nothing"}))
     (told,) = {each.reason for each in reports.statuses if each.state.value == "FAILED"}
     assert told.startswith(f"{ZONE}: ")

@@ -1,3 +1,4 @@
+# pyright: basic
 """A batch counts its rows as they pass; what is not known is not taken for nothing."""
 
 from collections.abc import Callable

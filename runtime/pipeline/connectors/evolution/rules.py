@@ -69,11 +69,9 @@ class Union(NamedTuple):
 
 def wider(one: DataType, other: DataType) -> DataType | None:
     """Return the type that holds the values of two; None: there is none without a loss."""
-    if one == other:
-        return one
-    kinds = {type(one), type(other)}
-    if NullType in kinds:
+    if isinstance(one, NullType) or isinstance(other, NullType) or one == other:
         return other if isinstance(one, NullType) else one
+    kinds = {type(one), type(other)}
     order = list(_DIGITS)
     if kinds <= _DIGITS.keys():
         return max(one, other, key=lambda each: order.index(type(each)))

@@ -128,7 +128,8 @@ def _times(rows: pa.Table) -> pa.ChunkedArray:
     """Return the times of records; to librdkafka 0 is now, so that 1970 begins with 1."""
     times = pc.cast(pc.cast(rows["_timestamp"], _MILLIS, safe=False), pa.int64())
     if (pc.min(times).as_py() or 0) < 0:
-        raise BadInput("a row has a _timestamp before 1970, which no record of Kafka's can have")
+        why = "a row has a _timestamp before 1970, which no record of Kafka's can have"
+        raise RowsRefused(why)
     return pc.max_element_wise(times, 1, skip_nulls=False)
 
 

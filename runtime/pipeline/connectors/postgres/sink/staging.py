@@ -121,7 +121,7 @@ class StagedRows(NamedTuple):
     has_deletes: bool
 
     def refuse_broken(self, cursor: "adbc.Cursor") -> None:
-        """Raise `RowsRefused`, or an error of the server's, for a row that the target never takes."""
+        """Raise `RowsRefused`, or an error of the server's, for a row that it never takes."""
         self._try_casts(cursor)
         for each in self.target.checks:
             if self.given.keys() >= {*each.columns}:
@@ -170,7 +170,7 @@ class StagedRows(NamedTuple):
     def _refuse(
         self, cursor: "adbc.Cursor", names: list[str], which: sql.Composed, why: str
     ) -> None:
-        """Raise `RowsRefused` with the values of the first row that a query finds, if it finds one."""
+        """Raise `RowsRefused` with the values of the first row that a query finds, if any."""
         values = typed({each: self.target.by_name[each].type for each in names})
         shown = sql.SQL(", ").join(
             sql.SQL("{}::text").format(sql.Identifier(each)) for each in names
