@@ -1,8 +1,9 @@
 """How fast rows go from one table of PostgreSQL to another, and how soon a new one is there.
 
 `python tests/benchmarks/bench_postgres.py` prints JSON lines, one per measure: a table of a million
-rows, copied by one task, beside COPY out of the one table and into the other by psycopg; and the
-time from a row's commit to the moment at which it is seen in the other table. Rows pass through the
+rows, copied by one task, beside COPY out of the one table and into the other by psycopg; the time
+from a row's commit to the moment at which it is seen in the other table, by a cursor and by the
+server's log; and what one large transaction's way through the log takes. Rows pass through the
 task's loop with a log in memory; no Spark runs, since there is no transform.
 """
 
@@ -23,6 +24,7 @@ from fairlead_tests.tasks.numbers import LocalEngine, Reports
 
 ROWS = 1_000_000
 TRICKLE = 60
+LOGGED = 300_000
 
 
 def main() -> None:
@@ -30,7 +32,9 @@ def main() -> None:
     with started(fsync="on", max_wal_size="4GB") as server:
         database = server.empty("bench")
         bulk(database)
-        trickle(database)
+        trickle(database, mode="incrementing", measure="postgres_commit_to_visible_p50")
+        trickle(database, mode="log", measure="postgres_log_commit_to_visible_p50")
+        backlog(database)
 
 
 def bulk(database: Database) -> None:
@@ -69,13 +73,14 @@ def bulk(database: Database) -> None:
     )
 
 
-def trickle(database: Database) -> None:
+def trickle(database: Database, *, mode: str, measure: str) -> None:
     """Add rows one by one, each some time after the one before was seen."""
+    database.run("DROP TABLE IF EXISTS news, seen")
     database.run("CREATE TABLE news (id bigserial PRIMARY KEY, v text)")
     database.run("CREATE TABLE seen (id bigint PRIMARY KEY, v text)")
     taken: list[float] = []
     with (
-        running(database, mode="incrementing", table="news", to="seen"),
+        running(database, mode=mode, table="news", to="seen"),
         database.server.connected(database.name) as session,
     ):
         for number in range(1, TRICKLE + 1):
@@ -87,7 +92,23 @@ def trickle(database: Database) -> None:
                 time.sleep(0.001)
             taken.append(1000 * (time.perf_counter() - began))
     conditions = f"{TRICKLE} rows, poll.interval.ms=20, linger.ms=0, fsync on"
-    tell("postgres_commit_to_visible_p50", median(taken), "ms", conditions=conditions)
+    tell(measure, median(taken), "ms", conditions=f"mode {mode}, {conditions}")
+
+
+def backlog(database: Database) -> None:
+    """Read what one transaction wrote, out of the log, into a table with a key."""
+    database.run("CREATE TABLE done (LIKE src)")
+    database.run("ALTER TABLE done ADD PRIMARY KEY (id)")
+    database.run("CREATE TABLE copied (LIKE done INCLUDING ALL)")
+    with running(database, mode="log", table="done", to="copied") as reports:
+        wait_until(lambda: len(reports.commits) > 0)  # the snapshot of nothing
+        database.run("INSERT INTO done SELECT * FROM src LIMIT 300000")
+        began = time.perf_counter()
+        wait_until(lambda: sum(each.manifest.rows for each in reports.commits) >= LOGGED)
+        taken = time.perf_counter() - began
+    assert database.run("SELECT count(*) FROM copied") == [(LOGGED,)]
+    conditions = f"{LOGGED} rows of 5 columns of one transaction, upsert, 1 task, fsync on"
+    tell("postgres_log_to_postgres", LOGGED / taken, "rows/s", conditions=conditions)
 
 
 @contextmanager
@@ -97,7 +118,8 @@ def running(database: Database, *, mode: str, table: str, to: str) -> Generator[
     if mode == "incrementing":
         given["incrementing_column_name"] = "id"
     source = source_config(database, given)
-    sink = sink_config(database, table_name_format=to)
+    upsert = {"insert_mode": "upsert", "pk_mode": "record_value", "delete_enabled": "true"}
+    sink = sink_config(database, table_name_format=to, **(upsert if mode == "log" else {}))
     config = {
         **{key: each for key, each in source.items() if not key.startswith("sink.")},
         **{key: each for key, each in sink.items() if key.startswith("sink.")},

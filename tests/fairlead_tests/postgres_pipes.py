@@ -15,7 +15,7 @@ from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead.runtime.pipeline.spi.source import Limit, Source
 from fairlead_tests.connectors import pipes
-from fairlead_tests.connectors.pipes import CLUSTER, TASK, config_from, config_to, source_of, take
+from fairlead_tests.connectors.pipes import CLUSTER, TASK, config_from, config_to, take
 from fairlead_tests.postgres_server import PASSWORD, Database
 
 AMPLE = Limit(1_000_000, 1 << 26, 4096)
@@ -70,7 +70,7 @@ class Reading:
     def begin(self, tasks: int = 1) -> None:
         """Split the work anew, and make the sources of all tasks."""
         self.close()
-        context = Context(Resource(TASK.connector), print, self.split, cluster_id=CLUSTER)
+        context = self._context(Resource(TASK.connector))
         kind = keys.SOURCE_TYPES.find("postgres")
         connector = kind(context, self.config, keys.keys_of(self.config).parse(self.config))
         try:
@@ -78,8 +78,18 @@ class Reading:
         finally:
             connector.stop()
         for task, told in enumerate(self.split):
-            task_config = {**self.config, **told}
-            self.sources.append(source_of(task_config, Resource(TASK.connector, task)))
+            config = {**self.config, **told}
+            settings = keys.task_keys_of(config).parse(config)
+            context = self._context(Resource(TASK.connector, task))
+            self.sources.append(kind.source(context, config, settings))
+
+    def _context(self, resource: Resource) -> Context:
+        def logged() -> Mapping[str, Document]:
+            return dict(self.offsets)
+
+        return Context(
+            resource, print, self.split, cluster_id=CLUSTER, logged=logged, settled=logged
+        )
 
     def take(self, limit: Limit = AMPLE) -> list[pa.Table]:
         """Read with all tasks until none has anything more."""

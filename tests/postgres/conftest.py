@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.postgres.source import source
+from fairlead.runtime.pipeline.connectors.postgres.tables import source
 from fairlead_tests.postgres_pipes import Reading
 from fairlead_tests.postgres_server import Database, NoServer, PostgresServer, started
 

@@ -77,6 +77,39 @@ def test_a_table_is_copied_and_followed_without_spark(database: Database) -> Non
     run(LocalEngine(), database, config, wanted)
 
 
+def test_a_table_follows_another_by_the_log_through_deletes_and_a_truncate(
+    database: Database,
+) -> None:
+    given = {"batch.max.rows": "100", "tasks.max": "2", "source.mode": "log"}
+    given |= {"sink.delete.enabled": "true", "sink.truncate.enabled": "true"}
+    config = config_of(database, **given)
+    database.run(SHOP)
+    database.run("INSERT INTO orders (item) SELECT 'i' || i FROM generate_series(1, 300) i")
+    steps: tuple[LiteralString, ...] = (
+        "UPDATE orders SET price = 7 WHERE id % 3 = 0",
+        "DELETE FROM orders WHERE id % 5 = 0",
+        "UPDATE orders SET id = -id WHERE id % 7 = 0",
+        "TRUNCATE orders",
+        "INSERT INTO orders (item) SELECT 'j' || i FROM generate_series(1, 250) i",
+        "DELETE FROM orders WHERE item = 'j7'",
+    )
+    ledger, turns = MemoryLedger(), (steps[:3], steps[3:])
+    for turn, each in enumerate(turns, 1):
+        reports = Reports()
+        runner = Runner(LocalEngine(), ledger, find_plugins(), reports)
+        start(runner, reports, config, Token(turn, 0))
+        with database.server.connected(database.name) as session:
+            for step in each:
+                session.execute(step)
+            wanted = "SELECT id, item, price, tags, made, ref::text FROM orders ORDER BY id"
+            source = session.execute(wanted).fetchall()
+        try:
+            wait_until(partial(is_copied, database, source))
+        finally:
+            assert runner.close(60) == frozenset()
+    assert ledger.to_publish == []
+
+
 @pytest.mark.spark
 def test_rows_pass_through_transforms_on_their_way(engine: Embedded, database: Database) -> None:
     config = config_of(

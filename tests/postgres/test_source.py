@@ -13,7 +13,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.connectors.postgres.source import source as source_module
+from fairlead.runtime.pipeline.connectors.postgres.tables import source as source_module
 from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead_tests.connectors.pipes import take

@@ -9,7 +9,7 @@ import pytest
 from fairlead.events.commits import Document, identity
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.postgres.source import windows
+from fairlead.runtime.pipeline.connectors.postgres.tables import windows
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import BadInput, OffsetRefused, SourceAway
 from fairlead.runtime.pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd

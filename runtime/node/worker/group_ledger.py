@@ -66,6 +66,14 @@ class GroupLedger:
             if isinstance(record, Offset)
         }
 
+    def settled(self, connector: str) -> Mapping[str, Document]:
+        """Return those of them that no commit has moved which is not known to be published."""
+        offsets = dict(self.offsets(connector))  # first: what is published until then is settled
+        for each in self._unpublished((connector,)):
+            for advance in each.commit.advances:
+                offsets.pop(identity(advance.partition), None)
+        return offsets
+
     def unpublished(self, connector: str, task: int) -> Sequence[Unpublished]:
         """Return what is committed but not yet known to be published, oldest first."""
         return self._unpublished((connector, task))

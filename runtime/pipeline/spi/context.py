@@ -12,6 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 from weakref import WeakValueDictionary
 
+from ....events.commits import Document
 from ....events.model import Resource
 from .config import ConfigInvalid
 
@@ -94,6 +95,9 @@ class Context:
     is what the node's operator lets connectors reach.
     `cluster_id` is what the cluster is known by, for marks in what outlives it. `hide` takes the
     values that references in configs led to out of a text.
+    `logged` returns the connector's offsets as the log has them now, those of all its tasks, by the
+    identity of their partitions; `settled` those whose rows are known to be in the sink. They raise
+    what a task is to pass on.
     """
 
     resource: Resource
@@ -103,6 +107,8 @@ class Context:
     cluster_id: str = ""
     hide: Callable[[str], str] = str
     shared: Shared = field(default_factory=Shared)
+    logged: Callable[[], Mapping[str, Document]] = dict
+    settled: Callable[[], Mapping[str, Document]] = dict
 
     def check_path(self, key: str, path: str) -> None:
         """Raise `ConfigInvalid` for a path that is out of reach, by the key that names it."""

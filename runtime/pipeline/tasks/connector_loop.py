@@ -9,6 +9,7 @@ from ..spi.config import ConfigInvalid
 from ..spi.connector import Connector
 from ..spi.context import Context
 from ..spi.errors import CallTimedOut, NotReady
+from .ledger import LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_connector
 from .plugins.results import check_task_configs
@@ -78,7 +79,7 @@ class ConnectorLoop:
     def _reconfigure(self, connector: Connector, max_tasks: int) -> bool:
         try:
             configs = check_task_configs(connector.task_configs(max_tasks))
-        except NotReady as waiting:
+        except (NotReady, LedgerUnavailable) as waiting:
             self._status.tell(RunState.RUNNING, f"waiting: {waiting}", error=ErrorClass.OUTSIDE)
             return False
         if len(configs) > max_tasks:

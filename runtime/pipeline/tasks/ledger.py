@@ -34,9 +34,9 @@ class Unpublished(NamedTuple):
 class Ledger(Protocol):
     """The offset log, as one task sees it; every method may be called from any thread.
 
-    `offsets`, `unpublished` and `progress` must know of every commit that was accepted before
-    the caller's token became current: a task sweeps what no commit names, so a view that lags
-    would make it sweep rows that count. They raise `LedgerUnavailable` if they cannot promise
+    `offsets`, `settled`, `unpublished` and `progress` must know of every commit that was accepted
+    before the caller's token became current: a task sweeps what no commit names, so a view that
+    lags would make it sweep rows that count. They raise `LedgerUnavailable` if they cannot promise
     that now.
     """
 
@@ -52,6 +52,10 @@ class Ledger(Protocol):
 
     def offsets(self, connector: str) -> Mapping[str, Document]:
         """Return the logged offset of each source partition, keyed by its identity."""
+        ...
+
+    def settled(self, connector: str) -> Mapping[str, Document]:
+        """Return those of them that no commit has moved which is not known to be published."""
         ...
 
     def unpublished(self, connector: str, task: int) -> Sequence[Unpublished]:

@@ -7,6 +7,7 @@ the deadlines, and what comes of it all is told by reports, from whatever thread
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Condition, Thread
 
 from ....events.model import Resource, Resources, RunState, Token
@@ -164,12 +165,15 @@ class Runner:
 
     def _completed(self, context: Context) -> Context:
         """Return a context with what everything that runs here is given."""
+        connector = context.resource.connector
         return replace(
             context,
             reach=self._reach,
             cluster_id=self._ledger.cluster_id,
             hide=self._hide,
             shared=self._shared,
+            logged=partial(self._ledger.offsets, connector),
+            settled=partial(self._ledger.settled, connector),
         )
 
     def _made(self, launch: Launch) -> Connector:

@@ -33,6 +33,14 @@ class MemoryLedger:
         with self.lock:
             return dict(self.logged.get(connector, {}))
 
+    def settled(self, connector: str) -> Mapping[str, Document]:
+        with self.lock:
+            found = dict(self.logged.get(connector, {}))
+            for each in self.to_publish:
+                for advance in self.accepted[each].advances:
+                    found.pop(identity(advance.partition), None)
+            return found
+
     def unpublished(self, connector: str, task: int) -> Sequence[Unpublished]:
         with self.lock:
             if self.away_for:

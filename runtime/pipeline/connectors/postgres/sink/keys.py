@@ -14,6 +14,7 @@ INSERT_MODE = "sink.insert.mode"
 PK_MODE = "sink.pk.mode"
 PK_FIELDS = "sink.pk.fields"
 DELETE_ENABLED = "sink.delete.enabled"
+TRUNCATE_ENABLED = "sink.truncate.enabled"
 AUTO_CREATE = "sink.auto.create"
 AUTO_EVOLVE = "sink.auto.evolve"
 WHITELIST = "sink.fields.whitelist"
@@ -71,6 +72,12 @@ DEFINITIONS: Sequence[Definition] = (
         DELETE_ENABLED,
         "Whether a row with `__op` of d, or with `__deleted`, deletes the row of its key; else it "
         "is passed over, or in insert mode added as others are.",
+        default=False,
+    ),
+    flag_key(
+        TRUNCATE_ENABLED,
+        "Whether a row with `__op` of t empties the table before the rows that follow it; else it "
+        "is passed over.",
         default=False,
     ),
     flag_key(

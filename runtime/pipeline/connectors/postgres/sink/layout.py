@@ -27,6 +27,8 @@ class TargetRows(NamedTuple):
     name: TableName
     rows: pa.Table
     deletes: pa.ChunkedArray | None
+    is_emptied: bool = False
+    """Whether the table is emptied before them."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class RowLayout:
     pk_fields: tuple[str, ...]
     may_delete: bool
     whitelist: tuple[str, ...]
+    may_truncate: bool = False
 
     @property
     def is_of_topics(self) -> bool:
@@ -70,13 +73,26 @@ class RowLayout:
             raise ConfigInvalid(f"{keys.TABLE_FORMAT}: {error}") from None
 
     def _laid_out(self, name: TableName, table: pa.Table) -> TargetRows:
+        table, is_emptied = self._since_truncate(table)
         table = self._with_key(table)
         deletes = None if self.mode == keys.INSERT else _deletes(table)
         if deletes is not None and not self.may_delete:
             table, deletes = table.filter(pc.invert(deletes)), None
         wanted = {*self.whitelist, *self.pk_fields} if self.whitelist else None
         names = [each for each in table.column_names if self._is_written(each, wanted)]
-        return TargetRows(name, table.select(names), deletes)
+        return TargetRows(name, table.select(names), deletes, is_emptied)
+
+    def _since_truncate(self, table: pa.Table) -> tuple[pa.Table, bool]:
+        """Return the rows that are left when the table is emptied where they say so."""
+        if OP not in table.column_names:
+            return table, False
+        empties = pc.fill_null(pc.equal(table[OP].cast(pa.string()), "t"), False)  # noqa: FBT003
+        if not pc.any(empties).as_py():
+            return table, False
+        if not self.may_truncate:
+            return table.filter(pc.invert(empties)), False
+        last: int = pc.max(pc.indices_nonzero(empties)).as_py()
+        return table.slice(last + 1), True
 
     def _is_written(self, name: str, wanted: set[str] | None) -> bool:
         if wanted is not None:

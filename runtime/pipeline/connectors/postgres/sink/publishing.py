@@ -176,11 +176,14 @@ def put_in_place(
     """Publish a batch, unless it is; raises `SinkBroken` if it cannot go in as things are."""
     schema, mode = str(manifest.note["schema"]), str(manifest.note["mode"])
     key = json.loads(str(manifest.note["key"]))
+    emptied = json.loads(str(manifest.note.get("emptied", "[]"))) or [False] * len(manifest.parts)
     staged = [TableName(schema, f"{manifest.staging}{at}") for at in range(len(manifest.parts))]
     with connection.transaction():
         if marker.move(connection, commit_id):
-            for name, part in zip(staged, manifest.parts, strict=True):
+            for name, part, is_emptied in zip(staged, manifest.parts, emptied, strict=True):
                 target = TableName(*json.loads(part.path))
+                if is_emptied:
+                    connection.execute(sql.SQL("TRUNCATE {}").format(target.sql))
                 for statement in _change(connection, target, name, mode, key).statements:
                     connection.execute(statement)
         for name in staged:

@@ -86,7 +86,8 @@ class PostgresSink(Sink["pa.Table"]):
     def stage(self, rows: pa.Table, commit_id: CommitId, input_bytes: int) -> Manifest:
         """Write a batch to tables of its own, one for each target."""
         del input_bytes
-        targets = [each for each in self._layout.split(rows) if each.rows.num_rows]
+        split = self._layout.split(rows)
+        targets = [each for each in split if each.rows.num_rows or each.is_emptied]
         fitted = [self._fit(each) for each in targets]
         schema, parts = self._layout.schema, list[Part]()
         with self._copied() as copying:
@@ -107,6 +108,7 @@ class PostgresSink(Sink["pa.Table"]):
                 "mode": self._layout.mode,
                 "schema": schema,
                 "key": json.dumps(self._rules.key),
+                "emptied": json.dumps([each.is_emptied for each in targets]),
             },
         )
 

@@ -67,6 +67,7 @@ class PostgresSinkType(SinkType):
             settings.items(keys.PK_FIELDS),
             settings.flag(keys.DELETE_ENABLED),
             settings.items(keys.WHITELIST),
+            settings.flag(keys.TRUNCATE_ENABLED),
         )
         rules = TableRules(
             settings.flag(keys.AUTO_CREATE),

@@ -1,1 +1,1 @@
-"""Tables as a source: a snapshot in chunks that tasks share, and then what commits after it."""
+"""Tables as a source: what `source.type=postgres` names, and what it reads of the server's log."""

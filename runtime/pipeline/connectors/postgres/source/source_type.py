@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import ClassVar
 
+import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ......events.commits import Document
@@ -17,12 +18,20 @@ from ....spi.errors import Away, BadInput, NotReady, SourceAway
 from ....spi.offsets import Offsets, Seek, refuse_deferred
 from ....spi.types import Look, SourceColumns, SourceType
 from ..connecting import Server, application_name
-from . import keys, places
-from .catalog import FoundTable, TableFilter, TableShape
-from .cursors import cursor_of
-from .session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
-from .shares import CHUNK_PAGES, TableShare, TaskShare, deal, known_in
-from .source import TableSource
+from ..names import TableName
+from ..tables import keys, places
+from ..tables.catalog import FoundTable, TableFilter, TableShape
+from ..tables.cursors import cursor_of
+from ..tables.session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
+from ..tables.shares import CHUNK_PAGES, TableShare, TaskShare, deal, known_in
+from ..tables.source import TableSource
+from .log import places as log_places
+from .log.rows import COLUMNS, ChangeRows
+from .log.session import LogSession
+from .log.shares import LogShare
+from .log.source import LogSource
+from .log.split import LogSplit, flaw_in_server, publication_of, slot_of
+from .log.stream import ChangeStream
 
 
 class PostgresSourceType(SourceType):
@@ -43,6 +52,12 @@ class PostgresSourceType(SourceType):
             if keys.TASK_SHARE in each
         )
         """The tables of the split in force: their snapshots stay as they were begun."""
+        self._talk: LogSession | None = None
+        """The session that makes what the log is read by."""
+        self._log: LogSplit | None = None
+        if settings.text(keys.MODE) == keys.LOG:
+            self._talk = LogSession.of(config, context)
+            self._log = LogSplit(context, settings, self._session, self._talk)
 
     @classmethod
     def keys(cls) -> Sequence[Definition]:
@@ -78,7 +93,9 @@ class PostgresSourceType(SourceType):
             try:
                 with session.snapshot() as snapshot:
                     seen = _look(snapshot, settings)
-                return replace(seen, warnings=(*seen.warnings, *_idle(config)))
+                    found = TableFilter.of(settings).find(snapshot)
+                flaws = _flaws_in_log(session.server, config, settings, found)
+                return replace(seen, errors=flaws, warnings=(*seen.warnings, *_idle(config)))
             except ConfigInvalid as error:
                 key, _, told = str(error).partition(": ")
                 return Look({key: told})
@@ -92,7 +109,10 @@ class PostgresSourceType(SourceType):
         cls, config: Mapping[str, str], partition: Document, offset: Document | None
     ) -> None:
         """Check that an offset is one of a table's or of a chunk's."""
-        places.check(config, partition, offset)
+        if config.get(keys.MODE) == keys.LOG:
+            log_places.check(partition, offset)
+        else:
+            places.check(config, partition, offset)
 
     @classmethod
     def seek(
@@ -104,6 +124,9 @@ class PostgresSourceType(SourceType):
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
         with closing(ReadSession(Server.of("source", config))) as session:
             try:
+                if settings.text(keys.MODE) == keys.LOG:
+                    slot = slot_of(settings, config.get("name", ""))
+                    return log_places.seek(session, slot, TableFilter.of(settings), to, offsets)
                 with session.snapshot() as snapshot:
                     seen = snapshot.horizon()
                     found = places.seek(snapshot, settings, to, offsets)
@@ -116,6 +139,8 @@ class PostgresSourceType(SourceType):
         """Deal the tables, and the chunks of large ones; a snapshot stays as it was begun."""
         self._look_at = time.monotonic() + self.settings.number(keys.TABLE_POLL_MS) / 1000
         try:
+            if self._log is not None:
+                return self._log.split(max_tasks)
             with self._session.snapshot() as snapshot:
                 found = TableFilter.of(self.settings).find(snapshot)
                 if not found:
@@ -137,17 +162,22 @@ class PostgresSourceType(SourceType):
         return time.monotonic() >= self._look_at
 
     def stop(self) -> None:
-        """End its session."""
+        """End its sessions."""
         self._session.close()
+        if self._talk is not None:
+            self._talk.close()
 
     @classmethod
     def source(
         cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
-    ) -> TableSource:
+    ) -> TableSource | LogSource:
         """Make the source of one task."""
         application = application_name("source", context.resource, context.cluster_id)
         session = ReadSession(Server.of("source", config, application))
-        return TableSource(session, TaskShare.parse(settings.text(keys.TASK_SHARE)), settings)
+        tables = TableSource(session, TaskShare.parse(settings.text(keys.TASK_SHARE)), settings)
+        if settings.text(keys.MODE) != keys.LOG:
+            return tables
+        return _log_source(context, config, settings, tables, session)
 
     def _begin(self, snapshot: DatabaseSnapshot, table: FoundTable, seen: Horizon) -> TableShare:
         """Return a table whose snapshot begins now."""
@@ -161,6 +191,31 @@ class PostgresSourceType(SourceType):
         )
 
 
+def _log_source(
+    context: Context,
+    config: Mapping[str, str],
+    settings: ParsedConfig,
+    tables: TableSource,
+    session: ReadSession,
+) -> LogSource:
+    """Make the source of a task of a connector that reads the log."""
+
+    def find(name: TableName) -> bool:
+        with session.snapshot() as snapshot:
+            return any(each.name == name for each in TableFilter.of(settings).find(snapshot))
+
+    told = settings.text(keys.TASK_LOG)
+    return LogSource(
+        tables,
+        ChangeRows(session, settings),
+        ChangeStream(
+            LogSession.of(config, context), slot_of(settings, context.resource.connector), find
+        ),
+        LogShare.parse(told) if told else None,
+        context.settled,
+    )
+
+
 def _idle(config: Mapping[str, str]) -> tuple[str, ...]:
     """Return a warning of a setting of Connect's that does nothing here."""
     if config.get(keys.DELAY_MS, "0") == "0":
@@ -168,18 +223,41 @@ def _idle(config: Mapping[str, str]) -> tuple[str, ...]:
     return (f"{keys.DELAY_MS} has no effect: what commits late is read, without waiting for it",)
 
 
+def _flaws_in_log(
+    server: Server, config: Mapping[str, str], settings: ParsedConfig, found: Sequence[FoundTable]
+) -> Mapping[str, str]:
+    """Return what keeps the log from being read, by the key to change."""
+    if settings.text(keys.MODE) != keys.LOG:
+        return {}
+    slot = slot_of(settings, config.get("name", ""))
+    with closing(LogSession(server, "")) as session, session.talking() as connection:
+        if flaw := flaw_in_server(connection):
+            return {keys.MODE: flaw}
+        try:
+            slot.look(connection)
+        except BadInput as bad:
+            return {keys.SLOT: str(bad)}
+        names = [each.name for each in found]
+        flaw = publication_of(settings, slot).flaw(connection, names)
+        return {keys.INCLUDE: flaw} if flaw else {}
+
+
 def _look(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> Look:
     found = TableFilter.of(settings).find(snapshot)
     if not found:
         return Look(warnings=("no table is there that is to be read; new ones are looked for",))
-    shapes = []
+    mode, shapes = settings.text(keys.MODE), []
     for table in found:
-        shape = TableShape.read(snapshot, table.name, settings.text(keys.NUMERIC_MAPPING))
+        mapping, is_logged = settings.text(keys.NUMERIC_MAPPING), mode == keys.LOG
+        shape = TableShape.read(snapshot, table.name, mapping, is_logged=is_logged)
         cursor_of(settings, table.name, shape)
         shapes.append(shape)
     if len(shapes) > 1:
         return Look()
     (shape,) = shapes
-    fields = from_arrow_schema(shape.schema).fields
+    schema = shape.schema
+    if mode == keys.LOG:
+        schema = pa.schema([*schema, *COLUMNS])
+    fields = from_arrow_schema(schema).fields
     ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
     return Look(columns=SourceColumns(ddl, keys.INCLUDE, may_grow=True))

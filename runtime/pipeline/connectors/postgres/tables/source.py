@@ -14,7 +14,6 @@ from ......events.commits import Advance, Document, Lag, identity
 from ....spi.config import ParsedConfig
 from ....spi.errors import SourceAway
 from ....spi.source import BatchPlan, Limit, Source
-from ..names import TableName
 from . import keys
 from .catalog import TableShape
 from .chunks import SnapshotShare
@@ -22,6 +21,7 @@ from .cursors import Cursor, cursor_of
 from .reading import TableReader
 from .session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from .shares import CHUNK_PAGES, TableShare, TaskShare
+from .snapshots import LogSnapshot
 from .windows import TablePlace, check_place, read_window
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ class TableSource(Source[pa.Table]):
         self._session = session
         self._settings = settings
         mode, snapshot = settings.text(keys.MODE), settings.text(keys.SNAPSHOT_MODE)
-        self._follows = mode != keys.BULK and snapshot != keys.INITIAL_ONLY
+        self._is_logged = mode == keys.LOG
+        """Whether the server's log is read after the snapshots, by others."""
+        self._follows = mode not in {keys.BULK, keys.LOG} and snapshot != keys.INITIAL_ONLY
         self._has_snapshot = snapshot != keys.NO_DATA
         self._seen: Horizon | None = None
         """What the snapshot of the last plan saw."""
@@ -154,7 +156,7 @@ class TableSource(Source[pa.Table]):
     ) -> FetchedRows | None:
         """Fetch the next pages of a table's snapshot, None if all are read."""
         if table.snapshot is None:
-            place = _place_in(offsets, table.share.name)
+            place = _place_in(offsets, table.share)
             if place is not None and place.is_whole:
                 table.has_snapshot = False
                 return None
@@ -167,12 +169,13 @@ class TableSource(Source[pa.Table]):
         if run is None:
             table.has_snapshot = False
             return None
-        where = (
-            run.condition
-            + sql.SQL(" AND ")
-            + table.cursor.in_snapshot(table.snapshot.horizon, seen)
+        of = table.snapshot
+        is_of_it = (
+            LogSnapshot.parse(of.snapshot).condition(seen)
+            if of.snapshot
+            else table.cursor.in_snapshot(of.horizon, seen)
         )
-        rows = reader.read(snapshot, where).rows
+        rows = reader.read(snapshot, run.condition + sql.SQL(" AND ") + is_of_it).rows
         lag = Lag(-(-run.left // CHUNK_PAGES), run.left * shape.page_bytes)
         return FetchedRows(rows, run.advances, run.left > 0, lag)
 
@@ -186,7 +189,7 @@ class TableSource(Source[pa.Table]):
     ) -> FetchedRows | None:
         """Fetch what was committed to a table, None if there is nothing."""
         share = table.share
-        partition = follow_partition(share.name)
+        partition = follow_partition(share)
         start = offsets.get(identity(partition))
         place = self._begun(share, offsets, start)
         check_place(share.name, seen, place)
@@ -225,7 +228,7 @@ class TableSource(Source[pa.Table]):
         """Return what reads a table as the catalog has it in this snapshot."""
         name = table.share.name
         mapping = self._settings.text(keys.NUMERIC_MAPPING)
-        shape = TableShape.read(snapshot, name, mapping)
+        shape = TableShape.read(snapshot, name, mapping, is_logged=self._is_logged)
         if table.reader is None or table.reader.shape != shape:
             prefix = self._settings.text(keys.TOPIC_PREFIX)
             table.reader = TableReader(name, shape, prefix + table.share.topic)
@@ -233,11 +236,12 @@ class TableSource(Source[pa.Table]):
         return table.reader
 
 
-def follow_partition(name: TableName) -> Document:
+def follow_partition(share: TableShare) -> Document:
     """Return the source partition of what commits to a table."""
-    return {"table": str(name)}
+    bare = {"table": str(share.name)}
+    return {"slot": share.slot, **bare} if share.slot else bare
 
 
-def _place_in(offsets: Mapping[str, Document], name: TableName) -> TablePlace | None:
-    offset = offsets.get(identity(follow_partition(name)))
+def _place_in(offsets: Mapping[str, Document], share: TableShare) -> TablePlace | None:
+    offset = offsets.get(identity(follow_partition(share)))
     return TablePlace.parse(offset) if offset else None

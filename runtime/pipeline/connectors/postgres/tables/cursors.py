@@ -199,7 +199,7 @@ def cursor_of(settings: ParsedConfig, name: object, shape: TableShape) -> Cursor
     mode = settings.text(keys.MODE)
     if mode == keys.BULK:
         return Everything()
-    if mode == keys.XMIN:
+    if mode in {keys.XMIN, keys.LOG}:
         return AnyRow()
     if mode == keys.INCREMENT:
         column = settings.text(keys.INCREMENTING)

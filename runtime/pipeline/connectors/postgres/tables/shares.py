@@ -32,6 +32,10 @@ class TableShare(NamedTuple):
     """The chunk after its last."""
     is_follower: bool
     """Whether the task reads what commits after the snapshot."""
+    snapshot: str = ""
+    """The snapshot itself, where the log is read after it; else `horizon` tells all of it."""
+    slot: str = ""
+    """The slot by which the log is read."""
 
     @property
     def name(self) -> TableName:

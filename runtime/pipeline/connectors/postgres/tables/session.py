@@ -128,9 +128,9 @@ class DatabaseSnapshot:
     def __init__(self, cursor: "adbc.Cursor") -> None:
         self._cursor = cursor
 
-    def table(self, query: sql.Composable) -> pa.Table:
-        """Return what a query gives, as ADBC makes it."""
-        self._cursor.execute(query.as_string())
+    def table(self, query: sql.Composable, parameters: pa.RecordBatch | None = None) -> pa.Table:
+        """Return what a query gives, as ADBC makes it; the parameters have one row."""
+        self._cursor.execute(query.as_string(), parameters)
         return self._cursor.fetch_arrow_table()
 
     def row(self, query: sql.Composable) -> tuple[Any, ...]:

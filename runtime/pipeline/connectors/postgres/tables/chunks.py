@@ -14,7 +14,6 @@ from psycopg import sql
 
 from ......events.commits import Advance, Document, identity
 from ....spi.errors import BadInput
-from ..names import TableName
 from .catalog import TableShape
 from .shares import CHUNK_PAGES, TableShare
 
@@ -27,18 +26,22 @@ class ChunkState(NamedTuple):
     page: int
     """The next page to read."""
     is_done: bool
+    snapshot: str = ""
+    """What it was read by, where the log is read after it."""
 
     @classmethod
     def parse(cls, offset: Document) -> "ChunkState":
         """Return what an offset says."""
         get: Any = offset.get
         horizon, file, page = (int(get(name) or 0) for name in ("horizon", "file", "page"))
-        return cls(horizon, file, page, bool(get("done")))
+        return cls(horizon, file, page, bool(get("done")), str(get("snapshot") or ""))
 
     @property
     def document(self) -> Document:
         """The offset."""
-        bare: dict[str, int | bool] = {"horizon": self.horizon, "file": self.file}
+        bare: dict[str, int | bool | str] = {"horizon": self.horizon, "file": self.file}
+        if self.snapshot:
+            bare["snapshot"] = self.snapshot
         return {**bare, "done": True} if self.is_done else {**bare, "page": self.page}
 
 
@@ -65,11 +68,16 @@ class SnapshotShare:
         self, share: TableShare, offsets: Mapping[str, Document], begun: int | None
     ) -> None:
         self._share = share
-        states = _states(share.name, offsets, share.end)
-        self.horizon = begun or next((each.horizon for each in states.values()), share.horizon)
+        states = _states(share, offsets)
+        first = next(iter(states.values()), None)
+        self.horizon = begun or (first.horizon if first else share.horizon)
         """What was written before this transaction is of the snapshot: that which was begun."""
+        self.snapshot = first.snapshot if first else share.snapshot
+        """The snapshot itself, where the log is read after it."""
         self._files = {each.file for each in states.values()}
         """The table's file as it was when parts of it were read."""
+        if share.slot and not states:  # no log tells of rows that are written into another file
+            self._files.add(share.file)
         numbers = range(share.first, share.end)
         self._left = deque(
             number for number in numbers if number not in states or not states[number].is_done
@@ -100,8 +108,9 @@ class SnapshotShare:
             end = min((number + 1) * CHUNK_PAGES, stop)
             if number != self._left[0] + place or end <= at:
                 break
-            partition = chunk_partition(self._share.name, number)
-            state = ChunkState(self.horizon, shape.file, end, end == (number + 1) * CHUNK_PAGES)
+            partition = chunk_partition(self._share, number)
+            is_done = end == (number + 1) * CHUNK_PAGES
+            state = ChunkState(self.horizon, shape.file, end, is_done, self.snapshot)
             advances.append(Advance(partition, offsets.get(identity(partition)), state.document))
             at = end
         left = len(self._left) * CHUNK_PAGES - (at - self._left[0] * CHUNK_PAGES)
@@ -109,26 +118,26 @@ class SnapshotShare:
 
     def _pass_done(self, offsets: Mapping[str, Document]) -> None:
         while self._left:
-            offset = offsets.get(identity(chunk_partition(self._share.name, self._left[0])))
+            offset = offsets.get(identity(chunk_partition(self._share, self._left[0])))
             if not offset or not ChunkState.parse(offset).is_done:
                 return
             self._left.popleft()
 
     def _page(self, offsets: Mapping[str, Document], number: int) -> int:
-        offset = offsets.get(identity(chunk_partition(self._share.name, number)))
+        offset = offsets.get(identity(chunk_partition(self._share, number)))
         return ChunkState.parse(offset).page if offset else number * CHUNK_PAGES
 
 
-def chunk_partition(name: TableName, number: int) -> Document:
+def chunk_partition(share: TableShare, number: int) -> Document:
     """Return the source partition of a chunk."""
-    return {"table": str(name), "chunk": number}
+    bare: dict[str, str | int] = {"table": str(share.name), "chunk": number}
+    return {"slot": share.slot, **bare} if share.slot else bare
 
 
-def _states(
-    name: TableName, offsets: Mapping[str, Document], most: int
-) -> Mapping[int, ChunkState]:
+def _states(share: TableShare, offsets: Mapping[str, Document]) -> Mapping[int, ChunkState]:
     """Return how far the chunks of a table were read that have an offset."""
     found = (
-        (number, offsets.get(identity(chunk_partition(name, number)))) for number in range(most)
+        (number, offsets.get(identity(chunk_partition(share, number))))
+        for number in range(share.end)
     )
     return {number: ChunkState.parse(offset) for number, offset in found if offset}

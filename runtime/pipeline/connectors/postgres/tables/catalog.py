@@ -34,7 +34,8 @@ SELECT pg_table_size(c.oid)::int8 AS bytes,
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 JOIN pg_type own ON own.oid = a.atttypid
 JOIN pg_type t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE own.oid END
-WHERE c.oid = {}::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+WHERE c.oid = {}::regclass AND a.attnum > 0 AND NOT a.attisdropped
+    AND (a.attgenerated = '' OR {}) ORDER BY a.attnum"""
 _OWN: Final = re.compile(r"fairlead_published|fairlead_.*_\d+_\d+_\d+_\d+_\d+")
 """The tables of a sink's own."""
 
@@ -108,10 +109,15 @@ class TableShape:
         return pa.schema([(each.name, each.type) for each in self.columns])
 
     @classmethod
-    def read(cls, snapshot: DatabaseSnapshot, name: TableName, mapping: str) -> Self:
-        """Return a table as a snapshot's catalog has it; raises `TableChanged`."""
-        regclass = sql.Literal(name.sql.as_string())
-        rows = snapshot.table(sql.SQL(_SHAPE).format(regclass)).to_pylist()
+    def read(
+        cls, snapshot: DatabaseSnapshot, name: TableName, mapping: str, *, is_logged: bool = False
+    ) -> Self:
+        """Return a table as a snapshot's catalog has it; raises `TableChanged`.
+
+        `is_logged` leaves out the columns that are computed, which the server's log does not have.
+        """
+        given = (sql.Literal(name.sql.as_string()), sql.Literal(not is_logged))
+        rows = snapshot.table(sql.SQL(_SHAPE).format(*given)).to_pylist()
         if not rows:
             raise TableChanged(f"{name} has no columns")
         columns = tuple(

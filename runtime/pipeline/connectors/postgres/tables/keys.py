@@ -1,8 +1,9 @@
 """The keys of tables as a source: each says what it means."""
 
+import re
 from collections.abc import Mapping, Sequence
 
-from ......actors.settings import SettingType
+from ......actors.settings import SettingType, Value
 from ....spi.config import Definition, Importance, Width
 from ....spi.key_kinds import choice_key, flag_key, list_key, number_key, patterns, text_key
 from ..connecting import connection_keys, flaws_in_url
@@ -22,27 +23,46 @@ SNAPSHOT_MODE = "source.snapshot.mode"
 TABLE_POLL_MS = "source.table.poll.interval.ms"
 NUMERIC_MAPPING = "source.numeric.mapping"
 TOPIC_PREFIX = "source.topic.prefix"
+SLOT = "source.slot.name"
+PUBLICATION = "source.publication.name"
+AUTOCREATE = "source.publication.autocreate.mode"
+SKIPPED = "source.skipped.operations"
 TASK_SHARE = "task.source.share"
+TASK_LOG = "task.source.log"
 
 BULK, INCREMENT, STAMPED = "bulk", "incrementing", "timestamp"
-BOTH, XMIN = "timestamp+incrementing", "xmin"
-MODES = (BULK, INCREMENT, STAMPED, BOTH, XMIN)
+BOTH, XMIN, LOG = "timestamp+incrementing", "xmin", "log"
+MODES = (BULK, INCREMENT, STAMPED, BOTH, XMIN, LOG)
+FILTERED, ALL_TABLES, DISABLED = "filtered", "all_tables", "disabled"
+OPERATIONS = ("c", "u", "d", "t", "none")
 INITIAL, INITIAL_ONLY, NO_DATA = "initial", "initial_only", "no_data"
 NO_MAPPING, PRECISION_ONLY = "none", "precision_only"
 BEST_FIT, EAGER_DOUBLE = "best_fit", "best_fit_eager_double"
+
+
+def _slot_name(value: Value) -> str | None:
+    is_sound = not value or re.fullmatch(r"[a-z0-9_]{1,63}", str(value))
+    return None if is_sound else "a slot's name has at most 63 of a-z, 0-9 and _"
+
+
+def _operations(value: Value) -> str | None:
+    given = value if isinstance(value, tuple) else ()
+    wrong = [each for each in given if each not in OPERATIONS]
+    return f"{', '.join(wrong)}: only {', '.join(OPERATIONS)}" if wrong else None
+
 
 DEFINITIONS: Sequence[Definition] = (
     *connection_keys("source", "Who reads."),
     choice_key(
         MODE,
         "What is read after the snapshot of a table: nothing (bulk), rows that are new by a column "
-        "(incrementing), new or changed by times (timestamp, timestamp+incrementing), or new or "
+        "(incrementing), new or changed by times (timestamp, timestamp+incrementing), new or "
         "changed by the transaction that wrote them (xmin: no column is needed, and each look "
-        "reads the whole table).",
+        "reads the whole table), or all that the server's log says (log: deletes as well).",
         *MODES,
         importance=Importance.HIGH,
         required=True,
-        dependents=(INCREMENTING, TIMESTAMP),
+        dependents=(INCREMENTING, TIMESTAMP, SLOT, PUBLICATION, AUTOCREATE, SKIPPED),
     ),
     list_key(
         INCLUDE,
@@ -133,6 +153,30 @@ DEFINITIONS: Sequence[Definition] = (
         "",
         importance=Importance.LOW,
     ),
+    text_key(
+        SLOT,
+        "The replication slot, for mode log; it is made unless it is there. Empty: one that is "
+        "named after the connector.",
+        "",
+        validator=_slot_name,
+    ),
+    text_key(PUBLICATION, "The publication, for mode log. Empty: the name of the slot.", ""),
+    choice_key(
+        AUTOCREATE,
+        "Who makes the publication: filtered has it made for the tables that are read, and tables "
+        "added; all_tables has it made for all; disabled leaves it to others.",
+        FILTERED,
+        ALL_TABLES,
+        DISABLED,
+    ),
+    list_key(
+        SKIPPED,
+        "Which changes of the log are left out: c (new rows), u (changes), d (deletes), t "
+        "(TRUNCATE); or none.",
+        "none",
+        importance=Importance.LOW,
+        validator=_operations,
+    ),
 )
 
 TASK_DEFINITIONS: Sequence[Definition] = (
@@ -141,6 +185,12 @@ TASK_DEFINITIONS: Sequence[Definition] = (
         "The tables and pages that the task reads.",
         importance=Importance.LOW,
         required=True,
+    ),
+    text_key(
+        TASK_LOG,
+        "The tables whose changes the task reads, if it is the one that reads the log.",
+        "",
+        importance=Importance.LOW,
     ),
 )
 
@@ -152,6 +202,8 @@ def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
         found[INCREMENTING] = f"{MODE}={mode} needs the column that grows"
     if mode in {STAMPED, BOTH} and not config.get(TIMESTAMP):
         found[TIMESTAMP] = f"{MODE}={mode} needs the columns of the time"
+    if config.get(SNAPSHOT_MODE) == INITIAL_ONLY and mode == LOG:
+        found[SNAPSHOT_MODE] = f"needs no log: set {MODE}={XMIN}"
     if config.get(SNAPSHOT_MODE) == NO_DATA and mode == BULK:
         found[SNAPSHOT_MODE] = f"with {MODE}={BULK} nothing would be read"
     return found

@@ -1,0 +1,81 @@
+# pyright: basic
+"""Offsets of the log as people set them: of a slot, of a table in it, of a chunk of a snapshot."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from .......events.commits import Document
+from .....spi.errors import OffsetRefused
+from .....spi.offsets import (
+    Offsets,
+    PartitionOffset,
+    Seek,
+    SeekEnd,
+    check_members,
+    seek_from_the_beginning,
+)
+from ...tables.catalog import TableFilter
+from ...tables.session import ReadSession
+from ...tables.snapshots import LogSnapshot
+from .positions import Position, slot_partition, table_partition
+from .slot import READ_ANEW, Slot
+
+_CHUNK: Final = {"slot": str, "table": str, "chunk": int}
+_STATE: Final = {"horizon": int, "file": int, "snapshot": str}
+
+
+def check(partition: Document, offset: Document | None) -> None:
+    """Raise `OffsetRefused` unless an offset is one that a task of a log could go on from."""
+    if "chunk" in partition:
+        check_members("partition", partition, _CHUNK)
+        if offset is not None:
+            rest = {"done": bool} if "done" in offset else {"page": int}
+            check_members("offset", offset, {**_STATE, **rest})
+            _parsed("snapshot", "740:745:741@0/16B3748", LogSnapshot.parse, offset["snapshot"])
+        return
+    kinds: dict[str, type] = {"slot": str, "table": str}
+    check_members(
+        "partition",
+        partition,
+        {each: kinds[each] for each in kinds if each == "slot" or each in partition},
+    )
+    if offset is None:
+        return
+    more: dict[str, type] = {"seq": int, "whole": bool}
+    check_members(
+        "offset", offset, {"lsn": str, **{each: more[each] for each in more if each in offset}}
+    )
+    _parsed("lsn", "0/16B3748", lambda _: Position.parse(offset), offset["lsn"])
+
+
+def seek(
+    session: ReadSession, slot: Slot, tables: TableFilter, to: Seek, known: Offsets
+) -> Offsets:
+    """Return the offsets for an end of the log; raises `OffsetRefused` for any other place."""
+    if to is SeekEnd.EARLIEST:
+        return seek_from_the_beginning(to, known)
+    if to is not SeekEnd.LATEST:
+        raise OffsetRefused("to: the log can be read from an end of it, not from a time")
+    with session.snapshot() as snapshot:
+        found = tables.find(snapshot)
+    with session.server.connect() as connection:
+        state = slot.look(connection)
+    if state is None or state.is_lost:
+        raise OffsetRefused(f"to: the slot {slot.name} is not there. {READ_ANEW}")
+    end = Position(state.written).document
+    gone = [each for each in known if "chunk" in each.partition]
+    return [
+        *(PartitionOffset(each.partition, None) for each in gone),
+        PartitionOffset(slot_partition(slot.name), end),
+        *(
+            PartitionOffset(table_partition(slot.name, str(each.name)), {**end, "whole": True})
+            for each in found
+        ),
+    ]
+
+
+def _parsed(name: str, example: str, parse: Callable[[Any], object], value: object) -> None:
+    try:
+        parse(value)
+    except ValueError:
+        raise OffsetRefused(f"offset.{name} must be like {example}, not {value!r}") from None

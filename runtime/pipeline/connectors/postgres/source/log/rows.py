@@ -1,0 +1,285 @@
+# pyright: basic
+"""Changes as rows: the server makes values of their texts, as it does for rows that are read.
+
+A row has the columns of its table, and of the change: `__op` (c, u, d, t; r for a row of the
+snapshot), `__lsn` (where its transaction committed), `__seq` (which change of it it is), `__ts_ms`
+(when that was), `__deleted`. A row that is deleted has its key, with a replica identity of FULL all
+of its values. One whose key changes is deleted, and created under its new one.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from psycopg import sql
+
+from .....spi.config import ParsedConfig
+from ...names import TableName, words
+from ...tables import keys
+from ...tables.catalog import TableShape
+from ...tables.columns import SourceColumn
+from ...tables.reading import TOPIC
+from ...tables.session import DatabaseSnapshot, ReadSession, TableChanged
+from .pgoutput import UNCHANGED, Change, Operation, Relation, Value, Values
+from .shares import FollowedTable
+
+OP, LSN, SEQ, TIME, DELETED = "__op", "__lsn", "__seq", "__ts_ms", "__deleted"
+COLUMNS: Final = pa.schema(
+    [
+        (OP, pa.string()),
+        (LSN, pa.int64()),
+        (SEQ, pa.int64()),
+        (TIME, pa.int64()),
+        (DELETED, pa.bool_()),
+    ]
+)
+"""What rows of a log have beside the columns of their table."""
+
+_LAYOUT: Final = """
+SELECT k.name, t.typname::text AS kind, f.width, format_type(t.oid, f.width) AS type,
+    coalesce(a.attndims, 1)::int4 AS dimensions,
+    coalesce(a.attnum = ANY (i.indkey::int2[]), false) AS is_primary
+FROM unnest({}::text[], {}::oid[], {}::int4[]) WITH ORDINALITY k(name, oid, width, place)
+LEFT JOIN pg_type own ON own.oid = k.oid
+LEFT JOIN pg_type t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE own.oid END
+CROSS JOIN LATERAL (
+    SELECT CASE own.typtype WHEN 'd' THEN own.typtypmod ELSE k.width END AS width) f
+LEFT JOIN pg_attribute a ON a.attrelid = to_regclass({}) AND a.attname = k.name
+    AND a.attnum > 0 AND NOT a.attisdropped
+LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
+ORDER BY k.place"""
+_MADE: Final = "SELECT {} FROM (SELECT {} FROM unnest({}) g({})) r"
+_STORED: Final = """
+SELECT o.at::int8 AS at, {} FROM unnest({}) WITH ORDINALITY o({}, at) JOIN {} t ON {}"""
+
+
+class _Column(NamedTuple):
+    source: SourceColumn
+    type: str
+    """In SQL, as the server spells it."""
+    is_primary: bool
+
+
+class ChangedRows(NamedTuple):
+    """The rows of changes; `left_out` says how many changes have values that nobody knows now."""
+
+    table: pa.Table
+    left_out: int
+
+
+class ChangeRows:
+    """Makes rows of changes, by a session that reads."""
+
+    def __init__(self, session: ReadSession, settings: ParsedConfig) -> None:
+        self._session = session
+        self._mapping = settings.text(keys.NUMERIC_MAPPING)
+        self._prefix = settings.text(keys.TOPIC_PREFIX)
+        skipped = settings.items(keys.SKIPPED)
+        self._skipped = {each for each in Operation if each.value in skipped}
+        self._layouts: dict[Relation, tuple[_Column, ...]] = {}
+
+    def make(self, table: FollowedTable, changes: Sequence[Change]) -> ChangedRows:
+        """Return the rows of changes to one layout of a table; raises as the session does."""
+        relation = changes[0].relation
+        layout = self._layouts.get(relation) or self._layout(relation)
+        key = relation.key or tuple(at for at, each in enumerate(layout) if each.is_primary)
+        told = [*_expanded(changes, key)]
+        known = _known_before(told, key)
+        if any(UNCHANGED in each.values for each in known):
+            known = self._stored(relation, layout, known, key)
+        rows = [each for each in known if UNCHANGED not in each.values]
+        left_out = len(told) - len(rows)
+        rows = [each for each in rows if each.operation not in self._skipped]
+        with self._session.snapshot() as snapshot:
+            values = _values(snapshot, layout, rows)
+        return ChangedRows(self._with_change(table, values, rows), left_out)
+
+    def nothing(self, tables: Sequence[FollowedTable]) -> pa.Table | None:
+        """Return a table without rows, with the columns of one of some tables."""
+        for table in tables:
+            with suppress(TableChanged), self._session.snapshot() as snapshot:
+                shape = TableShape.read(snapshot, table.name, self._mapping, is_logged=True)
+                empty = shape.schema.empty_table()
+                return self.read(empty.append_column(TOPIC, pa.array([], pa.string())), 0)
+        return None
+
+    def read(self, rows: pa.Table, time_ms: int) -> pa.Table:
+        """Return rows of the snapshot as those that come before all changes."""
+        told = (Operation.READ.value, 0, 0, time_ms, False)
+        for name, value in zip(COLUMNS.names, told, strict=True):
+            column = pa.repeat(pa.scalar(value, COLUMNS.field(name).type), rows.num_rows)
+            rows = rows.append_column(name, column)
+        return rows
+
+    def _layout(self, relation: Relation) -> tuple[_Column, ...]:
+        """Return the columns of a table as it was, with types as the catalog has them now."""
+        names = [each.name for each in relation.columns]
+        oids = [each.type_oid for each in relation.columns]
+        widths = [each.width for each in relation.columns]
+        given = map(sql.Literal, (names, oids, widths, relation.name.sql.as_string()))
+        with self._session.snapshot() as snapshot:
+            found = snapshot.table(sql.SQL(_LAYOUT).format(*given)).to_pylist()
+        made = self._layouts[relation] = tuple(self._column(each) for each in found)
+        return made
+
+    def _column(self, row: dict[str, Any]) -> _Column:
+        kind, width = row["kind"] or "text", -1 if row["width"] is None else row["width"]
+        made = SourceColumn.of(row["name"], kind, width, row["dimensions"], self._mapping)
+        return _Column(made, row["type"] or "text", row["is_primary"])
+
+    def _stored(
+        self,
+        relation: Relation,
+        layout: Sequence[_Column],
+        changes: Sequence["_Row"],
+        key: Sequence[int],
+    ) -> list["_Row"]:
+        """Return changes with what their rows have now in place of values that did not change.
+
+        The log does not have these. Should one have changed since, a later change tells.
+        """
+        lacking = [each for each in changes if UNCHANGED in each.values]
+        columns = sorted(
+            {at for each in lacking for at, v in enumerate(each.values) if v is UNCHANGED}
+        )
+        found: dict[int, dict[str, Any]] = {}
+        if key:
+            try:
+                with self._session.snapshot() as snapshot:
+                    rows = _look_up(snapshot, relation.name, layout, lacking, key, columns)
+                found = {each["at"]: each for each in rows.to_pylist()}
+            except TableChanged:
+                found = {}
+        filled = {
+            id(each): each.with_values(found[number], columns)
+            for number, each in enumerate(lacking, 1)
+            if number in found
+        }
+        return [filled.get(id(each), each) for each in changes]
+
+    def _with_change(
+        self, table: FollowedTable, values: dict[str, Any], rows: Sequence["_Row"]
+    ) -> pa.Table:
+        values[TOPIC] = pa.repeat(pa.scalar(self._prefix + table.topic, pa.string()), len(rows))
+        told = [
+            (
+                each.operation.value,
+                each.change.position.lsn,
+                each.change.position.seq,
+                each.change.time_ms,
+                each.operation is Operation.DELETE,
+            )
+            for each in rows
+        ]
+        columns = zip(*told, strict=True) if told else ((),) * len(COLUMNS)
+        for name, column in zip(COLUMNS.names, columns, strict=True):
+            values[name] = pa.array(column, COLUMNS.field(name).type)
+        return pa.table(values)
+
+
+class _Row(NamedTuple):
+    """One row of a change; an update of a key makes two."""
+
+    change: Change
+    operation: Operation
+    values: Values
+
+    def with_values(self, found: dict[str, Any], columns: Iterable[int]) -> "_Row":
+        """Return it with values by their places, where it has none."""
+        values = [*self.values]
+        for at in columns:
+            values[at] = found[f"v{at}"] if values[at] is UNCHANGED else values[at]
+        return self._replace(values=tuple(values))
+
+
+def _expanded(changes: Sequence[Change], key: Sequence[int]) -> Iterator[_Row]:
+    for change in changes:
+        old, operation = change.old, change.operation
+        if old and any(old[at] != change.values[at] for at in key):
+            yield _Row(change, Operation.DELETE, old)
+            operation = Operation.CREATE
+        yield _Row(change, operation, change.values)
+
+
+def _known_before(rows: Sequence[_Row], key: Sequence[int]) -> list[_Row]:
+    """Return rows with what an earlier one of them says in place of values that did not change."""
+    if not key or not any(UNCHANGED in each.values for each in rows):
+        return [*rows]
+    known: dict[tuple[Value, ...], Values] = {}
+    made: list[_Row] = []
+    for each in rows:
+        whose = tuple(each.values[at] for at in key)
+        values, before = each.values, known.get(whose)
+        if before is not None:
+            pairs = zip(values, before, strict=True)
+            values = tuple(was if now is UNCHANGED else now for now, was in pairs)
+        if each.operation is Operation.TRUNCATE:
+            known.clear()
+        elif each.operation is Operation.DELETE:
+            known.pop(whose, None)
+        else:
+            known[whose] = values
+        made.append(each._replace(values=values))
+    return made
+
+
+def _values(
+    snapshot: DatabaseSnapshot, layout: Sequence[_Column], rows: Sequence[_Row]
+) -> dict[str, Any]:
+    """Return the columns of rows, by name, as those of the table itself are read."""
+    if not layout:
+        return {}
+    texts = [*zip(*(each.values for each in rows), strict=True)] if rows else [()] * len(layout)
+    typed = (
+        sql.SQL("{}::{} AS {}").format(_name(f"c{at}"), words(each.type), _name(each.source.name))
+        for at, each in enumerate(layout)
+    )
+    chosen = (each.source.expression for each in layout)
+    names = [f"c{at}" for at in range(len(layout))]
+    parts = (_joined(chosen), _joined(typed), _arrays(names), _joined(map(_name, names)))
+    found = snapshot.table(sql.SQL(_MADE).format(*parts), _parameters(texts))
+    return {each.source.name: each.source.finished(found[each.source.name]) for each in layout}
+
+
+def _look_up(
+    snapshot: DatabaseSnapshot,
+    name: TableName,
+    layout: Sequence[_Column],
+    rows: Sequence[_Row],
+    key: Sequence[int],
+    columns: Sequence[int],
+) -> pa.Table:
+    """Return columns of the rows of some keys, as texts, with the number of each key, from 1."""
+    wanted = (
+        sql.SQL("t.{}::text AS {}").format(_name(layout[at].source.name), _name(f"v{at}"))
+        for at in columns
+    )
+    names = [f"k{at}" for at in key]
+    same = (
+        sql.SQL("t.{} = o.{}::{}").format(
+            _name(layout[at].source.name), _name(f"k{at}"), words(layout[at].type)
+        )
+        for at in key
+    )
+    parts = (_joined(wanted), _arrays(names), _joined(map(_name, names)), name.sql)
+    query = sql.SQL(_STORED).format(*parts, sql.SQL(" AND ").join(same))
+    return snapshot.table(query, _parameters([[each.values[at] for each in rows] for at in key]))
+
+
+def _parameters(texts: Sequence[Sequence[Any]]) -> pa.RecordBatch:
+    """Return arrays of texts as the only row of parameters."""
+    kind = pa.list_(pa.string())
+    return pa.record_batch({str(at): pa.array([each], kind) for at, each in enumerate(texts)})
+
+
+def _arrays(names: Sequence[str]) -> sql.Composed:
+    return _joined(words(f"${at}::text[]") for at in range(1, len(names) + 1))
+
+
+def _joined(parts: Iterable[sql.Composable]) -> sql.Composed:
+    return sql.SQL(", ").join(parts)
+
+
+def _name(text: str) -> sql.Identifier:
+    return sql.Identifier(text)

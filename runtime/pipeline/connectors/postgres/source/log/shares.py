@@ -1,0 +1,57 @@
+"""What the task that reads the log is told: the slot, and the tables with their snapshots."""
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+from ...names import TableName
+from ...tables.shares import TableShare
+from ...tables.snapshots import LogSnapshot
+
+
+class FollowedTable(NamedTuple):
+    """A table whose changes are read; `chunks` are those of its snapshot, 0: it has none."""
+
+    schema: str
+    table: str
+    topic: str
+    snapshot: str
+    chunks: int
+
+    @property
+    def name(self) -> TableName:
+        """The table."""
+        return TableName(self.schema, self.table)
+
+    @property
+    def begun(self) -> LogSnapshot | None:
+        """Its snapshot, as the connector took it."""
+        return LogSnapshot.parse(self.snapshot) if self.snapshot else None
+
+
+class LogShare(NamedTuple):
+    """The slot's place when the connector found it, and all tables of the connector."""
+
+    begin: str
+    tables: tuple[FollowedTable, ...]
+
+    @classmethod
+    def of(cls, begin: str, tables: Sequence[TableShare]) -> Self:
+        """Return the share that has all tables of a split."""
+        found = sorted(tables, key=lambda each: each.name)
+        return cls(
+            begin,
+            tuple(
+                FollowedTable(each.schema, each.table, each.topic, each.snapshot, each.end)
+                for each in found
+            ),
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return what a task was told."""
+        begin, tables = json.loads(text)
+        return cls(begin, tuple(FollowedTable(*each) for each in tables))
+
+    def __str__(self) -> str:
+        return json.dumps((self.begin, self.tables), separators=(",", ":"))

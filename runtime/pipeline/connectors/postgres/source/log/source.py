@@ -1,0 +1,253 @@
+# pyright: basic
+"""A task of a connector that reads the log: its part of the snapshot; one of them then the log.
+
+The log waits until the whole snapshot is in the sink, for what it says of a row comes after what
+that says. A window of it is handed on table by table, each a batch; the last one moves the slot's
+offset on, the ones before it an offset of their table. The slot is advanced to what counts.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from .......events.commits import Advance, Document, Lag, identity
+from .....spi.errors import BadInput, SourceAway
+from .....spi.source import BatchPlan, Limit, Source
+from ...names import TableName
+from ...tables.chunks import ChunkState
+from ...tables.snapshots import LogSnapshot, parse_lsn
+from ...tables.source import TableSource
+from .pgoutput import Change
+from .positions import Position, slot_partition, table_partition
+from .rows import ChangeRows
+from .shares import FollowedTable, LogShare
+from .slot import SlotState
+from .stream import ChangeStream, Following
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SETTLED_S: Final = 0.2
+"""How often it is looked whether the others have read their part of the snapshot."""
+_REST_SHARE: Final = 9
+"""How many times longer than it took a look that found nothing is let rest."""
+_IDLE_BYTES: Final = 1 << 20
+_IDLE_S: Final = 10.0
+"""After so much of the log, and so long, without a change the offset moves on all the same, since
+the server keeps what lies behind it."""
+_MEBIBYTE: Final = 1 << 20
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """The changes of one table in a window, and what they lead to."""
+
+    table: FollowedTable
+    changes: tuple[Change, ...]
+    partition: Document
+    end: Position
+    has_more: bool
+    left_bytes: int
+
+
+class LogSource(Source[pa.Table]):
+    """Reads its part of the snapshot by `tables`; with a share of the log, then that."""
+
+    def __init__(
+        self,
+        tables: TableSource,
+        rows: ChangeRows,
+        stream: ChangeStream,
+        share: LogShare | None,
+        settled: Callable[[], Mapping[str, Document]],
+    ) -> None:
+        self._tables = tables
+        self._rows = rows
+        self._session, self._slot = stream.session, stream.slot
+        self._share = share
+        self._settled = settled
+        """What the log of our own has as published, of all tasks."""
+        self._stream = stream
+        self._is_read = False
+        """Whether its own part of the snapshot is read."""
+        self._snapshots: dict[TableName, LogSnapshot | None] | None = None
+        """What each table was read by, once all of them are; None: they are not."""
+        self._batches: deque[_Batch] = deque()
+        """What is left of a window."""
+        self._not_before = 0.0
+        """When to look again, on the monotonic clock."""
+        self._moved_at = time.monotonic()
+        """When the offset moved last, likewise."""
+        self._left_out = 0
+        """How many updates were left out."""
+        self._remarked = ""
+        """What was strange at the last look."""
+
+    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
+        """Fetch the next rows, all of one table."""
+        if not self._is_read:
+            plan = self._tables.plan(offsets, limit)
+            if plan.ranges:
+                return replace(plan, ranges=tuple(map(self._as_read, plan.ranges)))
+            self._is_read = True
+        if self._share is None or time.monotonic() < self._not_before:
+            return BatchPlan()
+        if self._snapshots is None and (waits := self._wait(self._share)):
+            return BatchPlan(remark=waits)
+        if self._batches:
+            return self._next(offsets)
+        return self._window(self._share, offsets, limit)
+
+    def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> pa.Table:
+        """Return what was fetched."""
+        del spark
+        (rows,) = ranges
+        return rows
+
+    def verify(self, ranges: Sequence[pa.Table]) -> None:
+        """See that a crash of the server cannot take back what was read of the snapshot."""
+        if not self._is_read:
+            self._tables.verify(ranges)
+
+    def acknowledge(self, advances: Sequence[Advance]) -> None:
+        """Let the server forget what counts; should it be away, the next start does that."""
+        ours = slot_partition(self._slot.name)
+        for each in advances:
+            if each.partition == ours and each.end is not None and not self._stream.is_open:
+                with suppress(SourceAway, BadInput), self._session.talking() as connection:
+                    self._slot.advance(connection, Position.parse(each.end).lsn)
+
+    def close(self) -> None:
+        """End its sessions."""
+        self._tables.close()
+        self._session.close()
+
+    def _as_read(self, rows: pa.Table) -> pa.Table:
+        return self._rows.read(rows, time.time_ns() // 1_000_000)
+
+    def _wait(self, share: LogShare) -> str:
+        """Return what the log waits for; "": all of the snapshot is in the sink."""
+        logged, found = self._settled(), dict[TableName, LogSnapshot | None]()
+        for table in share.tables:
+            begun = table.begun
+            if self._is_whole(logged, table):
+                found[table.name] = None
+                continue
+            for number in range(table.chunks):
+                partition = table_partition(self._slot.name, str(table.name))
+                offset = logged.get(identity({**partition, "chunk": number}))
+                state = ChunkState.parse(offset) if offset else None
+                if state is None or not state.is_done:
+                    self._not_before = time.monotonic() + _SETTLED_S
+                    return f"the log waits until the snapshot of {table.name} is read"
+                begun = LogSnapshot.parse(state.snapshot) if state.snapshot else begun
+            found[table.name] = begun
+        self._snapshots = found
+        return ""
+
+    def _is_whole(self, logged: Mapping[str, Document], table: FollowedTable) -> bool:
+        """Tell whether a table is to be followed from a place that somebody has set."""
+        offset = logged.get(identity(table_partition(self._slot.name, str(table.name))))
+        return bool(offset and offset.get("whole"))
+
+    def _place(self, share: LogShare, offsets: Mapping[str, Document]) -> Position:
+        offset = offsets.get(identity(slot_partition(self._slot.name)))
+        if offset is not None:
+            return Position.parse(offset)
+        begun = [each.lsn for each in (self._snapshots or {}).values() if each is not None]
+        return Position(min(begun, default=parse_lsn(share.begin)))
+
+    def _window(
+        self, share: LogShare, offsets: Mapping[str, Document], limit: Limit
+    ) -> BatchPlan[pa.Table]:
+        began, place = time.monotonic(), self._place(share, offsets)
+        window = self._stream.read(place, self._following(share, offsets), limit)
+        if window is None:
+            return BatchPlan(remark=self._remark(None))
+        slot, last = slot_partition(self._slot.name), len(window.groups) - 1
+        left = max(0, window.slot.written - window.end.lsn)
+        for number, (table, changes) in enumerate(window.groups):
+            name = str(table.name)
+            partition = slot if number == last else table_partition(self._slot.name, name)
+            self._batches.append(
+                _Batch(table, changes, partition, window.end, window.has_more, left)
+            )
+        self._remarked = self._remark(window.slot)
+        if self._batches:
+            return self._next(offsets)
+        self._not_before = time.monotonic() + _REST_SHARE * (time.monotonic() - began)
+        if window.held is not None:
+            return BatchPlan(remark=f"the log waits until {window.held}, which is new, is taken up")
+        is_fruitless = window.has_more or place.seq > 0  # the next peek would give it again
+        return self._move_on(offsets, place, window.end, is_due=is_fruitless)
+
+    def _following(
+        self, share: LogShare, offsets: Mapping[str, Document]
+    ) -> Mapping[TableName, Following]:
+        found: dict[TableName, Following] = {}
+        for table in share.tables:
+            offset = offsets.get(identity(table_partition(self._slot.name, str(table.name))))
+            place = Position.parse(offset) if offset else Position(0)
+            snapshot = (self._snapshots or {}).get(table.name)
+            found[table.name] = Following(table, snapshot, place)
+        return found
+
+    def _next(self, offsets: Mapping[str, Document]) -> BatchPlan[pa.Table]:
+        """Return the next batch of the window."""
+        batch = self._batches[0]
+        rows, left_out = self._rows.make(batch.table, batch.changes)
+        self._batches.popleft()
+        self._left_out += left_out
+        if not rows.num_rows and self._batches:
+            return self._next(offsets)
+        lag = Lag(len(self._batches) + batch.has_more, batch.left_bytes)
+        return self._plan(offsets, rows, batch, lag)
+
+    def _plan(
+        self, offsets: Mapping[str, Document], rows: pa.Table, batch: _Batch, lag: Lag
+    ) -> BatchPlan[pa.Table]:
+        start = offsets.get(identity(batch.partition))
+        advance = Advance(batch.partition, start, batch.end.document)
+        self._moved_at = time.monotonic()
+        has_more = bool(self._batches) or batch.has_more
+        return BatchPlan(
+            (rows,), (advance,), rows.nbytes, rows.num_rows, has_more, lag, self._remarked
+        )
+
+    def _move_on(
+        self, offsets: Mapping[str, Document], place: Position, end: Position, *, is_due: bool
+    ) -> BatchPlan[pa.Table]:
+        """Move the offset on by a batch without rows, if it has stood for long enough."""
+        is_long = time.monotonic() - self._moved_at >= _IDLE_S
+        is_due = is_due or (is_long and end.lsn - place.lsn >= _IDLE_BYTES)
+        tables = self._share.tables if self._share and is_due and end > place else ()
+        nothing = self._rows.nothing(tables)
+        if nothing is None:
+            return BatchPlan(remark=self._remarked)
+        partition = slot_partition(self._slot.name)
+        advance = Advance(partition, offsets.get(identity(partition)), end.document)
+        self._moved_at, self._not_before = time.monotonic(), 0.0
+        return BatchPlan((nothing,), (advance,), 0, 0, lag=Lag(0, 0), remark=self._remarked)
+
+    def _remark(self, slot: SlotState | None) -> str:
+        """Return what is strange about the slot, or about what was read."""
+        if slot is None:
+            return self._remarked
+        told: list[str] = []
+        if slot.most_bytes is not None and 2 * slot.kept_bytes >= slot.most_bytes:
+            told.append(
+                f"the slot {self._slot.name} keeps {slot.kept_bytes // _MEBIBYTE} MB of the "
+                f"server's log, and is lost with {slot.most_bytes // _MEBIBYTE} MB "
+                "(max_slot_wal_keep_size)"
+            )
+        if self._left_out:
+            told.append(
+                f"{self._left_out} updates were left out of rows that are deleted since: the log "
+                "does not have their large values, unless the table's REPLICA IDENTITY is FULL"
+            )
+        return "; ".join(told)

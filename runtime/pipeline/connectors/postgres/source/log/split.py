@@ -1,0 +1,166 @@
+# pyright: basic
+"""How a connector that reads the log splits its work: it makes the slot, and begins snapshots.
+
+    publication     has the tables, before the slot, so that the log can be read by it
+    slot            keeps the log from here on
+    wait            until all have ended that were open before: their changes may be in no log
+    snapshot S      of the tables that are new; their rows are read by it, in chunks
+
+What was begun stays as it was, as long as any offset tells of it and the slot is there.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import psycopg
+
+from .....spi.config import ParsedConfig
+from .....spi.context import Context
+from .....spi.errors import BadInput, NotReady
+from ...names import TableName
+from ...tables import keys
+from ...tables.catalog import FoundTable, TableFilter
+from ...tables.session import ReadSession
+from ...tables.shares import CHUNK_PAGES, TableShare, TaskShare, deal, known_in
+from ...tables.snapshots import LogSnapshot, oldest_open, parse_lsn, spell_lsn
+from .publication import Publication
+from .session import WAL_LEVEL_REMEDY, LogSession
+from .shares import LogShare
+from .slot import Slot, SlotState, own_name
+
+_SERVER: Final = (
+    "SELECT current_setting('wal_level'), current_setting('server_encoding'), pg_is_in_recovery()"
+)
+
+
+class LogSplit:
+    """Splits the work of one connector, again and again."""
+
+    def __init__(
+        self, context: Context, settings: ParsedConfig, session: ReadSession, talk: LogSession
+    ) -> None:
+        self._context = context
+        self._settings = settings
+        self._session = session
+        self._talk = talk
+        self.slot = slot_of(settings, context.resource.connector)
+        self._publication = publication_of(settings, self.slot)
+        self._has_snapshot = settings.text(keys.SNAPSHOT_MODE) != keys.NO_DATA
+        told = [each for each in context.split if keys.TASK_SHARE in each]
+        self._known = known_in(TaskShare.parse(each[keys.TASK_SHARE]) for each in told)
+        """The tables whose snapshots were begun."""
+        logs = [each[keys.TASK_LOG] for each in told if each.get(keys.TASK_LOG)]
+        self._begin = LogShare.parse(logs[0]).begin if logs else ""
+        """Where the slot was when the first of them was."""
+        self._new: dict[TableName, int] = {}
+        """Tables that are new, each with the first transaction whose changes are all in the log."""
+
+    def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Return what each task is told; raises `NotReady`, `BadInput`, `SourceAway`."""
+        names = [each.name for each in self._find()]
+        if not names:
+            raise NotReady("no table is there that is to be read")
+        with self._talk.talking() as connection:
+            if flaw := flaw_in_server(connection):
+                raise BadInput(flaw)
+            self._publication.make(connection, names)
+            state = self._ready(connection)
+            begun = {name: each for name, each in self._known.items() if name in names}
+            if new := [name for name in names if name not in begun]:
+                begun |= self._begun(connection, state, new)
+        self._known, self._new = begun, {}
+        shares = deal([*begun.values()], max_tasks if self._has_snapshot else 1, is_cut=True)
+        log = LogShare.of(self._begin, [*begun.values()])
+        return [
+            {keys.TASK_SHARE: str(each), keys.TASK_LOG: "" if number else str(log)}
+            for number, each in enumerate(shares)
+        ]
+
+    def _find(self) -> Sequence[FoundTable]:
+        with self._session.snapshot() as snapshot:
+            return TableFilter.of(self._settings).find(snapshot)
+
+    def _ready(self, connection: "psycopg.Connection[Any]") -> SlotState:
+        """Return the state of the slot, which is made if it is not there; forget what is over."""
+        state = self.slot.look(connection)
+        mine = f"slot={self.slot.name!r}"
+        if state is None or state.is_lost:
+            if state is not None:
+                self._context.warn(f"the slot {self.slot.name} was lost, and is made anew")
+                self.slot.drop(connection)
+            self.slot.make(connection)
+            state = self.slot.look(connection)
+            self._known = {}
+        elif not any(mine in each for each in self._context.logged()):
+            self._known = {}
+        if state is None:
+            raise NotReady(f"the slot {self.slot.name} was dropped by somebody")
+        if not self._known:
+            self._begin = spell_lsn(state.confirmed)
+        return state
+
+    def _begun(
+        self, connection: "psycopg.Connection[Any]", state: SlotState, new: Sequence[TableName]
+    ) -> Mapping[TableName, TableShare]:
+        """Return tables whose snapshot begins now."""
+        if not self._has_snapshot:
+            found = [each for each in self._find() if each.name in new]
+            return {each.name: self._share(each, 0, "", 0) for each in found}
+        seen = oldest_open(connection)
+        since = max(self._new.setdefault(name, seen.hi) for name in new)
+        if seen.lo < since:
+            raise NotReady(
+                f"transaction {seen.lo} is open (its backend_xid in pg_stat_activity, or its row "
+                "in pg_prepared_xacts) since before the log was to be read: a snapshot begins "
+                "once it has ended"
+            )
+        snapshot = LogSnapshot.take(connection, max(state.confirmed, parse_lsn(self._begin)))
+        with self._session.snapshot() as after:  # tables are as large as they are by now
+            found = TableFilter.of(self._settings).find(after)
+            seen = after.horizon()
+        self._session.wait_durable(seen)  # a crash must not take back what S saw
+        found = [each for each in found if each.name in new]
+        return {
+            each.name: self._share(
+                each, snapshot.lo, str(snapshot), max(1, -(-each.pages // CHUNK_PAGES))
+            )
+            for each in found
+        }
+
+    def _share(self, table: FoundTable, horizon: int, snapshot: str, chunks: int) -> TableShare:
+        return TableShare(
+            *table.name,
+            table.topic,
+            table.file,
+            horizon,
+            None,
+            0,
+            chunks,
+            is_follower=False,
+            snapshot=snapshot,
+            slot=self.slot.name,
+        )
+
+
+def slot_of(settings: ParsedConfig, connector: str) -> Slot:
+    """Return the slot that a config names, or that of the connector's own."""
+    name = settings.text(keys.SLOT) or own_name(connector)
+    return Slot(name, settings.text(keys.PUBLICATION) or name)
+
+
+def publication_of(settings: ParsedConfig, slot: Slot) -> Publication:
+    """Return the publication of a slot."""
+    return Publication(slot.publication, settings.text(keys.AUTOCREATE))
+
+
+def flaw_in_server(connection: "psycopg.Connection[Any]") -> str:
+    """Return why the log of a server cannot be read; "": it can."""
+    row = connection.execute(_SERVER).fetchone()
+    level, encoding, is_standby = row or ("", "", False)
+    if is_standby:
+        return "the server is a standby: its log is read on the primary"
+    if level != "logical":
+        return f"wal_level is {level}: {WAL_LEVEL_REMEDY}"
+    if encoding != "UTF8":
+        return f"the database is encoded in {encoding}: {keys.MODE}={keys.LOG} reads UTF8"
+    return ""

@@ -1,0 +1,482 @@
+# pyright: basic
+"""What commits to tables is read from the server's log, after a snapshot, each change once."""
+
+import datetime as dt
+import random
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+from fairlead.events.commits import identity
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.postgres.source.log import source as log_source
+from fairlead.runtime.pipeline.connectors.postgres.tables.snapshots import whole_xid
+from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.errors import (
+    BadInput,
+    NotReady,
+    OffsetRefused,
+    SourceAway,
+)
+from fairlead.runtime.pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
+from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead_tests.postgres_pipes import AMPLE, Reading, rows, source_config, take
+from fairlead_tests.postgres_server import PASSWORD, Database, started
+
+Read = Callable[..., Reading]
+SMALL = Limit(7, 1 << 20, 4096)
+TABLE = "CREATE TABLE t (id int PRIMARY KEY, v text)"
+SLOT = "SELECT slot_name::text FROM pg_replication_slots WHERE database = current_database()"
+
+
+@pytest.fixture
+def read(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Read]:
+    """Return what reads the log by a config, without a rest; its sessions end with the test."""
+    monkeypatch.setattr(log_source, "_REST_SHARE", 0)
+    monkeypatch.setattr(log_source, "_SETTLED_S", 0.0)
+    made: list[Reading] = []
+
+    def of(**given: str) -> Reading:
+        made.append(Reading.of(database, mode="log", **given))
+        return made[-1]
+
+    yield of
+    for each in made:
+        each.close()
+
+
+def told(reading: Reading, *names: str, limit: Limit = AMPLE) -> list[Any]:
+    """Read, and return the rows of the operation and some columns, in their order."""
+    return [row for table in reading.take(limit) for row in rows(table, ["__op", *names])]
+
+
+@pytest.mark.parametrize("limit", [AMPLE, SMALL], ids=["ample", "small"])
+def test_changes_follow_what_is_there(database: Database, read: Read, limit: Limit) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO t SELECT i, 'v' || i FROM generate_series(1, 3) i")
+    reading = read()
+    reading.begin()
+    database.run("INSERT INTO t VALUES (4, NULL)")
+    assert told(reading, "id", "v", limit=limit) == [
+        *(("r", 1, "v1"), ("r", 2, "v2"), ("r", 3, "v3"), ("c", 4, None)),
+    ]
+    database.run("UPDATE t SET v = 'new' WHERE id = 1")
+    database.run("UPDATE t SET id = 20 WHERE id = 2")
+    database.run("DELETE FROM t WHERE id = 3")
+    database.run("TRUNCATE t")
+    assert told(reading, "id", "v", "__deleted", limit=limit) == [
+        ("u", 1, "new", False),
+        *(("d", 2, None, True), ("c", 20, "v2", False)),
+        ("d", 3, None, True),
+        ("t", None, None, False),
+    ]
+    reading.begin()
+    assert told(reading, "id") == []
+
+
+def test_each_row_comes_from_the_snapshot_or_from_the_log(database: Database, read: Read) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, v int, pad text DEFAULT repeat('x', 900))")
+    database.run("INSERT INTO t (id, v) SELECT i, 0 FROM generate_series(1, 8000) i")
+    database.run("ANALYZE t")
+    stop = threading.Event()
+    writers = [threading.Thread(target=write, args=(database, who, stop)) for who in range(4)]
+    for each in writers:
+        each.start()
+    reading = read()
+    while not reading.split:
+        try:
+            reading.begin(tasks=3)
+        except NotReady:
+            stop.wait(0.01)
+    first = [row for each in reading.take(Limit(400, 1 << 19, 9)) for row in of_t(each)]
+    stop.set()
+    for each in writers:
+        each.join()
+    found = [*first, *(row for each in reading.take(Limit(50, 1 << 20, 9)) for row in of_t(each))]
+    state: dict[int, int] = {}
+    for operation, number, value in found:
+        if operation in {"r", "c"}:  # no row comes from both sides
+            assert number not in state, (operation, number)
+        if operation == "d":
+            state.pop(number, None)
+        else:
+            state[number] = value
+    assert {each[0] for each in found} == {"r", "c", "u", "d"}
+    assert state == dict(database.run("SELECT id, v FROM t"))
+
+
+def test_a_transaction_is_known_by_the_low_half_of_its_number() -> None:
+    era = 1 << 32
+    assert whole_xid(7, 5) == 7  # it commits after the look
+    assert whole_xid(era - 1, era + 3) == era - 1
+    assert whole_xid(2, era - 1) == era + 2
+    assert whole_xid(9, 5 * era + 9) == 5 * era + 9
+
+
+def of_t(table: pa.Table) -> list[Any]:
+    return rows(table, ["__op", "id", "v"])
+
+
+def write(database: Database, who: int, stop: threading.Event) -> None:
+    """Change a quarter of the rows, in subtransactions too; some transactions come to nothing."""
+    dice, made = random.Random(who), 8000 + who
+    quarter = range(2000 * who + 1, 2000 * who + 2001)
+    gone: set[int] = set()
+    with database.session() as session:
+        while not stop.is_set():
+            lost: set[int] = set()
+            for _ in range(dice.choice((1, 3))):
+                with session.transaction():
+                    number, kind = dice.choice(quarter), dice.random()
+                    if kind < 0.4:
+                        made += 4
+                        session.execute("INSERT INTO t (id, v) VALUES (%s, 1)", (made,))
+                    elif kind < 0.8:
+                        session.execute("UPDATE t SET v = v + 1 WHERE id = %s", (number,))
+                    elif number not in gone | lost:
+                        session.execute("DELETE FROM t WHERE id = %s", (number,))
+                        lost.add(number)
+            stop.wait(dice.choice((0, 0.001, 0.02, 0.1)))
+            if dice.random() < 0.9:
+                session.commit()
+                gone |= lost
+            else:
+                session.rollback()
+
+
+def test_what_counts_is_not_read_again_although_the_slot_was_not_advanced(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    database.run("CREATE TABLE u (id int PRIMARY KEY)")
+    reading = read()
+    assert told(reading, "id") == []
+    database.run("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 30) i")
+    database.run("INSERT INTO u SELECT generate_series(1, 9)")
+    found: dict[str, list[int]] = {"public.t": [], "public.u": []}
+    while plan := _planned(reading):
+        (table,) = plan.ranges
+        found[table["_topic"][0].as_py()] += table["id"].to_pylist()
+        for each in plan.advances:  # it counts, and the worker dies before it says so
+            assert reading.offsets.get(identity(each.partition)) == each.start
+            reading.offsets[identity(each.partition)] = each.end or {}
+        reading.begin()
+    assert found == {"public.t": [*range(1, 31)], "public.u": [*range(1, 10)]}
+
+
+def _planned(reading: Reading) -> Any:
+    (source,) = reading.sources
+    plan = source.plan(reading.offsets, SMALL)
+    return plan if plan.ranges else None
+
+
+def test_a_large_transaction_is_read_in_parts_by_one_peek(database: Database, read: Read) -> None:
+    database.run(TABLE)
+    reading = read()
+    assert told(reading, "id") == []
+    database.run("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 9000) i")
+    database.run("INSERT INTO t VALUES (9001, 'y')")
+    (source,) = reading.sources
+    tables = []
+    while (plan := source.plan(reading.offsets, Limit(1000, 1 << 20, 9))).ranges:
+        tables.append(take(source, plan, reading.offsets))
+        if len(tables) == 3:
+            ended = database.run(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE application_name LIKE 'fairlead log%'"
+            )
+            assert ended == [(True,)]
+            with pytest.raises(SourceAway):
+                source.plan(reading.offsets, AMPLE)
+            reading.begin()
+            (source,) = reading.sources
+    assert max(each.num_rows for each in tables) == 1000
+    assert [n for each in tables for n in each["id"].to_pylist()] == [*range(1, 9002)]
+    assert len({n for each in tables for n in each["__lsn"].to_pylist()}) == 2
+    assert tables[-1]["__seq"].to_pylist()[-1] == 1
+
+
+def test_values_come_from_the_log_as_from_the_table(database: Database, read: Read) -> None:
+    database.run("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+    database.run("CREATE DOMAIN price AS numeric(8,2)")
+    database.run(
+        """CREATE TABLE t (id int PRIMARY KEY, b bool, i8 int8, f8 float8, n numeric, p price,
+        c char(4), u uuid, jb jsonb, tz timestamptz, ts timestamp, d date, ti time, by bytea,
+        ai int[], at text[], m mood, money money, inf timestamp, iv interval, nothing text,
+        made int GENERATED ALWAYS AS (id * 2) STORED)"""
+    )
+    values = (
+        "true, 3, 0.1, 1.5, 2.25, 'ab', '00000000-0000-0000-0000-000000000001', '{\"a\": 1}',"
+        " '2026-01-02 03:04:05.678901+02', '2026-01-02 03:04:05', '2026-01-02', '03:04:05',"
+        " '\\x00ff', '{1,null}', '{\"a,b\",null,\"\"}', 'glad', '12.34', 'infinity', '1 day', NULL"
+    )
+    with database.server.connected(database.name) as session:
+        session.execute(f"INSERT INTO t VALUES (1, {values})".encode())
+        reading = read()
+        (there,) = reading.take()
+        session.execute(f"INSERT INTO t VALUES (2, {values})".encode())
+        (logged,) = reading.take()
+    assert logged.schema == there.schema
+    told_of = {"id", "__op", "__lsn", "__seq", "__ts_ms"}
+    first, second = there.to_pylist()[0], logged.to_pylist()[0]
+    assert {k: v for k, v in first.items() if k not in told_of} == {
+        k: v for k, v in second.items() if k not in told_of
+    }
+    assert second["at"] == ["a,b", None, ""]
+    assert second["tz"] == dt.datetime(2026, 1, 2, 1, 4, 5, 678901, tzinfo=dt.UTC)
+    assert "made" not in second
+
+
+@pytest.mark.parametrize("identity_is", ["DEFAULT", "FULL"])
+def test_large_values_that_did_not_change_are_there_all_the_same(
+    database: Database, read: Read, identity_is: str
+) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, n int, big text NOT NULL)")
+    database.run("ALTER TABLE t ALTER big SET STORAGE EXTERNAL")
+    with database.server.connected(database.name) as session:
+        session.execute(f"ALTER TABLE t REPLICA IDENTITY {identity_is}".encode())
+    reading = read()
+    assert told(reading, "id") == []
+    database.run("INSERT INTO t SELECT i, 0, repeat(i::text, 9000) FROM generate_series(1, 3) i")
+    database.run("UPDATE t SET n = 1 WHERE id = 1")
+    found = told(reading, "id", "n", "big")
+    assert found[3] == ("u", 1, 1, "1" * 9000)
+    database.run("UPDATE t SET n = 2 WHERE id < 3")
+    database.run("UPDATE t SET id = 30 WHERE id = 3")
+    database.run("DELETE FROM t WHERE id = 2")
+    found = told(reading, "id", "n", "big")
+    gone = ("u", 2, 2, "2" * 9000)
+    old = "3" * 9000 if identity_is == "FULL" else None
+    wanted = [("u", 1, 2, "1" * 9000), gone, ("d", 3, 0 if old else None, old)]
+    wanted += [("c", 30, 0, "3" * 9000), ("d", 2, 2 if old else None, gone[3] if old else None)]
+    if identity_is == "DEFAULT":  # nobody knows what the row had that is deleted since
+        wanted.remove(gone)
+        plan = reading.sources[0].plan(reading.offsets, AMPLE)
+        assert "1 updates were left out of rows that are deleted since" in plan.remark
+    assert found == wanted
+
+
+def test_a_table_may_be_altered_and_others_may_come(database: Database, read: Read) -> None:
+    database.run(TABLE)
+    reading = read(publication_autocreate_mode="all_tables", table_exclude_list=r".*\.secret")
+    assert told(reading, "id") == []
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    database.run("ALTER TABLE t ADD more int, DROP v")
+    database.run("INSERT INTO t VALUES (2, 22)")
+    database.run("CREATE TABLE secret (id int PRIMARY KEY)")
+    database.run("INSERT INTO secret VALUES (7)")
+    first, second = reading.take()
+    assert rows(first, ["id", "v"]) == [(1, "one")]
+    assert rows(second, ["id", "more"]) == [(2, 22)]
+    database.run("CREATE TABLE later (id int PRIMARY KEY)")
+    database.run("INSERT INTO later VALUES (1)")
+    database.run("INSERT INTO t VALUES (3, 33)")
+    (source,) = reading.sources
+    plan = source.plan(reading.offsets, AMPLE)
+    assert "waits until public.later, which is new, is taken up" in plan.remark
+    before = reading.split
+    reading.begin(tasks=2)  # the connector looks for new tables
+    assert reading.split != before
+    database.run("INSERT INTO later VALUES (2)")
+    assert sorted(told(reading, "id", "_topic")) == [
+        *(("c", 2, "public.later"), ("c", 3, "public.t"), ("r", 1, "public.later")),
+    ]
+    before = reading.split
+    reading.begin(tasks=2)
+    assert reading.split == before
+
+
+def test_a_snapshot_begins_when_older_transactions_have_ended(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    reading = read()
+    reading.begin()
+    database.run("CREATE TABLE later (id int PRIMARY KEY)")
+    with psycopg.connect(database.url, password=PASSWORD) as late:
+        late.execute("INSERT INTO later VALUES (1)")
+        with pytest.raises(NotReady, match=r"transaction \d+ is open .* since before the log"):
+            reading.begin()
+        late.commit()
+    reading.begin()
+    assert told(reading, "id") == [("r", 1)]
+
+
+def test_the_log_waits_for_the_snapshot_of_all_tasks(database: Database, read: Read) -> None:
+    database.run("CREATE TABLE big (id int PRIMARY KEY, pad text) WITH (fillfactor = 10)")
+    database.run("INSERT INTO big SELECT i, repeat('x', 700) FROM generate_series(1, 3000) i")
+    database.run("ANALYZE")
+    reading = read()
+    reading.begin(tasks=2)
+    database.run("DELETE FROM big WHERE id = 3000")
+    first, _ = reading.sources
+    while (plan := first.plan(reading.offsets, Limit(500, 1 << 20, 9))).ranges:
+        take(first, plan, reading.offsets)
+    assert plan.remark == "the log waits until the snapshot of public.big is read"
+    assert told(reading, "id")[-1] == ("d", 3000)
+
+
+def seek(reading: Reading, to: Seek) -> None:
+    """Set a stopped connector's offsets as the log would."""
+    known = [PartitionOffset(_document(each), reading.offsets[each]) for each in reading.offsets]
+    kind = keys.SOURCE_TYPES.find("postgres")
+    for partition, offset in kind.seek(reading.config, Outside(), to, known):
+        kind.check_offset(reading.config, partition, offset)
+        if offset is None:
+            reading.offsets.pop(identity(partition), None)
+        else:
+            reading.offsets[identity(partition)] = offset
+    reading.begin()
+
+
+def _document(spelled: str) -> dict[str, str | int]:
+    pairs = (each.split("=", 1) for each in spelled.split(","))
+    return {key: value.strip("'") if "'" in value else int(value) for key, value in pairs}
+
+
+def test_the_log_is_read_on_from_either_end(database: Database, read: Read) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    reading = read()
+    assert told(reading, "id") == [("r", 1)]
+    database.run("INSERT INTO t VALUES (2, 'two')")
+    assert told(reading, "id") == [("c", 2)]
+    seek(reading, SeekEnd.EARLIEST)
+    assert told(reading, "id") == [("r", 1), ("r", 2)]
+    database.run("INSERT INTO t VALUES (3, 'three')")
+    seek(reading, SeekEnd.LATEST)
+    database.run("INSERT INTO t VALUES (4, 'four')")
+    assert told(reading, "id") == [("c", 4)]
+    with pytest.raises(OffsetRefused, match="from an end of it, not from a time"):
+        seek(reading, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
+    later = read(snapshot_mode="no_data", slot_name="another")
+    later.begin()
+    database.run("INSERT INTO t VALUES (5, 'five')")
+    assert told(later, "id") == [("c", 5)]
+
+
+def test_a_slot_that_is_gone_or_was_moved_on_is_told_and_may_be_begun_anew(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    reading = read()
+    assert told(reading, "id") == []
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    ((slot,),) = database.run(SLOT)
+    end = "pg_replication_slot_advance(%s, pg_current_wal_flush_lsn())"
+    database.run(f"SELECT {end}", slot)
+    with pytest.raises(BadInput, match=r"made anew, or somebody else advances it, and what lies"):
+        reading.take()
+    database.run("SELECT pg_drop_replication_slot(%s)", slot)
+    with pytest.raises(BadInput, match=f"the replication slot {slot} is gone, and what was wri"):
+        reading.take()
+    reading.begin()  # the connector makes another one, which has not what is lost
+    with pytest.raises(BadInput, match="it was made anew"):
+        reading.take()
+    seek(reading, SeekEnd.EARLIEST)
+    assert told(reading, "id") == [("r", 1)]
+
+
+def test_a_slot_that_is_in_use_is_waited_for_and_a_zombie_is_ended(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    reading = read()
+    assert told(reading, "id") == []
+    database.run("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 2000) i")
+    ((slot,),) = database.run(SLOT)
+    (zombie,) = reading.sources
+    zombie.plan(reading.offsets, SMALL)  # and it stops, in the middle of a peek
+    reading.sources.clear()
+    reading.begin()
+    assert len(told(reading, "id")) == 2000
+    with pytest.raises(SourceAway):
+        zombie.plan(reading.offsets, SMALL)
+    zombie.close()
+    assert database.run("SELECT active FROM pg_replication_slots WHERE slot_name = %s", slot) == [
+        (False,)
+    ]
+
+
+def test_what_keeps_the_log_from_being_read_is_found_beforehand(database: Database) -> None:
+    database.run("CREATE TABLE bare (id int)")
+    config = source_config(database, {"mode": "log"})
+    findings = SparkPipeline.check_outside(config, Outside())
+    assert (
+        "public.bare: there is no primary key, and no other replica identity"
+        in (findings.errors["source.table.include.list"])
+    )
+    database.run("ALTER TABLE bare REPLICA IDENTITY FULL")
+    with database.session() as other:  # a look ends no session
+        assert SparkPipeline.check_outside(config, Outside()).errors == {}
+        other.execute("SELECT 1")
+    config["source.publication.autocreate.mode"] = "disabled"
+    (told_of,) = SparkPipeline.check_outside(config, Outside()).errors.values()
+    assert "there is no publication fairlead_orders_" in told_of
+    assert 'FOR TABLE "public"."bare"' in told_of
+    validated = SparkPipeline.validate(
+        {**config, "source.snapshot.mode": "initial_only", "source.slot.name": "No"}
+    )
+    assert set(validated.errors) == {"source.snapshot.mode", "source.slot.name"}
+
+
+def test_a_publication_that_is_dropped_and_a_right_that_is_missing_are_told(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    reading = read()
+    assert told(reading, "id") == []
+    ((slot,),) = database.run(SLOT)
+    with database.server.connected(database.name) as session:
+        session.execute(f"DROP PUBLICATION {slot}".encode())
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    with pytest.raises(BadInput, match=r'publication ".*" does not exist .* Read the tables anew'):
+        reading.take()
+    database.run("DROP ROLE IF EXISTS reader")
+    database.run("CREATE ROLE reader LOGIN PASSWORD 'reader-pass'")
+    database.run("GRANT USAGE ON SCHEMA public TO reader")
+    database.run("GRANT SELECT ON t TO reader")
+    poor = read(connection_user="reader", connection_password="reader-pass")
+    with pytest.raises(BadInput, match=r"have the tables' owner do it: CREATE PUBLICATION"):
+        poor.begin()
+    with database.server.connected(database.name) as session:
+        session.execute(f"CREATE PUBLICATION {slot} FOR ALL TABLES".encode())
+    database.run("SELECT pg_drop_replication_slot(%s)", slot)
+    with pytest.raises(BadInput, match="its role must have REPLICATION"):
+        poor.begin()
+
+
+def test_a_server_that_logs_no_rows_and_a_slot_that_it_gave_up_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log_source, "_REST_SHARE", 0)
+    with started(wal_level="replica") as server:
+        database = server.empty("test")
+        database.run(TABLE)
+        config = source_config(database, {"mode": "log"})
+        (flaw,) = SparkPipeline.check_outside(config, Outside()).errors.items()
+        assert flaw[0] == "source.mode"
+        assert "wal_level is replica" in flaw[1]
+        assert "ALTER SYSTEM SET wal_level = 'logical'" in flaw[1]
+        server.stop()
+        server.settings = {
+            **server.settings,
+            "wal_level": "logical",
+            "max_slot_wal_keep_size": "1MB",
+            "max_wal_size": "32MB",
+        }
+        server.start()
+        reading = Reading.of(database, mode="log")
+        assert told(reading, "id") == []
+        for _ in range(4):
+            database.run("SELECT pg_switch_wal()")
+            database.run("INSERT INTO t SELECT 1, 'x' ON CONFLICT DO NOTHING")
+            database.run("CHECKPOINT")
+        with pytest.raises(BadInput, match=r"was invalidated: .* max_slot_wal_keep_size allows"):
+            reading.take()
+        reading.close()
