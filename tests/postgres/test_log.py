@@ -382,6 +382,19 @@ def test_a_slot_that_is_gone_or_was_moved_on_is_told_and_may_be_begun_anew(
     assert told(reading, "id") == [("r", 1)]
 
 
+def test_what_a_deleted_connector_had_on_the_server_is_dropped(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    reading = read()
+    reading.begin(tasks=2)
+    for source in reading.sources:
+        source.forget()
+        source.forget()
+    assert database.run(SLOT) == []
+    assert database.run("SELECT pubname FROM pg_publication") == []
+
+
 def test_a_slot_that_is_in_use_is_waited_for_and_a_zombie_is_ended(
     database: Database, read: Read
 ) -> None:

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,7 @@ from fairlead.runtime.node.worker.group_ledger import GroupLedger
 from fairlead.runtime.node.worker.janitor import Chore, Janitor, Rota, is_on_duty
 from fairlead.runtime.pipeline.spi.connector import Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.source import Source
 from fairlead_tests.decider import Decider
 from fairlead_tests.tasks.numbers import Hooks, LineSink, Numbers, staged, written
 
@@ -255,3 +257,22 @@ def test_only_the_member_whose_turn_it_is_and_the_next_follow_the_whole_group(
     assert following(0) == ["W1", "W2"], "who is away has no turn"
     write(*(MemberMetadata(each) for each in ("V", "W")))
     assert following(0) == [], "both have come before them"
+
+
+def test_the_source_of_a_deleted_connector_forgets_what_it_keeps(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten: list[Source[Any]] = []
+
+    def forget(source: Source[Any]) -> None:
+        forgotten.append(source)
+
+    monkeypatch.setattr(Source, "forget", forget)
+    scene.work()
+    scene.split(1)
+    scene.work()
+    assert forgotten == []  # a task that is gone has siblings
+    scene.delete()
+    scene.decider.carry_out(FinishDeletion(NAME))
+    scene.work()
+    assert len(forgotten) == 1

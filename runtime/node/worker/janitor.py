@@ -10,7 +10,7 @@ can name.
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from threading import Thread
 from typing import Protocol
@@ -57,13 +57,15 @@ class Chore:
     """A task that nobody holds, and what is left to do for it: to publish, then to sweep.
 
     `connector_config` and `config` lead to its sink. No commit under `stale` or an older token
-    is accepted any more; None leaves the sweeping to the task's next owner.
+    is accepted any more; None leaves the sweeping to the task's next owner. `is_deleted` tells
+    whether the connector is, so that its source is to forget what it keeps.
     """
 
     resource: Resource
     connector_config: Mapping[str, str]
     config: Mapping[str, str]
     stale: Token | None = None
+    is_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,9 @@ class Estate:
         """Yield what is to be done as the log stands; a task is to be swept only once."""
         swept = {task: self._gone.pop(task) for task in [*self._gone] if _is_over(group, task)}
         stale = Token(group.assignment_epoch, ANY_GENERATION)
-        yield from (split.chore(task, stale) for task, split in swept.items())
+        for task, split in swept.items():
+            is_deleted = task.connector not in group.connectors
+            yield replace(split.chore(task, stale), is_deleted=is_deleted)
         for task in unpublished - swept.keys() - group.owner.keys():
             if split := self._splits.get(task.connector):
                 yield split.chore(task)
@@ -248,6 +252,8 @@ class Janitor:
                 LOGGER.info("published batch %s, whose task nobody holds", commit.commit_id)
             if chore.stale is not None:
                 pipeline.sweep(chore.resource, chore.stale)
+            if chore.is_deleted:
+                pipeline.source.forget()
         finally:
             pipeline.close(lambda error: LOGGER.warning("closing %s: %s", chore.resource, error))
 

@@ -83,6 +83,13 @@ class Source(ABC, Generic[R]):
     def acknowledge(self, advances: Sequence[Advance]) -> None:
         """Learn that a batch counts; a source that keeps receipts of its own gives them here."""
 
+    def forget(self) -> None:
+        """Remove what it keeps outside for a connector that was deleted.
+
+        Called on an object that is made for it, once nobody has the task any more; again, if it
+        raises.
+        """
+
     def close(self) -> None:
         """Let go of what it holds; called once, when the task is over."""
 

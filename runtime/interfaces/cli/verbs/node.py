@@ -2,6 +2,7 @@
 
 import os
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -87,7 +88,18 @@ def worker(
     raise typer.Exit(run_worker(config, AddWorker(os.getpid(), name, zone, tagged, capacity)))
 
 
+class Scene(StrEnum):
+    """What the demo shows."""
+
+    FLIGHTS = "flights"
+    CDC = "cdc"
+
+
 def demo(
+    scene: Annotated[
+        Scene,
+        typer.Argument(help="flights: files into files; cdc: changes of a PostgreSQL table."),
+    ] = Scene.FLIGHTS,
     seconds: Annotated[
         float,
         typer.Option("--seconds", metavar="S", min=1, max=3600, help="How long data arrives."),
@@ -101,6 +113,10 @@ def demo(
     ] = None,
 ) -> None:
     """Watch a year of flights go through; a worker joins, one is killed, no row is lost."""
+    if scene is Scene.CDC:
+        from ....demo.cdc import demo_cdc  # noqa: PLC0415
+
+        raise typer.Exit(demo_cdc(seconds, workers, keep))
     from ....demo.show import demo as run  # noqa: PLC0415
 
     raise typer.Exit(run(seconds, workers, keep))

@@ -205,12 +205,12 @@ def _log_source(
             return any(each.name == name for each in TableFilter.of(settings).find(snapshot))
 
     told = settings.text(keys.TASK_LOG)
+    slot = slot_of(settings, context.resource.connector)
     return LogSource(
         tables,
         ChangeRows(session, settings),
-        ChangeStream(
-            LogSession.of(config, context), slot_of(settings, context.resource.connector), find
-        ),
+        ChangeStream(LogSession.of(config, context), slot, find),
+        publication_of(settings, slot),
         LogShare.parse(told) if told else None,
         context.settled,
     )

@@ -83,6 +83,12 @@ class Publication:
                 f"{keys.AUTOCREATE}={keys.DISABLED}"
             ) from None
 
+    def drop(self, connection: "psycopg.Connection[Any]") -> None:
+        """Drop it, if it was made by `make`."""
+        if self.mode != keys.DISABLED:
+            name = sql.Identifier(self.name)
+            connection.execute(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(name))
+
     def _missing(
         self, connection: "psycopg.Connection[Any]", tables: Collection[TableName]
     ) -> list[TableName]:

@@ -24,6 +24,7 @@ from ...tables.snapshots import LogSnapshot, parse_lsn
 from ...tables.source import TableSource
 from .pgoutput import Change
 from .positions import Position, slot_partition, table_partition
+from .publication import Publication
 from .rows import ChangeRows
 from .shares import FollowedTable, LogShare
 from .slot import SlotState
@@ -63,12 +64,14 @@ class LogSource(Source[pa.Table]):
         tables: TableSource,
         rows: ChangeRows,
         stream: ChangeStream,
+        publication: Publication,
         share: LogShare | None,
         settled: Callable[[], Mapping[str, Document]],
     ) -> None:
         self._tables = tables
         self._rows = rows
         self._session, self._slot = stream.session, stream.slot
+        self._publication = publication
         self._share = share
         self._settled = settled
         """What the log of our own has as published, of all tasks."""
@@ -121,6 +124,13 @@ class LogSource(Source[pa.Table]):
             if each.partition == ours and each.end is not None and not self._stream.is_open:
                 with suppress(SourceAway, BadInput), self._session.talking() as connection:
                     self._slot.advance(connection, Position.parse(each.end).lsn)
+
+    def forget(self) -> None:
+        """Drop the slot, which would keep the server's log for ever, and the publication."""
+        if self._share is not None:
+            with self._session.talking() as connection:
+                self._slot.drop(connection)
+                self._publication.drop(connection)
 
     def close(self) -> None:
         """End its sessions."""

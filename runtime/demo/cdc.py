@@ -1,0 +1,236 @@
+"""The demo of changes: a PostgreSQL table goes into another one, and into files, as it changes.
+
+Two connectors read its log, one of them through a transform; a worker is killed with -9 meanwhile.
+It ends with a verdict that is computed from both targets. The exit code rests on the data alone.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from ...projections.explain.handovers import Handover
+from .cdc_verdict import COPY, COUNT_COPY, FIND_IN_COPY, HISTORY, judge_changes
+from .database import USER, DatabaseError, DemoServer, missing_parts
+from .output import read_output, visible_files
+from .shop import END, ROWS, TABLE, Customers, close_shop, open_shop
+from .show import FAILED, INTERRUPTED, OK, moves_table, story_of, verdict_table
+from .stage import GROUP, VICTIM, DemoFailedError, Stage, staged
+from .watch import PLAIN_SECONDS, Watcher
+
+_COPIER, _HISTORIAN = "orders-copy", "orders-history"
+_TASKS: Final = "2"
+_LOOK_S: Final = 0.2
+_LONGEST_S: Final = 480.0
+_QUERY: Final = "SELECT *, quantity * price AS total FROM input"
+
+
+def demo_cdc(seconds: float, workers: int, keep: Path | None = None) -> int:
+    """Show the demo, changing orders for so many seconds; keep its files in `keep` if it is given.
+
+    Returns the exit code: 0 or 1 on the data alone, 1 also where something is missing, 130 after
+    Ctrl-C.
+    """
+    console = Console(highlight=False)
+    if missing := missing_parts():
+        for each in missing:
+            console.print(f"the demo needs {each}", soft_wrap=True, markup=False)
+        return FAILED
+    if keep and keep.exists() and any(keep.iterdir()):
+        console.print(f"{keep} is not empty: name another folder to keep the demo's files in")
+        return FAILED
+    folder = keep.absolute() if keep else Path(tempfile.mkdtemp(prefix="fairlead-demo-"))
+    server = DemoServer()
+    try:
+        with staged(folder) as stage:
+            return _Scene(stage, server, console, seconds, workers).run()
+    except (DemoFailedError, DatabaseError) as error:
+        console.print(f"the demo could not be shown: {error}", markup=False)
+        return FAILED
+    except KeyboardInterrupt:
+        console.print("\nstopped: nothing of the demo runs any more")
+        return INTERRUPTED
+    finally:
+        server.stop()
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Scene:
+    """One run of the demo."""
+
+    def __init__(
+        self, stage: Stage, server: DemoServer, console: Console, seconds: float, workers: int
+    ) -> None:
+        self._stage = stage
+        self._server = server
+        self._console = console
+        self._seconds = seconds
+        self._workers = workers
+        self._began = time.monotonic()
+        self._told_at = 0.0
+        self._customers = [Customers(server.connect, seed) for seed in range(2)]
+        self._moves: list[Handover] = []
+        self._lost: list[str] = []
+        """The tasks that the killed worker had."""
+        self._killed_ms = 0
+        self._seen: set[Path] = set()
+        """Files of the history that were looked into for the end."""
+
+    def run(self) -> int:
+        """Play all acts; return the exit code."""
+        self._tell("starting PostgreSQL, with wal_level=logical")
+        self._server.start()
+        with self._server.connect() as connection:
+            open_shop(connection)
+        self._tell(f"{ROWS:,} orders are there: starting a node with {self._workers} workers")
+        self._stage.start_node(self._workers)
+        watcher = Watcher(self._stage.data_dir / "groups" / GROUP)
+        try:
+            while self._look(watcher) < self._workers:
+                time.sleep(_LOOK_S)
+            self._play(watcher)
+        finally:
+            watcher.close()
+            for each in self._customers:
+                each.stop()
+        self._tell("both have the last order: stopping the node")
+        return self._judge()
+
+    def _play(self, watcher: Watcher) -> None:
+        """Have orders changed while they are read, kill a worker, and wait for the last order."""
+        self._tell("two connectors read its log from now on, while customers change orders")
+        for each in self._customers:
+            each.start()
+        self._stage.create(_COPIER, self._copier())
+        self._stage.create(_HISTORIAN, self._historian())
+        began = time.monotonic()
+        while not self._has_copied() or not watcher.held_by(VICTIM):
+            self._wait(watcher)
+        begun_copying = time.monotonic()
+        while not self._killed_ms:
+            self._wait(watcher)
+            if time.monotonic() - begun_copying >= min(3.0, self._seconds / 2):
+                self._kill(watcher)
+        while time.monotonic() - began < self._seconds or not self._has_recovered(watcher):
+            self._wait(watcher)
+        for each in self._customers:
+            each.stop()
+        with self._server.connect() as connection:
+            close_shop(connection)
+        made = sum(each.committed for each in self._customers)
+        self._tell(f"{made:,} changes were committed, and the last order is written")
+        while not self._is_done():
+            self._wait(watcher)
+
+    def _kill(self, watcher: Watcher) -> None:
+        self._lost = watcher.held_by(VICTIM)
+        pid = self._stage.kill(VICTIM)
+        self._killed_ms = time.time_ns() // 1_000_000
+        self._tell(f"kill -9 {pid}: {VICTIM} is gone, and with it {', '.join(self._lost)}")
+
+    def _wait(self, watcher: Watcher) -> None:
+        self._look(watcher)
+        for each in self._customers:
+            if each.error is not None:
+                raise DemoFailedError(f"the customers could not go on: {each.error}")
+        if time.monotonic() >= self._told_at + PLAIN_SECONDS:
+            self._told_at = time.monotonic()
+            made = sum(each.committed for each in self._customers)
+            self._tell(f"{made:,} changes committed; the copy has {self._copied():,} rows")
+        time.sleep(_LOOK_S)
+
+    def _look(self, watcher: Watcher) -> int:
+        """Tell what moved; return how many workers are warm."""
+        if time.monotonic() - self._began > _LONGEST_S:
+            raise DemoFailedError(f"it was not done in {_LONGEST_S:.0f} s")
+        self._stage.check()
+        seen, completed = watcher.look()
+        if seen.failed:
+            name, reason = next(iter(seen.failed.items()))
+            self._tell(f"{name} is FAILED: {reason}")
+        for move in completed:
+            self._moves.append(move)
+            self._tell(story_of(move))
+        return seen.warm
+
+    def _has_recovered(self, watcher: Watcher) -> bool:
+        return watcher.resumed_since(self._killed_ms, self._lost)
+
+    def _has_copied(self) -> bool:
+        return self._copied() > 0
+
+    def _copied(self) -> int:
+        with self._server.connect() as connection:
+            there = connection.execute("SELECT to_regclass(%s)", (COPY,)).fetchone()
+            if not there or there[0] is None:
+                return 0
+            row = connection.execute(COUNT_COPY).fetchone()
+            return row[0] if row else 0
+
+    def _is_done(self) -> bool:
+        """Tell whether both have the order that was written last."""
+        with self._server.connect() as connection:
+            if not connection.execute(FIND_IN_COPY, (END,)).fetchone():
+                return False
+        return self._has_end()
+
+    def _has_end(self) -> bool:
+        new = [each for each in visible_files(self._stage.sink) if each not in self._seen]
+        self._seen.update(new)
+        return bool(new) and END in read_output(self._stage.sink, HISTORY).rows["id"].to_pylist()
+
+    def _judge(self) -> int:
+        with self._server.connect() as connection:
+            verdict = judge_changes(connection, self._stage.sink)
+        self._console.print(verdict_table(verdict))
+        self._console.print(moves_table(self._moves, self._killed_ms))
+        for check in verdict.checks:
+            if not check.ok and check.detail:
+                self._console.print(f"{check.name}: {check.detail}", markup=False)
+        self._console.print("PASSED" if verdict.passed else "FAILED")
+        return OK if verdict.passed else FAILED
+
+    def _copier(self) -> Mapping[str, str]:
+        """Return a config: through a query into a table of the same server."""
+        return {
+            **self._source(),
+            "transforms": "total",
+            "transforms.total.type": "sql",
+            "transforms.total.query": _QUERY,
+            "sink.type": "postgres",
+            "sink.connection.url": self._server.url,
+            "sink.connection.password": self._server.password,
+            "sink.table.name.format": COPY,
+            "sink.auto.create": "true",
+            "sink.insert.mode": "upsert",
+            "sink.pk.mode": "record_value",
+            "sink.pk.fields": "id",
+            "sink.delete.enabled": "true",
+        }
+
+    def _historian(self) -> Mapping[str, str]:
+        """Return a config: each change as a row of a file."""
+        return {**self._source(), "sink.format": "parquet", "sink.path": str(self._stage.sink)}
+
+    def _source(self) -> Mapping[str, str]:
+        return {
+            "connector.class": "SparkPipeline",
+            "tasks.max": _TASKS,
+            "source.type": "postgres",
+            "source.mode": "log",
+            "source.connection.url": self._server.url,
+            "source.connection.user": USER,
+            "source.connection.password": self._server.password,
+            "source.table.include.list": rf"public\.{TABLE}",
+        }
+
+    def _tell(self, what: str) -> None:
+        since = time.monotonic() - self._began
+        with suppress(BrokenPipeError):
+            self._console.print(f"{since:5.1f} s  {what}", soft_wrap=True, markup=False)
