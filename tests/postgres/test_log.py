@@ -354,7 +354,7 @@ def test_the_log_is_read_on_from_either_end(database: Database, read: Read) -> N
     assert told(reading, "id") == [("c", 4)]
     with pytest.raises(OffsetRefused, match="from an end of it, not from a time"):
         seek(reading, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
-    later = read(snapshot_mode="no_data", slot_name="another")
+    later = read(snapshot_mode="no_data", slot_name="another", publication_name="Another one")
     later.begin()
     database.run("INSERT INTO t VALUES (5, 'five')")
     assert told(later, "id") == [("c", 5)]

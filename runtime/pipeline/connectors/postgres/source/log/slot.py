@@ -140,5 +140,6 @@ class Slot:
 
     def peek(self, lsn: int, most: int) -> sql.Composed:
         """Return the query for messages up to an LSN, about so many: no transaction is split."""
-        given = (self.name, spell_lsn(lsn), most, self.publication)
+        publication = sql.Identifier(self.publication).as_string()
+        given = (self.name, spell_lsn(lsn), most, publication)
         return sql.SQL(_PEEK).format(*map(sql.Literal, given))
