@@ -25,7 +25,8 @@ from fairlead.runtime.pipeline.spi.errors import (
 )
 from fairlead.runtime.pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
 from fairlead.runtime.pipeline.spi.source import Limit
-from fairlead_tests.postgres_pipes import AMPLE, Reading, rows, source_config, take
+from fairlead_tests.connectors.pipes import take
+from fairlead_tests.postgres_pipes import AMPLE, Reading, rows, source_config
 from fairlead_tests.postgres_server import PASSWORD, Database, started
 
 Read = Callable[..., Reading]

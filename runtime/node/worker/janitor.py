@@ -104,9 +104,9 @@ class Estate:
         """Yield what is to be done as the log stands; a task is to be swept only once."""
         swept = {task: self._gone.pop(task) for task in [*self._gone] if _is_over(group, task)}
         stale = Token(group.assignment_epoch, ANY_GENERATION)
-        for task, split in swept.items():
+        for task, last in swept.items():
             is_deleted = task.connector not in group.connectors
-            yield replace(split.chore(task, stale), is_deleted=is_deleted)
+            yield replace(last.chore(task, stale), is_deleted=is_deleted)
         for task in unpublished - swept.keys() - group.owner.keys():
             if split := self._splits.get(task.connector):
                 yield split.chore(task)

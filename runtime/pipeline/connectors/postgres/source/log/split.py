@@ -116,10 +116,9 @@ class LogSplit:
             )
         snapshot = LogSnapshot.take(connection, max(state.confirmed, parse_lsn(self._begin)))
         with self._session.snapshot() as after:  # tables are as large as they are by now
-            found = TableFilter.of(self._settings).find(after)
-            seen = after.horizon()
+            there, seen = TableFilter.of(self._settings).find(after), after.horizon()
         self._session.wait_durable(seen)  # a crash must not take back what S saw
-        found = [each for each in found if each.name in new]
+        found = [each for each in there if each.name in new]
         return {
             each.name: self._share(
                 each, snapshot.lo, str(snapshot), max(1, -(-each.pages // CHUNK_PAGES))
