@@ -30,6 +30,8 @@ class EngineSpec:
     grace_ms: int = 5_000
     batches: int = 2
     is_shared: bool = False
+    master: str = ""
+    """Of a cluster whose executors run the jobs; else threads of the JVM do."""
 
 
 def assignor_log(data_dir: Path) -> Path:

@@ -210,8 +210,8 @@ class NodeSettings:
     spark_master: str = _setting(
         kinds.SPARK_MASTER,
         "",
-        "The cores of each worker's Spark, or of the shared one. Empty: an equal share of all, or"
-        " all.",
+        "The cores of each worker's Spark, or of the shared one (empty: an equal share of all, or"
+        " all), or the cluster of Spark's own kind whose executors run the jobs.",
     )
     spark_heap: str = _setting(
         kinds.HEAP, "1g", "The heap of each Java virtual machine that Spark runs in."

@@ -32,6 +32,7 @@ MEMORY_MIN_MIB: Final = 64
 LOOPBACK: Final = "127.0.0.1"
 REST_PORT: Final = 8083
 
+_CLUSTER = re.compile(r"spark://[^\s,:/]+:\d{1,5}(?:,[^\s,:/]+:\d{1,5})*")
 _HEAP = re.compile(r"([1-9]\d{0,8})([kmg]?)", re.IGNORECASE)
 _HEAP_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _MASTER = re.compile(r"local(?:\[(\*|[1-9]\d{0,3})\])?")
@@ -95,8 +96,9 @@ def parse_listener(text: str) -> Endpoint:
 def cores_of(master: str, available: int) -> int:
     """Return the cores that a Spark master such as `local[2]` asks for."""
     found = _MASTER.fullmatch(master)
-    cores = found[1] if found else None
-    return available if cores == "*" else int(cores or 1)
+    if found is None:
+        return available  # of a cluster, which has more
+    return available if found[1] == "*" else int(found[1] or 1)
 
 
 def _is_loopback(host: str) -> bool:
@@ -183,8 +185,8 @@ def _check_path(text: str) -> str:
 
 
 def _check_master(text: str) -> str:
-    if text and not _MASTER.fullmatch(text):
-        raise ValueError("workers run an engine of their own, not on a cluster's")
+    if text and not _MASTER.fullmatch(text) and not _CLUSTER.fullmatch(text):
+        raise ValueError("it is no master that drivers on this node can have")
     return text
 
 
@@ -258,7 +260,8 @@ SQL_NAMES: Final = Domain(
 )
 SPARK_MASTER: Final = Domain(
     _check_master,
-    "local, local[N] or local[*], or nothing: this machine's cores shared by the workers",
+    "local, local[N] or local[*], spark://HOST:PORT, or nothing: this machine's cores shared by"
+    " the workers",
 )
 HEAP: Final = Domain(
     _check_heap, f"a size as Java spells it, such as 1g; at least {HEAP_MIN_MIB}m", "bytes"

@@ -15,12 +15,13 @@ from ...actors.group.state.settings import GroupSettings
 from ...actors.settings import Value
 from ...actors.worker.instructions import Timing, flaw_in_session
 from ...events.placement import ORDINARY, Abilities, split_list
-from ..pipeline.spark.settings import SettingRefused, refuse_unsafe
+from ..pipeline.spark.settings import AUTH_SECRET, CLUSTER, SettingRefused, refuse_unsafe
 from ..pipeline.spi.context import Reach
 from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, NodeSettings
 from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 
+CORES_MAX: Final = "spark.cores.max"
 BATCHES_PER_CORE: Final = 2
 """How many run at once unless `engine.concurrent.batches` says otherwise."""
 ASSIGNOR: Final = "assignor."
@@ -86,10 +87,15 @@ class Config(NodeSettings):
         """Whether all workers share one JVM."""
         return self.engine == "spark" and self.engine_kind == "shared"
 
+    @property
+    def cluster(self) -> str:
+        """The master of the cluster that jobs run on; empty: they run on this node."""
+        return self.spark_master if self.spark_master.startswith(CLUSTER) else ""
+
     def cores(self) -> int:
         """Return the cores of each JVM that Spark runs in."""
         available = len(os.sched_getaffinity(0))
-        if self.spark_master:
+        if self.spark_master and not self.cluster:
             return cores_of(self.spark_master, available)
         return available if self.is_shared else max(1, available // max(1, self.workers))
 
@@ -213,11 +219,36 @@ def _flaws_in_parts(config: Config) -> Iterator[Contradiction]:
             " and workers that leave the computing to it say nothing of tags or of a capacity:"
             " leave these out, or have the workers compute",
         )
+    if config.cluster:
+        yield from _contradictions_of_cluster(config)
     if config.actor_port and config.actor_port == config.listener.port:
         yield Contradiction(
             ("listeners", "actor.port"),
             f"listeners and actor.port name the same port, {config.actor_port}: the REST interface"
             " and the actors need one each",
+        )
+
+
+def _contradictions_of_cluster(config: Config) -> Iterator[Contradiction]:
+    master = f"spark.master = {config.cluster}"
+    if not config.spark_conf.get(AUTH_SECRET):
+        yield Contradiction(
+            ("spark.master",),
+            f"{master} needs spark.conf.{AUTH_SECRET}: without it anybody who reaches a port of the"
+            " driver or of an executor could run code there. The cluster's own daemons need the"
+            " same secret, spark.authenticate and spark.network.crypto.enabled",
+        )
+    if not config.paths_allow:
+        yield Contradiction(
+            ("spark.master", "paths.allow"),
+            f"{master} needs paths.allow: the folders that this node and all executors share, in"
+            " which sources and sinks lie; that they do is checked when Spark starts",
+        )
+    if config.workers > 1 and not config.is_shared and CORES_MAX not in config.spark_conf:
+        yield Contradiction(
+            ("spark.master", "workers", "engine.kind"),
+            f"{master} would give all its cores to the first of {config.workers} workers, and the"
+            f" others would wait: set engine.kind=shared, or spark.conf.{CORES_MAX} for each",
         )
 
 
@@ -230,9 +261,10 @@ def _passed_on(prefix: str, given: Mapping[str, GivenValue]) -> Mapping[str, str
 
 def _refuse_unsafe(conf: Mapping[str, str], given: Mapping[str, GivenValue]) -> None:
     problems: list[str] = []
+    master = given["spark.master"].text if "spark.master" in given else ""
     for name, text in conf.items():
         try:
-            refuse_unsafe({name: text})
+            refuse_unsafe({name: text}, master)
         except SettingRefused as error:
             problems.append(f"{error} (from {given[SPARK + name].source})")
     if problems:

@@ -60,6 +60,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
             config.task_shutdown_graceful_timeout_ms,
             config.batches(),
             config.is_shared,
+            config.cluster,
         ),
         backoff_ms=Backoff(config.worker_restart_backoff_ms, config.worker_restart_backoff_max_ms),
         answer_timeout_ms=config.process_answer_timeout_ms,

@@ -28,6 +28,7 @@ class EngineProcess(TiedProcess):
                 "group": node.group_id,
                 "data_dir": str(node.data_dir),
                 "engine": asdict(node.engine),
+                "paths": node.reach.paths,
                 "answer_timeout_ms": node.answer_timeout_ms,
                 "backoff_ms": [node.backoff_ms.first, node.backoff_ms.longest],
                 "log_level": node.log_level,

@@ -99,9 +99,9 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
             " that makes a folder's name of at most 255 bytes",
         ),
         (
-            "spark.master=spark://host:7077",
-            "workers run an engine of their own, not on a cluster's; allowed is local, local[N] or"
-            " local[*], or nothing: this machine's cores shared by the workers",
+            "spark.master=yarn",
+            "it is no master that drivers on this node can have; allowed is local, local[N] or"
+            " local[*], spark://HOST:PORT, or nothing: this machine's cores shared by the workers",
         ),
         ("spark.heap=much", f"it is no size; {HEAP}"),
         ("spark.heap=465m", f"Spark does not start with so little; {HEAP}"),
@@ -240,6 +240,34 @@ def test_a_shared_jvm_has_all_cores_and_its_workers_their_part_of_the_batches() 
     assert engine("workers=2", "spark.master=local[8]") == (8, 8)
     assert engine("workers=2", "engine.concurrent.batches=3")[1] == 3
     assert not load_config(None, {}, ("engine.kind=shared", "engine=noop")).is_shared
+
+
+SECRET = "spark.conf.spark.authenticate.secret=hush"
+CLUSTER = ("spark.master=spark://host:7077", "paths.allow=/shared", SECRET)
+
+
+@pytest.mark.parametrize(
+    ("given", "needed"),
+    [
+        (("workers=1", *CLUSTER[:2]), f"needs {SECRET.partition('=')[0]}"),
+        (("workers=1", CLUSTER[0], SECRET), "needs paths.allow"),
+        (("workers=2", *CLUSTER), "set engine.kind=shared, or spark.conf.spark.cores.max"),
+    ],
+)
+def test_a_cluster_is_refused_without_what_it_needs(
+    refused: Refused, given: tuple[str, ...], needed: str
+) -> None:
+    (problem,) = refused(*given)
+    assert needed in problem
+    assert "hush" not in problem
+
+
+def test_a_cluster_with_all_that_it_needs_is_taken(refused: Refused) -> None:
+    host = "spark.conf.spark.driver.host=here"
+    config = load_config(None, {}, ("workers=2", "engine.kind=shared", host, *CLUSTER))
+    assert (config.cluster, config.spark_conf["spark.driver.host"]) == ("spark://host:7077", "here")
+    (problem,) = refused(host)
+    assert problem.startswith("spark.driver.host cannot be set: ")
 
 
 def test_workers_share_the_cores_unless_told_otherwise() -> None:

@@ -21,6 +21,7 @@ from ....actors.door import log_levels
 from ....actors.door.log_file import LogFile
 from ...cluster.run_folder import RunFolder
 from ...config.redaction import Redaction
+from ...pipeline.spark.cluster import SparkCluster
 from ...pipeline.spark.embedded import Embedded
 from ...pipeline.spark.shared.owner import JvmOwner
 from ..liveness import Silence
@@ -70,6 +71,7 @@ def make_owner(data_dir: Path, brief: Mapping[str, Any], redaction: Redaction) -
         heap=spec["heap"],
         conf=spec["conf"],
         hide=redaction.hide,
+        cluster=SparkCluster.of(spec["master"], brief["paths"]),
     )
     limit_s = brief["answer_timeout_ms"] / 1000
     return JvmOwner(

@@ -17,6 +17,7 @@ from ...config.redaction import Redaction
 from ...config.secrets import Vault
 from ...pipeline.connectors import common_keys as keys
 from ...pipeline.connectors.builtin.plugins import find_plugins
+from ...pipeline.spark.cluster import SparkCluster
 from ...pipeline.spark.embedded import Embedded
 from ...pipeline.spark.engine import Engine, EngineState
 from ...pipeline.spark.shared.client import SharedEngine
@@ -124,9 +125,13 @@ def make_engine(node: NodeSpec, worker: str, redaction: Redaction) -> Engine:
     if engine.is_shared:
         place = RunFolder(node.data_dir).engine
         return SharedEngine(place, worker, hide=redaction.hide, secrets=redaction.known)
-    folder = node.data_dir / "cache" / "spark" / worker
     return Embedded(
-        folder, cores=engine.cores, heap=engine.heap, conf=engine.conf, hide=redaction.hide
+        node.data_dir / "cache" / "spark" / worker,
+        cores=engine.cores,
+        heap=engine.heap,
+        conf=engine.conf,
+        hide=redaction.hide,
+        cluster=SparkCluster.of(engine.master, node.reach.paths),
     )
 
 

@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from .attach import attach, detach, end_group, is_heard, warm_up
+from .cluster import NotShared, SparkCluster
 from .engine import EngineState
 from .failures import failure_text
 from .java import JavaNotFound, JvmLaunch, find_java
@@ -32,17 +35,22 @@ class Embedded(JobEngine[Jvm]):
         heap: str = "512m",
         conf: Mapping[str, str] | None = None,
         hide: Callable[[str], str] = str,
+        cluster: SparkCluster | None = None,
     ) -> None:
         """Take settings and start nothing; `conf` goes over ours. Raises `SettingRefused`.
 
-        `hide` takes secrets out of what the JVM says, before it is written or told. Its files lie
-        in `work_dir` and go with it; `work_dir/logs/spark.log` stays. Spark wants a heap of 466m
-        or more; `spark.driver.memory` goes over `heap`.
+        With a cluster its executors run the jobs, and `conf` has its secret; else `cores` threads
+        of the JVM do. `hide` takes secrets out of what the JVM says, before it is written or told.
+        Its files lie in `work_dir` and go with it; `work_dir/logs/spark.log` stays. Spark wants a
+        heap of 466m or more; `spark.driver.memory` goes over `heap`.
         """
-        refuse_unsafe(conf or {})
+        refuse_unsafe(conf or {}, cluster.master if cluster else "")
+        if cluster:
+            cluster.require_secret(conf or {})
         super().__init__(hide)
         self._work_dir = work_dir.absolute()
         self._cores = cores
+        self._cluster = cluster
         self._conf = dict(conf or {})
         self._heap = self._conf.get("spark.driver.memory", heap)
         self._gateway: JvmGateway | None = None
@@ -108,16 +116,16 @@ class Embedded(JobEngine[Jvm]):
 
     def _launch(self) -> Life[Jvm]:
         folder = new_folder(self._work_dir)
-        launch = JvmLaunch(find_java(), self._heap, settings(folder, self._cores, self._conf))
+        master = self._cluster.master if self._cluster else ""
+        all_settings = settings(folder, self._cores, self._conf, master)
+        launch = JvmLaunch(find_java(), self._heap, all_settings)
         return Life(
             Jvm(launch, folder, self._work_dir / "logs" / "spark.log", self._ended, self._hide)
         )
 
     def _warm(self, life: Life[Jvm]) -> None:
         """Make a JVM ready for jobs; on a thread of its own."""
-        late = threading.Timer(
-            START_SECONDS, life.jvm.kill, [f"the JVM was not warm after {START_SECONDS:.0f} s"]
-        )
+        late = threading.Timer(START_SECONDS, life.jvm.kill, [self._late()])
         late.daemon = True
         late.start()
         try:
@@ -126,11 +134,13 @@ class Embedded(JobEngine[Jvm]):
                 sweep(self._work_dir, keep=life.jvm.folder)
                 gateway = life.jvm.gateway()
                 life.session = attach(gateway)
-            warm_up(life.session, life.jvm.folder)
+            self._run_first_jobs(life.session, life.jvm.folder)
             yield_to_others(life.jvm.pid)
         except Exception as error:  # noqa: BLE001  # whatever it is, the engine is down
             if not life.jvm.ended.wait(1):
-                life.jvm.kill(f"Spark did not start: {failure_text(error) or repr(error)}")
+                told = isinstance(error, NotShared) and str(error)
+                why = told or failure_text(error) or repr(error)
+                life.jvm.kill(f"Spark did not start: {why}")
         else:
             with self._changed:
                 if self._life is life and self._state is EngineState.WARMING:
@@ -138,6 +148,18 @@ class Embedded(JobEngine[Jvm]):
                     self._become(EngineState.WARM, f"{life.jvm}")
         finally:
             late.cancel()
+
+    def _run_first_jobs(self, session: SparkSession, folder: Path) -> None:
+        if self._cluster is None:
+            warm_up(session, folder)
+        else:
+            self._cluster.check_folders(session)
+
+    def _late(self) -> str:
+        told = f"the JVM was not warm after {START_SECONDS:.0f} s"
+        if self._cluster is None:
+            return told
+        return f"{told}; has {self._cluster.master} executors with free cores and memory?"
 
 
 NICENESS = 5

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from .settings import JAVA_OPTIONS, LOG4J, properties
+from .settings import BIND_ADDRESS, JAVA_OPTIONS, LOG4J, properties
 
 OLDEST = 17
 """The oldest Java release that Spark 4 runs on."""
@@ -137,7 +137,7 @@ def prepare(
         *(*java, _class_path(launch.settings, spark), "org.apache.spark.deploy.SparkSubmit"),
         *("--properties-file", str(conf), "pyspark-shell"),
     ]
-    return command, _environ(spark, folder, info)
+    return command, _environ(launch.settings, spark, folder, info)
 
 
 def spark_home() -> Path:
@@ -209,12 +209,12 @@ def _class_path(settings: Mapping[str, str], spark: Path) -> str:
     return os.pathsep.join([*([extra] if extra else []), str(spark / "jars" / "*")])
 
 
-def _environ(spark: Path, folder: Path, info: Path) -> dict[str, str]:
+def _environ(settings: Mapping[str, str], spark: Path, folder: Path, info: Path) -> dict[str, str]:
     """Return the environment of the JVM, and so of its Python workers."""
     ours = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
     return ours | {
         "SPARK_HOME": str(spark),
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_IP": settings[BIND_ADDRESS],
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "SPARK_CONNECT_MODE": "0",
         "PYSPARK_PYTHON": sys.executable,

@@ -4,21 +4,27 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+CLUSTER = "spark://"
+"""How the address of a cluster's master begins."""
+AUTH_SECRET = "spark.authenticate.secret"  # noqa: S105  # its name
+HOST = "spark.driver.host"
+BIND_ADDRESS = "spark.driver.bindAddress"
+
 _LOOPBACK = "a driver that jobs can be sent to listens on loopback only"
-_ONE_DRIVER = "the embedded engine is one driver inside its worker"
+_ONE_DRIVER = "the node's own setting spark.master says where Spark runs"
 _CANCEL = "the Python code of a cancelled job must end within 0.2 s"
 _STRANGERS = "its ports are for those only who hold the secret that each JVM makes for itself"
 _INTERPRETER = "Python code must run where fairlead itself is installed"
 
 REFUSED: Mapping[str, str] = {
-    "spark.driver.bindAddress": _LOOPBACK,
-    "spark.driver.host": _LOOPBACK,
+    BIND_ADDRESS: _LOOPBACK,
+    HOST: _LOOPBACK,
     "spark.api.mode": _ONE_DRIVER,
     "spark.master": _ONE_DRIVER,
     "spark.remote": _ONE_DRIVER,
     "spark.submit.deployMode": _ONE_DRIVER,
     "spark.authenticate": _STRANGERS,
-    "spark.authenticate.secret": _STRANGERS,
+    AUTH_SECRET: _STRANGERS,
     "spark.authenticate.secret.file": _STRANGERS,
     "spark.authenticate.secret.driver.file": _STRANGERS,
     "spark.network.crypto.enabled": _STRANGERS,
@@ -30,6 +36,9 @@ REFUSED: Mapping[str, str] = {
     "spark.local.dir": "it lies in the worker's folder, which is removed when the engine closes",
 }
 """Settings that safety rests on, each with the reason why a user cannot have them."""
+
+OF_CLUSTERS = frozenset({AUTH_SECRET, HOST, BIND_ADDRESS})
+"""Those of them that a driver of a cluster needs: its executors are elsewhere."""
 
 _WORDLESS = "rows would be missing without a word: errors.tolerance=all counts and keeps them"
 _COMMITS = "what makes a batch count once rests on it"
@@ -73,13 +82,15 @@ logger.native.level = error
 
 
 class SettingRefused(ValueError):  # noqa: N818  # says what happened to it
-    """A `spark.conf.*` setting that the embedded engine cannot grant."""
+    """A `spark.conf.*` setting that an engine cannot grant."""
 
 
-def refuse_unsafe(conf: Mapping[str, str]) -> None:
+def refuse_unsafe(conf: Mapping[str, str], master: str = "") -> None:
     """Raise `SettingRefused` for the first setting that is not the user's to set."""
+    is_cluster = master.startswith(CLUSTER)
+    granted = OF_CLUSTERS if is_cluster else frozenset[str]()
     for name in conf:
-        if reason := REFUSED.get(name):
+        if (reason := REFUSED.get(name)) and name not in granted:
             raise SettingRefused(f"{name} cannot be set: {reason}; remove spark.conf.{name}")
         if not name.startswith("spark."):
             raise SettingRefused(f"{name} is not a setting of Spark: their names begin with spark.")
@@ -105,8 +116,9 @@ def _defined(options: str) -> list[str]:
     return [each[2:].partition("=")[0] for each in split if each.startswith("-D")]
 
 
-def settings(folder: Path, cores: int, conf: Mapping[str, str]) -> dict[str, str]:
-    """Return all settings of a driver that keeps its files in a folder."""
+def settings(folder: Path, cores: int, conf: Mapping[str, str], master: str = "") -> dict[str, str]:
+    """Return all settings of a driver that keeps its files in a folder; `master`: of a cluster."""
+    host = conf.get(HOST, "127.0.0.1") if master else "127.0.0.1"
     return {
         "spark.app.name": "fairlead",
         "spark.ui.enabled": "false",
@@ -128,13 +140,17 @@ def settings(folder: Path, cores: int, conf: Mapping[str, str]) -> dict[str, str
         "spark.sql.execution.pythonUDF.arrow.enabled": "false",
         # Else a small batch beside a large one waits until all parts of that have begun.
         "spark.scheduler.mode": "FAIR",
+        # What executors write beside the rows of a batch: theirs are other machines' disks.
+        **({"spark.io.encryption.enabled": "true"} if master else {}),
         **SQL_AS_WRITTEN,
+        BIND_ADDRESS: host,
         **conf,
-        "spark.master": f"local[{cores}]",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.master": master or f"local[{cores}]",
+        HOST: host,
+        **({} if master else {BIND_ADDRESS: host}),
         # Else its driver and its blocks' ports deserialise what any user of the machine sends. A
-        # local driver makes its secret itself: it is in no file, command line or environment.
+        # local driver makes its secret itself: it is in no file, command line or environment. A
+        # cluster's is in the file of its settings, for its owner only, and in no command line.
         "spark.authenticate": "true",
         "spark.network.crypto.enabled": "true",
         "spark.network.crypto.saslFallback": "false",

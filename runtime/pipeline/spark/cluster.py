@@ -1,0 +1,73 @@
+# pyright: basic
+"""A cluster of Spark's own kind: where executors come from, and what they share with the driver."""
+
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from .failures import failure_text
+from .settings import AUTH_SECRET, SettingRefused
+
+
+class NotShared(Exception):  # noqa: N818  # what the folder is
+    """A folder is not the same one for a driver and its executors; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkCluster:
+    """A cluster, as the drivers on this node have it."""
+
+    master: str
+    """Such as `spark://host:7077`."""
+    folders: tuple[Path, ...]
+    """What sources and sinks lie in: the same for the driver and all executors."""
+
+    @staticmethod
+    def of(master: str, folders: Sequence[str]) -> "SparkCluster | None":
+        """Return the cluster of a master; None: there is none."""
+        return SparkCluster(master, tuple(map(Path, folders))) if master else None
+
+    def require_secret(self, conf: Mapping[str, str]) -> None:
+        """Raise `SettingRefused` if its ports would be open to anybody who reaches them."""
+        if not conf.get(AUTH_SECRET):
+            raise SettingRefused(f"{self.master} needs spark.conf.{AUTH_SECRET}")
+
+    def check_folders(self, session: SparkSession) -> None:
+        """Have driver and executors read what the other one writes; raises `NotShared`."""
+        for folder in self.folders:
+            made = folder / f".fairlead-{secrets.token_hex(8)}"
+            try:
+                why = _flaw(session, made)
+            finally:
+                shutil.rmtree(made, ignore_errors=True)
+            if why:
+                raise NotShared(
+                    f"{folder} of paths.allow is not shared with the executors of {self.master}"
+                    f" ({why}): mount it at the same path on all their hosts, for their user too,"
+                    " or leave it out"
+                )
+
+
+def _flaw(session: SparkSession, folder: Path) -> str:
+    """Tell what keeps executors from sharing a folder, which is made; empty: nothing does.
+
+    There are as many files as there are cores by now, so that each executor has a part.
+    """
+    rows, out = folder / "rows", folder / "out"
+    try:
+        rows.mkdir(parents=True)
+        for number in range(session.sparkContext.defaultParallelism):
+            (rows / f"{number}.csv").write_text(f"{number}\n")
+        session.read.csv(str(rows), schema="id bigint").write.parquet(str(out))
+    except OSError as error:
+        return f"the driver cannot write there: {error.strerror}"
+    except Exception as error:
+        if (reason := failure_text(error)) is None:
+            raise
+        return f"an executor cannot use what the driver writes there: {reason}"
+    written = any(out.glob("*.parquet"))
+    return "" if written else "what an executor writes there the driver does not find"
