@@ -1,3 +1,4 @@
+# pyright: reportPrivateUsage=false
 """One JVM for several processes: what is apart, who dies with whom, and who hears of it."""
 
 import os

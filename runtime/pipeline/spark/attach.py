@@ -10,9 +10,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import py4j.java_gateway
-from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER, ClientServer
+from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER
 from pyspark import SparkConf, SparkContext, SparkFiles
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
@@ -44,7 +45,7 @@ def attach(gateway: JvmGateway, *, is_shared: bool = False) -> SparkSession:
     return session.newSession() if is_shared else session
 
 
-def _shared_context(java: ClientServer) -> SparkContext:
+def _shared_context(java: Any) -> SparkContext:  # noqa: ANN401  # py4j has no types
     """Take the context that a JVM has; never stop it, for it is everybody's."""
     jsc = java.jvm.JavaSparkContext(java.jvm.org.apache.spark.SparkContext.getOrCreate())
     conf = SparkConf(_jvm=java.jvm, _jconf=jsc.getConf())
@@ -97,7 +98,8 @@ def count_running(session: SparkSession, tag: str) -> int:
     """Count the Spark tasks under a tag that hold a core, those of cancelled jobs too."""
     try:
         # The Java API's tracker knows no tags; this one answers from what the driver remembers.
-        tracker = session.sparkContext._jsc.sc().statusTracker()  # noqa: SLF001  # PySpark hides it
+        driver: Any = session.sparkContext._jsc  # noqa: SLF001  # PySpark hides it
+        tracker = driver.sc().statusTracker()
         stages = {
             stage
             for job in tracker.getJobIdsForTag(tag)
@@ -113,14 +115,15 @@ def count_running(session: SparkSession, tag: str) -> int:
 def end_group(session: SparkSession, group: str) -> None:
     """Cancel the Spark jobs of a group, and any that would begin in it later."""
     with suppress(Exception):  # the JVM is gone, and with it the jobs
-        session.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(group)  # noqa: SLF001
+        driver: Any = session.sparkContext._jsc  # noqa: SLF001  # PySpark hides it
+        driver.sc().cancelJobGroupAndFutureJobs(group)
 
 
 def is_heard(session: SparkSession) -> bool:
     """Wait for any answer of the JVM, for ever if need be; False: it is gone."""
     try:
-        java = session.sparkContext._gateway.jvm  # type: ignore[union-attr]  # noqa: SLF001
-        return bool(java.java.lang.System.nanoTime())
+        gateway: Any = session.sparkContext._gateway  # noqa: SLF001
+        return bool(gateway.jvm.java.lang.System.nanoTime())
     except Exception:  # noqa: BLE001  # whatever py4j makes of a JVM that is gone
         return False
 

@@ -1,3 +1,4 @@
+# pyright: reportPrivateUsage=false
 """A node's engine process, as its first process keeps it running, and processes that share it."""
 
 import json

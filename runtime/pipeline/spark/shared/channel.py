@@ -10,11 +10,11 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, cast
 
 LONGEST_LINE: Final = 16 << 20
 """In bytes; secrets are told through it, and a config may hold some."""
@@ -50,10 +50,10 @@ class LineChannel:
         """Wait for what is said; None: the other end is gone, or speaks another language."""
         try:
             line = self._lines.readline(LONGEST_LINE)
-            message = json.loads(line) if line.endswith(b"\n") else None
+            message: object = json.loads(line) if line.endswith(b"\n") else None
         except (OSError, ValueError):
             return None
-        return message if isinstance(message, dict) else None
+        return cast("dict[str, Any]", message) if isinstance(message, dict) else None
 
     def close(self) -> None:
         """End it for both; a thread that waits to receive hears of it."""
@@ -94,7 +94,7 @@ def listen(place: Path) -> socket.socket:
 
 
 @contextmanager
-def _short(place: Path) -> Iterator[str]:
+def _short(place: Path) -> Generator[str]:
     """Give a name to a place by way of its open folder: one of a socket has 107 bytes at most."""
     if sys.platform != "linux":
         yield str(place)

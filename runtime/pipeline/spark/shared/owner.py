@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from .....actors.backoff import Attempts, Backoff
 from ..embedded import Embedded
@@ -170,8 +170,8 @@ class JvmOwner:
 
     def _hear(self, sharer: _Sharer, message: Mapping[str, object]) -> None:
         match message:
-            case {"secrets": dict(secrets)}:
-                self._learn({str(each): str(shown) for each, shown in secrets.items()})
+            case {"secrets": dict()}:
+                self._learn(cast("Mapping[str, str]", message["secrets"]))
                 with suppress(OSError):
                     sharer.channel.send({"learned": True})
             case {"kill": str(why)}:
