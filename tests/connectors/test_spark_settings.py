@@ -8,7 +8,7 @@ import pytest
 from connectors.conftest import Run
 
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spark.query_check import QueryCheck
+from fairlead.runtime.pipeline.spark.queries.query_check import QueryCheck
 
 pytestmark = pytest.mark.spark
 
