@@ -60,18 +60,16 @@ def test_a_setting_that_is_not_a_connectors_is_refused_with_the_reason(
     assert told.startswith(f"{ZONE}: ")
 
 
-def test_spark_says_which_settings_are_fixed_and_which_values_are_none() -> None:
-    check = QueryCheck()
-    try:
-        flaws = check.flaws_in_settings(
-            {
-                "spark.sql.warehouse.dir": "/tmp/w",
-                "spark.sql.shuffle.partitions": "many",
-                "spark.sql.session.timeZone": "UTC",
-            }
-        )
-    finally:
-        check.close()
+def test_spark_says_which_settings_are_fixed_and_which_values_are_none(
+    query_check: QueryCheck,
+) -> None:
+    flaws = query_check.flaws_in_settings(
+        {
+            "spark.sql.warehouse.dir": "/tmp/w",
+            "spark.sql.shuffle.partitions": "many",
+            "spark.sql.session.timeZone": "UTC",
+        }
+    )
     assert "fixed when the engine starts" in flaws["spark.sql.warehouse.dir"]
     assert "spark.sql.shuffle.partitions" in flaws["spark.sql.shuffle.partitions"]
     assert len(flaws) == 2
