@@ -112,13 +112,6 @@ class SinkEnd(ABC):
         """Return how often it holds each id."""
 
 
-class Ends(NamedTuple):
-    """The ends of one kind."""
-
-    source: SourceEnd
-    sink: SinkEnd
-
-
 class Room(NamedTuple):
     """Folders of a run: one that may fill up, for what sinks write, and one that does not."""
 

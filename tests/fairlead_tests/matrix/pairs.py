@@ -2,11 +2,11 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fairlead_tests.chaos.crew import Crew
-from fairlead_tests.matrix.ends import Ends, SinkEnd, SourceEnd, Tally
+from fairlead_tests.matrix.ends import SinkEnd, SourceEnd, Tally
 
 MUTANT = "mutant-"
 """What names of connectors begin with whose sinks go without their mark (`points`)."""
@@ -59,19 +59,13 @@ class Pair(NamedTuple):
         return f"{self.name}: {'; '.join(told)}: {tally}, wanted {wanted}"
 
 
-def pairs_of(ends: Iterable[Ends]) -> list[Pair]:
+def pairs_of(sources: Sequence[SourceEnd], sinks: Sequence[SinkEnd]) -> list[Pair]:
     """Return each source with each sink, and for each sink a mutant beside them."""
-    made = [*ends]
     sound = [
-        Pair(f"{each.source.kind}-to-{other.sink.kind}", each.source, other.sink)
-        for each in made
-        for other in made
+        Pair(f"{source.kind}-to-{sink.kind}", source, sink) for source in sources for sink in sinks
     ]
-    cheap = next(each.source for each in made if each.source.kind == "postgres")
-    return [
-        *sound,
-        *(Pair(f"{MUTANT}{each.sink.kind}", cheap, each.sink) for each in made),
-    ]
+    cheap = next(each for each in sources if each.kind == "postgres")
+    return [*sound, *(Pair(f"{MUTANT}{each.kind}", cheap, each) for each in sinks)]
 
 
 def wait_whole(node: Crew, pairs: Iterable[Pair]) -> None:

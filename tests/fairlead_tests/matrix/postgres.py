@@ -35,11 +35,12 @@ class PostgresSource(SourceEnd):
     """A table; ids are taken when a row is written, and rows are seen whenever that commits."""
 
     kind: ClassVar[str] = "postgres"
+    mode: ClassVar[str] = "xmin"
     away = (psycopg.OperationalError, psycopg.InterfaceError)
 
     def __init__(self, server: PostgresServer, seed: int, pause_s: float) -> None:
         super().__init__(seed, pause_s / WRITERS)
-        self._database = server.empty("source")
+        self._database = server.empty(f"source_{self.mode}")
         self._database.run("CREATE TABLE orders (id bigserial PRIMARY KEY, amount bigint NOT NULL)")
         self._sessions = [_Session() for _ in range(WRITERS)]
 
@@ -50,7 +51,7 @@ class PostgresSource(SourceEnd):
             "source.connection.url": self._database.url,
             "source.connection.password": PASSWORD,
             "source.table.include.list": r"public\.orders",
-            "source.mode": "xmin",
+            "source.mode": self.mode,
             "source.table.poll.interval.ms": "3600000",
         }
 
@@ -95,6 +96,13 @@ class PostgresSource(SourceEnd):
             with suppress(*self.away):
                 session.connection.close()
         session.connection = session.ends_at = None
+
+
+class PostgresLogSource(PostgresSource):
+    """Such a table, whose changes are read from the server's log."""
+
+    kind: ClassVar[str] = "log"
+    mode: ClassVar[str] = "log"
 
 
 class PostgresSink(SinkEnd):

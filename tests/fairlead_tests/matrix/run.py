@@ -11,12 +11,12 @@ from pathlib import Path
 from fairlead_tests.chaos.crew import Crew
 from fairlead_tests.chaos.harsh_faults import Disk
 from fairlead_tests.kafka.broker import Broker
-from fairlead_tests.matrix.ends import Ends, Room
+from fairlead_tests.matrix.ends import Room, SourceEnd
 from fairlead_tests.matrix.faults import Faults
 from fairlead_tests.matrix.files import FilesSink, FilesSource
 from fairlead_tests.matrix.kafka import KafkaSink, KafkaSource
 from fairlead_tests.matrix.pairs import Pair, pairs_of, wait_whole
-from fairlead_tests.matrix.postgres import PostgresSink, PostgresSource
+from fairlead_tests.matrix.postgres import PostgresLogSource, PostgresSink, PostgresSource
 from fairlead_tests.postgres_server import PostgresServer, started
 
 _CUSTOMIZED = Path(__file__).parent / "points"
@@ -70,11 +70,12 @@ def running(
             place.mkdir()
         database = stack.enter_context(started(max_connections="200"))
         broker = stack.enter_context(_broker(folder / "broker"))
-        ends = _ends(seed, pause_s, room, database, broker)
-        for each in ends:
-            each.source.start()
-            stack.callback(each.source.stop)
-        pairs = pairs_of(ends)
+        sources = _sources(seed, pause_s, room, database, broker)
+        for each in sources:
+            each.start()
+            stack.callback(each.stop)
+        sinks = (FilesSink(room), PostgresSink(database, room), KafkaSink(broker, room))
+        pairs = pairs_of(sources, sinks)
         for pair in pairs:
             pair.begin(node, tasks)
         # Mutants may break: nobody waits for them to run.
@@ -85,13 +86,14 @@ def running(
         node.remove(*(each.name for each in pairs))
 
 
-def _ends(
+def _sources(
     seed: int, pause_s: float, room: Room, database: PostgresServer, broker: Broker
-) -> list[Ends]:
+) -> list[SourceEnd]:
     return [
-        Ends(FilesSource(room, seed, pause_s), FilesSink(room)),
-        Ends(PostgresSource(database, seed, pause_s), PostgresSink(database, room)),
-        Ends(KafkaSource(broker, seed, pause_s), KafkaSink(broker, room)),
+        FilesSource(room, seed, pause_s),
+        PostgresSource(database, seed, pause_s),
+        PostgresLogSource(database, seed, pause_s),
+        KafkaSource(broker, seed, pause_s),
     ]
 
 
