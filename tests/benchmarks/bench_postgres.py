@@ -24,7 +24,7 @@ from fairlead_tests.tasks.numbers import LocalEngine, Reports
 
 ROWS = 1_000_000
 TRICKLE = 60
-LOGGED = 300_000
+LOGGED = 50_000
 
 
 def main() -> None:
@@ -75,7 +75,7 @@ def bulk(database: Database) -> None:
 
 def trickle(database: Database, *, mode: str, measure: str) -> None:
     """Add rows one by one, each some time after the one before was seen."""
-    database.run("DROP TABLE IF EXISTS news, seen")
+    database.run("DROP TABLE IF EXISTS news, seen, fairlead_published")
     database.run("CREATE TABLE news (id bigserial PRIMARY KEY, v text)")
     database.run("CREATE TABLE seen (id bigint PRIMARY KEY, v text)")
     taken: list[float] = []
@@ -97,12 +97,13 @@ def trickle(database: Database, *, mode: str, measure: str) -> None:
 
 def backlog(database: Database) -> None:
     """Read what one transaction wrote, out of the log, into a table with a key."""
+    database.run("DROP TABLE IF EXISTS fairlead_published")  # of a log that is gone
     database.run("CREATE TABLE done (LIKE src)")
     database.run("ALTER TABLE done ADD PRIMARY KEY (id)")
     database.run("CREATE TABLE copied (LIKE done INCLUDING ALL)")
     with running(database, mode="log", table="done", to="copied") as reports:
         wait_until(lambda: len(reports.commits) > 0)  # the snapshot of nothing
-        database.run("INSERT INTO done SELECT * FROM src LIMIT 300000")
+        database.run("INSERT INTO done SELECT * FROM src LIMIT 50000")
         began = time.perf_counter()
         wait_until(lambda: sum(each.manifest.rows for each in reports.commits) >= LOGGED)
         taken = time.perf_counter() - began
