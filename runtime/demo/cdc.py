@@ -1,3 +1,4 @@
+# pyright: basic
 """The demo of changes: a PostgreSQL table goes into another one, and into files, as it changes.
 
 Two connectors read its log, one of them through a transform; a worker is killed with -9 meanwhile.

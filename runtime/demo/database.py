@@ -63,7 +63,7 @@ class DemoServer:
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="fairlead-demo-postgres-"))
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[Any] | None = None
         self.password = secrets.token_hex(12)
         with socket.socket() as found:
             found.bind(("127.0.0.1", 0))

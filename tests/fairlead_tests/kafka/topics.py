@@ -111,8 +111,8 @@ class Topics:
             time.sleep(0.02)
 
     def _ends(self, places: Sequence[TopicPartition], level: IsolationLevel) -> list[int]:
-        latest: Any = OffsetSpec.latest()
-        asked = self.admin.list_offsets(dict.fromkeys(places, latest), isolation_level=level)
+        latest: Any = dict.fromkeys(places, OffsetSpec.latest())
+        asked = self.admin.list_offsets(latest, isolation_level=level)
         return [each.result(WAIT_S).offset for each in asked.values()]
 
     def groups(self) -> set[str]:

@@ -58,14 +58,15 @@ class LogSnapshot(NamedTuple):
     def take(cls, connection: "psycopg.Connection[Any]", lsn: int) -> Self:
         """Take one, after which the log is read from an LSN."""
         seen = _look(connection)
-        for _ in range(_TRIES):
+        tries = 0
+        while True:
+            tries += 1
             lo, hi, tops = seen
             found = connection.execute(_IN_PROGRESS, (max(lo, hi - _WIDEST), hi)).fetchone()
-            known = {*tops, *(found[0] if found else ())}
             seen = _look(connection)
-            if {*tops} <= {*seen[2]}:
-                break
-        return cls(lo, hi, tuple(sorted(known)), lsn)
+            if tries == _TRIES or {*tops} <= {*seen[2]}:
+                known = {*tops, *(found[0] if found else ())}
+                return cls(lo, hi, tuple(sorted(known)), lsn)
 
     def sees(self, xid: int) -> bool:
         """Tell whether it sees what a transaction wrote, by all 64 bits of its number."""

@@ -82,9 +82,9 @@ class Slot:
                 f"the replication slot {self.name} is not for this connector: it must be a logical "
                 f"one of pgoutput in this database, and stay. Name another in {keys.SLOT}"
             )
-        is_lost = status == "lost" or confirmed is None
         limit = None if most is None or most < 0 else most * _MEBIBYTE
-        begin = 0 if is_lost else parse_lsn(confirmed)
+        is_lost = status == "lost" or confirmed is None
+        begin = 0 if confirmed is None or is_lost else parse_lsn(confirmed)
         return SlotState(begin, pid, is_lost, kept, limit, parse_lsn(rest[0]), rest[1])
 
     def make(self, connection: "psycopg.Connection[Any]") -> None:
