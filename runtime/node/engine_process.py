@@ -19,6 +19,7 @@ class EngineProcess(TiedProcess):
 
     kind = "engine"
     name = "shared"
+    title = "engine"
 
     def __init__(self, files: ProcessFiles, node: NodeSpec) -> None:
         """Take what the node runs, and where its processes are told of."""

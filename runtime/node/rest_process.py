@@ -22,6 +22,7 @@ class RestProcess(TiedProcess):
 
     kind = "rest"
     name = "interface"
+    title = "REST"
 
     def __init__(self, command: Sequence[str], files: ProcessFiles, node: NodeSpec) -> None:
         """Take the command line that Python is to run, and where its processes are told of."""

@@ -25,6 +25,8 @@ class TiedProcess:
     kind: ClassVar[str]
     """What it is called in logs and in the run folder."""
     name: ClassVar[str]
+    title: ClassVar[str]
+    """What people call it."""
 
     def __init__(self, command: Sequence[str], files: ProcessFiles, node: NodeSpec) -> None:
         """Take the command line that Python is to run, and where its processes are told of."""
@@ -57,7 +59,7 @@ class TiedProcess:
             self._start_at = now + rest_ms / 1000
             LOGGER.error(
                 "the %s process ended (%s): it starts again in %g s",
-                self.kind,
+                self.title,
                 code,
                 rest_ms / 1000,
             )
