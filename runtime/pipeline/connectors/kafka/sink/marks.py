@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from ......events.model import Token
 from ...marks import PublishedBatch
+from ..bounded import let_go
 from ..cluster import NO_TOPIC, KafkaCluster, Trouble, made
 from ..connection import REQUEST_S, Settings
 
@@ -59,12 +60,23 @@ class MarkGroup:
         self._member: Consumer | None = None
         """Stands for the group, which has no member; made when it is needed."""
 
+    def so_far(self) -> BatchMark | None:
+        """Return the mark that stands now, though an open transaction may change it yet."""
+        member = self._made("read_uncommitted")
+        try:
+            return self._asked(member)
+        finally:
+            let_go(member.close)
+
     def last(self) -> BatchMark | None:
         """Return the last mark, once no transaction changes it; None: there is none any more."""
+        return self._asked(self._joined())
+
+    def _asked(self, member: Consumer) -> BatchMark | None:
         deadline = time.monotonic() + REQUEST_S
         while True:
             try:
-                found = [BatchMark.parse(each) for each in self._notes(self._joined())]
+                found = [BatchMark.parse(each) for each in self._notes(member)]
                 return max(found, key=lambda mark: mark.batch, default=None)
             except KafkaException as error:
                 is_late = time.monotonic() > deadline
@@ -81,14 +93,17 @@ class MarkGroup:
         """Let go of the connections."""
         member, self._member = self._member, None
         if member is not None:
-            member.close()
+            let_go(member.close)
 
     def _joined(self) -> Consumer:
         if self._member is None:
             # By its isolation librdkafka waits for transactions that are about to change offsets.
-            own = {"group.id": self._name, "isolation.level": "read_committed"}
-            self._member = made(Consumer, self._settings, Trouble(), **own)
+            self._member = self._made("read_committed")
         return self._member
+
+    def _made(self, isolation: str) -> Consumer:
+        own = {"group.id": self._name, "isolation.level": isolation}
+        return made(Consumer, self._settings, Trouble(), **own)
 
     def _notes(self, member: Consumer) -> Sequence[str]:
         """Return the metadata of all offsets of the group: earlier configs had other topics."""

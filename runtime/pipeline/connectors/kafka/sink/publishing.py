@@ -15,6 +15,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from ....spi.errors import SinkAway, SinkBroken
+from ..bounded import call_within, let_go
 from ..cluster import FENCED, LATE, KafkaCluster, Trouble, made
 from ..connection import REQUEST_S, Settings
 from .marks import BatchMark, MarkGroup
@@ -31,6 +32,8 @@ _DEFAULTS: Final[Settings] = {
     "message.max.bytes": 1_000_000_000,  # the topic's own limit was held against each record
 }
 _POLL_S: Final = 0.2
+_PATIENCE_S: Final = 2 * REQUEST_S
+"""How long a call may take whatever limit it was given itself."""
 
 
 class Publisher:
@@ -65,11 +68,15 @@ class Publisher:
         given = {**_DEFAULTS, **self._settings, **sizes, "delivery.report.only.error": True}
         producer = made(Producer, given, self._trouble, **own)
         self._producer = producer
-        self._calling(producer.init_transactions, REQUEST_S)
+        self._waiting(producer.init_transactions, REQUEST_S)
 
     def mark(self) -> BatchMark | None:
         """Ask for the last mark; None: there is none, or none any more."""
         return self._marks.last()
+
+    def mark_so_far(self) -> BatchMark | None:
+        """Ask for the mark that stands now, whatever a former owner has under way."""
+        return self._marks.so_far()
 
     def send(self, batches: Iterator[pa.RecordBatch], mark: BatchMark, sequence: int) -> None:
         """Send a batch with its mark; raises `SinkAway`, or `SinkBroken` for what is not taken."""
@@ -77,7 +84,7 @@ class Publisher:
         if producer is None:
             raise RuntimeError("begin first")
         self._failed.clear()
-        self._calling(producer.begin_transaction)
+        self._waiting(producer.begin_transaction)
         topic = ""
         for batch in batches:
             topic = topic or batch["topic"][0].as_py()
@@ -85,8 +92,8 @@ class Publisher:
         self._drain(producer, 0)
         place = TopicPartition(topic, 0, sequence, metadata=mark.text)
         known = self._marks.metadata()
-        self._calling(producer.send_offsets_to_transaction, [place], known, REQUEST_S)
-        self._calling(producer.commit_transaction, REQUEST_S)
+        self._waiting(producer.send_offsets_to_transaction, [place], known, REQUEST_S)
+        self._waiting(producer.commit_transaction, REQUEST_S)
         self.own_mark = mark
 
     def close(self) -> None:
@@ -95,9 +102,9 @@ class Publisher:
         self._drop()
 
     def _drop(self) -> None:
-        if self._producer is not None:
-            self._producer.purge()
-        self._producer = self.own_mark = None
+        producer, self._producer, self.own_mark = self._producer, None, None
+        if producer is not None:
+            let_go(producer.purge)  # and with that its last reference
 
     def _produce(self, producer: Producer, batch: pa.RecordBatch) -> None:
         columns = [each.to_pylist() for each in batch.columns]
@@ -131,6 +138,9 @@ class Publisher:
         del record
         if error is not None:
             self._failed.append(error)
+
+    def _waiting(self, call: Callable[..., object], *given: object) -> None:
+        self._calling(call_within, _PATIENCE_S, call, *given)
 
     def _calling(self, call: Callable[..., object], *given: object) -> None:
         try:

@@ -58,11 +58,14 @@ class KafkaSink(Sink["pa.Table"]):
         """How large a record may be, in bytes, by topic."""
 
     def acquire(self, tenure: Tenure) -> None:
-        """Hold the mark against the log, and shut former owners out."""
-        if mark := self._publisher.mark():
-            self._refuse_other_cluster(mark)
-            refuse_other_log(tenure, mark.batch, "Kafka", self._remedy)
+        """Hold the mark against the log, and shut former owners out.
+
+        It is asked for before, so that nobody is shut out by whom the mark refuses, and after: a
+        transaction of a former owner changes it until then, and may stay open for a minute.
+        """
+        self._refuse_strange(self._publisher.mark_so_far(), tenure)
         self._publisher.begin()
+        self._refuse_strange(self._publisher.mark(), tenure)
 
     def prepare(self, schema: pa.Schema) -> None:
         """Refuse rows that cannot be written; topics are not made."""
@@ -156,6 +159,11 @@ class KafkaSink(Sink["pa.Table"]):
     def _remedy(self) -> str:
         """How a person makes a task's mark be forgotten."""
         return f"delete the group {self._publisher.group} in Kafka"
+
+    def _refuse_strange(self, mark: BatchMark | None, tenure: Tenure) -> None:
+        if mark is not None:
+            self._refuse_other_cluster(mark)
+            refuse_other_log(tenure, mark.batch, "Kafka", self._remedy)
 
     def _refuse_other_cluster(self, mark: BatchMark) -> None:
         if mark.cluster != self._cluster_id:
