@@ -40,7 +40,7 @@ def test_a_publisher_whose_client_hangs_begins_anew_and_publishes_once(
 ) -> None:
     log = SinkLog(Resource(topic, 0))
     config = sink_config(topics.bootstrap, tmp_path, topic=topic)
-    hangs = sink_of(config, log.task)
+    hangs: Any = sink_of(config, log.task)
     log.acquire(hangs, FIRST)
     log.count(log.stage(hangs, pa.table({"n": [1]})))
     going_on = threading.Event()
@@ -70,7 +70,7 @@ def test_a_transaction_that_a_former_owner_left_open_keeps_nobody_waiting(
 ) -> None:
     log = SinkLog(Resource(topic, 0))
     config = sink_config(topics.bootstrap, tmp_path, topic=topic)
-    former = sink_of(config, log.task)
+    former: Any = sink_of(config, log.task)
     log.acquire(former, FIRST)
     log.write(former, pa.table({"n": [1]}))
     publisher = former._publisher
