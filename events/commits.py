@@ -8,7 +8,7 @@ as well.
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .model import Token
 
@@ -105,6 +105,45 @@ class Lag:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What batches took: bytes of the source, and time by phase."""
+
+    bytes_in: int = 0
+    plan_ms: int = 0
+    wait_ms: int = 0
+    """For a place on the engine."""
+    run_ms: int = 0
+    """Reading, transforming and staging."""
+    commit_ms: int = 0
+    publish_ms: int = 0
+
+    def plus(self, other: "Cost") -> "Cost":
+        """Return both together."""
+        return Cost(
+            self.bytes_in + other.bytes_in,
+            self.plan_ms + other.plan_ms,
+            self.wait_ms + other.wait_ms,
+            self.run_ms + other.run_ms,
+            self.commit_ms + other.commit_ms,
+            self.publish_ms + other.publish_ms,
+        )
+
+    @property
+    def phases_ms(self) -> Mapping[str, int]:
+        """The time of each phase, by its name, in their order."""
+        return {
+            "plan": self.plan_ms,
+            "wait": self.wait_ms,
+            "run": self.run_ms,
+            "commit": self.commit_ms,
+            "publish": self.publish_ms,
+        }
+
+
+NO_COST: Final = Cost()
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """A batch that is to count: its steps on the source's offsets, and what it staged."""
 
@@ -118,6 +157,9 @@ class Commit:
 
     skipped: int = 0
     """Bad rows that were left out; those that were kept are the manifest's dead letters."""
+
+    cost: Cost = NO_COST
+    """What it took so far; its times of commit and publish are those of the batch before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +209,8 @@ class TaskProgress:
     """Bad rows that were left out, of which `dead_letters` are in the dead letter queue."""
 
     dead_letters: int = 0
+    cost: Cost = NO_COST
+    """What all batches took; those of older releases did not tell."""
 
 
 OffsetRecord = Offset | Committed | TaskProgress

@@ -214,6 +214,12 @@ def _progress(groups: _Groups) -> Iterator[Metric]:
     labels = ("group", "connector")
     rows_in = _counter("connector_rows_in", "Rows read in batches that count.", *labels)
     rows_out = _counter("connector_rows_out", "Rows written in batches that count.", *labels)
+    bytes_in = _counter("connector_in_bytes", "Bytes read in batches that count.", *labels)
+    seconds = _counter(
+        "connector_batch_seconds",
+        "Time that batches which count took, by phase.",
+        *(*labels, "phase"),
+    )
     out = _counter("connector_out_bytes", "Bytes written in batches that count.", *labels)
     batches = _counter("connector_batches", "Batches that count.", *labels)
     waiting = _gauge(
@@ -232,6 +238,9 @@ def _progress(groups: _Groups) -> Iterator[Metric]:
             values = [each.group.group_id, connector]
             rows_in.add_metric(values, progress.rows_in)
             rows_out.add_metric(values, progress.rows_out)
+            bytes_in.add_metric(values, progress.cost.bytes_in)
+            for phase, took_ms in progress.cost.phases_ms.items():
+                seconds.add_metric([*values, phase], took_ms / _MS)
             out.add_metric(values, progress.bytes_out)
             batches.add_metric(values, progress.batches)
             waiting.add_metric(values, progress.unpublished)
@@ -239,7 +248,7 @@ def _progress(groups: _Groups) -> Iterator[Metric]:
                 last.add_metric(values, progress.last_commit_ms / _MS)
                 if progress.lag is not None:
                     lag.add_metric(values, progress.lag.bytes)
-    yield from (rows_in, rows_out, out, batches, waiting, last, lag)
+    yield from (rows_in, rows_out, bytes_in, out, batches, seconds, waiting, last, lag)
 
 
 def _bad_rows(groups: _Groups) -> Iterator[Metric]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ..events.catalogue import entry_key
-from ..events.commits import Commit, Committed, Lag, Offset, TaskProgress
+from ..events.commits import NO_COST, Commit, Committed, Cost, Lag, Offset, TaskProgress
 from ..events.entries.codec import decode
 from ..events.group import Group, Member, token_of
 from ..events.log.reader import ReadableLog
@@ -131,6 +131,8 @@ class Progress:
     skipped: int = 0
     """Bad rows that were left out, of which `dead_letters` are in the dead letter queue."""
     dead_letters: int = 0
+    cost: Cost = NO_COST
+    """What the batches took."""
 
     def plus(self, other: "Progress") -> "Progress":
         """Return this progress and another together."""
@@ -144,6 +146,7 @@ class Progress:
             _sum(self.lag, other.lag),
             self.skipped + other.skipped,
             self.dead_letters + other.dead_letters,
+            self.cost.plus(other.cost),
         )
 
 
@@ -208,6 +211,7 @@ def _of_task(record: TaskProgress, unpublished: int) -> Progress:
         record.lag,
         record.skipped,
         record.dead_letters,
+        record.cost,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from ...events.catalogue import commit_key, entry_key, key_of, offset_key, pack_key
 from ...events.commits import (
+    NO_COST,
     Commit,
     CommitId,
     Committed,
@@ -106,6 +107,7 @@ def _accept(commit: Commit, known: TaskProgress | None, now_ms: int) -> list[Rec
             commit.commit_id if manifest.files else known.filled if known else None,
             (known.skipped if known else 0) + commit.skipped,
             (known.dead_letters if known else 0) + _dead_letters(manifest),
+            (known.cost if known else NO_COST).plus(commit.cost),
         )
     )
     return records

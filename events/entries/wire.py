@@ -16,7 +16,17 @@ from typing import Any, Final, Protocol, Self
 import msgspec
 
 from .. import records
-from ..commits import Advance, Commit, CommitId, Committed, Lag, Manifest, TaskProgress
+from ..commits import (
+    NO_COST,
+    Advance,
+    Commit,
+    CommitId,
+    Committed,
+    Cost,
+    Lag,
+    Manifest,
+    TaskProgress,
+)
 from ..model import AutoRestart, Cause, Resource, RunState, Token, Why
 from .wire_resources import (
     ConfiguredShardWire,
@@ -219,6 +229,7 @@ class CommittedWire(msgspec.Struct):
     time_ms: int = 0
     lag: Lag | None = None
     skipped: int = 0
+    cost: Cost = NO_COST
 
     @classmethod
     def of(cls, record: Committed) -> Self:
@@ -231,13 +242,13 @@ class CommittedWire(msgspec.Struct):
             record.time_ms,
             commit.lag,
             commit.skipped,
+            commit.cost,
         )
 
     def to_record(self) -> Committed:
         commit_id = self.commit_id.to_commit_id()
-        commit = Commit(
-            commit_id, self.advances, self.manifest, self.rows_in, self.lag, self.skipped
-        )
+        done = self.rows_in, self.lag, self.skipped, self.cost
+        commit = Commit(commit_id, self.advances, self.manifest, *done)
         return Committed(commit, self.time_ms)
 
 
@@ -254,6 +265,7 @@ class TaskProgressWire(msgspec.Struct):
     filled: CommitIdWire | None = None
     skipped: int = 0
     dead_letters: int = 0
+    cost: Cost = NO_COST
 
     @classmethod
     def of(cls, record: TaskProgress) -> Self:
@@ -268,6 +280,7 @@ class TaskProgressWire(msgspec.Struct):
             CommitIdWire.of(record.filled) if record.filled else None,
             record.skipped,
             record.dead_letters,
+            record.cost,
         )
 
     def to_record(self) -> TaskProgress:

@@ -15,6 +15,7 @@ from fairlead.events.commits import (
     Commit,
     CommitId,
     Committed,
+    Cost,
     Lag,
     Manifest,
     Offset,
@@ -47,6 +48,15 @@ class Golden(NamedTuple):
 
 A, A0, A1, B0 = Resource("A"), Resource("A", 0), Resource("A", 1), Resource("B", 0)
 COMMIT_ID = CommitId("A", 1, Token(5, 2), 3)
+TOOK = Cost(400, 1, 2, 3, 4, 5)
+COST = {
+    "bytes_in": 400,
+    "plan_ms": 1,
+    "wait_ms": 2,
+    "run_ms": 3,
+    "commit_ms": 4,
+    "publish_ms": 5,
+}
 WIRE_ID = {"connector": "A", "task": 1, "grant_epoch": 5, "generation": 2, "batch": 3}
 LISTED = {"connectors": ["A"], "tasks": [{"connector": "A", "tasks": [0, 1]}]}
 JUST_B0 = {"connectors": [], "tasks": [{"connector": "B", "tasks": [0]}]}
@@ -265,6 +275,7 @@ WRITTEN: list[Golden] = [
                 10,
                 Lag(3, 300),
                 2,
+                TOOK,
             ),
             9,
         ),
@@ -297,10 +308,11 @@ WRITTEN: list[Golden] = [
             "time_ms": 9,
             "lag": {"ranges": 3, "bytes": 300},
             "skipped": 2,
+            "cost": COST,
         },
     ),
     Golden(
-        TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9, Lag(1, 100), COMMIT_ID, 3, 2),
+        TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9, Lag(1, 100), COMMIT_ID, 3, 2, TOOK),
         b"A\x001\0",
         {
             "last": WIRE_ID,
@@ -313,6 +325,7 @@ WRITTEN: list[Golden] = [
             "filled": WIRE_ID,
             "skipped": 3,
             "dead_letters": 2,
+            "cost": COST,
         },
     ),
     Golden(

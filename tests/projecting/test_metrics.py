@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.members import ReportStatus, StatusUpdate
-from fairlead.events.commits import Lag
+from fairlead.events.commits import Cost, Lag
 from fairlead.events.model import Resource, RunState, Token, Why
 from fairlead.projections.group_metrics import GroupFigures, LogFigures
 from fairlead.projections.metrics import Exposition, RequestMetrics
@@ -31,7 +31,7 @@ def busy() -> GroupFigures:
         decider.group,
         {Why.MEMBER_JOINED: 3, Why.SESSION_EXPIRED: 1},
         {"control": LogFigures(7, 4096), "offsets": LogFigures(2, 512)},
-        {"A": Progress(4, 100, 90, 900, 1_500, 1, Lag(3, 300))},
+        {"A": Progress(4, 100, 90, 900, 1_500, 1, Lag(3, 300), cost=Cost(1200, 1000, 0, 2500))},
     )
 
 
@@ -78,12 +78,15 @@ def test_a_group_is_measured() -> None:
         ("fairlead_connector_unplaceable_resources", of(connector="A")): 0,
         ("fairlead_connector_rows_in_total", of(connector="A")): 100,
         ("fairlead_connector_rows_out_total", of(connector="A")): 90,
+        ("fairlead_connector_in_bytes_total", of(connector="A")): 1200,
         ("fairlead_connector_out_bytes_total", of(connector="A")): 900,
         ("fairlead_connector_batches_total", of(connector="A")): 4,
         ("fairlead_connector_unpublished_batches", of(connector="A")): 1,
         ("fairlead_connector_last_commit_timestamp_seconds", of(connector="A")): 1.5,
         ("fairlead_connector_lag_bytes", of(connector="A")): 300,
     }
+    for phase, value in {"plan": 1, "wait": 0, "run": 2.5, "commit": 0, "publish": 0}.items():
+        expected["fairlead_connector_batch_seconds_total", of(connector="A", phase=phase)] = value
     for state, value in {**states, "stable": 1.0}.items():
         expected["fairlead_group_state", of(state=state)] = value
     for state, value in {**seats, "stable": 1.0}.items():

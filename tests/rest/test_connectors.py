@@ -274,6 +274,9 @@ def test_the_progress_of_tasks_is_told_with_what_is_left_to_read(api: RestApi) -
         "lag": None,
         "skipped": 0,
         "dead_letters": 0,
+        "bytes_in": 0,
+        "batch_ms": {},
+        "rows_per_second": None,
     }
     done = {
         "id": 1,
@@ -286,6 +289,9 @@ def test_the_progress_of_tasks_is_told_with_what_is_left_to_read(api: RestApi) -
         "lag": {"ranges": 2, "bytes": 20},
         "skipped": 0,
         "dead_letters": 0,
+        "bytes_in": 0,
+        "batch_ms": {},
+        "rows_per_second": None,
     }
     progress = {"name": "a", "tasks": [nothing, done]}
     get = api.client.get

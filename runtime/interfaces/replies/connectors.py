@@ -134,6 +134,12 @@ class TaskCounts(Struct, frozen=True, kw_only=True):
     """Bad rows that were left out."""
     dead_letters: int = 0
     """Those of them that are in the dead letter queue."""
+    bytes_in: int = 0
+    """Of the source, as far as it knows."""
+    batch_ms: dict[str, int] = {}
+    """What batches took on average: plan, wait (for the engine), run, commit and publish."""
+    rows_per_second: int | None = None
+    """Rows read per second of work; None where it is not known."""
 
 
 class TaskProgressInfo(TaskCounts, frozen=True):
@@ -287,4 +293,20 @@ def _task_progress(number: int, progress: Progress) -> TaskProgressInfo:
         lag=UnreadInput(lag.ranges, lag.bytes) if lag else None,
         skipped=progress.skipped,
         dead_letters=progress.dead_letters,
+        bytes_in=progress.cost.bytes_in,
+        batch_ms=_average(progress),
+        rows_per_second=_rows_per_second(progress),
     )
+
+
+def _average(progress: Progress) -> dict[str, int]:
+    """Return how long each phase of a batch took on average; nothing if no release told it."""
+    phases = progress.cost.phases_ms
+    if not any(phases.values()):
+        return {}
+    return {phase: round(took / progress.batches) for phase, took in phases.items()}
+
+
+def _rows_per_second(progress: Progress) -> int | None:
+    worked_ms = sum(progress.cost.phases_ms.values())
+    return round(progress.rows_in / worked_ms * 1000) if worked_ms else None

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ....events.commits import Commit
+from ....events.commits import Commit, Cost
 from ....events.model import NEVER_RESTARTED, AutoRestart, Resource, RunState, Token
 from ....projections.launches import Launch
 
@@ -137,6 +137,15 @@ class BatchClock:
         began = time.perf_counter()
         yield
         self.phases[name] = time.perf_counter() - began
+
+    def cost(self, bytes_in: int, before: "BatchClock") -> Cost:
+        """Return what a batch took until its commit, with the last phases of the one before."""
+        first = (self.ms(each) for each in ("plan", "wait", "run"))
+        return Cost(bytes_in, *first, *(before.ms(each) for each in ("commit", "publish")))
+
+    def ms(self, name: str) -> int:
+        """Return how long a phase took, 0 if there was none."""
+        return round(self.phases.get(name, 0.0) * 1000)
 
     @property
     def total(self) -> float:

@@ -10,6 +10,7 @@ much to take, and what to do while the engine, the log or the sink is out of rea
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ....actors.backoff import Backoff
@@ -80,6 +81,8 @@ class Task:
         self._limits = CallLimits.of(launch.connector_config)
         self._calls = Calls(self._limits)
         """Those of the attempt that runs."""
+        self._last = BatchClock()
+        """That of the last batch; empty before the first."""
         self._ran = False
         self._away = 0
         """How many attempts in a row found the source or the sink out of reach."""
@@ -257,6 +260,7 @@ class Task:
                 return None
             with clock.phase("run"):
                 commit = self._commits.stage(pipeline, plan)
+        commit = replace(commit, cost=clock.cost(plan.bytes, self._last))
         self._away, self._restarts.is_unproven = 0, False
         self._tell_runs()
         with clock.phase("commit"):
@@ -265,6 +269,7 @@ class Task:
         self._tell_runs()
         with clock.phase("publish"):
             self._commits.publish(pipeline, commit, sequence)
+        self._last = clock
         return commit
 
 

@@ -35,6 +35,9 @@ DONE = {
     "lag": {"ranges": 3, "bytes": 1_200_000},
     "skipped": 0,
     "dead_letters": 0,
+    "bytes_in": 0,
+    "batch_ms": {},
+    "rows_per_second": None,
 }
 NOTHING = {
     "rows_in": 0,
@@ -46,6 +49,9 @@ NOTHING = {
     "lag": None,
     "skipped": 0,
     "dead_letters": 0,
+    "bytes_in": 0,
+    "batch_ms": {},
+    "rows_per_second": None,
 }
 PROGRESS = {"name": "flights", "tasks": [{"id": 0, **DONE}, {"id": 1, **NOTHING}]}
 CONNECTORS = {"flights": {"status": STATUS, "info": INFO, "progress": PROGRESS}}

@@ -86,9 +86,24 @@ def connector(reply: ConnectorInFull) -> list[Section]:
         FactList(facts),
         FactList(sorted(reply.config.items()), "Config"),
         *tasks(lines),
+        *_batches(lines),
         *_bad_rows(lines),
         *([FactList(traces, "Failures")] if traces else []),
     ]
+
+
+def _batches(lines: list[TaskLine]) -> list[Section]:
+    """Return how fast tasks are, and what their batches take; nothing where nobody told."""
+    told = [
+        (
+            f"{each.connector}-{each.task}",
+            f"{progress.rows_per_second:,} rows/s, {decimal(progress.bytes_in)} read; "
+            f"{', '.join(f'{phase} {took} ms' for phase, took in progress.batch_ms.items())}",
+        )
+        for each in lines
+        if (progress := each.progress) and progress.batch_ms
+    ]
+    return [FactList(told, "Batches on average")] if told else []
 
 
 def _bad_rows(lines: list[TaskLine]) -> list[Section]:
