@@ -183,6 +183,7 @@ def test_families_of_keys_are_listed_with_the_others(client: Client) -> None:
     assert names == {
         "source.option.*",
         "sink.option.*",
+        "spark.conf.spark.sql.*",
         "transforms.<name>.type",
         "transforms.<name>.plugin.version",
         "predicates.<name>.plugin.version",

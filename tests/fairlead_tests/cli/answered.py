@@ -25,7 +25,7 @@ INFO = {
     "type": "source",
 }
 COMMITTED_MS = 1_357_000_000_000
-DONE = {
+DONE: dict[str, Any] = {
     "rows_in": 842,
     "rows_out": 840,
     "bytes_out": 10_240,
@@ -39,7 +39,7 @@ DONE = {
     "batch_ms": {},
     "rows_per_second": None,
 }
-NOTHING = {
+NOTHING: dict[str, Any] = {
     "rows_in": 0,
     "rows_out": 0,
     "bytes_out": 0,
@@ -53,9 +53,9 @@ NOTHING = {
     "batch_ms": {},
     "rows_per_second": None,
 }
-PROGRESS = {"name": "flights", "tasks": [{"id": 0, **DONE}, {"id": 1, **NOTHING}]}
-CONNECTORS = {"flights": {"status": STATUS, "info": INFO, "progress": PROGRESS}}
-TASKS = [
+PROGRESS: dict[str, Any] = {"name": "flights", "tasks": [{"id": 0, **DONE}, {"id": 1, **NOTHING}]}
+CONNECTORS: dict[str, Any] = {"flights": {"status": STATUS, "info": INFO, "progress": PROGRESS}}
+TASKS: list[dict[str, Any]] = [
     {
         "connector": "flights",
         "task": 0,
