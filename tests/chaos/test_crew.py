@@ -181,7 +181,6 @@ def test_static_workers_find_their_tasks_again_when_their_node_restarts(tmp_path
     assert line.wrong() == []
 
 
-@pytest.mark.soak  # each run has test_matrix.py
 def test_no_row_is_lost_or_doubled_whatever_happens_to_the_processes(
     crews: SharedCrew, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 SETTINGS = {"engine.kind": "shared", "spark.master": "local[2]"}
 
 
-@pytest.mark.soak  # each run has tests/spark_engine/test_shared.py
+@pytest.mark.soak  # each run sees what becomes of the processes: spark_engine/test_shared.py
 @pytest.mark.timeout(400)
 def test_no_row_is_lost_or_doubled_by_workers_that_share_a_jvm(tmp_path: Path) -> None:
     run_faults(tmp_path, 7, ["kill worker", "kill JVM", "kill owner", "freeze"])

@@ -7,11 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from fairlead.events.commits import Document
+from fairlead.events.commits import Document, identity
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.context import Context, Outside
+from fairlead.runtime.pipeline.spi.offsets import PartitionOffset, Seek
 from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead.runtime.pipeline.spi.source import Limit, Source
 from fairlead_tests.connectors import pipes
@@ -91,6 +92,18 @@ class Reading:
             resource, print, self.split, cluster_id=CLUSTER, logged=logged, settled=logged
         )
 
+    def seek(self, to: Seek) -> None:
+        """Set a stopped connector's offsets as the log would, and begin anew."""
+        known = [PartitionOffset(_document(each), self.offsets[each]) for each in self.offsets]
+        kind = keys.SOURCE_TYPES.find("postgres")
+        for partition, offset in kind.seek(self.config, Outside(), to, known):
+            kind.check_offset(self.config, partition, offset)
+            if offset is None:
+                self.offsets.pop(identity(partition), None)
+            else:
+                self.offsets[identity(partition)] = offset
+        self.begin()
+
     def take(self, limit: Limit = AMPLE) -> list[pa.Table]:
         """Read with all tasks until none has anything more."""
         if not self.sources:
@@ -112,3 +125,8 @@ class Reading:
         for source in self.sources:
             source.close()
         self.sources.clear()
+
+
+def _document(spelled: str) -> dict[str, str | int]:
+    pairs = (each.split("=", 1) for each in spelled.split(","))
+    return {key: value.strip("'") if "'" in value else int(value) for key, value in pairs}

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from fairlead.events.commits import identity
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.postgres.source.log import source as log_source
 from fairlead.runtime.pipeline.connectors.postgres.tables.snapshots import whole_xid
@@ -23,7 +22,7 @@ from fairlead.runtime.pipeline.spi.errors import (
     OffsetRefused,
     SourceAway,
 )
-from fairlead.runtime.pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
+from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead_tests.connectors.pipes import take
 from fairlead_tests.postgres_pipes import AMPLE, Reading, rows, source_config
@@ -322,24 +321,6 @@ def test_the_log_waits_for_the_snapshot_of_all_tasks(database: Database, read: R
     assert told(reading, "id")[-1] == ("d", 3000)
 
 
-def seek(reading: Reading, to: Seek) -> None:
-    """Set a stopped connector's offsets as the log would."""
-    known = [PartitionOffset(_document(each), reading.offsets[each]) for each in reading.offsets]
-    kind = keys.SOURCE_TYPES.find("postgres")
-    for partition, offset in kind.seek(reading.config, Outside(), to, known):
-        kind.check_offset(reading.config, partition, offset)
-        if offset is None:
-            reading.offsets.pop(identity(partition), None)
-        else:
-            reading.offsets[identity(partition)] = offset
-    reading.begin()
-
-
-def _document(spelled: str) -> dict[str, str | int]:
-    pairs = (each.split("=", 1) for each in spelled.split(","))
-    return {key: value.strip("'") if "'" in value else int(value) for key, value in pairs}
-
-
 def test_the_log_is_read_on_from_either_end(database: Database, read: Read) -> None:
     database.run(TABLE)
     database.run("INSERT INTO t VALUES (1, 'one')")
@@ -347,14 +328,14 @@ def test_the_log_is_read_on_from_either_end(database: Database, read: Read) -> N
     assert told(reading, "id") == [("r", 1)]
     database.run("INSERT INTO t VALUES (2, 'two')")
     assert told(reading, "id") == [("c", 2)]
-    seek(reading, SeekEnd.EARLIEST)
+    reading.seek(SeekEnd.EARLIEST)
     assert told(reading, "id") == [("r", 1), ("r", 2)]
     database.run("INSERT INTO t VALUES (3, 'three')")
-    seek(reading, SeekEnd.LATEST)
+    reading.seek(SeekEnd.LATEST)
     database.run("INSERT INTO t VALUES (4, 'four')")
     assert told(reading, "id") == [("c", 4)]
     with pytest.raises(OffsetRefused, match="from an end of it, not from a time"):
-        seek(reading, dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
+        reading.seek(dt.datetime(2026, 1, 1, tzinfo=dt.UTC))
     later = read(snapshot_mode="no_data", slot_name="another", publication_name="Another one")
     later.begin()
     database.run("INSERT INTO t VALUES (5, 'five')")
@@ -379,7 +360,7 @@ def test_a_slot_that_is_gone_or_was_moved_on_is_told_and_may_be_begun_anew(
     reading.begin()  # the connector makes another one, which has not what is lost
     with pytest.raises(BadInput, match="it was made anew"):
         reading.take()
-    seek(reading, SeekEnd.EARLIEST)
+    reading.seek(SeekEnd.EARLIEST)
     assert told(reading, "id") == [("r", 1)]
 
 

@@ -12,7 +12,7 @@ from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPip
 from fairlead.runtime.pipeline.connectors.postgres.tables import windows
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import BadInput, OffsetRefused, SourceAway
-from fairlead.runtime.pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
+from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead_tests.postgres_pipes import AMPLE, Reading, source_config
 from fairlead_tests.postgres_server import Database
 
@@ -32,34 +32,16 @@ def read(read: Read, database: Database) -> Read:
     return read
 
 
-def seek(reading: Reading, to: Seek) -> None:
-    """Set a stopped connector's offsets as the log would."""
-    known = [PartitionOffset(_document(each), reading.offsets[each]) for each in reading.offsets]
-    kind = keys.SOURCE_TYPES.find("postgres")
-    for partition, offset in kind.seek(reading.config, Outside(), to, known):
-        kind.check_offset(reading.config, partition, offset)
-        if offset is None:
-            reading.offsets.pop(identity(partition), None)
-        else:
-            reading.offsets[identity(partition)] = offset
-    reading.begin()
-
-
-def _document(spelled: str) -> dict[str, str | int]:
-    pairs = (each.split("=", 1) for each in spelled.split(","))
-    return {key: value.strip("'") if "'" in value else int(value) for key, value in pairs}
-
-
 @pytest.mark.parametrize("given", [NUMBER, TIME, {"mode": "xmin"}], ids=["number", "time", "xmin"])
 def test_earliest_reads_everything_again_and_latest_nothing_that_is_there(
     database: Database, read: Read, given: dict[str, str]
 ) -> None:
     reading = read(**given)
     assert reading.rows("id") == [(n,) for n in range(1, 6)]
-    seek(reading, SeekEnd.EARLIEST)
+    reading.seek(SeekEnd.EARLIEST)
     assert reading.rows("id") == [(n,) for n in range(1, 6)]
     database.run("INSERT INTO ev VALUES (6, now())")
-    seek(reading, SeekEnd.LATEST)
+    reading.seek(SeekEnd.LATEST)
     assert reading.rows("id") == []
     database.run("INSERT INTO ev VALUES (7, now())")
     assert reading.rows("id") == [(7,)]
@@ -67,12 +49,12 @@ def test_earliest_reads_everything_again_and_latest_nothing_that_is_there(
 
 def test_a_time_is_where_its_rows_begin(database: Database, read: Read) -> None:
     reading = read(**TIME)
-    seek(reading, dt.datetime(2026, 1, 4, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))))
+    reading.seek(dt.datetime(2026, 1, 4, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))))
     assert reading.rows("id") == [(4,), (5,)]
     database.run("INSERT INTO ev VALUES (6, now())")
     assert reading.rows("id") == [(6,)]
     with pytest.raises(OffsetRefused, match=r"only source\.mode=timestamp and .* know times"):
-        seek(read(**NUMBER), dt.datetime(2026, 1, 4, tzinfo=dt.UTC))
+        read(**NUMBER).seek(dt.datetime(2026, 1, 4, tzinfo=dt.UTC))
 
 
 def test_a_number_may_be_set_to_go_on_behind(read: Read) -> None:
