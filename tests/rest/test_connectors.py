@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from fairlead.events.model import Resource, RunState
 from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata
 from fairlead.runtime.interfaces.rest.backend import logs
 from fairlead.runtime.interfaces.rest.routes import connector_commands
+from fairlead.runtime.pipeline.spi.config import Validation
 from fairlead_tests.rest.client import Client
+from fairlead_tests.rest.plugins import Broken
 
 LOCKED = {"connector.class": "Locked"}
 STORED = {**LOCKED, "name": "a"}
@@ -184,11 +187,19 @@ def test_a_class_that_is_missing_or_unknown_is_told_in_the_words_of_connect(
     )
 
 
-def test_a_class_that_fails_is_named_without_a_word_of_the_config(client: Client) -> None:
+@pytest.mark.parametrize("failure", [RuntimeError, SystemExit])  # the latter ends no server
+def test_a_class_that_fails_is_named_without_a_word_of_the_config(
+    client: Client, failure: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(config: Mapping[str, str]) -> Validation:
+        raise failure(f"no idea what to make of {config}")
+
+    monkeypatch.setattr(Broken, "validate", fail)
     config = {"connector.class": "Broken", "password": "hunter2"}
     reply = client.put("/connectors/a/config", json=config)
     assert reply.status_code == 500
-    assert "Broken failed to examine the config (RuntimeError)" in reply.json()["message"]
+    told = f"Broken failed to examine the config ({failure.__name__})"
+    assert told in reply.json()["message"]
     assert "hunter2" not in reply.text
 
 

@@ -239,7 +239,7 @@ def _validate(plugin: Plugin, plain: Mapping[str, str]) -> _Judged:
         if validation.errors:
             return _Judged(validation, None)
         promise = plugin.made_by.delivery_of(plain)
-    except Exception as error:  # noqa: BLE001  # what others install may fail in any way
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # what others install fails in any way
         frames = "".join(format_tb(error.__traceback__))  # the error's words may hold a secret
         kind = type(error).__name__
         LOGGER.error("%s failed on a config: %s\n%s", plugin.name, kind, frames)  # noqa: TRY400
