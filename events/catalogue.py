@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 
 from . import folds, seats
 from .commits import CommitId, Committed, Document, Offset, TaskProgress, spell_partition
+from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
 from .model import Key
 from .records import (
     ConfiguredShard,
-    ConnectorConfig,
     ConnectorsTasksMetadata,
     CurrentAssignment,
     CurrentShard,
@@ -26,15 +26,11 @@ from .records import (
     GroupMetadata,
     Loss,
     MemberMetadata,
-    OffsetsAltered,
     Operator,
     Record,
     ScheduledRebalance,
     TargetAssignment,
     TargetShard,
-    TargetState,
-    TaskConfigs,
-    TaskStatus,
     Tombstone,
 )
 

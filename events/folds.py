@@ -7,22 +7,18 @@ tombstones of what was never seen, a target with shares of the departed.
 
 from bisect import bisect_left, insort
 
+from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
 from .group import NO_SCHEDULE, NO_TARGET, Group
 from .model import NOTHING, Resource, Scope, Succession
 from .records import (
-    ConnectorConfig,
     ConnectorsTasksMetadata,
     GroupConfiguration,
     GroupDeletion,
     GroupMetadata,
     Loss,
-    OffsetsAltered,
     Operator,
     ScheduledRebalance,
     TargetAssignment,
-    TargetState,
-    TaskConfigs,
-    TaskStatus,
 )
 
 

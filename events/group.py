@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
 from .model import (
     NOTHING,
     Grants,
@@ -25,19 +26,14 @@ from .model import (
     Token,
 )
 from .records import (
-    ConnectorConfig,
     CurrentAssignment,
     GroupDeletion,
     GroupMetadata,
     Loss,
     MemberMetadata,
-    OffsetsAltered,
     Operator,
     ScheduledRebalance,
     TargetAssignment,
-    TargetState,
-    TaskConfigs,
-    TaskStatus,
 )
 from .shards import Shards
 

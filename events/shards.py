@@ -5,8 +5,8 @@ connectors there are. A large one lies in the log as a head, which says everythi
 resources, and as shards with the resources of some connectors each. In one batch the shards come
 first, then their head.
 
-To which shard a connector belongs is the writer's business (`shard_layout.py`): all shards that
-are there are taken.
+To which shard a connector belongs is the writer's business (`entries/shard_layout.py`): all shards
+that are there are taken.
 """
 
 from collections import defaultdict

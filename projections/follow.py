@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Protocol
 
 from ..events.catalogue import BY_NUMBER, TYPE_OF, entry_key
+from ..events.connectors import ConnectorConfig, TargetState, TaskConfigs, TaskStatus
 from ..events.entries.codec import decode, fold, restore
 from ..events.evolve import evolve
 from ..events.group import NOT_STARTED, Group, Member
@@ -13,15 +14,11 @@ from ..events.log.reader import LogReader, Newer
 from ..events.log.tables import unpack_view_key, view_key
 from ..events.model import NOTHING, Grants, Key, Resource, Resources, Why
 from ..events.records import (
-    ConnectorConfig,
     CurrentAssignment,
     CurrentShard,
     GroupMetadata,
     MemberMetadata,
     TargetAssignment,
-    TargetState,
-    TaskConfigs,
-    TaskStatus,
     Tombstone,
 )
 

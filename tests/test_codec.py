@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fairlead.events import records
 from fairlead.events.catalogue import BY_NUMBER, CATALOGUE, TYPE_OF, RecordType, key_of
 from fairlead.events.commits import Advance, Commit, CommitId, Manifest, OffsetRecord
+from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.entries import codec
 from fairlead.events.entries.codec import (
     MalformedRecordError,
@@ -221,7 +222,7 @@ OLDEST: dict[type, object] = {
     records.GroupMetadata: {"group_epoch": 3, "cause": {"why": "operator"}},
     records.MemberMetadata: {"member_id": "W1"},
     records.TargetAssignment: {"assignment_epoch": 3, "members": []},
-    records.ConnectorConfig: {"connector": "A", "config": {}},
+    ConnectorConfig: {"connector": "A", "config": {}},
 }
 
 
@@ -232,7 +233,7 @@ def test_fields_that_came_later_have_defaults(kind: type) -> None:
 
 
 def test_a_field_that_a_later_version_added_is_passed_over() -> None:
-    record = records.ConnectorConfig("A", {}, 1, 0)
+    record = ConnectorConfig("A", {}, 1, 0)
     later = msgpack.unpackb(entry_of(record).value) | {"added": [1, {"later": None}]}
     assert decode(entry_of(record, value=msgpack.packb(later))) == record
 
@@ -259,7 +260,7 @@ def test_an_unknown_type_is_left_to_the_reader_to_count() -> None:
 
 
 def test_a_newer_version_of_a_known_type_is_refused_with_what_to_do() -> None:
-    entry = entry_of(records.ConnectorConfig("A", {}, 1, 0), version=2)
+    entry = entry_of(ConnectorConfig("A", {}, 1, 0), version=2)
     with pytest.raises(NewerRecordError, match=r"offset 7 .* the log is intact"):
         decode(entry)
     with pytest.raises(NewerRecordError):
@@ -276,7 +277,7 @@ def test_older_versions_are_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch)
     for version, name in ((1, "title"), (2, "name"), (3, "connector")):
         old = msgpack.packb({name: "A", "config": {"x": "1"}, "version": 4})
         found = decode(Entry(0, 16, version, b"A\0", 0, old))
-        assert found == records.ConnectorConfig("A", {"x": "1"}, 4, 0)
+        assert found == ConnectorConfig("A", {"x": "1"}, 4, 0)
 
 
 # Hostile bytes.
@@ -340,7 +341,7 @@ def test_a_tombstone_whose_key_has_the_wrong_number_of_parts_is_malformed(kind: 
 
 
 def test_a_version_from_before_the_first_is_malformed() -> None:
-    entry = entry_of(records.ConnectorConfig("A", {}, 1, 0), version=0)
+    entry = entry_of(ConnectorConfig("A", {}, 1, 0), version=0)
     with pytest.raises(MalformedRecordError):
         decode(entry)
 

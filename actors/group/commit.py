@@ -21,11 +21,12 @@ from ...events.commits import (
     Offset,
     TaskProgress,
 )
+from ...events.connectors import OffsetsAltered
 from ...events.entries.codec import UnwritableRecordError, decode, encode
 from ...events.group import Group, token_of
 from ...events.log.frame import Entry, NewEntry
 from ...events.model import Key, Resource
-from ...events.records import OffsetsAltered, Record, Tombstone
+from ...events.records import Record, Tombstone
 from ..messages.errors import Error
 from ..messages.members import CommitOffsets, CommitReply, CommitVerdict
 from .state.soft_state import DecisionFacts

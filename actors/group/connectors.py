@@ -4,20 +4,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ...events.catalogue import key_of
-from ...events.group import Group, token_of
-from ...events.model import Resource, RunState, TaskConfig, Why
-from ...events.placement import placement_in, work_in
-from ...events.records import (
+from ...events.connectors import (
     ConnectorConfig,
-    ConnectorsTasksMetadata,
     OffsetsAltered,
-    Operator,
-    Record,
     TargetState,
     TaskConfigs,
     TaskStatus,
-    Tombstone,
 )
+from ...events.group import Group, token_of
+from ...events.model import Resource, RunState, TaskConfig, Why
+from ...events.placement import placement_in, work_in
+from ...events.records import ConnectorsTasksMetadata, Operator, Record, Tombstone
 from ..messages.commands import FinishDeletion
 from ..messages.errors import Error
 from ..messages.members import PutTaskConfigs, ReportStatus, StatusUpdate

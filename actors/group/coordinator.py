@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from ...events.entries.codec import UnwritableRecordError, encode
+from ...events.entries.shard_layout import Layout, lay_out
 from ...events.evolve import evolve
 from ...events.group import Group, epoch_warning
 from ...events.log.frame import NewEntry
 from ...events.log.space import RESERVE_BYTES, Room
 from ...events.records import MemberMetadata, Tombstone
-from ...events.shard_layout import Layout, lay_out
 from ..messages.commands import Command, CommandReply, GroupCommand, GroupRequest, Reply, Traffic
 from ..messages.computing import Install, InstallReply
 from ..messages.errors import SUCCESS, Error

@@ -15,17 +15,10 @@ Each rule checks once more that what it is told still holds.
 from collections.abc import Iterator
 from typing import Final
 
+from ...events.connectors import ConnectorConfig, TargetState
 from ...events.group import NO_SCHEDULE, NO_TARGET, Group
 from ...events.orders import worker_name
-from ...events.records import (
-    ConnectorConfig,
-    CurrentAssignment,
-    MemberMetadata,
-    Operator,
-    Record,
-    TargetState,
-    Tombstone,
-)
+from ...events.records import CurrentAssignment, MemberMetadata, Operator, Record, Tombstone
 from ..backoff import earliest
 from ..messages.commands import (
     Command,

@@ -18,18 +18,10 @@ it takes its step with that.
 from collections.abc import Collection, Container, Iterable, Iterator
 from typing import Final
 
+from ...events.connectors import ConnectorConfig, TargetState, TaskConfigs
 from ...events.group import Group
 from ...events.model import NOTHING, MemberState, Resource
-from ...events.records import (
-    ConnectorConfig,
-    CurrentAssignment,
-    MemberMetadata,
-    Record,
-    TargetAssignment,
-    TargetState,
-    TaskConfigs,
-    Tombstone,
-)
+from ...events.records import CurrentAssignment, MemberMetadata, Record, TargetAssignment, Tombstone
 
 AT_ONCE: Final = 12
 """How many members catch up at the same time."""

@@ -50,23 +50,29 @@ class Deadlines:
     """The deadlines of one member, on its monotonic clock, in milliseconds."""
 
     def __init__(self, fence_margin_ms: int) -> None:
-        self.asked_ms: int | None = None
-        """When the newest answered request was sent."""
-        self.leave_by_ms: int | None = None
-        """Until when a goodbye is repeated; nothing runs any more by then."""
         self.revoke_by_ms: int | None = None
         """When the revocation under way must have been answered for; None: there is none."""
         self._margin_ms = fence_margin_ms
+        self._asked_ms: int | None = None
+        """When the newest answered request was sent."""
+        self._leave_by_ms: int | None = None
+        """Until when a goodbye is repeated; None: the member does not leave."""
         self._session_end_ms: int | None = None
         """None: there is no seat to lose."""
         self._kill_at_ms: int | None = None
         """When what was cancelled is killed; None: nothing was cancelled."""
         self._is_kill_given = False
 
-    def start_session(self, sent_ms: int, session_ms: int | None) -> None:
-        """Count the session from a request's sending time; None: there is no seat to lose yet."""
-        self.asked_ms = sent_ms
+    def start_session(self, sent_ms: int, session_ms: int | None) -> int:
+        """Count the session from a request's sending time; None: there is no seat to lose yet.
+
+        Return since when the group may have asked for what its answer asks for: the sending time
+        of the request that was answered before.
+        """
+        before_ms = sent_ms if self._asked_ms is None else self._asked_ms
+        self._asked_ms = sent_ms
         self._session_end_ms = None if session_ms is None else sent_ms + session_ms
+        return before_ms
 
     def time_revocation(self, by_ms: int) -> None:
         """Set by when a revocation is to be answered for; one under way keeps its deadline."""
@@ -101,6 +107,19 @@ class Deadlines:
         self._is_kill_given = now_ms >= latest_ms
         return not self._is_kill_given
 
+    def start_goodbye(self, until_ms: int) -> None:
+        """Set until when a goodbye is repeated: nothing runs, so there is nothing to fence."""
+        self.clear()
+        self._leave_by_ms = until_ms
+
+    def goodbye_is_over(self, now_ms: int) -> bool:
+        """Tell whether a goodbye was repeated for long enough."""
+        return self._leave_by_ms is not None and now_ms >= self._leave_by_ms
+
+    def next_ms(self) -> int | None:
+        """Return the first of all deadlines, None if there is none."""
+        return earliest(self.next_kill_ms(), self._leave_by_ms, self.fence_at_ms())
+
     def kill_is_due(self, now_ms: int) -> bool:
         """Tell, once, that what was cancelled has had its time."""
         kill_at_ms = self.next_kill_ms()
@@ -119,4 +138,4 @@ class Deadlines:
 
     def clear(self) -> None:
         """Forget the seat; a kill that was set stands until nothing runs."""
-        self.asked_ms = self._session_end_ms = self.revoke_by_ms = self.leave_by_ms = None
+        self._asked_ms = self._session_end_ms = self.revoke_by_ms = self._leave_by_ms = None

@@ -159,46 +159,41 @@ class Membership:
             return [Kill("what had to stop has not stopped in time")]
         if self.state not in SPEAKING:
             return []
-        if overdue := self._overdue(now_ms):
+        if overdue := self._deadlines.why_overdue(now_ms):
             return self._fence(overdue, now_ms)
-        if (leave_by_ms := self._deadlines.leave_by_ms) is not None and now_ms >= leave_by_ms:
+        if self._deadlines.goodbye_is_over(now_ms):
             return self._left()
         speak_at_ms = self._voice.next_ms(self._deadlines.fence_at_ms())
         return [] if speak_at_ms is None or now_ms < speak_at_ms else self._send(now_ms)
 
     def next_tick_ms(self) -> int | None:
         """Return when `tick` has something to do at the earliest, None if never."""
-        kill_ms = self._deadlines.next_kill_ms()
         if self.state not in SPEAKING:
-            return kill_ms
-        fence_at_ms = self._deadlines.fence_at_ms()
-        speak_ms, leave_ms = self._voice.next_ms(fence_at_ms), self._deadlines.leave_by_ms
-        is_leaving = self.state is State.LEAVING
-        return earliest(kill_ms, speak_ms, leave_ms, None if is_leaving else fence_at_ms)
+            return self._deadlines.next_kill_ms()
+        speak_ms = self._voice.next_ms(self._deadlines.fence_at_ms())
+        return earliest(speak_ms, self._deadlines.next_ms())
 
     # -- answers
 
     def _succeeded(self, reply: HeartbeatReply, sent: Sent, now_ms: int) -> list[Instruction]:
         if self.state is State.LEAVING:
             return self._left() if sent.request.member_epoch < JOIN_EPOCH else []
-        before_ms = self._deadlines.asked_ms
         self.member_epoch = reply.member_epoch
         self._work.log_offset = max(self._work.log_offset, reply.log_offset)
         self._requests.keep_heard(sent.request)
         session_ms = self._voice.take_success(reply)
         is_seated = reply.member_epoch != JOIN_EPOCH
-        self._deadlines.start_session(sent.at_ms, session_ms if is_seated else None)
+        asked_ms = self._deadlines.start_session(sent.at_ms, session_ms if is_seated else None)
         if self._work.is_given_up(sent.request.owned):
             self._deadlines.revoke_by_ms = None
-        if overdue := self._overdue(now_ms):  # an answer that lay unread while time went by
+        if overdue := self._deadlines.why_overdue(now_ms):  # the answer lay unread for long
             return self._fence(overdue, now_ms)
         instructions: list[Instruction] = []
         if reply.error is Error.COMPUTE_ASSIGNMENT and not self.computing:
             self.computing = True
             instructions.append(Compute(reply.member_epoch))
         if reply.assignment is not None:
-            asked_from_ms = sent.at_ms if before_ms is None else before_ms
-            instructions += self._aim(reply.assignment, asked_from_ms)
+            instructions += self._aim(reply.assignment, asked_ms)
         return instructions + self._settle(now_ms, answered=True)
 
     def _refused(self, reply: HeartbeatReply, now_ms: int) -> list[Instruction]:
@@ -216,11 +211,11 @@ class Membership:
         self._voice.back_off(now_ms)
         return []
 
-    def _aim(self, target: Resources, asked_from_ms: int) -> list[Instruction]:
+    def _aim(self, target: Resources, asked_ms: int) -> list[Instruction]:
         """Turn to a new target: what must go goes first."""
         newly = self._work.aim(target)
         if self._work.must_release:
-            self._deadlines.time_revocation(asked_from_ms + self.timing.rebalance_timeout_ms)
+            self._deadlines.time_revocation(asked_ms + self.timing.rebalance_timeout_ms)
         if self.state is State.PREPARE_LEAVING:
             return []  # all of it was told to stop; but the group has set a deadline
         if self.owned != target:
@@ -238,7 +233,7 @@ class Membership:
         if self.state is State.PREPARE_LEAVING:
             if not self.owned:
                 self._machine.go(State.LEAVING, "everything is released")
-                self._deadlines.leave_by_ms = now_ms + self.timing.session_timeout_ms
+                self._deadlines.start_goodbye(now_ms + self.timing.session_timeout_ms)
                 self.member_epoch = self._goodbye or LEAVE_EPOCH
                 self._voice.speak_up()  # a goodbye frees the others: it does not wait
                 return self._send(now_ms)
@@ -265,26 +260,23 @@ class Membership:
         return instructions
 
     def _send(self, now_ms: int) -> list[Instruction]:
-        fence_at_ms = self._deadlines.fence_at_ms()
-        return self._voice.say(self.member_epoch, self.owned, now_ms, fence_at_ms)
+        return self._voice.say(self.member_epoch, self.owned, now_ms, self._deadlines.fence_at_ms())
 
     # -- endings
 
-    def _overdue(self, now_ms: int) -> str:
-        return "" if self.state is State.LEAVING else self._deadlines.why_overdue(now_ms)
-
     def _fence(self, reason: str, now_ms: int) -> list[Instruction]:
         """Stop everything without grace; no late answer calls this off."""
-        end = self._stop_all(reason, now_ms)
-        self._machine.go(State.FENCED, reason)
-        self._forget()
+        end = self._end_all(State.FENCED, reason, now_ms)
         return end if self.owned else self._rejoin(now_ms)
 
-    def _stop_all(self, reason: str, now_ms: int) -> list[Instruction]:
-        """Cancel what runs, or kill it if there is no time left to stop."""
-        if not self.owned:
-            return []
-        return [Fence(reason)] if self._deadlines.cancel(now_ms) else [Kill(reason)]
+    def _end_all(self, state: State, why: str, now_ms: int) -> list[Instruction]:
+        """Forget the seat; cancel what runs, or kill it if there is no time left to stop."""
+        end: list[Instruction] = []
+        if self.owned:
+            end = [Fence(why)] if self._deadlines.cancel(now_ms) else [Kill(why)]
+        self._machine.go(state, why)
+        self._forget()
+        return end
 
     def _forget(self) -> None:
         self._voice.clear()
@@ -305,7 +297,4 @@ class Membership:
         return [Gone()]
 
     def _die(self, error: str, now_ms: int) -> list[Instruction]:
-        end = self._stop_all(error, now_ms)
-        self._machine.go(State.FATAL, error)
-        self._forget()
-        return [*end, Gone(error)]
+        return [*self._end_all(State.FATAL, error, now_ms), Gone(error)]

@@ -3,8 +3,8 @@
 All records lie on disk as msgpack maps by the names of their fields, and most of them are written
 and read as they are. A shape stands here only where the two differ: resources are lists, not
 sets (`wire_resources.py`); states and causes are plain numbers and strings, so that what a later
-version wrote still loads; a commit lies there with its id in one piece. Each shape has a pair of
-methods, `of` and `to_record`.
+version wrote still loads; a commit lies there with its id in one piece (`wire_commits.py`). Each
+shape has a pair of methods, `of` and `to_record`.
 
 As in the records themselves, a field that is newer than the first version has a default, so that
 old logs load for ever; nothing is ever renamed or given another meaning.
@@ -16,18 +16,10 @@ from typing import Any, Final, Protocol, Self
 import msgspec
 
 from .. import records
-from ..commits import (
-    NO_COST,
-    Advance,
-    Commit,
-    CommitId,
-    Committed,
-    Cost,
-    Lag,
-    Manifest,
-    TaskProgress,
-)
+from ..commits import Committed, TaskProgress
+from ..connectors import TaskStatus
 from ..model import AutoRestart, Cause, Resource, RunState, Token, Why
+from .wire_commits import CommittedWire, TaskProgressWire
 from .wire_resources import (
     ConfiguredShardWire,
     ConnectorsTasksMetadataWire,
@@ -110,7 +102,7 @@ class TaskStatusWire(msgspec.Struct):
     restarted_ms: int = 0
 
     @classmethod
-    def of(cls, record: records.TaskStatus) -> Self:
+    def of(cls, record: TaskStatus) -> Self:
         return cls(
             *record.resource,
             record.state.value,
@@ -121,8 +113,8 @@ class TaskStatusWire(msgspec.Struct):
             *record.restarts,
         )
 
-    def to_record(self) -> records.TaskStatus:
-        return records.TaskStatus(
+    def to_record(self) -> TaskStatus:
+        return TaskStatus(
             Resource(self.connector, self.task),
             RUN_STATES.get(self.state, RunState.UNASSIGNED),
             self.worker,
@@ -199,103 +191,12 @@ class LossWire(msgspec.Struct):
         return records.Loss(**fields)
 
 
-class CommitIdWire(msgspec.Struct):
-    """Which batch of which task, under which token."""
-
-    connector: str
-    task: int
-    grant_epoch: int
-    generation: int
-    batch: int
-
-    @classmethod
-    def of(cls, commit_id: CommitId) -> Self:
-        """Return the form of a commit's id."""
-        return cls(commit_id.connector, commit_id.task, *commit_id.token, commit_id.batch)
-
-    def to_commit_id(self) -> CommitId:
-        """Return the commit's id."""
-        token = Token(self.grant_epoch, self.generation)
-        return CommitId(self.connector, self.task, token, self.batch)
-
-
-class CommittedWire(msgspec.Struct):
-    """Key type 24: the fields of the commit, and when it was logged."""
-
-    commit_id: CommitIdWire
-    advances: tuple[Advance, ...]
-    manifest: Manifest
-    rows_in: int
-    time_ms: int = 0
-    lag: Lag | None = None
-    skipped: int = 0
-    cost: Cost = NO_COST
-
-    @classmethod
-    def of(cls, record: Committed) -> Self:
-        commit, commit_id = record.commit, CommitIdWire.of(record.commit_id)
-        return cls(
-            commit_id,
-            commit.advances,
-            commit.manifest,
-            commit.rows_in,
-            record.time_ms,
-            commit.lag,
-            commit.skipped,
-            commit.cost,
-        )
-
-    def to_record(self) -> Committed:
-        commit_id = self.commit_id.to_commit_id()
-        done = self.rows_in, self.lag, self.skipped, self.cost
-        commit = Commit(commit_id, self.advances, self.manifest, *done)
-        return Committed(commit, self.time_ms)
-
-
-class TaskProgressWire(msgspec.Struct):
-    """Key type 25."""
-
-    last: CommitIdWire
-    batches: int
-    rows_in: int
-    rows_out: int
-    bytes_out: int
-    time_ms: int = 0
-    lag: Lag | None = None
-    filled: CommitIdWire | None = None
-    skipped: int = 0
-    dead_letters: int = 0
-    cost: Cost = NO_COST
-
-    @classmethod
-    def of(cls, record: TaskProgress) -> Self:
-        return cls(
-            CommitIdWire.of(record.last),
-            record.batches,
-            record.rows_in,
-            record.rows_out,
-            record.bytes_out,
-            record.time_ms,
-            record.lag,
-            CommitIdWire.of(record.filled) if record.filled else None,
-            record.skipped,
-            record.dead_letters,
-            record.cost,
-        )
-
-    def to_record(self) -> TaskProgress:
-        fields = msgspec.structs.asdict(self)
-        fields["last"] = self.last.to_commit_id()
-        fields["filled"] = self.filled.to_commit_id() if self.filled else None
-        return TaskProgress(**fields)
-
-
 SHAPES: Final[Mapping[type, type[Shape]]] = {
     records.GroupMetadata: GroupMetadataWire,
     records.ConnectorsTasksMetadata: ConnectorsTasksMetadataWire,
     records.TargetAssignment: TargetAssignmentWire,
     records.CurrentAssignment: CurrentAssignmentWire,
-    records.TaskStatus: TaskStatusWire,
+    TaskStatus: TaskStatusWire,
     records.ScheduledRebalance: ScheduledRebalanceWire,
     records.Loss: LossWire,
     Committed: CommittedWire,

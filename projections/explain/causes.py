@@ -14,23 +14,25 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ...events.catalogue import key_of
+from ...events.connectors import (
+    ConnectorConfig,
+    OffsetsAltered,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
+)
 from ...events.group import AWAY_EPOCH
 from ...events.model import Key, Resource, RunState, Scope, Why
 from ...events.orders import last_part
 from ...events.placement import KEYS, Abilities, abilities, assignor_of
 from ...events.records import (
-    ConnectorConfig,
     CurrentAssignment,
     GroupMetadata,
     MemberMetadata,
-    OffsetsAltered,
     Operator,
     Record,
     ScheduledRebalance,
     TargetAssignment,
-    TargetState,
-    TaskConfigs,
-    TaskStatus,
     Tombstone,
 )
 

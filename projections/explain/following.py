@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ...events.connectors import TaskStatus
 from ...events.model import Resource, RunState
 from ...events.records import (
     CurrentAssignment,
@@ -18,7 +19,6 @@ from ...events.records import (
     MemberMetadata,
     Record,
     TargetAssignment,
-    TaskStatus,
     Tombstone,
 )
 from .diff import Homes, Seat, TargetChange, seat_of

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ...events.connectors import TaskStatus
 from ...events.model import BATCHES_RUN, Resource, Resources, RunState, Why
-from ...events.records import CurrentAssignment, GroupMetadata, TargetAssignment, TaskStatus
+from ...events.records import CurrentAssignment, GroupMetadata, TargetAssignment
 from .diff import Seat, TargetChange
 from .reasons import DELETED, NEW, RETURN, Reason
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
+from ...events.connectors import TaskStatus
 from ...events.entries.codec import decode, restore
 from ...events.evolve import evolve
 from ...events.group import Group
@@ -23,7 +24,6 @@ from ...events.records import (
     Record,
     ScheduledRebalance,
     TargetAssignment,
-    TaskStatus,
 )
 from ...events.shards import Shards
 from .absences import Absence, Absences

@@ -231,8 +231,7 @@ class Launcher:
         """Return the supervisor: found or started anew, if the admin answers, and else None."""
         if self._supervisor is None and not self._admin_probe.silence.seconds:
             try:
-                found = system.named(SUPERVISOR)
-                self._supervisor = found or system.create(Supervisor, SUPERVISOR)
+                self._supervisor = system.named(SUPERVISOR) or system.create(Supervisor, SUPERVISOR)
             except (CannotStartError, UnreachableError) as error:
                 LOGGER.warning("the supervisor is not there: %s", error)
         return self._supervisor

@@ -11,6 +11,13 @@ from typing import Final
 
 from ...actors.messages.computing import Install
 from ...events.catalogue import entry_key
+from ...events.connectors import (
+    ConnectorConfig,
+    OffsetsAltered,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
+)
 from ...events.entries.codec import decode, restore
 from ...events.evolve import evolve
 from ...events.group import Group
@@ -20,19 +27,14 @@ from ...events.log.tables import view_key
 from ...events.log.writer import GroupLog
 from ...events.model import Grants, Resource
 from ...events.records import (
-    ConnectorConfig,
     ConnectorsTasksMetadata,
     CurrentAssignment,
     GroupMetadata,
     Loss,
     MemberMetadata,
-    OffsetsAltered,
     Record,
     ScheduledRebalance,
     TargetAssignment,
-    TargetState,
-    TaskConfigs,
-    TaskStatus,
     Tombstone,
 )
 from .environment import SimulatedClock, Story, Violation, stream

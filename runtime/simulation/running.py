@@ -12,9 +12,10 @@ from typing import Protocol
 from ...actors.messages.commands import GroupCommand, Reply
 from ...actors.messages.errors import SUCCESS
 from ...actors.messages.orders import DeleteConnector, PutConnector, SetTargetState
+from ...events.connectors import TargetState
 from ...events.group import Group
 from ...events.model import Resource, RunState, Token
-from ...events.records import Record, TargetState
+from ...events.records import Record
 from .environment import Story, Violation
 
 

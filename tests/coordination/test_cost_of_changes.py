@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.members import HeartbeatReply
-from fairlead.events import shard_layout
+from fairlead.events.entries import shard_layout
 from fairlead.events.model import GroupState
 from fairlead.projections.explain.epochs import Explanation
 from fairlead.projections.explain.reader import read_epochs

@@ -22,6 +22,13 @@ from fairlead.events.commits import (
     Part,
     TaskProgress,
 )
+from fairlead.events.connectors import (
+    ConnectorConfig,
+    OffsetsAltered,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
+)
 from fairlead.events.model import (
     AutoRestart,
     Cause,
@@ -156,7 +163,7 @@ WRITTEN: list[Golden] = [
         {"configs": {"session.timeout.ms": "20000"}},
     ),
     Golden(
-        records.ConnectorConfig("A", {"x": "1"}, 2, 9),
+        ConnectorConfig("A", {"x": "1"}, 2, 9),
         b"A\0",
         {
             "connector": "A",
@@ -168,12 +175,12 @@ WRITTEN: list[Golden] = [
         },
     ),
     Golden(
-        records.TaskConfigs("A", 2, (TaskConfig({"x": "1"}, 1),)),
+        TaskConfigs("A", 2, (TaskConfig({"x": "1"}, 1),)),
         b"A\0",
         {"connector": "A", "generation": 2, "tasks": [{"config": {"x": "1"}, "generation": 1}]},
     ),
     Golden(
-        records.TargetState("A", RunState.STOPPED, 9, "someone", True),
+        TargetState("A", RunState.STOPPED, 9, "someone", True),
         b"A\0",
         {
             "connector": "A",
@@ -184,7 +191,7 @@ WRITTEN: list[Golden] = [
         },
     ),
     Golden(
-        records.OffsetsAltered("A", "reset", 3, 9, "someone"),
+        OffsetsAltered("A", "reset", 3, 9, "someone"),
         b"A\0",
         {"connector": "A", "how": "reset", "partitions": 3, "time_ms": 9, "actor": "someone"},
     ),
@@ -194,9 +201,7 @@ WRITTEN: list[Golden] = [
         {"connector": "A", "partition": {"path": "a"}, "offset": {"row": 8}},
     ),
     Golden(
-        records.TaskStatus(
-            A1, RunState.FAILED, "http://w1", Token(5, 2), 9, "why", AutoRestart(3, 8)
-        ),
+        TaskStatus(A1, RunState.FAILED, "http://w1", Token(5, 2), 9, "why", AutoRestart(3, 8)),
         b"A\x001\0",
         {
             "connector": "A",
@@ -391,7 +396,7 @@ def _earlier() -> Iterator[Golden]:
     yield before(committed, replace(committed, commit=clean), *fields)
     yield before(committed, replace(committed, commit=unsaid), *fields, "lag", "manifest.note")
     yield before(progress, replace(progress, skipped=0, dead_letters=0), "skipped", "dead_letters")
-    status, member = now[records.TaskStatus], now[records.MemberMetadata]
+    status, member = now[TaskStatus], now[records.MemberMetadata]
     yield before(status, replace(status, restarts=AutoRestart()), "restarts", "restarted_ms")
     for head in records.HEADS:
         yield before(now[head], now[head], "shards")

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from fairlead.actors.messages.computing import Assignment
 from fairlead.events.entries.codec import decode, encode, restore
+from fairlead.events.entries.shard_layout import lay_out
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry
 from fairlead.events.records import Record, TargetAssignment
-from fairlead.events.shard_layout import lay_out
 from fairlead.runtime.simulation.invariants import GroupInvariants, same
 
 

@@ -6,15 +6,10 @@ from fairlead.actors.messages.commands import CommandReply, FinishDeletion
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import PutTaskConfigs, ReportStatus, StatusUpdate
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
+from fairlead.events.connectors import ConnectorConfig, TaskConfigs, TaskStatus
 from fairlead.events.group import token_of
 from fairlead.events.model import RunState, TaskConfig, Token
-from fairlead.events.records import (
-    ConnectorConfig,
-    TargetAssignment,
-    TaskConfigs,
-    TaskStatus,
-    Tombstone,
-)
+from fairlead.events.records import TargetAssignment, Tombstone
 from fairlead_tests.decider import Decider, resource, resources
 
 

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.actors.group.legality import FLAWS, IllegalRecordError, Legality, flaw
+from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.entries.codec import decode
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import Cause, MemberState, Why
 from fairlead.events.records import (
-    ConnectorConfig,
     CurrentAssignment,
     GroupMetadata,
     Loss,

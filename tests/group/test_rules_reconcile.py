@@ -7,11 +7,11 @@ import pytest
 from fairlead.actors.group.members.reconcile import Goal, UnknownStateError, reconcile
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
+from fairlead.events.entries.shard_layout import lay_out
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import Cause, MemberState, Resource, Why
 from fairlead.events.records import CurrentAssignment, GroupMetadata, TargetAssignment
-from fairlead.events.shard_layout import lay_out
 from fairlead_tests.decider import Decider, resources
 
 STABLE = MemberState.STABLE

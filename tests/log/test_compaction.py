@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.computing.snapshot import snapshot_of
-from fairlead.events import shard_layout
+from fairlead.events.entries import shard_layout
 from fairlead.events.entries.codec import fold, restore
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fairlead.events.catalogue import key_of
 from fairlead.events.entries.codec import encode
+from fairlead.events.entries.shard_layout import lay_out, shard_count, shard_of
 from fairlead.events.evolve import evolve, evolve_copy
 from fairlead.events.group import Group
 from fairlead.events.model import MemberState, Resource
@@ -25,7 +26,6 @@ from fairlead.events.records import (
     TargetShard,
     Tombstone,
 )
-from fairlead.events.shard_layout import lay_out, shard_count, shard_of
 from fairlead.events.shards import Shards
 
 RESOURCES = st.frozensets(

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.events.catalogue import TYPE_OF
+from fairlead.events.connectors import ConnectorConfig, TaskConfigs, TaskStatus
 from fairlead.events.entries.codec import decode, encode, restore
+from fairlead.events.entries.shard_layout import lay_out
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader, Newer
@@ -26,18 +28,14 @@ from fairlead.events.model import (
 )
 from fairlead.events.records import (
     ConfiguredShard,
-    ConnectorConfig,
     CurrentAssignment,
     CurrentShard,
     MemberMetadata,
     Record,
     TargetAssignment,
     TargetShard,
-    TaskConfigs,
-    TaskStatus,
     Tombstone,
 )
-from fairlead.events.shard_layout import lay_out
 from fairlead.events.shards import Shards
 from fairlead.projections.follow import MemberFollower
 from fairlead.projections.launches import Launch, launches

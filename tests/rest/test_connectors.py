@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from rest.conftest import RestApi
 
+from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.log.space import Room
 from fairlead.events.model import Resource, RunState
-from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata
+from fairlead.events.records import ConnectorsTasksMetadata
 from fairlead.runtime.interfaces.rest.backend import logs
 from fairlead.runtime.interfaces.rest.routes import connector_commands
 from fairlead.runtime.pipeline.spi.config import Validation

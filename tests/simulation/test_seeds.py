@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from fairlead.events import shard_layout
+from fairlead.events.entries import shard_layout
 from fairlead.runtime.simulation.campaign import CampaignResult, again, play, search
 from fairlead.runtime.simulation.schedule import Size, draw
 

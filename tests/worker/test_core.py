@@ -21,8 +21,9 @@ from fairlead.actors.messages.members import (
     HeartbeatReply,
 )
 from fairlead.events.commits import CommitId
+from fairlead.events.connectors import ConnectorConfig, TaskConfigs
 from fairlead.events.model import NOTHING, ClientAssignor, Resource, RunState, Token
-from fairlead.events.records import ConnectorConfig, MemberMetadata, TargetAssignment, TaskConfigs
+from fairlead.events.records import MemberMetadata, TargetAssignment
 from fairlead.runtime.cluster.messages import AssignorAt, GroupAt, Leave
 from fairlead.runtime.node.worker.core.commit_queue import ANSWER_MS
 from fairlead.runtime.node.worker.core.contract import (

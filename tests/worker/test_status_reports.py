@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.actors.messages.members import PutTaskConfigs, ReportStatus
 from fairlead.events.commits import CommitId
+from fairlead.events.connectors import ConnectorConfig, TargetState, TaskStatus
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import (
@@ -18,14 +19,7 @@ from fairlead.events.model import (
     RunState,
     Token,
 )
-from fairlead.events.records import (
-    ConnectorConfig,
-    CurrentAssignment,
-    MemberMetadata,
-    Record,
-    TargetState,
-    TaskStatus,
-)
+from fairlead.events.records import CurrentAssignment, MemberMetadata, Record
 from fairlead.runtime.node.worker.actor import log_trouble
 from fairlead.runtime.node.worker.core.status_reporter import AGAIN_MS, StatusReporter
 from fairlead.runtime.pipeline.tasks.reports import (

@@ -16,22 +16,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ....events.catalogue import key_of
+from ....events.connectors import (
+    ConnectorConfig,
+    OffsetsAltered,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
+)
 from ....events.group import NO_SCHEDULE, NO_TARGET, Group
 from ....events.model import Key
 from ....events.records import (
-    ConnectorConfig,
     ConnectorsTasksMetadata,
     GroupConfiguration,
     GroupDeletion,
     GroupMetadata,
     Loss,
-    OffsetsAltered,
     Operator,
     ScheduledRebalance,
     TargetAssignment,
-    TargetState,
-    TaskConfigs,
-    TaskStatus,
     Tombstone,
 )
 from ...messages.errors import Error

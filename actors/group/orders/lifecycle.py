@@ -13,16 +13,10 @@ that holds it ends what runs, and starts it anew.
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ....events.connectors import ConnectorConfig, TargetState, TaskConfigs, TaskStatus
 from ....events.group import Group, generation_of, token_of
 from ....events.model import Resource, Resources, RunState, Token, Why
-from ....events.records import (
-    ConnectorConfig,
-    ConnectorsTasksMetadata,
-    Record,
-    TargetState,
-    TaskConfigs,
-    TaskStatus,
-)
+from ....events.records import ConnectorsTasksMetadata, Record
 from ...messages.commands import FinishStop
 from ...messages.errors import Error
 from ...messages.orders import Restart, SetTargetState

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ....events.commits import Document, Offset, OffsetRecord, TaskProgress
+from ....events.connectors import OffsetsAltered
 from ....events.group import Group
 from ....events.model import Cause, Why
-from ....events.records import GroupMetadata, OffsetsAltered, Record, Tombstone
+from ....events.records import GroupMetadata, Record, Tombstone
 from ...messages.commands import CommandReply, Reply
 from ...messages.computing import Snapshot
 from ...messages.errors import Error

@@ -1,21 +1,21 @@
-"""Connectors, their tasks and their classes in Connect's shapes, and how far tasks have come.
+"""Connectors and their tasks in Connect's shapes.
 
 Members that Connect lacks (`warnings`, `reason`, `progress`, `delivery`) are left out where they
 say nothing, and some where nobody asked for them.
 """
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from ....events.group import Group
 from ....events.model import Resource, RunState
-from ....projections.views import Doing, Progress, doing
+from ....projections.views import Doing, doing
+from .progress import ConnectorProgressInfo
 
 
 class InitialState(StrEnum):
@@ -110,114 +110,12 @@ class ActiveTopics(Struct, frozen=True):
     topics: list[str]
 
 
-class UnreadInput(Struct, frozen=True):
-    """What a source held beyond the last batch of a task, when that batch was planned."""
-
-    ranges: int
-    bytes: int
-
-
-class TaskCounts(Struct, frozen=True, kw_only=True):
-    """What the committed batches of a task count."""
-
-    rows_in: int
-    rows_out: int
-    bytes_out: int
-    batches: int
-    unpublished: int
-    """Batches that count, and are not yet in place."""
-    last_commit_ms: int | None
-    """Wall clock; None before the first commit."""
-    lag: UnreadInput | None
-    """None where it is not known."""
-    skipped: int = 0
-    """Bad rows that were left out."""
-    dead_letters: int = 0
-    """Those of them that are in the dead letter queue."""
-    bytes_in: int = 0
-    """Of the source, as far as it knows."""
-    batch_ms: dict[str, int] = {}
-    """What batches took on average: plan, wait (for the engine), run, commit and publish."""
-    rows_per_second: int | None = None
-    """Rows read per second of work; None where it is not known."""
-
-
-class TaskProgressInfo(TaskCounts, frozen=True):
-    """How far a task has come."""
-
-    id: int
-
-
-class ConnectorProgressInfo(Struct, frozen=True):
-    """How far each task of a connector has come."""
-
-    name: str
-    tasks: list[TaskProgressInfo]
-
-
 class ExpandedConnector(Struct, frozen=True, omit_defaults=True):
     """An entry of `/connectors?expand=…`: what was asked for of one connector."""
 
     status: ConnectorStateInfo | None = None
     info: ConnectorInfo | None = None
     progress: ConnectorProgressInfo | None = None
-
-
-class PluginInfo(Struct, frozen=True, omit_defaults=True):
-    """Connect's `PluginInfo`."""
-
-    class_name: str = field(name="class")
-    type: str
-    """source, sink, transformation or predicate."""
-    version: str
-    delivery: str = ""
-    """The best that a connector class promises about each row."""
-
-
-class ConfigKeyInfo(Struct, frozen=True):
-    """Connect's `ConfigKeyInfo`: one key of a connector class."""
-
-    name: str
-    type: str
-    required: bool
-    default_value: str | None
-    importance: str
-    documentation: str
-    group: str
-    order_in_group: int
-    width: str
-    display_name: str
-    dependents: tuple[str, ...]
-    """The keys whose meaning hangs on this one."""
-
-
-class ConfigValueInfo(Struct, frozen=True):
-    """Connect's `ConfigValueInfo`: what was given for a key, and what is wrong with that."""
-
-    name: str
-    value: str | None
-    """`********` for a secret."""
-    recommended_values: tuple[str, ...]
-    errors: tuple[str, ...]
-    visible: bool
-
-
-class ConfigInfo(Struct, frozen=True):
-    """Connect's `ConfigInfo`: a key and its value."""
-
-    definition: ConfigKeyInfo | None
-    """None for a key that nobody defines."""
-    value: ConfigValueInfo
-
-
-class ConfigInfos(Struct, frozen=True, omit_defaults=True):
-    """Connect's `ConfigInfos`: all that is wrong with a config; warnings do not refuse it."""
-
-    name: str
-    error_count: int
-    groups: list[str]
-    configs: list[ConfigInfo]
-    warnings: tuple[str, ...] = ()
 
 
 class MadeBy(NamedTuple):
@@ -253,15 +151,6 @@ def task_status(
     return TaskState(number, *_state(found, made_by))
 
 
-def connector_progress(
-    group: Group, name: str, progress: Mapping[int, Progress]
-) -> ConnectorProgressInfo:
-    """Return how far each task has come; `progress` is by the tasks' numbers."""
-    unknown = Progress(lag=None)
-    tasks = [_task_progress(n, progress.get(n, unknown)) for n in group.task_numbers(name)]
-    return ConnectorProgressInfo(name, tasks)
-
-
 def _auto_restart(found: Doing, window_ms: int) -> AutoRestartInfo | None:
     """Return what is told of restarts, as long as they count."""
     now_ms = time.time_ns() // 1_000_000
@@ -278,35 +167,3 @@ def _state(
     trace, reason = (found.why, "") if found.state is RunState.FAILED else ("", found.why)
     restarted = _auto_restart(found, made_by.window_ms)
     return found.state.value, found.worker, made_by.version, trace, reason, restarted
-
-
-def _task_progress(number: int, progress: Progress) -> TaskProgressInfo:
-    lag = progress.lag
-    return TaskProgressInfo(
-        number,
-        rows_in=progress.rows_in,
-        rows_out=progress.rows_out,
-        bytes_out=progress.bytes_out,
-        batches=progress.batches,
-        unpublished=progress.unpublished,
-        last_commit_ms=progress.last_commit_ms or None,
-        lag=UnreadInput(lag.ranges, lag.bytes) if lag else None,
-        skipped=progress.skipped,
-        dead_letters=progress.dead_letters,
-        bytes_in=progress.cost.bytes_in,
-        batch_ms=_average(progress),
-        rows_per_second=_rows_per_second(progress),
-    )
-
-
-def _average(progress: Progress) -> dict[str, int]:
-    """Return how long each phase of a batch took on average; nothing if no release told it."""
-    phases = progress.cost.phases_ms
-    if not any(phases.values()):
-        return {}
-    return {phase: round(took / progress.batches) for phase, took in phases.items()}
-
-
-def _rows_per_second(progress: Progress) -> int | None:
-    worked_ms = sum(progress.cost.phases_ms.values())
-    return round(progress.rows_in / worked_ms * 1000) if worked_ms else None

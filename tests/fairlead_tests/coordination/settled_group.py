@@ -8,13 +8,14 @@ from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.members import ReportStatus, StatusUpdate
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
+from fairlead.events.connectors import ConnectorConfig, TaskConfigs
 from fairlead.events.entries.codec import encode
+from fairlead.events.entries.shard_layout import lay_out
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import OFFSET, NewEntry, seal
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Resource, RunState, TaskConfig
-from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata, Record, TaskConfigs
-from fairlead.events.shard_layout import lay_out
+from fairlead.events.records import ConnectorsTasksMetadata, Record
 from fairlead.events.shards import Shards
 from fairlead_tests.coordination.driver import WALL_MS, CoordinatorDriver
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.events.catalogue import key_of
+from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.entries.codec import decode, fold
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import Succession
-from fairlead.events.records import ConnectorConfig
 from fairlead_tests import TESTS
 
 FOLDER = TESTS / "golden"

@@ -5,6 +5,13 @@ from typing import Any
 
 from .....events import records
 from .....events.commits import Committed, Document, Offset, TaskProgress, identity
+from .....events.connectors import (
+    ConnectorConfig,
+    OffsetsAltered,
+    TargetState,
+    TaskConfigs,
+    TaskStatus,
+)
 from .....events.model import Grants, Resource, Resources, Scope
 from .....events.records import Record
 from .phrases import SHORT_ID, cause_in_words, member_name, moment, named, worker_name
@@ -131,29 +138,29 @@ def _deletion(_: Narrator, record: records.GroupDeletion) -> str:
     return f"the group was deleted at group epoch {record.group_epoch}{asked}"
 
 
-def _connector(_: Narrator, record: records.ConnectorConfig) -> str:
+def _connector(_: Narrator, record: ConnectorConfig) -> str:
     made_by = record.config.get("connector.class", "").rpartition(".")[2]
     facts = f"version {record.version}, {made_by or 'no class'}, {len(record.config)} keys"
     return f"{record.connector} {facts}{', is being deleted' if record.deleting else ''}"
 
 
-def _split(_: Narrator, record: records.TaskConfigs) -> str:
+def _split(_: Narrator, record: TaskConfigs) -> str:
     return f"{record.connector} generation {record.generation}: {len(record.tasks)} tasks"
 
 
-def _wanted(_: Narrator, record: records.TargetState) -> str:
+def _wanted(_: Narrator, record: TargetState) -> str:
     if record.is_complete:
         return f"{record.connector} is stopped: all that counts is published"
     asked = f" (asked by {record.actor})" if record.actor else ""
     return f"{record.connector} is to be {record.state.value}{asked}"
 
 
-def _offsets_altered(_: Narrator, record: records.OffsetsAltered) -> str:
+def _offsets_altered(_: Narrator, record: OffsetsAltered) -> str:
     asked = f" (asked by {record.actor})" if record.actor else ""
     return f"{record.connector} offsets {record.how}: {record.partitions} partitions{asked}"
 
 
-def _status(_: Narrator, record: records.TaskStatus) -> str:
+def _status(_: Narrator, record: TaskStatus) -> str:
     why = f": {record.reason.strip().partition(chr(10))[0]}" if record.reason else ""
     return (
         f"{record.resource} {record.state.value} at {worker_name(record.worker)},"
@@ -237,11 +244,11 @@ TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
     records.GroupConfiguration: _settings,
     records.Operator: _order,
     records.GroupDeletion: _deletion,
-    records.ConnectorConfig: _connector,
-    records.TaskConfigs: _split,
-    records.TargetState: _wanted,
-    records.OffsetsAltered: _offsets_altered,
-    records.TaskStatus: _status,
+    ConnectorConfig: _connector,
+    TaskConfigs: _split,
+    TargetState: _wanted,
+    OffsetsAltered: _offsets_altered,
+    TaskStatus: _status,
     records.ScheduledRebalance: _schedule,
     records.Loss: _loss,
     Offset: _offset,

@@ -11,16 +11,15 @@ from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict, replace
 
 from ...replies.connectors import (
-    ConfigKeyInfo,
     ConnectorInfo,
-    ConnectorProgressInfo,
     ConnectorState,
     ConnectorStateInfo,
     ExpandedConnector,
-    PluginInfo,
 )
 from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import AssignorList, Health, ServerInfo, WorkerDescription, WorkerList
+from ...replies.plugins import ConfigKeyInfo, PluginInfo
+from ...replies.progress import ConnectorProgressInfo
 from ..command import connector_tables as connectors
 from ..command import group_tables as groups
 from ..command.client import Client, Refused, client_of

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Final, TypeVar
 
 from .....events.commits import identity
-from .....events.records import ConnectorConfig
+from .....events.connectors import ConnectorConfig
 from ....config.redaction import Redaction
 from ....config.secrets import CannotUnseal, is_sealed, passwords_in
 from ....pipeline.connectors.builtin.plugins import Plugin

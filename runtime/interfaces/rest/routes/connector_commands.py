@@ -19,9 +19,9 @@ from starlette.concurrency import run_in_threadpool
 from .....actors.messages.commands import CommandReply
 from .....actors.messages.errors import Error
 from .....actors.messages.orders import DeleteConnector, PutConnector
+from .....events.connectors import ConnectorConfig
 from .....events.log.errors import NoLogError
 from .....events.model import RunState
-from .....events.records import ConnectorConfig
 from ....config.secrets import shown
 from ....pipeline.connectors.common_keys import NAME
 from ...replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState

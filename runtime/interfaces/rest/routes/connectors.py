@@ -7,8 +7,8 @@ from typing import Annotated, TypeVar
 from fastapi import Path, Query
 from msgspec.structs import replace
 
+from .....events.connectors import ConnectorConfig
 from .....events.group import Group
-from .....events.records import ConnectorConfig
 from .....projections import views
 from ....config.secrets import shown
 from ....pipeline.connectors.naming import describe_unpublished
@@ -16,7 +16,6 @@ from ...replies import connectors as replies
 from ...replies.connectors import (
     ActiveTopics,
     ConnectorInfo,
-    ConnectorProgressInfo,
     ConnectorState,
     ConnectorStateInfo,
     ConnectorTaskId,
@@ -24,6 +23,7 @@ from ...replies.connectors import (
     TaskInfo,
     TaskState,
 )
+from ...replies.progress import ConnectorProgressInfo, connector_progress
 from ..backend.configs import Told, told_of
 from ..backend.errors import ApiError, not_found
 from ..backend.logs import FollowedGroup
@@ -241,4 +241,4 @@ def _expand(
 
 
 def _describe_progress(logs: FollowedGroup, name: str) -> ConnectorProgressInfo:
-    return replies.connector_progress(logs.group, name, logs.task_progress(name))
+    return connector_progress(logs.group, name, logs.task_progress(name))

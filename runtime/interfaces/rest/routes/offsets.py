@@ -15,11 +15,16 @@ from starlette.concurrency import run_in_threadpool
 
 from .....actors.messages.orders import MUST_BE_STOPPED, AlterOffsets
 from .....events.commits import Offset, identity
-from .....events.records import ConnectorConfig
+from .....events.connectors import ConnectorConfig
 from ....pipeline.spi.offsets import PartitionOffset, Seek, SeekEnd
-from ...replies.connectors import UnreadInput
 from ...replies.node import Message
-from ...replies.offsets import ConnectorOffset, ConnectorOffsets, OffsetMove, OffsetsSought
+from ...replies.progress import (
+    ConnectorOffset,
+    ConnectorOffsets,
+    OffsetMove,
+    OffsetsSought,
+    UnreadInput,
+)
 from ..backend.errors import ApiError
 from ..backend.logs import FollowedGroup
 from ..backend.offsets import Judge

@@ -15,8 +15,8 @@ from math import isqrt
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
-from .model import NOTHING, Resource, Resources
-from .records import (
+from ..model import NOTHING, Resource, Resources
+from ..records import (
     HEADS,
     ConfiguredShard,
     ConnectorsTasksMetadata,
@@ -29,7 +29,7 @@ from .records import (
     TargetShard,
     Tombstone,
 )
-from .shards import Owner, Rows, Shards, key_of_shard, owner_of, size_of
+from ..shards import Owner, Rows, Shards, key_of_shard, owner_of, size_of
 
 LEAST_PER_SHARD: Final = 32
 """Resources for each shard; a fact with less than that has none."""
