@@ -61,6 +61,8 @@ class Reading:
     offsets: dict[str, Document] = field(default_factory=dict)
     split: Sequence[Mapping[str, str]] = ()
     sources: list[Source[Any]] = field(default_factory=list)
+    settled: dict[str, Document] | None = None
+    """What is known to be in the sink, None: all that counts."""
 
     @classmethod
     def of(cls, database: Database, **given: str) -> "Reading":
@@ -88,8 +90,11 @@ class Reading:
         def logged() -> Mapping[str, Document]:
             return dict(self.offsets)
 
+        def settled() -> Mapping[str, Document]:
+            return logged() if self.settled is None else self.settled
+
         return Context(
-            resource, print, self.split, cluster_id=CLUSTER, logged=logged, settled=logged
+            resource, print, self.split, cluster_id=CLUSTER, logged=logged, settled=settled
         )
 
     def seek(self, to: Seek) -> None:

@@ -26,6 +26,7 @@ def server() -> Iterator[PostgresServer]:
 def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have sources look again at once, however long their last look took that found nothing."""
     monkeypatch.setattr(source, "_REST_SHARE", 0)
+    monkeypatch.setattr(source, "_SETTLED_S", 0.0)
 
 
 @pytest.fixture

@@ -318,6 +318,9 @@ def test_the_log_waits_for_the_snapshot_of_all_tasks(database: Database, read: R
     while (plan := first.plan(reading.offsets, Limit(500, 1 << 20, 9))).ranges:
         take(first, plan, reading.offsets)
     assert plan.remark == "the log waits until the snapshot of public.big is read"
+    reading.settled = dict(reading.offsets)
+    assert {row[0] for row in told(reading, "id")} == {"r"}  # read, and not yet in the sink
+    reading.settled = None
     assert told(reading, "id")[-1] == ("d", 3000)
 
 

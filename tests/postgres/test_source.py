@@ -206,6 +206,49 @@ def test_tasks_share_a_snapshot_by_its_pages(database: Database, read: Read) -> 
     assert reading.rows("id") == []
 
 
+def test_what_commits_waits_until_the_snapshot_is_in_the_sink(
+    database: Database, read: Read
+) -> None:
+    database.run("CREATE TABLE big (id int PRIMARY KEY, v int, pad text) WITH (fillfactor = 10)")
+    database.run("INSERT INTO big SELECT i, 0, repeat('x', 400) FROM generate_series(1, 6000) i")
+    database.run("ANALYZE")
+    reading = read(mode="xmin")
+    reading.begin(tasks=2)
+    follower, late = reading.sources
+    stale = late.plan(reading.offsets, AMPLE)
+    assert 6000 in stale.ranges[0]["id"].to_pylist()
+    database.run("UPDATE big SET v = 1 WHERE id = 6000")
+    while (plan := follower.plan(reading.offsets, AMPLE)).ranges:
+        take(follower, plan, reading.offsets)  # its own part, and nothing newer of the other's
+        assert 6000 not in plan.ranges[0]["id"].to_pylist()
+    told = "what commits to public.big waits until its snapshot is read"
+    assert plan.remark == told
+    reading.settled = dict(reading.offsets)
+    take(late, stale, reading.offsets)
+    while (plan := late.plan(reading.offsets, AMPLE)).ranges:
+        take(late, plan, reading.offsets)
+    assert follower.plan(reading.offsets, AMPLE).remark == told  # it counts, and is to be published
+    reading.settled = None
+    (newer,) = follower.plan(reading.offsets, AMPLE).ranges
+    assert rows(newer, ["id", "v"]) == [(6000, 1)]
+
+
+def test_a_table_is_followed_on_once_its_former_task_has_published(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    reading = read(**MODES["number"])
+    assert reading.rows("who") == []
+    database.run("INSERT INTO ev (who) VALUES (1)")
+    reading.settled = dict(reading.offsets)
+    assert reading.rows("who") == [(1,)]
+    database.run("INSERT INTO ev (who) VALUES (2)")
+    reading.begin()
+    assert reading.rows("who") == []
+    reading.settled = None
+    assert reading.rows("who") == [(2,)]
+
+
 def test_a_connector_that_is_made_anew_goes_on_where_its_offsets_say(
     database: Database, read: Read
 ) -> None:

@@ -174,7 +174,8 @@ class PostgresSourceType(SourceType):
         """Make the source of one task."""
         application = application_name("source", context.resource, context.cluster_id)
         session = ReadSession(Server.of("source", config, application))
-        tables = TableSource(session, TaskShare.parse(settings.text(keys.TASK_SHARE)), settings)
+        share = TaskShare.parse(settings.text(keys.TASK_SHARE))
+        tables = TableSource(session, share, settings, context.settled)
         if settings.text(keys.MODE) != keys.LOG:
             return tables
         return _log_source(context, config, settings, tables, session)

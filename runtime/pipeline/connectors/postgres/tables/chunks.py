@@ -134,10 +134,16 @@ def chunk_partition(share: TableShare, number: int) -> Document:
     return {"slot": share.slot, **bare} if share.slot else bare
 
 
+def is_snapshot_read(share: TableShare, offsets: Mapping[str, Document]) -> bool:
+    """Tell whether all chunks of a table are read, whichever tasks have them."""
+    states = _states(share, offsets)
+    return all(number in states and states[number].is_done for number in range(share.chunks))
+
+
 def _states(share: TableShare, offsets: Mapping[str, Document]) -> Mapping[int, ChunkState]:
     """Return how far the chunks of a table were read that have an offset."""
     found = (
         (number, offsets.get(identity(chunk_partition(share, number))))
-        for number in range(share.end)
+        for number in range(max(share.end, share.chunks))
     )
     return {number: ChunkState.parse(offset) for number, offset in found if offset}

@@ -36,6 +36,8 @@ class TableShare(NamedTuple):
     """The snapshot itself, where the log is read after it; else `horizon` tells all of it."""
     slot: str = ""
     """The slot by which the log is read."""
+    chunks: int = 0
+    """How many chunks all tasks have of the table; 0: nobody counted them."""
 
     @property
     def name(self) -> TableName:
@@ -83,7 +85,8 @@ def deal(tables: Sequence[TableShare], tasks: int, *, is_cut: bool) -> Sequence[
             task = loads.index(min(loads))
             room = max(1, share - loads[task])
             end = min(each.end, at + room) if is_cut else each.end
-            dealt[task].append(each._replace(first=at, end=end, is_follower=is_first))
+            part = each._replace(first=at, end=end, is_follower=is_first, chunks=each.end)
+            dealt[task].append(part)
             loads[task] += max(1, end - at)
             at, is_first = end, False
     return [TaskShare(tuple(sorted(each))) for each in dealt if each]

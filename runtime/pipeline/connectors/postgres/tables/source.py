@@ -1,9 +1,13 @@
 # pyright: basic
-"""The tables of one task as a source: first its part of their snapshots, then what commits."""
+"""The tables of one task as a source: first its part of their snapshots, then what commits.
+
+What commits to a table waits until all tasks have its snapshot in the sink, and whoever followed
+the table before has put in place what it read: a row of theirs must not come after a newer one.
+"""
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -16,13 +20,13 @@ from ....spi.errors import SourceAway
 from ....spi.source import BatchPlan, Limit, Source
 from . import keys
 from .catalog import TableShape
-from .chunks import SnapshotShare
+from .chunks import SnapshotShare, is_snapshot_read
 from .cursors import Cursor, cursor_of
 from .reading import TableReader
 from .session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from .shares import CHUNK_PAGES, TableShare, TaskShare
 from .snapshots import LogSnapshot
-from .windows import TablePlace, check_place, read_window
+from .windows import TablePlace, WindowLook, check_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 _REST_SHARE: Final = 9
 """How many times longer than it took a look that found nothing is let rest: a look of a large table
 keeps the server busy for as long as it takes, and no worker's clock sees that."""
+_SETTLED_S: Final = 0.2
+"""How often it is looked whether what comes before is in the sink."""
 _HELD_S: Final = 10.0
 """After so long it is told that an open transaction holds back what commits."""
 _STALE: Final = 1 << 24
@@ -55,17 +61,41 @@ class _TableState:
     snapshot: SnapshotShare | None = None
     reader: TableReader | None = None
     cursor: Cursor = field(default_factory=Cursor)
+    is_settled: bool = False
+    """Whether all that was read of it before is in the sink, by whatever task."""
     seen: int = 0
     """Nothing was written between its offset and this transaction."""
     not_before: float = 0.0
     """When to look again, on the monotonic clock."""
 
 
+class _Look(NamedTuple):
+    """One look at all tables, in one transaction, for a batch."""
+
+    snapshot: DatabaseSnapshot
+    seen: Horizon
+    """What the snapshot sees."""
+    offsets: Mapping[str, Document]
+    limit: Limit
+
+    def logged(self, share: TableShare) -> Document | None:
+        """Return the offset of what commits to a table."""
+        return self.offsets.get(identity(follow_partition(share)))
+
+
 class TableSource(Source[pa.Table]):
     """Reads tables in the order of their names, one of them in each batch."""
 
-    def __init__(self, session: ReadSession, share: TaskShare, settings: ParsedConfig) -> None:
+    def __init__(
+        self,
+        session: ReadSession,
+        share: TaskShare,
+        settings: ParsedConfig,
+        settled: Callable[[], Mapping[str, Document]],
+    ) -> None:
         self._session = session
+        self._settled = settled
+        """What the log of our own has as published, of all tasks."""
         self._settings = settings
         mode, snapshot = settings.text(keys.MODE), settings.text(keys.SNAPSHOT_MODE)
         self._is_logged = mode == keys.LOG
@@ -76,6 +106,8 @@ class TableSource(Source[pa.Table]):
         """What the snapshot of the last plan saw."""
         self._held = (0, 0.0)
         """The oldest open transaction, and since when it is that, on the monotonic clock."""
+        self._waits = ""
+        """What the last look found that some table waits for."""
         self._tables = deque(
             _TableState(each, has_snapshot=self._has_snapshot) for each in share.tables
         )
@@ -83,16 +115,17 @@ class TableSource(Source[pa.Table]):
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
         """Fetch the next rows, all of one table."""
         if all(time.monotonic() < each.not_before for each in self._tables):
-            return BatchPlan()
+            return BatchPlan(remark=self._waits)
+        self._waits = ""
         try:
             with self._session.snapshot() as snapshot:
                 seen = snapshot.horizon()
-                found = self._fetch(snapshot, seen, offsets, limit)
+                found = self._fetch(_Look(snapshot, seen, offsets, limit))
         except TableChanged as changed:
             for each in self._tables:
                 each.reader = None  # it is looked at anew
             raise SourceAway(str(changed)) from None
-        self._seen, remark = seen, self._remark(seen)
+        self._seen, remark = seen, self._remark(seen) or self._waits
         if found is None:
             return BatchPlan(remark=remark)
         rows, advances, backlog, lag = found
@@ -125,83 +158,61 @@ class TableSource(Source[pa.Table]):
             "pg_stat_activity, or its row in pg_prepared_xacts): what commits is read when it ends"
         )
 
-    def _fetch(
-        self,
-        snapshot: DatabaseSnapshot,
-        seen: Horizon,
-        offsets: Mapping[str, Document],
-        limit: Limit,
-    ) -> FetchedRows | None:
+    def _fetch(self, look: _Look) -> FetchedRows | None:
         for table in self._tables:
-            if table.has_snapshot and (
-                found := self._snapshot(snapshot, seen, table, offsets, limit)
-            ):
+            if table.has_snapshot and (found := self._snapshot(look, table)):
                 return found
         for _ in range(len(self._tables)):
             table = self._tables[0]
             self._tables.rotate(-1)
-            if self._follows and table.share.is_follower:
-                found = self._follow(snapshot, seen, table, offsets, limit)
-                if found:
-                    return found
+            if self._follows and table.share.is_follower and (found := self._follow(look, table)):
+                return found
         return None
 
-    def _snapshot(
-        self,
-        snapshot: DatabaseSnapshot,
-        seen: Horizon,
-        table: _TableState,
-        offsets: Mapping[str, Document],
-        limit: Limit,
-    ) -> FetchedRows | None:
+    def _snapshot(self, look: _Look, table: _TableState) -> FetchedRows | None:
         """Fetch the next pages of a table's snapshot, None if all are read."""
         if table.snapshot is None:
-            place = _place_in(offsets, table.share)
+            logged = look.logged(table.share)
+            place = TablePlace.parse(logged) if logged else None
             if place is not None and place.is_whole:
                 table.has_snapshot = False
                 return None
             begun = place.begin if place is not None else None
-            table.snapshot = SnapshotShare(table.share, offsets, begun)
-        reader = self._reader(snapshot, table)
-        shape = reader.shape
+            table.snapshot = SnapshotShare(table.share, look.offsets, begun)
+        reader = self._reader(look.snapshot, table)
+        shape, limit = reader.shape, look.limit
         pages = max(1, min(limit.bytes, limit.rows * shape.row_bytes) // shape.page_bytes)
-        run = table.snapshot.next_run(offsets, shape, pages)
+        run = table.snapshot.next_run(look.offsets, shape, pages)
         if run is None:
             table.has_snapshot = False
             return None
         of = table.snapshot
         is_of_it = (
-            LogSnapshot.parse(of.snapshot).condition(seen)
+            LogSnapshot.parse(of.snapshot).condition(look.seen)
             if of.snapshot
-            else table.cursor.in_snapshot(of.horizon, seen)
+            else table.cursor.in_snapshot(of.horizon, look.seen)
         )
-        rows = reader.read(snapshot, run.condition + sql.SQL(" AND ") + is_of_it).rows
+        rows = reader.read(look.snapshot, run.condition + sql.SQL(" AND ") + is_of_it).rows
         lag = Lag(-(-run.left // CHUNK_PAGES), run.left * shape.page_bytes)
         return FetchedRows(rows, run.advances, run.left > 0, lag)
 
-    def _follow(
-        self,
-        snapshot: DatabaseSnapshot,
-        seen: Horizon,
-        table: _TableState,
-        offsets: Mapping[str, Document],
-        limit: Limit,
-    ) -> FetchedRows | None:
+    def _follow(self, look: _Look, table: _TableState) -> FetchedRows | None:
         """Fetch what was committed to a table, None if there is nothing."""
-        share = table.share
-        partition = follow_partition(share)
-        start = offsets.get(identity(partition))
-        place = self._begun(share, offsets, start)
-        check_place(share.name, seen, place)
+        start = look.logged(table.share)
+        place = self._begun(look, table.share, start)
+        check_place(table.share.name, look.seen, place)
+        if time.monotonic() < table.not_before or not self._may_follow(table, place, start):
+            return None
         if place.until is None:
-            if seen.lo <= max(place.horizon, table.seen) or time.monotonic() < table.not_before:
+            if look.seen.lo <= max(place.horizon, table.seen):
                 return None
-            is_exact = place.horizon == 0
-            place = place if is_exact else place._replace(horizon=max(place.horizon, table.seen))
-        reader = self._reader(snapshot, table)
-        began = time.monotonic()
+            if place.horizon:
+                place = place._replace(horizon=max(place.horizon, table.seen))
+        reader = self._reader(look.snapshot, table)
+        began, limit = time.monotonic(), look.limit
         most = max(1, min(limit.rows, limit.bytes // reader.shape.row_bytes))
-        rows, there, is_more = read_window(reader, snapshot, seen, place, table.cursor, most)
+        window = WindowLook(reader, look.snapshot, look.seen, table.cursor, most)
+        rows, there, is_more = window.read(place)
         took = time.monotonic() - began
         table.not_before = 0.0 if rows.num_rows else time.monotonic() + _REST_SHARE * took
         logged = int((start or {}).get("horizon") or 0)
@@ -210,16 +221,27 @@ class TableSource(Source[pa.Table]):
             table.seen = there.horizon
             return None
         table.seen = 0
-        return FetchedRows(rows, (Advance(partition, start, there.document),), is_more, None)
+        advance = Advance(follow_partition(table.share), start, there.document)
+        return FetchedRows(rows, (advance,), is_more, None)
 
-    def _begun(
-        self, share: TableShare, offsets: Mapping[str, Document], start: Document | None
-    ) -> TablePlace:
+    def _may_follow(self, table: _TableState, place: TablePlace, start: Document | None) -> bool:
+        """Tell whether all that was read of a table before is in the sink."""
+        if not table.is_settled:
+            share, settled = table.share, self._settled()
+            partition = identity(follow_partition(share))
+            is_read = place.is_whole or is_snapshot_read(share, settled)
+            table.is_settled = is_read and settled.get(partition) == start
+        if not table.is_settled:
+            self._waits = f"what commits to {table.share.name} waits until its snapshot is read"
+            table.not_before = time.monotonic() + _SETTLED_S
+        return table.is_settled
+
+    def _begun(self, look: _Look, share: TableShare, start: Document | None) -> TablePlace:
         if start is not None:
             return TablePlace.parse(start)
         if not self._has_snapshot:
             return TablePlace.at_horizon(share.horizon, share.cursor, None)
-        begin = SnapshotShare(share, offsets, None).horizon
+        begin = SnapshotShare(share, look.offsets, None).horizon
         # The cursor of another snapshot than the one that was begun would hide rows between them.
         cursor = share.cursor if begin == share.horizon else None
         return TablePlace.at_horizon(begin, cursor, begin)
@@ -240,8 +262,3 @@ def follow_partition(share: TableShare) -> Document:
     """Return the source partition of what commits to a table."""
     bare = {"table": str(share.name)}
     return {"slot": share.slot, **bare} if share.slot else bare
-
-
-def _place_in(offsets: Mapping[str, Document], share: TableShare) -> TablePlace | None:
-    offset = offsets.get(identity(follow_partition(share)))
-    return TablePlace.parse(offset) if offset else None

@@ -12,6 +12,7 @@ rows than a batch may hold is read on in the order of the rows' places; those th
 belong to a later window.
 """
 
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -96,90 +97,87 @@ class WindowRead(NamedTuple):
 _AT: Final = "at"
 
 
-def read_window(
-    reader: TableReader,
-    snapshot: DatabaseSnapshot,
-    seen: Horizon,
-    place: TablePlace,
-    cursor: Cursor,
-    most: int,
-) -> WindowRead:
-    """Read at most so many rows of the next window of a table, or of the one that is half read."""
-    is_catching_up = not place.is_whole and cursor.is_narrow
-    if cursor.is_by_xmin or is_catching_up:
-        _check_width(reader.name, seen, place)
-    if is_catching_up:
-        return _catch_up(reader, snapshot, seen, place, cursor, most)
-    until = place.until if place.until is not None else seen.lo
-    is_exact = place.horizon == 0
-    written = cursor.before(until, seen) if is_exact else cursor.within(place.horizon, until)
-    since = cursor.since(place.cursor, exactly=is_exact)
-    window = sql.SQL(" AND ").join([since, written])
-    rows, told, at = _page(reader, snapshot, window, place, cursor, most)
-    highest = cursor.highest(told, place.highest)
-    if at is None:
-        done = place._replace(horizon=until, cursor=highest, until=None, at=None, highest=highest)
-        return WindowRead(rows, done, is_more=False)
-    begun = place._replace(until=until, at=at, highest=highest, file=reader.shape.file)
-    return WindowRead(rows, begun, is_more=True)
+@dataclass(frozen=True)
+class WindowLook:
+    """One look at what commits to a table: by a snapshot, for so many rows at most."""
 
+    reader: TableReader
+    snapshot: DatabaseSnapshot
+    seen: Horizon
+    """What the snapshot sees."""
+    cursor: Cursor
+    most: int
 
-def _catch_up(
-    reader: TableReader,
-    snapshot: DatabaseSnapshot,
-    seen: Horizon,
-    place: TablePlace,
-    cursor: Cursor,
-    most: int,
-) -> WindowRead:
-    """Read what was written since the snapshot began, whatever its cursor says.
-
-    A row that was changed before its page was read is missing in the snapshot, and no cursor need
-    tell of the change. The last of these windows, which is read at once, has those of them as well
-    that were changed again, behind an open transaction: later looks would not see them.
-    """
-    until = place.until if place.until is not None else seen.lo
-    window = written_within(place.horizon, until)
-    if place.at is None:
-        beyond = [written_within(until, seen.hi), cursor.is_old(place.cursor, until)]
-        last = sql.SQL("({} OR ({}))").format(window, sql.SQL(" AND ").join(beyond))
-        rows, _, at = _page(reader, snapshot, last, place, cursor, most)
+    def read(self, place: TablePlace) -> WindowRead:
+        """Read the next window of the table, or on in the one that is half read."""
+        is_catching_up = not place.is_whole and self.cursor.is_narrow
+        if self.cursor.is_by_xmin or is_catching_up:
+            _check_width(self.reader.name, self.seen, place)
+        if is_catching_up:
+            return self._catch_up(place)
+        until = place.until if place.until is not None else self.seen.lo
+        is_exact = place.horizon == 0
+        cursor = self.cursor
+        written = (
+            cursor.before(until, self.seen) if is_exact else cursor.within(place.horizon, until)
+        )
+        since = cursor.since(place.cursor, exactly=is_exact)
+        rows, told, at = self._page(sql.SQL(" AND ").join([since, written]), place)
+        highest = cursor.highest(told, place.highest)
         if at is None:
-            done = place._replace(horizon=until, is_whole=True, begin=None)
-            return WindowRead(rows, done, is_more=False)
-    rows, _, at = _page(reader, snapshot, window, place, cursor, most)
-    if at is None:
-        done = place._replace(horizon=until, until=None, at=None)
-        return WindowRead(rows, done, is_more=True)
-    begun = place._replace(until=until, at=at, file=reader.shape.file)
-    return WindowRead(rows, begun, is_more=True)
-
-
-def _page(
-    reader: TableReader,
-    snapshot: DatabaseSnapshot,
-    window: sql.Composed,
-    place: TablePlace,
-    cursor: Cursor,
-    most: int,
-) -> tuple[pa.Table, dict[str, pa.ChunkedArray], str | None]:
-    """Read rows in the order of their places; return where the last is, None: there are no more.
-
-    Raises `BadInput` if the table has another file than the places are of.
-    """
-    parts: list[sql.Composable] = [window]
-    if place.at is not None:
-        if place.file not in {None, reader.shape.file}:
-            raise BadInput(
-                f"{reader.name} was rewritten (VACUUM FULL, CLUSTER, a type was changed) while "
-                "many rows of it were read in parts, so that what is left of them cannot be told "
-                "from what was read: read it anew (seek to earliest)"
+            done = place._replace(
+                horizon=until, cursor=highest, until=None, at=None, highest=highest
             )
-        parts.append(sql.SQL("ctid > {}::tid").format(sql.Literal(place.at)))
-    beside = {_AT: sql.SQL("ctid::text"), **cursor.beside}
-    order = sql.SQL("ORDER BY ctid LIMIT {}").format(sql.Literal(most))
-    rows, told = reader.read(snapshot, sql.SQL(" AND ").join(parts), beside, order)
-    return rows, told, told[_AT][-1].as_py() if rows.num_rows >= most else None
+            return WindowRead(rows, done, is_more=False)
+        file = self.reader.shape.file
+        begun = place._replace(until=until, at=at, highest=highest, file=file)
+        return WindowRead(rows, begun, is_more=True)
+
+    def _catch_up(self, place: TablePlace) -> WindowRead:
+        """Read what was written since the snapshot began, whatever its cursor says.
+
+        A row that was changed before its page was read is missing in the snapshot, and no cursor
+        need tell of the change. The last of these windows, which is read at once, has those of
+        them as well that were changed again, behind an open transaction: later looks would not
+        see them.
+        """
+        until = place.until if place.until is not None else self.seen.lo
+        window = written_within(place.horizon, until)
+        if place.at is None:
+            is_old = self.cursor.is_old(place.cursor, until)
+            beyond = sql.SQL(" AND ").join([written_within(until, self.seen.hi), is_old])
+            rows, _, at = self._page(sql.SQL("({} OR ({}))").format(window, beyond), place)
+            if at is None:
+                done = place._replace(horizon=until, is_whole=True, begin=None)
+                return WindowRead(rows, done, is_more=False)
+        rows, _, at = self._page(window, place)
+        if at is None:
+            done = place._replace(horizon=until, until=None, at=None)
+            return WindowRead(rows, done, is_more=True)
+        begun = place._replace(until=until, at=at, file=self.reader.shape.file)
+        return WindowRead(rows, begun, is_more=True)
+
+    def _page(
+        self, window: sql.Composed, place: TablePlace
+    ) -> tuple[pa.Table, dict[str, pa.ChunkedArray], str | None]:
+        """Read rows in the order of their places; return where the last is, None: that was all.
+
+        Raises `BadInput` if the table has another file than the places are of.
+        """
+        parts: list[sql.Composable] = [window]
+        if place.at is not None:
+            if place.file not in {None, self.reader.shape.file}:
+                raise BadInput(
+                    f"{self.reader.name} was rewritten (VACUUM FULL, CLUSTER, a type was changed) "
+                    "while many rows of it were read in parts, so that what is left of them cannot "
+                    "be told from what was read: read it anew (seek to earliest)"
+                )
+            parts.append(sql.SQL("ctid > {}::tid").format(sql.Literal(place.at)))
+        beside = {_AT: sql.SQL("ctid::text"), **self.cursor.beside}
+        order = sql.SQL("ORDER BY ctid LIMIT {}").format(sql.Literal(self.most))
+        where = sql.SQL(" AND ").join(parts)
+        rows, told = self.reader.read(self.snapshot, where, beside, order)
+        return rows, told, told[_AT][-1].as_py() if rows.num_rows >= self.most else None
 
 
 def check_place(name: TableName, seen: Horizon, place: TablePlace) -> None:
