@@ -2,13 +2,16 @@
 """A batch arrives in a table as the config says: inserted, upserted, updated, deleted."""
 
 import datetime as dt
+import re
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
 import pytest
 
-from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused
+from fairlead.events.model import Token
+from fairlead.runtime.pipeline.spi.errors import BadInput, RowsRefused, SchemaRefused, SinkBroken
 from fairlead_tests.connectors.publish_once import SinkLog
 from fairlead_tests.postgres_pipes import sink_of, tables_of
 from fairlead_tests.postgres_server import Database
@@ -316,3 +319,96 @@ def test_columns_that_the_server_makes_are_left_to_it(database: Database, log: S
     log.write(sink, pa.table({"id": [5], "v": ["a"], "twice": ["no"]}))
     sink.close()
     assert database.run("SELECT * FROM t") == [(5, "a", "aa")]
+
+
+ORDERED = {"insert_mode": "upsert", "pk_mode": "record_value", "pk_order_column": "v"}
+
+
+def test_an_older_row_does_not_replace_a_newer_one(database: Database, log: SinkLog) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, v int, who text)")
+    database.run("INSERT INTO t VALUES (1, 5, 'there'), (2, 5, 'there'), (3, NULL, 'there')")
+    sink = sink_of(database, **ORDERED)
+    log.acquire(sink)
+    rows: list[tuple[Any, ...]]
+    rows = [(1, 4, "older"), (2, 5, "as old"), (3, 1, "newer"), (4, 7, "first"), (4, 6, "late")]
+    rows += [(1, None, "unordered"), (5, None, "unordered")]
+    names = ("id", "v", "who")
+    log.write(sink, pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))))
+    wanted = [(1, 5, "there"), (2, 5, "as old"), (3, 1, "newer"), (4, 7, "first")]
+    assert database.run("SELECT * FROM t ORDER BY id") == [*wanted, (5, None, "unordered")]
+    sink.close()
+    update = sink_of(database, **{**ORDERED, "insert_mode": "update"})
+    log.acquire(update, Token(2, 0))
+    log.write(update, pa.table({"id": [1, 2], "v": [4, 6], "who": ["older", "newer"]}))
+    update.close()
+    found = database.run("SELECT * FROM t WHERE id < 3 ORDER BY id")
+    assert found == [(1, 5, "there"), (2, 6, "newer")]
+
+
+def test_an_older_delete_deletes_nothing_that_is_newer(database: Database, log: SinkLog) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, __lsn bigint)")
+    database.run("INSERT INTO t VALUES (1, 5), (2, 5), (3, 5)")
+    sink = sink_of(database, **{**ORDERED, "pk_order_column": "__lsn"}, delete_enabled="true")
+    log.acquire(sink)
+    rows = {"id": [1, 2, 3, 3, 4, 4], "__op": ["d", "d", "u", "d", "d", "c"]}
+    log.write(sink, pa.table({**rows, "__lsn": [4, 6, 9, 8, 1, 2]}))
+    assert database.run("SELECT * FROM t ORDER BY id") == [(1, 5), (3, 9), (4, 2)]
+    with pytest.raises(BadInput, match=r"public\.t: a row that deletes has no __lsn, so that"):
+        log.stage(sink, pa.table({"id": [1], "__lsn": pa.nulls(1, pa.int64()), "__op": ["d"]}))
+    sink.close()
+
+
+LATE = {
+    "foreign key": ("ALTER TABLE t ADD FOREIGN KEY (p) REFERENCES parent", "present in table"),
+    "deferred": (
+        "ALTER TABLE t ADD FOREIGN KEY (p) REFERENCES parent DEFERRABLE INITIALLY DEFERRED",
+        r"t_p_fkey\" Key \(p\)=\(9\) is not present",
+    ),
+    "second key": ("CREATE UNIQUE INDEX ON t (p) WHERE p > 5", r"Key \(p\)=\(9\) already exists"),
+    "trigger": (
+        """CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF NEW.p = 9 THEN RAISE EXCEPTION 'nine is not wanted'; END IF; RETURN NEW; END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION refuse()""",
+        "nine is not wanted",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LATE)
+def test_what_shows_only_when_a_row_goes_in_is_told_before_it_counts(
+    database: Database, log: SinkLog, what: str
+) -> None:
+    database.run("CREATE TABLE parent (p int PRIMARY KEY)")
+    database.run("INSERT INTO parent VALUES (1), (2)")
+    database.run("CREATE TABLE t (id int PRIMARY KEY, p int)")
+    with database.server.connected(database.name) as connection:
+        connection.execute(LATE[what][0].encode())
+    upsert = {"insert_mode": "upsert", "pk_mode": "record_value"}
+    sink = sink_of(database, **upsert)
+    log.acquire(sink)
+    ids = [1, 2] if what == "second key" else [1]
+    bad = pa.table({"id": ids, "p": [9] * len(ids)})
+    with pytest.raises(RowsRefused, match=f"a row would be refused: .*{LATE[what][1]}"):
+        log.stage(sink, bad)
+    log.write(sink, pa.table({"id": [3, 4], "p": [1, 2]}))
+    assert database.run("SELECT * FROM t ORDER BY id") == [(3, 1), (4, 2)]
+    sink.close()
+
+
+def test_a_batch_that_waits_can_be_rid_of_the_row_that_it_waits_for(
+    database: Database, log: SinkLog
+) -> None:
+    database.run("CREATE TABLE parent (p int PRIMARY KEY)")
+    database.run("CREATE TABLE t (id int, p int REFERENCES parent)")
+    database.run("INSERT INTO parent VALUES (1)")
+    sink = sink_of(database, dry_run="false")
+    log.acquire(sink)
+    log.count(log.stage(sink, pa.table({"id": [1, 2], "p": [1, 9]})))
+    with pytest.raises(SinkBroken, match=r"Key \(p\)=\(9\) is not present.*DELETE the") as told:
+        log.publish(sink)
+    (table,) = re.findall(r"waits \((\S+)\)", str(told.value))
+    with database.server.connected(database.name) as connection:
+        connection.execute(f"DELETE FROM {table} WHERE p = 9".encode())
+    log.publish(sink)
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(1, 1)]

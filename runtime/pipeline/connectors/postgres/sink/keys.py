@@ -13,6 +13,8 @@ SCHEMA = "sink.schema"
 INSERT_MODE = "sink.insert.mode"
 PK_MODE = "sink.pk.mode"
 PK_FIELDS = "sink.pk.fields"
+ORDER = "sink.pk.order.column"
+DRY_RUN = "sink.dry.run"
 DELETE_ENABLED = "sink.delete.enabled"
 TRUNCATE_ENABLED = "sink.truncate.enabled"
 AUTO_CREATE = "sink.auto.create"
@@ -51,7 +53,7 @@ DEFINITIONS: Sequence[Definition] = (
         UPSERT,
         UPDATE,
         importance=Importance.HIGH,
-        dependents=(PK_MODE, PK_FIELDS),
+        dependents=(PK_MODE, PK_FIELDS, ORDER),
     ),
     choice_key(
         PK_MODE,
@@ -67,6 +69,13 @@ DEFINITIONS: Sequence[Definition] = (
         PK_FIELDS,
         "The columns of the key, of which the table must have a unique index. Empty: the columns "
         "of the table's primary key.",
+    ),
+    text_key(
+        ORDER,
+        "A column that grows with each version of a row (a time, a number, `__lsn`): a row does "
+        "not replace, or delete, one with a higher value. A deleted row leaves no value behind. "
+        "Empty: what comes last wins.",
+        "",
     ),
     flag_key(
         DELETE_ENABLED,
@@ -91,6 +100,14 @@ DEFINITIONS: Sequence[Definition] = (
         "(int to bigint, real to double precision, numeric to more digits).",
         default=False,
     ),
+    flag_key(
+        DRY_RUN,
+        "Whether a batch is put in and taken out again before it counts, where the table has "
+        "foreign keys, triggers or constraints that show only then: their rows are bad rows. Else "
+        "a batch with such a row waits until somebody mends it.",
+        default=True,
+        importance=Importance.LOW,
+    ),
     list_key(
         WHITELIST,
         "The columns to write beside the key. Empty: all but those about the record itself "
@@ -107,6 +124,8 @@ def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
         found[PK_MODE] = f"{INSERT_MODE}={mode} needs a key: record_key or record_value"
     if config.get(DELETE_ENABLED) == "true" and mode != UPSERT:
         found[DELETE_ENABLED] = f"needs {INSERT_MODE}={UPSERT}"
+    if config.get(ORDER) and mode == INSERT:
+        found[ORDER] = f"needs {INSERT_MODE}={UPSERT} or {UPDATE}"
     if config.get(PK_FIELDS) and pk == NONE:
         found[PK_FIELDS] = f"has no meaning with {PK_MODE}={NONE}"
     return found

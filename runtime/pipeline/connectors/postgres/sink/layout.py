@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....spi.config import ConfigInvalid
-from ....spi.errors import SchemaRefused
+from ....spi.errors import RowsRefused, SchemaRefused
 from ..names import TableName
 from . import keys
 
@@ -43,6 +43,8 @@ class RowLayout:
     may_delete: bool
     whitelist: tuple[str, ...]
     may_truncate: bool = False
+    order: str = ""
+    """The column that orders versions of a row."""
 
     @property
     def is_of_topics(self) -> bool:
@@ -78,9 +80,19 @@ class RowLayout:
         deletes = None if self.mode == keys.INSERT else _deletes(table)
         if deletes is not None and not self.may_delete:
             table, deletes = table.filter(pc.invert(deletes)), None
-        wanted = {*self.whitelist, *self.pk_fields} if self.whitelist else None
+        if deletes is not None and self.order in table.column_names:
+            self._refuse_unordered(name, pc.and_(deletes, pc.is_null(table[self.order])))
+        wanted = {*self.whitelist, *self.pk_fields, self.order} if self.whitelist else None
         names = [each for each in table.column_names if self._is_written(each, wanted)]
         return TargetRows(name, table.select(names), deletes, is_emptied)
+
+    def _refuse_unordered(self, name: TableName, found: pa.ChunkedArray) -> None:
+        if pc.any(found).as_py():
+            raise RowsRefused(
+                f"{name}: a row that deletes has no {self.order}, so that nobody can tell whether "
+                f"it is older than what it deletes: have it (REPLICA IDENTITY FULL), or set "
+                f"{keys.ORDER} to a column that deletes have as well (__lsn)"
+            )
 
     def _since_truncate(self, table: pa.Table) -> tuple[pa.Table, bool]:
         """Return the rows that are left when the table is emptied where they say so."""
@@ -97,7 +109,7 @@ class RowLayout:
     def _is_written(self, name: str, wanted: set[str] | None) -> bool:
         if wanted is not None:
             return name in wanted
-        return name not in METADATA and not name.startswith("__")
+        return name == self.order or (name not in METADATA and not name.startswith("__"))
 
     def _with_key(self, table: pa.Table) -> pa.Table:
         """Return rows with the fields of their key as columns, in place of those of that name."""

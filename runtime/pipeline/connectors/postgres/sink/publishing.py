@@ -5,7 +5,7 @@ so of any number that publish a batch one does, and the others find it done.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import psycopg
@@ -15,10 +15,11 @@ from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
 from ....spi.errors import SinkBroken
 from ...marks import PublishedBatch
-from ..names import TableName, columns, typed
+from ..names import TableName
 from . import keys
+from .changes import TableChange
 from .layout import IS_DELETE, SEQUENCE
-from .tables import TargetColumn, look
+from .tables import look
 
 MARKER: Final = "fairlead_published"
 
@@ -86,108 +87,36 @@ class Marker(NamedTuple):
         return made.format(self.name.sql, sql.SQL(", ").join(values)).as_string()
 
 
-class TableChange(NamedTuple):
-    """What the rows of one staging table do to a table: the statements of it."""
-
-    target: TableName
-    columns: Mapping[str, TargetColumn]
-    """Those of the target that are staged, by name."""
-    key: Sequence[str]
-    mode: str
-    staged: TableName
-    has_deletes: bool
-
-    @property
-    def statements(self) -> Sequence[sql.Composed]:
-        """What to run, in this order."""
-        if not self.key:
-            return (self._insert(self._rows),)
-        if self.mode == keys.UPDATE:
-            return (self._update,) if self._changes else ()
-        done = [self._upsert]
-        if self.has_deletes:
-            gone = sql.SQL("DELETE FROM {} t USING ({}) l WHERE {} AND l.{}")
-            is_delete = sql.Identifier(IS_DELETE)
-            done.append(gone.format(self.target.sql, self._last, self._same, is_delete))
-        return done
-
-    @property
-    def _rows(self) -> sql.Composed:
-        """The staged rows, each value as the type that the target has now."""
-        return sql.SQL("SELECT {} FROM {}").format(self._values, self.staged.sql)
-
-    @property
-    def _last(self) -> sql.Composed:
-        """The last row of each key, in the order in which they came."""
-        more = columns([SEQUENCE, IS_DELETE] if self.has_deletes else [SEQUENCE])
-        query = sql.SQL(
-            "SELECT DISTINCT ON ({0}) * FROM (SELECT {1}, {2} FROM {3}) s ORDER BY {0}, {4} DESC"
-        )
-        key, at = columns(self.key), sql.Identifier(SEQUENCE)
-        return query.format(key, self._values, more, self.staged.sql, at)
-
-    @property
-    def _values(self) -> sql.Composed:
-        return typed({name: each.type for name, each in self.columns.items()})
-
-    @property
-    def _kept(self) -> sql.Composed:
-        gone = sql.Identifier(IS_DELETE)
-        return sql.SQL("NOT l.{}").format(gone) if self.has_deletes else sql.SQL("true").format()
-
-    @property
-    def _same(self) -> sql.Composed:
-        pairs = (sql.SQL("t.{0} = l.{0}").format(sql.Identifier(each)) for each in self.key)
-        return sql.SQL(" AND ").join(pairs)
-
-    @property
-    def _changes(self) -> list[str]:
-        return [name for name in self.columns if name not in self.key]
-
-    @property
-    def _upsert(self) -> sql.Composed:
-        rows = sql.SQL("SELECT {} FROM ({}) l WHERE {}")
-        insert = self._insert(rows.format(columns(self.columns), self._last, self._kept))
-        sets = sql.SQL(", ").join(
-            sql.SQL("{0} = excluded.{0}").format(sql.Identifier(each)) for each in self._changes
-        )
-        does = sql.SQL("UPDATE SET {}").format(sets) if self._changes else sql.SQL("NOTHING")
-        conflict = sql.SQL("{} ON CONFLICT ({}) DO {}")
-        return conflict.format(insert, columns(self.key), does)
-
-    @property
-    def _update(self) -> sql.Composed:
-        sets = sql.SQL(", ").join(
-            sql.SQL("{0} = l.{0}").format(sql.Identifier(each)) for each in self._changes
-        )
-        update = sql.SQL("UPDATE {} t SET {} FROM ({}) l WHERE {} AND {}")
-        return update.format(self.target.sql, sets, self._last, self._same, self._kept)
-
-    def _insert(self, rows: sql.Composed) -> sql.Composed:
-        is_over = any(each.is_always_made for each in self.columns.values())
-        over = sql.SQL("OVERRIDING SYSTEM VALUE" if is_over else "")
-        insert = sql.SQL("INSERT INTO {} ({}) {} {}")
-        return insert.format(self.target.sql, columns(self.columns), over, rows)
-
-
 def put_in_place(
     connection: "psycopg.Connection[Any]", marker: Marker, manifest: Manifest, commit_id: CommitId
 ) -> None:
     """Publish a batch, unless it is; raises `SinkBroken` if it cannot go in as things are."""
-    schema, mode = str(manifest.note["schema"]), str(manifest.note["mode"])
-    key = json.loads(str(manifest.note["key"]))
-    emptied = json.loads(str(manifest.note.get("emptied", "[]"))) or [False] * len(manifest.parts)
-    staged = [TableName(schema, f"{manifest.staging}{at}") for at in range(len(manifest.parts))]
+    note = manifest.note
+    mode, order = str(note["mode"]), str(note.get("order", ""))
+    key = json.loads(str(note["key"]))
+    emptied = json.loads(str(note.get("emptied", "[]"))) or [False] * len(manifest.parts)
+    staged = _staged(manifest)
     with connection.transaction():
         if marker.move(connection, commit_id):
             for name, part, is_emptied in zip(staged, manifest.parts, emptied, strict=True):
                 target = TableName(*json.loads(part.path))
                 if is_emptied:
                     connection.execute(sql.SQL("TRUNCATE {}").format(target.sql))
-                for statement in _change(connection, target, name, mode, key).statements:
+                change = _change(connection, target, name, mode, key)
+                for statement in change._replace(order=order).statements:
                     connection.execute(statement)
         for name in staged:
             connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name.sql))
+
+
+def waiting_in(manifest: Manifest) -> str:
+    """Return the tables in which the rows of a batch are until it is published."""
+    return ", ".join(map(str, _staged(manifest)))
+
+
+def _staged(manifest: Manifest) -> list[TableName]:
+    schema = str(manifest.note["schema"])
+    return [TableName(schema, f"{manifest.staging}{at}") for at in range(len(manifest.parts))]
 
 
 def _change(

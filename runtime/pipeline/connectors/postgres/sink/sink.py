@@ -18,9 +18,10 @@ from ....spi.sink import Sink, Tenure
 from ...marks import refuse_other_log
 from ..connecting import Server, brief, is_away, is_data, is_full
 from ..names import TableName
-from . import staging
+from . import keys, staging
+from .changes import TableChange, try_changes
 from .layout import RowLayout, TargetRows
-from .publishing import Marker, put_in_place
+from .publishing import Marker, put_in_place, waiting_in
 from .tables import TableRules, TargetTable
 
 T = TypeVar("T")
@@ -89,13 +90,19 @@ class PostgresSink(Sink["pa.Table"]):
         split = self._layout.split(rows)
         targets = [each for each in split if each.rows.num_rows or each.is_emptied]
         fitted = [self._fit(each) for each in targets]
-        schema, parts = self._layout.schema, list[Part]()
+        schema, parts, changes = self._layout.schema, list[Part](), list[TableChange]()
         with self._copied() as copying:
             for number, (target, batch) in enumerate(zip(fitted, targets, strict=True)):
                 name = TableName(schema, self._staging.table(commit_id, number))
                 staging.write(copying, name, target, batch)
+                changes.append(self._change(target, name, batch))
                 path, size = json.dumps([*target.name]), batch.rows.nbytes
                 parts.append(Part(path, size, batch.rows.num_rows))
+            # A table that is emptied is not emptied twice: that would keep all others out of it.
+            if any(each.shows_late for each in fitted) and not any(
+                each.is_emptied for each in targets
+            ):
+                try_changes(copying, changes)
             copying.commit()
         return Manifest(
             self._server.shown,
@@ -109,6 +116,7 @@ class PostgresSink(Sink["pa.Table"]):
                 "schema": schema,
                 "key": json.dumps(self._rules.key),
                 "emptied": json.dumps([each.is_emptied for each in targets]),
+                "order": self._layout.order,
             },
         )
 
@@ -125,7 +133,8 @@ class PostgresSink(Sink["pa.Table"]):
                 raise SinkBroken(
                     f"batch {commit_id.batch} of token {commit_id.token} counts, and cannot be put "
                     f"in place: {brief(str(error))} {error.diag.message_detail or ''}".strip()
-                    + ". Nothing of it is in the table yet; mend the table, and it is published"
+                    + ". Nothing of it is in the table yet. Mend the table, or DELETE the row from "
+                    f"where the batch waits ({waiting_in(manifest)}), and it is published"
                 ) from None
 
     def discard(self, commit_id: CommitId) -> None:
@@ -146,6 +155,14 @@ class PostgresSink(Sink["pa.Table"]):
                 with suppress(adbc.Error, psycopg.Error):
                     each.close()
         self._copying = self._connection = None
+
+    def _change(self, target: TargetTable, name: TableName, batch: TargetRows) -> TableChange:
+        given = [target.by_name[each] for each in batch.rows.column_names]
+        chosen = {each.name: each for each in given if not each.is_computed}
+        layout, key = self._layout, target.key
+        key = () if layout.mode == keys.INSERT else key
+        has_deletes = batch.deletes is not None
+        return TableChange(target.name, chosen, key, layout.mode, name, has_deletes, layout.order)
 
     def _fit(self, rows: TargetRows) -> TargetTable:
         key = (rows.name, rows.rows.schema)

@@ -68,6 +68,7 @@ class PostgresSinkType(SinkType):
             settings.flag(keys.DELETE_ENABLED),
             settings.items(keys.WHITELIST),
             settings.flag(keys.TRUNCATE_ENABLED),
+            settings.text(keys.ORDER),
         )
         rules = TableRules(
             settings.flag(keys.AUTO_CREATE),
@@ -76,6 +77,8 @@ class PostgresSinkType(SinkType):
             layout.pk_mode != keys.NONE,
             layout.mode == keys.UPSERT,
             layout.pk_fields,
+            layout.order,
+            settings.flag(keys.DRY_RUN),
         )
         where = Staging(context.cluster_id, context.resource)
         return PostgresSink(

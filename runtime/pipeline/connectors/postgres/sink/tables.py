@@ -33,6 +33,15 @@ SELECT c.conname::text, pg_get_expr(c.conbin, c.conrelid), array_agg(a.attname::
 FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)
 WHERE c.conrelid = to_regclass(%s) AND c.contype = 'c'
     AND pg_get_constraintdef(c.oid) NOT LIKE '%%NOT ENFORCED' GROUP BY c.oid"""
+_SHOWS_LATE = """
+SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND NOT tgisinternal AND tgenabled <> 'D')
+    OR EXISTS (SELECT FROM pg_constraint WHERE (conrelid = t AND (contype IN ('f', 'x')
+        OR contype IN ('p', 'u') AND condeferrable))
+        OR (confrelid = t AND contype = 'f' AND NOT %(adds)s))
+    OR EXISTS (SELECT FROM pg_index WHERE indrelid = t AND indisunique
+        AND (indpred IS NOT NULL OR indexprs IS NOT NULL OR NOT %(adds)s AND NOT indisprimary))
+FROM (SELECT to_regclass(%(table)s)::oid AS t) asked"""
+"""Whether a table has what tells only of a row that goes in whether it may."""
 _MAY_READ = "SELECT has_table_privilege(to_regclass(%s), 'SELECT')"
 _NO_WIDTH = -1
 
@@ -76,6 +85,8 @@ class TargetTable:
     checks: tuple[RowCheck, ...] = ()
     once: tuple[frozenset[str], ...] = ()
     """The columns of which a batch must not bring values that a row has already."""
+    shows_late: bool = False
+    """Whether only a row that goes in tells whether it may."""
     by_name: dict[str, TargetColumn] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -106,6 +117,10 @@ class TableRules:
     is_replaced: bool
     """Whether a row replaces that of its key: so the table must know the key."""
     key: tuple[str, ...]
+    order: str = ""
+    """The column that orders versions of a row."""
+    has_dry_run: bool = True
+    """Whether rows go in once before they count, where that alone tells whether they may."""
 
     def fitted(
         self, connection: "psycopg.Connection[Any]", name: TableName, schema: pa.Schema
@@ -209,11 +224,15 @@ class TableRules:
             )
         if without := [each for each in table.key if each not in given]:
             raise SchemaRefused(f"rows for {table.name} have no {', '.join(without)}, of their key")
+        if self.order and self.order not in given:
+            raise SchemaRefused(f"rows for {table.name} have no {self.order}: see {keys.ORDER}")
         regclass = (table.name.sql.as_string(),)
         checks = (RowCheck(*each) for each in connection.execute(_CHECKS, regclass))
         may_read = connection.execute(_MAY_READ, regclass).fetchone() == (True,)
         once = table.unique if self.adds and may_read else ()
-        return replace(table, checks=tuple(checks), once=once)
+        asked = {"adds": self.adds, "table": table.name.sql.as_string()}
+        late = self.has_dry_run and connection.execute(_SHOWS_LATE, asked).fetchone() == (True,)
+        return replace(table, checks=tuple(checks), once=once, shows_late=late)
 
 
 def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:

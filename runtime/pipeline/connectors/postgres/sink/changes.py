@@ -1,0 +1,148 @@
+# pyright: basic
+"""What the rows of a batch do to their tables, once they are staged; and a dry run of it.
+
+What a foreign key, a trigger or a second unique index says of a row shows only when it goes in. So
+where a table has such, a batch goes in once before it counts, in a savepoint that is rolled back:
+what it refuses then is a bad row, where a batch that counts could only wait.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import adbc_driver_postgresql.dbapi as adbc
+from psycopg import sql
+
+from ....spi.errors import RowsRefused
+from ..connecting import brief, is_data
+from ..names import TableName, columns, typed
+from . import keys
+from .layout import IS_DELETE, SEQUENCE
+from .tables import TargetColumn
+
+_RAISED: Final = "P0001"
+"""What a trigger raises."""
+
+
+class TableChange(NamedTuple):
+    """What the rows of one staging table do to a table: the statements of it."""
+
+    target: TableName
+    columns: Mapping[str, TargetColumn]
+    """Those of the target that are staged, by name."""
+    key: Sequence[str]
+    mode: str
+    staged: TableName
+    has_deletes: bool
+    order: str = ""
+    """The column by which a row is not replaced by an older one; "": the last that comes wins."""
+
+    @property
+    def statements(self) -> Sequence[sql.Composed]:
+        """What to run, in this order."""
+        if not self.key:
+            return (self._insert(self._rows),)
+        if self.mode == keys.UPDATE:
+            return (self._update,) if self._changes else ()
+        done = [self._upsert]
+        if self.has_deletes:
+            gone = sql.SQL("DELETE FROM {} t USING ({}) l WHERE {} AND l.{} AND {}")
+            is_delete, newer = sql.Identifier(IS_DELETE), self._is_newer("l")
+            done.append(gone.format(self.target.sql, self._last, self._same, is_delete, newer))
+        return done
+
+    @property
+    def _rows(self) -> sql.Composed:
+        """The staged rows, each value as the type that the target has now."""
+        return sql.SQL("SELECT {} FROM {}").format(self._values, self.staged.sql)
+
+    @property
+    def _last(self) -> sql.Composed:
+        """The last row of each key, in the order in which they came."""
+        more = columns([SEQUENCE, IS_DELETE] if self.has_deletes else [SEQUENCE])
+        query = sql.SQL(
+            "SELECT DISTINCT ON ({0}) * FROM (SELECT {1}, {2} FROM {3}) s ORDER BY {0}, {4}{5} DESC"
+        )
+        key, at = columns(self.key), sql.Identifier(SEQUENCE)
+        newest = sql.SQL("{} DESC NULLS LAST, " if self.order else "")
+        first = newest.format(sql.Identifier(self.order)) if self.order else newest
+        return query.format(key, self._values, more, self.staged.sql, first, at)
+
+    @property
+    def _values(self) -> sql.Composed:
+        return typed({name: each.type for name, each in self.columns.items()})
+
+    @property
+    def _kept(self) -> sql.Composed:
+        gone = sql.Identifier(IS_DELETE)
+        return sql.SQL("NOT l.{}").format(gone) if self.has_deletes else sql.SQL("true").format()
+
+    @property
+    def _same(self) -> sql.Composed:
+        pairs = (sql.SQL("t.{0} = l.{0}").format(sql.Identifier(each)) for each in self.key)
+        return sql.SQL(" AND ").join(pairs)
+
+    @property
+    def _changes(self) -> list[str]:
+        return [name for name in self.columns if name not in self.key]
+
+    @property
+    def _upsert(self) -> sql.Composed:
+        rows = sql.SQL("SELECT {} FROM ({}) l WHERE {}")
+        insert = self._insert(rows.format(columns(self.columns), self._last, self._kept))
+        sets = sql.SQL(", ").join(
+            sql.SQL("{0} = excluded.{0}").format(sql.Identifier(each)) for each in self._changes
+        )
+        does = sql.SQL("UPDATE SET {} WHERE {}").format(sets, self._is_newer("excluded"))
+        does = does if self._changes else sql.SQL("NOTHING").format()
+        conflict = sql.SQL("{} ON CONFLICT ({}) DO {}")
+        return conflict.format(insert, columns(self.key), does)
+
+    @property
+    def _update(self) -> sql.Composed:
+        sets = sql.SQL(", ").join(
+            sql.SQL("{0} = l.{0}").format(sql.Identifier(each)) for each in self._changes
+        )
+        update = sql.SQL("UPDATE {} t SET {} FROM ({}) l WHERE {} AND {} AND {}")
+        newer = self._is_newer("l")
+        return update.format(self.target.sql, sets, self._last, self._same, self._kept, newer)
+
+    def _is_newer(self, row: str) -> sql.Composed:
+        """Return the condition that a row is not older than the target's, of which it is."""
+        if not self.order:
+            return sql.SQL("true").format()
+        shape = sql.SQL("(t.{0} IS NULL OR {1}.{0} >= t.{0})")
+        return shape.format(sql.Identifier(self.order), sql.Identifier(row))
+
+    def _insert(self, rows: sql.Composed) -> sql.Composed:
+        is_over = any(each.is_always_made for each in self.columns.values())
+        over = sql.SQL("OVERRIDING SYSTEM VALUE" if is_over else "")
+        insert = sql.SQL("INSERT INTO {} AS t ({}) {} {}")
+        return insert.format(self.target.sql, columns(self.columns), over, rows)
+
+
+def try_changes(connection: "adbc.Connection", changes: Sequence[TableChange]) -> None:
+    """Put rows into their tables, and take them out again; raises `RowsRefused`.
+
+    It is part of the transaction that stages them. Constraints that are deferred are looked at too.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SAVEPOINT fairlead_dry_run")
+        try:
+            for each in changes:
+                for statement in each.statements:
+                    cursor.execute(statement.as_string())
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        except adbc.Error as error:
+            if is_data(error) or error.sqlstate == _RAISED:
+                raise RowsRefused(
+                    f"{' and '.join(str(each.target) for each in changes)}: a row would be "
+                    f"refused: {_told(str(error))}. Nothing of the batch was written"
+                ) from None
+            raise
+        cursor.execute("ROLLBACK TO SAVEPOINT fairlead_dry_run")
+
+
+def _told(text: str) -> str:
+    """Return what the server says, with the key that it says it of."""
+    details = [each.strip() for each in text.splitlines() if each.startswith("DETAIL:")]
+    return " ".join([brief(text), *(each.removeprefix("DETAIL:").strip() for each in details)])
