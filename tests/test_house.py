@@ -145,6 +145,7 @@ PURE = (
     "events/placement.py",
     "events/orders.py",
     "actors/backoff.py",
+    "actors/misspelling.py",
     "actors/settings.py",
     "actors/messages/*.py",
     "actors/group/**/*.py",

@@ -6,9 +6,10 @@ the source it came from and the nearest setting that there is.
 
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NamedTuple, cast
+
+from ...actors.misspelling import hint
 
 
 class ConfigError(Exception):
@@ -97,17 +98,16 @@ def gather(
     return given
 
 
-def nearest(key: str, known: Collection[str]) -> str:
+def _advice(key: str, known: Collection[str]) -> str:
     """Return a sentence that leads from an unknown key to the one that was meant."""
-    near = get_close_matches(key, known, n=1, cutoff=0.5)
-    return f"did you mean {near[0]}?" if near else "`fairlead config` lists all settings"
+    return hint(key, known) or "`fairlead config` lists all settings"
 
 
 def _problem(key: str, value: GivenValue, known: Collection[str]) -> str | None:
     if key not in known and not _is_passed_on(key):
         if key.startswith(NOT_HERE):
             return f"{key} (from {value.source}) is Kafka Connect's and means nothing here: drop it"
-        return f"unknown setting {key!r} (from {value.source}): {nearest(key, known)}"
+        return f"unknown setting {key!r} (from {value.source}): {_advice(key, known)}"
     if any(letter < FIRST_PRINTABLE or letter == DELETE for letter in value.text):
         return f"{key} (from {value.source}) has control characters in its value: take them out"
     return None
@@ -189,7 +189,7 @@ def _from_environment(
         elif variable in variables:
             yield variables[variable], GivenValue(environ[variable], source)
         else:
-            problems.append(f"unknown setting in {source}: {nearest(variable, variables)}")
+            problems.append(f"unknown setting in {source}: {_advice(variable, variables)}")
 
 
 def variable_of(key: str) -> str:

@@ -7,15 +7,15 @@ this version does not know, as a later one may have written them, are left where
 change nothing; so is a session that the node's settings no longer allow.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 
 from ....events.group import Group
 from ....events.records import GroupConfiguration, Record, Tombstone
 from ...messages.errors import Error
 from ...messages.members import NO_COORDINATOR_EPOCH
 from ...messages.orders import ConfigureGroup
+from ...misspelling import hint
 from ...settings import Setting, SettingType, whole
 from ...worker.instructions import flaw_in_session
 from ..state.settings import GroupSettings
@@ -163,14 +163,10 @@ def _flaws(group: Group, configs: Mapping[str, str | None]) -> Iterator[str]:
     for key, value in configs.items():
         setting = SETTINGS.get(key)
         if setting is None and not (value is None and key in group.configs):
-            yield f"unknown setting {key[:LONGEST_SHOWN]!a}: {_hint(key)}"
+            advice = hint(key, SETTINGS) or f"a group has {', '.join(sorted(SETTINGS))}"
+            yield f"unknown setting {key[:LONGEST_SHOWN]!a}: {advice}"
         elif setting is not None and value is not None and _parse(setting, value) is None:
             yield f"{key} = {value[:LONGEST_SHOWN]!a}: allowed is {setting.allowed}"
-
-
-def _hint(key: str) -> str:
-    near = get_close_matches(key[:LONGEST_SHOWN], SETTINGS, 1)
-    return f"did you mean {near[0]}?" if near else f"a group has {_listed(SETTINGS)}"
 
 
 def _flaw_in_session(settings: GroupSettings) -> str:
@@ -196,10 +192,6 @@ def _flaw_in_members(group: Group, before: GroupSettings, after: GroupSettings) 
         f" {shortest.rebalance_timeout_ms} ms of member {shortest.member_id}: raise"
         " rebalance.timeout.ms at its node first, or choose a shorter session"
     )
-
-
-def _listed(keys: Iterable[str]) -> str:
-    return ", ".join(sorted(keys))
 
 
 def _refuse(soft: SoftState, message: str) -> Decision:

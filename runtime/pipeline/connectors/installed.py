@@ -7,11 +7,11 @@ told to that config, and hurts nobody else.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Generic, TypeVar
 
+from ....actors.misspelling import hint
 from ..spi.errors import PluginUnknown
 
 T = TypeVar("T")
@@ -21,8 +21,8 @@ LATEST = "latest"
 _NUMBERS = r"\d{1,9}(?:\.\d{1,9}){0,9}"
 _RANGE = re.compile(rf"([\[(])\s*({_NUMBERS})?\s*,\s*({_NUMBERS})?\s*([\])])")
 """A range of versions as Maven spells it: `[1.0,)`, `(1.0,2.0]`."""
-LONGEST_COMPARED = 200
-"""How much of a name is compared with those that there are: what is longer is none of them."""
+LONGEST_SHOWN = 200
+"""How much of a name is shown that is none of those that there are."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,12 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """Say that there is no such thing, and what might be meant."""
     names = list(known)
     hint = meant(name, names) or f"there are {', '.join(names)}"
-    return f"no {what} {name[:LONGEST_COMPARED]} is installed here: {hint}"
+    return f"no {what} {name[:LONGEST_SHOWN]} is installed here: {hint}"
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Ask whether a known name was meant, if one is near."""
-    near = get_close_matches(name[:LONGEST_COMPARED].rpartition(".")[2], list(known), n=1)
-    return f"did you mean {near[0]}?" if near else ""
+    """Ask whether a known name was meant, if one is like the last part of this."""
+    return hint(name.rpartition(".")[2], known)
 
 
 def flaw_in_version(wanted: str, installed: str) -> str:

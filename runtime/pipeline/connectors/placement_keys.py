@@ -6,14 +6,13 @@ of that family that nobody knows is refused.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Final
 
+from ....actors.misspelling import hint
 from ....actors.settings import SettingType, Value, between
 from ....events.placement import (
     HEAVIEST,
     KEYS,
-    LONGEST_LABEL,
     PREFIX,
     TAGS,
     TASK_WEIGHTS,
@@ -29,6 +28,7 @@ from ..spi.config import Checked, Definition, Importance, Validation, undefined
 from ..spi.key_kinds import grouped, list_key, number_key
 
 _REFERENCE: Final = "${"
+_ALL: Final = ", ".join(KEYS)
 
 
 def _items(name: str, meaning: str, flaw_in: Callable[[Sequence[str]], str]) -> Definition:
@@ -99,8 +99,7 @@ def _complaint(key: str, text: str) -> str:
     """Return what is wrong with a key of this family and its value, or nothing."""
     definition = _DEFINED.get(key)
     if definition is None:
-        near = get_close_matches(key[:LONGEST_LABEL], KEYS, 1, cutoff=0)[0]
-        return f"there is no such key: did you mean {near}?"
+        return f"there is no such key: {hint(key, KEYS) or f'there are {_ALL}'}"
     if _REFERENCE in text:
         return "must be plain text: the group reads it itself, and resolves no reference"
     try:

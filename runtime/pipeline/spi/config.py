@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import chain
 
+from ....actors.misspelling import did_you_mean, meant_by
 from ....actors.settings import MISSING, NO_VALUE, Setting, SettingType, Value, spell
-from .misspelling import meant_by
 
 HIDDEN = "********"
 MOST_SEARCHED = 250
@@ -111,7 +111,7 @@ class Validation:
     def remarks(self) -> tuple[str, ...]:
         """What is strange about a config that is in use, misspelt keys included."""
         near = self.misspelt.items()
-        told = (f"unknown key {key}: it has no effect; did you mean {each}?" for key, each in near)
+        told = (f"unknown key {key}: it has no effect; {did_you_mean(each)}" for key, each in near)
         return (*self.warnings, *told)
 
     def plus(self, errors: Mapping[str, str]) -> "Validation":
@@ -134,7 +134,7 @@ class Validation:
                 undefined(key, kinds.get(meant, SettingType.STRING)),
                 config[key],
                 config[key],
-                (f"there is no such key: did you mean {meant}?",),
+                (f"there is no such key: {did_you_mean(meant)}",),
             )
             for key, meant in self.misspelt.items()
         )

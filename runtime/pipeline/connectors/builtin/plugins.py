@@ -8,7 +8,7 @@ from ...spi.config import is_deferred
 from ...spi.connector import Connector, Delivery
 from ...spi.errors import PluginUnknown
 from ..common_keys import CONNECTOR_VERSION
-from ..installed import LONGEST_COMPARED, flaw_in_version, load, meant
+from ..installed import LONGEST_SHOWN, flaw_in_version, load, meant
 
 GROUP = "fairlead.connectors"
 
@@ -72,7 +72,7 @@ class Plugins:
         remarks = "".join(f"; {each}" for each in (hint, *self.broken.values()) if each)
         return (
             "Failed to find any class that implements Connector and which name matches"
-            f" {name[:LONGEST_COMPARED]}, available connectors are: {known}{remarks}"
+            f" {name[:LONGEST_SHOWN]}, available connectors are: {known}{remarks}"
         )
 
 

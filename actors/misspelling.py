@@ -1,4 +1,7 @@
-"""Finding the known key that an unknown one was probably meant to be.
+"""Which known name an unknown one was probably meant to be: of keys, settings, plugins.
+
+`meant_by` judges: a key that is nearly a known one is refused for it. `hint` advises somebody
+whose name is refused anyway, and looks further.
 
 Two keys are near if they are equal but for case and separators, if two edits (a letter added,
 left out, replaced, or swapped with the next) lead from one to the other, or if the written one
@@ -8,6 +11,7 @@ what it costs hangs on the length of the known keys and not on what was written.
 
 import re
 from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 
 _SEPARATORS = re.compile(r"[\s._-]+")
 _DIGITS = re.compile(r"\d+")
@@ -16,6 +20,24 @@ _ONE_EDIT_FROM, _TWO_EDITS_FROM = 4, 8
 """Letters that a known key must have for one edit, or two, to lead to it."""
 _SPARE = 20
 """How many separators more than the longest known key has letters are looked through."""
+_LONGEST_COMPARED = 200
+"""How much of a name is searched for what is like it: what is longer is nothing known."""
+_LEAST_ALIKE = 0.5
+
+
+def hint(written: str, known: Iterable[str]) -> str:
+    """Return the question whether the most similar known name was meant; "" if none is similar."""
+    names = list(known)
+    meant = meant_by(written, names)
+    if meant is None:
+        alike = get_close_matches(written[:_LONGEST_COMPARED], names, 1, cutoff=_LEAST_ALIKE)
+        meant = next(iter(alike), None)
+    return "" if meant is None else did_you_mean(meant)
+
+
+def did_you_mean(name: str) -> str:
+    """Return the question whether this name was meant."""
+    return f"did you mean {name}?"
 
 
 def meant_by(key: str, known: Collection[str], families: Iterable[str] = ()) -> str | None:
