@@ -2,8 +2,7 @@
 
 It opens nothing before the actor system is there, since the actors are its forks. All that
 it starts dies with it, even if it is killed. It waits for no process for long, as signals have to
-be heard: a process that does not answer is asked again, and is killed and started anew once it
-has been silent for too long.
+be heard: one that does not answer is asked again, and is replaced once it was silent for too long.
 """
 
 import logging
@@ -16,7 +15,7 @@ from typing import Final
 
 from ...actors.door import log_levels
 from ...actors.door.actor import Address
-from ...actors.door.ports import LOOPBACK, PortTakenError, check_free, free_port
+from ...actors.door.ports import LOOPBACK, Door, PortTakenError, check_free, free_port
 from ...actors.door.system import CannotStartError, Question, System, UnreachableError, start_system
 from ...events.log.process import ProcessId, is_alive, kill, process_of
 from ..cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
@@ -92,7 +91,7 @@ class Launcher:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._note_signal)
         self._rest_url = rest_url
-        self._announce()
+        self._announce(self._door)
         log_levels.forget(self._log_file.parent)
         write_assignors(self._folder.path, self._node.assignors)
         if self._engine is not None:
@@ -193,22 +192,25 @@ class Launcher:
 
         Of a node that was up, a busy machine may take more than one try.
         """
-        if self._is_port_free:
-            try:
-                check_free(self._door.host, self._door.port)
-            except PortTakenError as error:
-                LOGGER.warning("the actors move to another port: %s", error)
-                self._door = self._folder.door_at(LOOPBACK, free_port())
-                self._announce()
         try:
+            if self._is_port_free:
+                self._leave_taken_port()
             self._start_actors()
-        except NodeFailedError as error:
+        except (NodeFailedError, OSError) as error:  # a full disk, say
             if not self._is_up or time.monotonic() > self._give_up_at:
                 raise
             LOGGER.warning("another try follows: %s", error)
 
-    def _announce(self) -> None:
-        self._folder.announce(self._door, self._rest_url, self._node.group_id)
+    def _leave_taken_port(self) -> None:
+        try:
+            check_free(self._door.host, self._door.port)
+        except PortTakenError as error:
+            LOGGER.warning("the actors move to another port: %s", error)
+            self._announce(self._folder.door_at(LOOPBACK, free_port()))
+
+    def _announce(self, door: Door) -> None:
+        self._folder.announce(door, self._rest_url, self._node.group_id)
+        self._door = door
 
     # -- the supervisor
 
@@ -278,8 +280,6 @@ class Launcher:
         if self._beginning is not None:
             self._beginning.close()
             self._beginning = None
-
-    # -- what is told to users
 
     def _slow(self) -> list[SlowProcess]:
         """Return the processes that owe an answer for so long that users should know."""

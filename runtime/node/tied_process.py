@@ -51,18 +51,11 @@ class TiedProcess:
         now = time.monotonic()
         if self._start_at is not None:
             if now >= self._start_at:
-                self.start()
+                self._start_again()
         elif self._process is not None and (code := self._process.poll()) is not None:
             if now - self._started_at > HEALTHY_SECONDS:
                 self._attempts.reset()
-            rest_ms = self._attempts.next_pause()
-            self._start_at = now + rest_ms / 1000
-            LOGGER.error(
-                "the %s process ended (%s): it starts again in %g s",
-                self.title,
-                code,
-                rest_ms / 1000,
-            )
+            self._back_off(f"ended ({code})")
 
     def stop(self) -> None:
         """End it, in good order if it can."""
@@ -74,6 +67,17 @@ class TiedProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def _start_again(self) -> None:
+        try:
+            self.start()
+        except OSError as error:  # no more processes, or memory, at this moment: the node goes on
+            self._back_off(f"could not be started ({error.strerror or error})")
+
+    def _back_off(self, why: str) -> None:
+        seconds = self._attempts.next_pause() / 1000
+        self._start_at = time.monotonic() + seconds
+        LOGGER.error("the %s process %s: it starts again in %g s", self.title, why, seconds)
 
     def _spawn(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
         raise NotImplementedError

@@ -229,7 +229,7 @@ class NodeWorkers:
         return True
 
     def _remove(self, child: WorkerChild) -> None:
-        """ForgetWorker a worker; the assignors let go of what they keep for it."""
+        """Forget a worker; the assignors let go of what they keep for it."""
         del self._children[child.name]
         if (asked := self._assignor.at) is not None:
             self._host.actor.send(asked.address, ForgetWorker(child.name))

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.cluster
 ADMIN, SUPERVISOR, GROUP = "admin connect", "supervisor supervisor", "group connect"
 LEADERS = (ADMIN, SUPERVISOR, GROUP)
 SHORT_MS = 2_000
+PATIENT = {"session_ms": 30_000, "rebalance_ms": 30_000}
+"""Sessions so long that no worker fences itself, and is killed for it, while nobody leads it."""
 END_SECONDS = 20
 
 
@@ -46,7 +48,7 @@ def goes_on(node: Node) -> None:
 
 
 def test_who_leads_a_node_and_was_asleep_for_a_while_is_taken_back(start_node: Starts) -> None:
-    node = begin(start_node)
+    node = begin(start_node, **PATIENT)
     before = {each.pid for each in node.processes()}
     for title in LEADERS:
         pid = node.hit(title, signal.SIGSTOP)
@@ -81,7 +83,7 @@ def test_who_leads_a_node_and_does_not_answer_is_killed_and_replaced(
 
 
 def test_after_a_sleep_of_the_whole_machine_nobody_is_taken_for_hung(start_node: Starts) -> None:
-    node = begin(start_node, answer_ms=SHORT_MS)
+    node = begin(start_node, answer_ms=SHORT_MS, **PATIENT)
     before = node.processes()
     leaders = [node.launcher.pid, *map(node.pid, LEADERS)]
     for pid in leaders:
