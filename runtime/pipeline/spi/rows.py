@@ -67,7 +67,7 @@ class ArrowTable(Protocol):
 class Rejects:
     """The rows that one stage left out of a batch since they are bad, and how many there are.
 
-    They are counted, and become dead letters where there is a folder for them (DATA_PLANE §10).
+    They are counted, and become dead letters where there is a folder for them (DATA_PLANE §12).
     """
 
     frame: "DataFrame"
