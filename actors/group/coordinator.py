@@ -278,7 +278,8 @@ class Coordinator:
 
     def _fail(self, command: Install, error: str, now: Now) -> InstallReply:
         """Record a computation as failed whose result no rule refused, but is not encodable."""
-        self._decide(replace(command, assignment=None, error=error), now)
+        with suppress(OutOfRoomError):  # unrecorded, the computation is timed out
+            self._decide(replace(command, assignment=None, error=error), now)
         return InstallReply(Error.INVALID_ASSIGNMENT, f"{error}; {KEPT}")
 
     def _write(self, laid_out: Sequence[Layout], now: Now) -> None:

@@ -1,6 +1,7 @@
 """What no log can hold is refused, whoever sends it, and the group goes on."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from fairlead.actors.messages.computing import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Expect, Place
+from fairlead.events.log.space import Room
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead_tests.coordination.driver import CoordinatorDriver, told
 
@@ -100,6 +102,19 @@ def test_a_result_that_no_log_can_hold_is_a_failed_attempt_whose_error_is_kept(
     assert reply == InstallReply(Error.INVALID_ASSIGNMENT, f"{target.error}; {kept}")
     assert (target.assignment_epoch, target.members, target.failures) == (2, {}, 1)
     assert target.retry_at_ms > driver.now.wall_ms
+
+
+def test_a_result_that_no_log_can_hold_ends_no_process_whose_disk_is_full(
+    driver: CoordinatorDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairlead.actors.group.computing.install.flaw_in", unforeseen)
+    install = asked_to_compute(driver)
+    made = Assignment({"a": frozenset()}, {}, {Resource("A"): HALF})
+    driver.coordinator.see_room(Room(Path("/disk"), 0), driver.now)
+    end = driver.control.end
+    reply = replied(driver, replace(install, assignment=made))
+    assert reply.error is Error.INVALID_ASSIGNMENT
+    assert driver.control.end == end
 
 
 def test_a_process_may_count_its_requests_from_below_zero(driver: CoordinatorDriver) -> None:
