@@ -96,13 +96,13 @@ LIFECYCLE_WEIGHTS: Final = {
     Fault.FAIL: 4,
     Fault.ALTER: 7,
 }
-"""The same for what befalls connectors; it comes beside the rest."""
+"""The same for what befalls connectors."""
 
 LIFECYCLE: Final = 0.5
 """In how many simulations any of that comes."""
 
-STEPS_PER_LIFECYCLE: Final = 3
-"""To so many steps comes one of that."""
+STEPS_PER_LIFECYCLE: Final = 4
+"""Of so many steps one is of that."""
 
 SPANS_MS: Final[dict[Fault, tuple[int, ...]]] = {
     Fault.DOUBLE: (100, 2_000, 9_000),
@@ -170,7 +170,7 @@ class ScheduledFault(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a simulation is: `pace_ms` is the mean time from one fault to the next."""
+    """How large a simulation is: `steps` faults, with a mean of `pace_ms` from one to the next."""
 
     steps: int = 120
     workers: int = 3
@@ -233,13 +233,11 @@ def draw(seed: int, size: Size) -> Schedule:
     seen, mistakes = watch.choice([0.0, 0.7, 1.0]), watch.random() < MISTAKES
     foreign = stream(seed, "how many are foreign").choice(FOREIGN)
     traits = replace(_traits(rng), assignor=assignor, seen=seen, mistakes=mistakes, foreign=foreign)
-    faults = _faults(rng, size.only or _mood(rng), size, size.steps)
-    # Numbered from there on, so that these keep their numbers as well.
     lifecycle = stream(seed, "what befalls connectors")
-    if not size.only and lifecycle.random() < LIFECYCLE:
-        kinds = list(LIFECYCLE_WEIGHTS)
-        more = _faults(lifecycle, kinds, size, size.steps // STEPS_PER_LIFECYCLE)
-        faults += [each._replace(number=each.number + size.steps) for each in more]
+    has_lifecycle = not size.only and lifecycle.random() < LIFECYCLE
+    of_lifecycle = size.steps // STEPS_PER_LIFECYCLE if has_lifecycle else 0
+    faults = _faults(rng, size.only or _mood(rng), size, size.steps - of_lifecycle)
+    faults += _faults(lifecycle, list(LIFECYCLE_WEIGHTS), size, of_lifecycle, len(faults))
     return Schedule(seed, size, traits, tuple(faults))
 
 
@@ -267,7 +265,10 @@ def _mood(rng: Random) -> Sequence[Fault]:
     return [kind for kind in WEIGHTS if kind in ALWAYS or rng.random() < SOME_KINDS]
 
 
-def _faults(rng: Random, kinds: Sequence[Fault], size: Size, count: int) -> list[ScheduledFault]:
+def _faults(
+    rng: Random, kinds: Sequence[Fault], size: Size, count: int, first: int = 0
+) -> list[ScheduledFault]:
+    """Return so many faults of these kinds, in their order and numbered from the first."""
     all_weights = WEIGHTS | LIFECYCLE_WEIGHTS
     weights = [all_weights[kind] for kind in kinds]
     end_ms, at_ms = size.steps * size.pace_ms, 0
@@ -280,4 +281,4 @@ def _faults(rng: Random, kinds: Sequence[Fault], size: Size, count: int) -> list
         span_ms = rng.randint(longest_ms // 3, longest_ms)
         found.append((min(at_ms, end_ms), kind, rng.randrange(1 << 16), span_ms, rng.randrange(8)))
     found.sort(key=lambda each: each[0])
-    return [ScheduledFault(number, *each) for number, each in enumerate(found)]
+    return [ScheduledFault(number, *each) for number, each in enumerate(found, first)]

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from fairlead.runtime.simulation.campaign import again, play, replay, search
-from fairlead.runtime.simulation.schedule import Size, draw
+from fairlead.runtime.simulation.schedule import LIFECYCLE_WEIGHTS, Size, draw
 from fairlead_tests.simulation.member_mutations import never_fence
 
 TOLD = """
@@ -47,6 +47,17 @@ def test_leaving_a_trouble_out_leaves_the_others_as_they_were() -> None:
     kept = schedule.keeping({3, 50})
     assert kept.faults == (schedule.faults[3], schedule.faults[50])
     assert (kept.traits, kept.size, kept.seed) == (schedule.traits, schedule.size, schedule.seed)
+
+
+def test_a_schedule_has_as_many_steps_as_were_asked_for() -> None:
+    schedules = [draw(seed, Size(steps=25)) for seed in range(8)]
+    assert {len(each.faults) for each in schedules} == {25}
+    befalls_connectors = [
+        any(each.kind in LIFECYCLE_WEIGHTS for each in s.faults) for s in schedules
+    ]
+    assert set(befalls_connectors) == {True, False}
+    numbers = [sorted(fault.number for fault in each.faults) for each in schedules]
+    assert numbers == [[*range(25)]] * 8
 
 
 def test_fewer_workers_meet_the_same_troubles() -> None:
