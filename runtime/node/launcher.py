@@ -22,11 +22,11 @@ from ..cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, 
 from ..cluster.node_files import SlowProcess, write_assignors, write_slow
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import NodeSpec
-from .engine_process import EngineProcess
 from .liveness import ProcessProbe, Silence
 from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
 from .supervisor import Supervisor
+from .tied_process import EngineProcess
 
 LOGGER = logging.getLogger(__name__)
 WATCH_SECONDS: Final = 0.5

@@ -1,11 +1,16 @@
-"""A program of a node beside its actors, as the node's first process keeps it running."""
+"""The programs of a node beside its actors, as the node's first process keeps them running.
 
+That of REST is in `rest_process.py`, as it says when it listens.
+"""
+
+import json
 import logging
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import ClassVar, Final
 
 from ...actors.backoff import Attempts
@@ -81,3 +86,40 @@ class TiedProcess:
 
     def _spawn(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
         raise NotImplementedError
+
+
+class EngineProcess(TiedProcess):
+    """Owns the JVM that the workers of a node share, and outlives them and their supervisor.
+
+    It is told by its input what to run, as that may be secret.
+    """
+
+    kind = "engine"
+    name = "shared"
+    title = "engine"
+
+    def __init__(self, files: ProcessFiles, node: NodeSpec) -> None:
+        """Take what the node runs, and where its processes are told of."""
+        super().__init__(("-m", "fairlead.runtime.node.engine"), files, node)
+        self._brief = json.dumps(
+            {
+                "group": node.group_id,
+                "data_dir": str(node.data_dir),
+                "engine": asdict(node.engine),
+                "paths": node.reach.paths,
+                "answer_timeout_ms": node.answer_timeout_ms,
+                "backoff_ms": [node.backoff_ms.first, node.backoff_ms.longest],
+                "log_level": node.log_level,
+            }
+        ).encode()
+
+    def _spawn(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen(command, stdin=subprocess.PIPE)  # noqa: S603 - no shell
+        if process.stdin is None:
+            raise AssertionError("Popen was asked for a pipe")
+        try:
+            with process.stdin as told:
+                told.write(self._brief)
+        except BrokenPipeError:
+            pass  # it has ended already, and is looked after
+        return process

@@ -7,12 +7,13 @@ from rich.filesize import decimal
 
 from ...replies.connectors import (
     AutoRestartInfo,
+    ConfigKeyInfo,
     ConnectorInfo,
     ConnectorState,
     ConnectorStateInfo,
     ExpandedConnector,
+    PluginInfo,
 )
-from ...replies.plugins import ConfigKeyInfo, PluginInfo
 from ...replies.progress import ConnectorProgressInfo, TaskCounts, UnreadInput
 from .phrases import age, worker_name
 from .printing import FactList, Section, Table

@@ -11,14 +11,15 @@ from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict, replace
 
 from ...replies.connectors import (
+    ConfigKeyInfo,
     ConnectorInfo,
     ConnectorState,
     ConnectorStateInfo,
     ExpandedConnector,
+    PluginInfo,
 )
 from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import AssignorList, Health, ServerInfo, WorkerDescription, WorkerList
-from ...replies.plugins import ConfigKeyInfo, PluginInfo
 from ...replies.progress import ConnectorProgressInfo
 from ..command import connector_tables as connectors
 from ..command import group_tables as groups

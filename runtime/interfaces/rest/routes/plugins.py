@@ -12,7 +12,13 @@ from ....pipeline.connectors.builtin.plugins import Plugin
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
 from ....pipeline.spi.config import Checked, ConfigDef, Definition, Validation
 from ....pipeline.spi.errors import PluginUnknown
-from ...replies.plugins import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo, PluginInfo
+from ...replies.connectors import (
+    ConfigInfo,
+    ConfigInfos,
+    ConfigKeyInfo,
+    ConfigValueInfo,
+    PluginInfo,
+)
 from ..backend.configs import NULL_VALUE, examine
 from ..backend.errors import ApiError, not_found
 from ..backend.schema import ChangesBody, Extended, Routes, flag
