@@ -32,6 +32,8 @@ from .log.shares import LogShare
 from .log.source import LogSource
 from .log.split import LogSplit, flaw_in_server, publication_of, slot_of
 from .log.stream import ChangeStream
+from .query import places as query_places
+from .query.source import QuerySource
 
 
 class PostgresSourceType(SourceType):
@@ -76,7 +78,10 @@ class PostgresSourceType(SourceType):
 
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
-        """Return less than exactly once for rows that may change while chunks are read."""
+        """Return less than exactly once for rows that may change while they are read."""
+        if config.get(keys.QUERY) and config.get(keys.MODE) != keys.BULK:
+            told = f"of a {keys.QUERY} rows that commit late are not seen, unless it goes by xid8"
+            return Promise(Delivery.BEST_EFFORT, (told,))
         if config.get(keys.MODE) != keys.BULK:
             return Promise(cls.delivery)
         told = f"{keys.MODE}={keys.BULK} may miss or double rows that change while it reads"
@@ -91,6 +96,8 @@ class PostgresSourceType(SourceType):
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
         with closing(ReadSession(Server.of("source", config))) as session:
             try:
+                if settings.text(keys.QUERY):
+                    return query_places.look(session.server, settings)
                 with session.snapshot() as snapshot:
                     seen = _look(snapshot, settings)
                     found = TableFilter.of(settings).find(snapshot)
@@ -109,7 +116,9 @@ class PostgresSourceType(SourceType):
         cls, config: Mapping[str, str], partition: Document, offset: Document | None
     ) -> None:
         """Check that an offset is one of a table's or of a chunk's."""
-        if config.get(keys.MODE) == keys.LOG:
+        if config.get(keys.QUERY):
+            query_places.check(config.get(keys.MODE, ""), partition, offset)
+        elif config.get(keys.MODE) == keys.LOG:
             log_places.check(partition, offset)
         else:
             places.check(config, partition, offset)
@@ -122,6 +131,8 @@ class PostgresSourceType(SourceType):
         del outside
         refuse_deferred(config)
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
+        if settings.text(keys.QUERY):
+            return query_places.seek(settings.text(keys.MODE), to, offsets)
         with closing(ReadSession(Server.of("source", config))) as session:
             try:
                 if settings.text(keys.MODE) == keys.LOG:
@@ -138,6 +149,8 @@ class PostgresSourceType(SourceType):
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Deal the tables, and the chunks of large ones; a snapshot stays as it was begun."""
         self._look_at = time.monotonic() + self.settings.number(keys.TABLE_POLL_MS) / 1000
+        if self.settings.text(keys.QUERY):
+            return [{keys.TASK_SHARE: str(TaskShare(()))}]
         try:
             if self._log is not None:
                 return self._log.split(max_tasks)
@@ -170,10 +183,13 @@ class PostgresSourceType(SourceType):
     @classmethod
     def source(
         cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
-    ) -> TableSource | LogSource:
+    ) -> TableSource | LogSource | QuerySource:
         """Make the source of one task."""
         application = application_name("source", context.resource, context.cluster_id)
-        session = ReadSession(Server.of("source", config, application))
+        server = Server.of("source", config, application)
+        if settings.text(keys.QUERY):
+            return QuerySource(server, settings)
+        session = ReadSession(server)
         share = TaskShare.parse(settings.text(keys.TASK_SHARE))
         tables = TableSource(session, share, settings, context.settled)
         if settings.text(keys.MODE) != keys.LOG:
@@ -219,7 +235,7 @@ def _log_source(
 
 def _idle(config: Mapping[str, str]) -> tuple[str, ...]:
     """Return a warning of a setting of Connect's that does nothing here."""
-    if config.get(keys.DELAY_MS, "0") == "0":
+    if config.get(keys.DELAY_MS, "0") == "0" or config.get(keys.QUERY):
         return ()
     return (f"{keys.DELAY_MS} has no effect: what commits late is read, without waiting for it",)
 

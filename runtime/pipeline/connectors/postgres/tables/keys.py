@@ -12,6 +12,7 @@ URL = "source.connection.url"
 INCLUDE = "source.table.include.list"
 WHITELIST = "source.table.whitelist"
 EXCLUDE = "source.table.exclude.list"
+QUERY = "source.query"
 MODE = "source.mode"
 INCREMENTING = "source.incrementing.column.name"
 TIMESTAMP = "source.timestamp.column.name"
@@ -85,6 +86,15 @@ DEFINITIONS: Sequence[Definition] = (
         width=Width.LONG,
     ),
     text_key(
+        QUERY,
+        "A SELECT to read, in place of tables: whole (bulk), or on behind the highest values of "
+        "the columns that the mode names. What commits with a lower one is not seen, unless the "
+        f"column is an xid8; {DELAY_MS} leaves it time.",
+        "",
+        width=Width.LONG,
+        dependents=(INCLUDE, WHITELIST, EXCLUDE),
+    ),
+    text_key(
         INCREMENTING,
         "The column that grows with each new row: a whole number; or an xid8 with DEFAULT "
         "pg_current_xact_id(), which needs no looking back.",
@@ -103,7 +113,8 @@ DEFINITIONS: Sequence[Definition] = (
     ),
     number_key(
         DELAY_MS,
-        "Taken as Connect has it, and without effect: what commits late is not lost.",
+        "Of a query, how old a row's time must be, so that others may commit before; without "
+        "effect on tables, of which no row is lost that commits late.",
         0,
         kind=SettingType.INT,
         importance=Importance.LOW,
@@ -206,4 +217,24 @@ def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
         found[SNAPSHOT_MODE] = f"needs no log: set {MODE}={XMIN}"
     if config.get(SNAPSHOT_MODE) == NO_DATA and mode == BULK:
         found[SNAPSHOT_MODE] = f"with {MODE}={BULK} nothing would be read"
+    if config.get(QUERY):
+        found.update(_complaints_of_query(config))
+    return found
+
+
+def _complaints_of_query(config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what is wrong with keys beside a query, under the key to change."""
+    found, mode = dict[str, str](), config.get(MODE, "")
+    if mode in {XMIN, LOG}:
+        found[MODE] = (
+            f"{mode} reads tables: rows of a query have no transaction of their own. Set "
+            f"{INCREMENT} with a column of xid8, {STAMPED} or {BULK}"
+        )
+    if config.get(SNAPSHOT_MODE, INITIAL) != INITIAL:
+        found[SNAPSHOT_MODE] = "a query has no snapshot: the first look reads all that it gives"
+    if "," in config.get(TIMESTAMP, ""):
+        found[TIMESTAMP] = f"a query has one: give it coalesce(…) AS … in {QUERY}"
+    for key in (INCLUDE, WHITELIST, EXCLUDE):
+        if config.get(key):
+            found[key] = f"has no meaning beside {QUERY}"
     return found

@@ -1,6 +1,7 @@
 # pyright: basic
-"""Rows of one table, out of a snapshot of the database, as they are handed on."""
+"""Rows of one table, or of a query, out of a snapshot of the database, as they are handed on."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -9,6 +10,7 @@ from psycopg import sql
 
 from ..names import TableName
 from .catalog import TableShape
+from .columns import SourceColumn
 from .session import DatabaseSnapshot
 
 TOPIC: Final = "_topic"
@@ -22,18 +24,18 @@ class Read(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TableReader:
-    """Reads one table, as it is made now."""
+class RowReader:
+    """Reads rows of a relation, which SQL names, as some columns."""
 
-    name: TableName
-    shape: TableShape
+    relation: sql.Composable
+    columns: Sequence[SourceColumn]
     topic: str
 
     def read(
         self,
         snapshot: DatabaseSnapshot,
         where: sql.Composable,
-        beside: dict[str, sql.Composable] | None = None,
+        beside: Mapping[str, sql.Composable] | None = None,
         rest: sql.Composable | None = None,
     ) -> Read:
         """Return the rows that meet a condition; `rest` is what follows it: an order, a limit."""
@@ -41,12 +43,26 @@ class TableReader:
             sql.SQL("{} AS {}").format(expression, sql.Identifier(f"__beside_{name}"))
             for name, expression in (beside or {}).items()
         ]
-        chosen = sql.SQL(", ").join([*(each.expression for each in self.shape.columns), *more])
+        chosen = sql.SQL(", ").join([*(each.expression for each in self.columns), *more])
         query = sql.SQL("SELECT {} FROM {} WHERE {} {}")
-        found = snapshot.table(query.format(chosen, self.name.sql, where, rest or sql.SQL("")))
+        found = snapshot.table(query.format(chosen, self.relation, where, rest or sql.SQL("")))
         values: dict[str, Any] = {
-            each.name: each.finished(found[each.name]) for each in self.shape.columns
+            each.name: each.finished(found[each.name]) for each in self.columns
         }
         values[TOPIC] = pa.repeat(pa.scalar(self.topic, pa.string()), found.num_rows)
         told = {name: found[f"__beside_{name}"] for name in beside or {}}
         return Read(pa.table(values), told)
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """Reads one table, as it is made now."""
+
+    name: TableName
+    shape: TableShape
+    topic: str
+
+    @property
+    def rows(self) -> RowReader:
+        """What reads its rows."""
+        return RowReader(self.name.sql, self.shape.columns, self.topic)

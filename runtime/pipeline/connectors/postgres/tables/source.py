@@ -192,7 +192,7 @@ class TableSource(Source[pa.Table]):
             if of.snapshot
             else table.cursor.in_snapshot(of.horizon, look.seen)
         )
-        rows = reader.read(look.snapshot, run.condition + sql.SQL(" AND ") + is_of_it).rows
+        rows = reader.rows.read(look.snapshot, run.condition + sql.SQL(" AND ") + is_of_it).rows
         lag = Lag(-(-run.left // CHUNK_PAGES), run.left * shape.page_bytes)
         return FetchedRows(rows, run.advances, run.left > 0, lag)
 

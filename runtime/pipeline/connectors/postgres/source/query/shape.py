@@ -1,0 +1,121 @@
+# pyright: basic
+"""A query, what its rows are made of, and the columns that it is read on by."""
+
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+
+from .....spi.config import ConfigInvalid, ParsedConfig
+from .....spi.errors import Away, SourceAway
+from ...connecting import Server, brief, is_away
+from ...names import words
+from ...tables import keys
+from ...tables.columns import SourceColumn
+
+XID: Final = "xid8"
+_NUMBERS: Final = frozenset({"int2", "int4", "int8", "oid", XID})
+_TIMES: Final = frozenset({"timestamp", "timestamptz", "date"})
+_NAMES: Final = "SELECT oid, typname::text FROM pg_type WHERE oid = ANY (%s)"
+_NOTHING_OF: Final = sql.SQL("SELECT * FROM {} LIMIT 0")
+
+
+@dataclass(frozen=True)
+class GrowingColumn:
+    """A column by which a query is read on; `member` is what offsets call it."""
+
+    member: str
+    name: str
+    kind: str
+
+    @property
+    def text(self) -> sql.Composed:
+        """Its value as offsets spell it."""
+        return sql.SQL("{}::text").format(sql.Identifier(self.name))
+
+    def literal(self, value: object) -> sql.Composed:
+        """Return a value of it in SQL."""
+        return sql.SQL("{}::{}").format(sql.Literal(str(value)), words(self.kind))
+
+
+@dataclass(frozen=True)
+class QueryShape:
+    """A query, its columns, and those that grow: none where all of it is read once."""
+
+    query: str
+    columns: tuple[SourceColumn, ...]
+    growing: tuple[GrowingColumn, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as rows have them."""
+        return pa.schema([(each.name, each.type) for each in self.columns])
+
+    @property
+    def relation(self) -> sql.Composed:
+        """The query as SQL names what to read from."""
+        return _relation(self.query)
+
+    @classmethod
+    def read(cls, server: Server, settings: ParsedConfig) -> Self:
+        """Ask the server; raises `ConfigInvalid` for a query that it refuses, `SourceAway`."""
+        query = settings.text(keys.QUERY).strip().rstrip(";")
+        with _reached(server) as connection:
+            try:
+                connection.execute("BEGIN READ ONLY")
+                found = connection.execute(_NOTHING_OF.format(_relation(query)))
+                told, result = found.description or (), found.pgresult
+                oids = [each.type_code for each in told]
+                kinds = dict(connection.execute(_NAMES, (oids,)).fetchall())
+            except psycopg.Error as error:
+                if is_away(error):
+                    raise SourceAway(f"{server.shown}: {brief(str(error))}") from None
+                raise ConfigInvalid(f"{keys.QUERY}: {brief(str(error))}") from None
+        mapping = settings.text(keys.NUMERIC_MAPPING)
+        columns = tuple(
+            SourceColumn.of(
+                each.name, kinds[each.type_code], result.fmod(at) if result else -1, 1, mapping
+            )
+            for at, each in enumerate(told)
+        )
+        names = [each.name for each in told]
+        if twice := sorted({each for each in names if names.count(each) > 1}):
+            raise ConfigInvalid(f"{keys.QUERY}: gives {', '.join(twice)} twice: name them by AS")
+        by_name = {each.name: kinds[each.type_code] for each in told}
+        return cls(query, columns, _growing(settings, by_name))
+
+
+def _relation(query: str) -> sql.Composed:
+    return sql.SQL("(\n{}\n) AS q").format(words(query))
+
+
+def _reached(server: Server) -> "psycopg.Connection[Any]":
+    try:
+        return server.connect()
+    except Away as away:
+        raise SourceAway(str(away)) from None
+
+
+def _growing(settings: ParsedConfig, kinds: dict[str, str]) -> tuple[GrowingColumn, ...]:
+    """Return the columns that a mode reads on by, times before numbers."""
+    mode, found = settings.text(keys.MODE), list[GrowingColumn]()
+    if mode in {keys.STAMPED, keys.BOTH}:
+        for name in settings.items(keys.TIMESTAMP):
+            found.append(_column(keys.TIMESTAMP, "timestamp", name, kinds, _TIMES))
+    if mode in {keys.INCREMENT, keys.BOTH}:
+        name = settings.text(keys.INCREMENTING)
+        found.append(_column(keys.INCREMENTING, "incrementing", name, kinds, _NUMBERS))
+    return tuple(found)
+
+
+def _column(
+    key: str, member: str, name: str, kinds: dict[str, str], wanted: frozenset[str]
+) -> GrowingColumn:
+    if name not in kinds:
+        raise ConfigInvalid(f"{key}: the query gives no column {name}")
+    if kinds[name] not in wanted:
+        told = ", ".join(sorted(wanted))
+        raise ConfigInvalid(f"{key}: the query gives {name} as {kinds[name]}: it must be {told}")
+    return GrowingColumn(member, name, kinds[name])

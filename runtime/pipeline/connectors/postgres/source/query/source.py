@@ -1,0 +1,128 @@
+# pyright: basic
+"""A query's rows as a source, read on behind the highest values of its columns so far.
+
+Rows of a query have no transaction of their own, so nothing tells which of them commit late: a row
+whose value is lower than one that was read is not seen. A column of xid8 that holds the row's
+transaction is exact all the same: it is read up to the oldest that is open. Rows of equal values
+come in one batch, so that the next goes on behind them.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from psycopg import sql
+
+from .......events.commits import Advance, Document, identity
+from .....spi.config import ParsedConfig
+from .....spi.errors import SourceAway
+from .....spi.source import BatchPlan, Limit, Source
+from ...connecting import Server
+from ...tables import keys
+from ...tables.reading import RowReader
+from ...tables.session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
+from .shape import XID, GrowingColumn, QueryShape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+PARTITION: Final[Document] = {"query": "query"}
+"""The source partition, as Connect JDBC has it."""
+_ROW_BYTES: Final = 64
+"""A row is taken for at least so large, before any is known."""
+
+
+class QuerySource(Source[pa.Table]):
+    """Reads a query in pages: those of all its rows, or of those behind the last."""
+
+    def __init__(self, server: Server, settings: ParsedConfig) -> None:
+        self._session = ReadSession(server)
+        self._settings = settings
+        self._shape: QueryShape | None = None
+        self._seen: Horizon | None = None
+        """What the snapshot of the last plan saw."""
+        self._row_bytes = _ROW_BYTES
+        """About how large a row is."""
+
+    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
+        """Fetch the next page."""
+        start = offsets.get(identity(PARTITION))
+        if start and start.get("done"):
+            return BatchPlan()
+        self._shape = self._shape or QueryShape.read(self._session.server, self._settings)
+        most = max(1, min(limit.rows, limit.bytes // self._row_bytes))
+        try:
+            with self._session.snapshot() as snapshot:
+                self._seen = snapshot.horizon()
+                rows, end = self._page(snapshot, self._seen, start or {}, most)
+        except TableChanged as changed:
+            self._shape = None  # it is asked for anew
+            raise SourceAway(str(changed)) from None
+        if end == (start or {}):
+            return BatchPlan()
+        self._row_bytes = max(_ROW_BYTES, rows.nbytes // max(1, rows.num_rows))
+        advance = Advance(PARTITION, start, end)
+        has_more = rows.num_rows >= most
+        return BatchPlan((rows,), (advance,), rows.nbytes, rows.num_rows, has_more)
+
+    def read(self, spark: "SparkSession", ranges: "Sequence[pa.Table]") -> pa.Table:
+        """Return what was fetched."""
+        del spark
+        (rows,) = ranges
+        return rows
+
+    def verify(self, ranges: "Sequence[pa.Table]") -> None:
+        """See that a crash of the server cannot take back what was fetched."""
+        del ranges
+        if self._seen is not None:
+            self._session.wait_durable(self._seen)
+
+    def close(self) -> None:
+        """End its session."""
+        self._session.close()
+
+    def _page(
+        self, snapshot: DatabaseSnapshot, seen: Horizon, start: Document, most: int
+    ) -> tuple[pa.Table, Document]:
+        """Return the rows behind an offset, and where they lead to."""
+        shape = self._shape or QueryShape.read(self._session.server, self._settings)
+        topic = self._settings.text(keys.TOPIC_PREFIX) or "query"
+        reader = RowReader(shape.relation, shape.columns, topic)
+        if not shape.growing:
+            at = int(start.get("rows") or 0)
+            page = sql.SQL("OFFSET {} LIMIT {}").format(sql.Literal(at), sql.Literal(most))
+            rows = reader.read(snapshot, sql.SQL("true"), rest=page).rows
+            end: Document = {"rows": at + rows.num_rows}
+            return rows, end if rows.num_rows == most else {**end, "done": True}
+        beside = {each.name: each.text for each in shape.growing}
+        order = sql.SQL(", ").join(sql.Identifier(each.name) for each in shape.growing)
+        ties = sql.SQL("ORDER BY {} FETCH FIRST {} ROWS WITH TIES")
+        page = ties.format(order, sql.Literal(most))
+        where = self._where(shape.growing, start, seen)
+        rows, told = reader.read(snapshot, where, beside, page)
+        if not rows.num_rows:
+            return rows, start
+        last = {each.member: told[each.name][-1].as_py() for each in shape.growing}
+        return rows, {name: _spelled(name, value) for name, value in last.items()}
+
+    def _where(
+        self, growing: "Sequence[GrowingColumn]", start: Document, seen: Horizon
+    ) -> sql.Composed:
+        names = sql.SQL(", ").join(sql.Identifier(each.name) for each in growing)
+        parts = [sql.SQL("({}) IS NOT NULL").format(names)]
+        if start:
+            values = sql.SQL(", ").join(each.literal(start[each.member]) for each in growing)
+            parts.append(sql.SQL("({}) > ({})").format(names, values))
+        first, delay = growing[0], self._settings.number(keys.DELAY_MS)
+        if first.kind == XID:
+            parts.append(sql.SQL("{} < {}").format(names, first.literal(seen.lo)))
+        elif first.member == "timestamp":
+            bound = sql.SQL("{} <= now() - {} * interval '1 ms'")
+            parts.append(bound.format(sql.Identifier(first.name), sql.Literal(delay)))
+        return sql.SQL(" AND ").join(parts)
+
+
+def _spelled(member: str, value: str) -> str | int:
+    return int(value) if member == "incrementing" else value

@@ -1,0 +1,124 @@
+# pyright: basic
+"""A query is read whole, or on behind the highest values of its columns."""
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.errors import OffsetRefused
+from fairlead.runtime.pipeline.spi.offsets import SeekEnd
+from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead_tests.postgres_pipes import Reading, source_config
+from fairlead_tests.postgres_server import Database
+
+Read = Callable[..., Reading]
+SMALL = Limit(7, 1 << 20, 4096)
+QUERY = "SELECT o.id, x, at, name FROM orders o JOIN people USING (who) WHERE name <> 'z%{}'"
+MODES = {
+    "number": {"mode": "incrementing", "incrementing_column_name": "id"},
+    "xid8": {"mode": "incrementing", "incrementing_column_name": "x"},
+    "time": {"mode": "timestamp", "timestamp_column_name": "at"},
+    "both": {
+        "mode": "timestamp+incrementing",
+        "timestamp_column_name": "at",
+        "incrementing_column_name": "id",
+    },
+}
+
+
+@pytest.fixture
+def read(read: Read, database: Database) -> Read:
+    """Return what reads the query by a config: twenty rows, five of each of four transactions."""
+    database.run("CREATE TABLE people (who int PRIMARY KEY, name text)")
+    database.run("INSERT INTO people VALUES (1, 'one'), (2, 'two')")
+    database.run(
+        """CREATE TABLE orders (id int PRIMARY KEY, who int, at timestamptz NOT NULL DEFAULT now(),
+        x xid8 NOT NULL DEFAULT pg_current_xact_id())"""
+    )
+    for first in (1, 6, 11, 16):
+        add(database, first, first + 4)
+    return read
+
+
+def add(database: Database, first: int, last: int) -> None:
+    given = "INSERT INTO orders (id, who) SELECT i, 1 + i %% 2 FROM generate_series(%s::int, %s) i"
+    database.run(given, first, last)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_query_is_read_on_behind_its_columns(database: Database, read: Read, mode: str) -> None:
+    reading = read(query=f"{QUERY};", topic_prefix="orders", **MODES[mode])
+    names = ("id", "name", "_topic")
+    assert reading.rows(*names, limit=SMALL) == [
+        (n, ("one", "two")[n % 2], "orders") for n in range(1, 21)
+    ]
+    assert reading.rows("id") == []
+    add(database, 21, 30)
+    reading.begin()
+    assert reading.rows("id", limit=SMALL) == [(n,) for n in range(21, 31)]
+    reading.seek(SeekEnd.EARLIEST)
+    assert len(reading.rows("id")) == 30
+
+
+def test_a_query_is_read_whole_in_pages(read: Read) -> None:
+    reading = read(query=f"{QUERY} ORDER BY 1", mode="bulk")
+    assert [each.num_rows for each in reading.take(SMALL)] == [7, 7, 6]
+    assert reading.take() == []
+    reading.begin()
+    assert reading.take() == []
+
+
+def test_a_row_of_a_query_that_commits_late_is_read_by_its_transaction(
+    database: Database, read: Read
+) -> None:
+    reading = read(query=QUERY, **MODES["xid8"])
+    assert len(reading.rows("id")) == 20
+    with database.session() as late:
+        late.execute("INSERT INTO orders (id, who) VALUES (21, 1)")
+        add(database, 22, 23)
+        assert reading.rows("id") == []
+        late.commit()
+    assert reading.rows("id") == [(21,), (22,), (23,)]
+
+
+def test_a_time_of_a_query_is_let_grow_old(database: Database, read: Read) -> None:
+    reading = read(query=QUERY, timestamp_delay_interval_ms="3600000", **MODES["time"])
+    assert reading.rows("id") == []
+    database.run("UPDATE orders SET at = now() - interval '2 hours' WHERE id < 3")
+    assert reading.rows("id") == [(1,), (2,)]
+    reading.seek(dt.datetime.now(dt.UTC) - dt.timedelta(hours=3))
+    assert reading.rows("id") == [(1,), (2,)]
+    with pytest.raises(OffsetRefused, match="a query is read from earliest, or with"):
+        reading.seek(SeekEnd.LATEST)
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "told"),
+    [
+        ({"mode": "bulk", "query": "SELEC 1"}, "query", "syntax error at or near"),
+        ({"mode": "bulk", "query": "SELECT 1 AS a, 2 AS a"}, "query", "gives a twice"),
+        ({**MODES["number"], "query": "SELECT 1"}, "incrementing.column.name", "no column id"),
+        (
+            {**MODES["time"], "query": "SELECT 1 AS at"},
+            "timestamp.column.name",
+            "the query gives at as int4",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_query_is_found_beforehand(
+    database: Database, given: dict[str, str], key: str, told: str
+) -> None:
+    findings = SparkPipeline.check_outside(source_config(database, given), Outside())
+    assert told in findings.errors[f"source.{key}"]
+
+
+def test_a_query_is_no_table(database: Database) -> None:
+    given = {"query": "SELECT 1", "table_include_list": "t", "snapshot_mode": "no_data"}
+    wrong = SparkPipeline.validate(source_config(database, {**given, "mode": "xmin"}))
+    assert set(wrong.errors) == {
+        f"source.{key}" for key in ("mode", "table.include.list", "snapshot.mode")
+    }
+    assert "no transaction of their own" in wrong.errors["source.mode"][0]
