@@ -2,6 +2,7 @@
 
 import re
 
+import psycopg
 import pytest
 
 from fairlead.events.model import Resource
@@ -9,6 +10,8 @@ from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPip
 from fairlead.runtime.pipeline.connectors.postgres.connecting import (
     Server,
     application_name,
+    brief,
+    is_away,
     parameters,
 )
 from fairlead.runtime.pipeline.connectors.postgres.names import TableName
@@ -78,6 +81,16 @@ def test_a_wrong_password_is_wrong_for_both_drivers(database: Database) -> None:
     for connect in (server.connect, server.connect_adbc):
         with pytest.raises(ConfigInvalid, match=r"sink\.connection\.url: .*authentication failed"):
             connect()
+
+
+def test_a_statement_that_takes_too_long_is_ended_and_told(database: Database) -> None:
+    server = Server.of("sink", sink_config(database, query_timeout_ms="1000"))
+    with server.connect() as connection, pytest.raises(psycopg.errors.QueryCanceled) as told:
+        connection.execute("SELECT pg_sleep(30)")
+    assert is_away(told.value)
+    assert brief(str(told.value)) == (
+        "canceling statement due to statement timeout (query.timeout.ms)"
+    )
 
 
 def test_a_database_that_is_there_has_nothing_to_tell(database: Database) -> None:

@@ -367,6 +367,34 @@ def test_a_slot_that_is_gone_or_was_moved_on_is_told_and_may_be_begun_anew(
     assert told(reading, "id") == [("r", 1)]
 
 
+def test_tables_are_read_anew_when_that_is_needed(database: Database, read: Read) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO t VALUES (1, 'one'), (2, 'two')")
+    reading = read(snapshot_mode="when_needed")
+    assert told(reading, "id") == [("r", 1), ("r", 2)]
+    database.run("INSERT INTO t VALUES (3, 'three')")
+    assert told(reading, "id") == [("c", 3)]
+    for harm in (
+        "SELECT pg_drop_replication_slot(%s)",
+        "SELECT pg_replication_slot_advance(%s, pg_current_wal_flush_lsn())",
+    ):
+        database.run("DELETE FROM t WHERE id = 1")
+        database.run("INSERT INTO t VALUES (1, 'lost')")
+        for (slot,) in database.run(SLOT):
+            database.run(harm, slot)
+        with pytest.raises(NotReady, match=r"is gone.*The connector has the tables read anew"):
+            reading.take()
+        reading.begin()
+        split = reading.split
+        database.run("INSERT INTO t VALUES (4, 'four')")
+        assert sorted(told(reading, "id")) == [("c", 4), ("r", 1), ("r", 2), ("r", 3)]
+        database.run("DELETE FROM t WHERE id = 4")
+        reading.begin()
+        assert (reading.split, told(reading, "id")) == (split, [("d", 4)])
+    validated = SparkPipeline.validate({**reading.config, "source.mode": "xmin"})
+    assert set(validated.errors) == {"source.snapshot.mode"}
+
+
 def test_what_a_deleted_connector_had_on_the_server_is_dropped(
     database: Database, read: Read
 ) -> None:

@@ -1,5 +1,7 @@
 """A real pipeline from one table to another, by a worker's tasks."""
 
+import os
+import signal
 import threading
 from collections.abc import Mapping
 from functools import partial
@@ -108,6 +110,30 @@ def test_a_table_follows_another_by_the_log_through_deletes_and_a_truncate(
         finally:
             assert runner.close(60) == frozenset()
     assert ledger.to_publish == []
+
+
+@pytest.mark.soak
+def test_a_server_that_hangs_holds_up_no_task_beyond_its_deadline(database: Database) -> None:
+    database.run(SHOP)
+    database.run("INSERT INTO orders (item) VALUES ('first')")
+    config = config_of(database, **{"task.call.timeout.ms": "8000"})
+    reports, stopped = Reports(), list[int]()
+    runner = Runner(LocalEngine(), MemoryLedger(), find_plugins(), reports)
+    start(runner, reports, config, Token(1, 0))
+    wanted = "SELECT id, item, price, tags, made, ref::text FROM orders ORDER BY id"
+    try:
+        wait_until(lambda: is_copied(database, database.run(wanted)))
+        of_sink = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'fairlead sink%'"
+        stopped += [pid for (pid,) in database.run(of_sink)][:1]
+        os.kill(stopped[0], signal.SIGSTOP)
+        database.run("INSERT INTO orders (item) VALUES ('second')")
+        reports.wait_status("did not return within 8 s (task.call.timeout.ms)")
+        reports.wait_status("sessions of a former owner go on: pid ")
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: is_copied(database, database.run(wanted)))
+    assert runner.close(60) == frozenset()
 
 
 @pytest.mark.spark

@@ -19,10 +19,12 @@ from .....actors.settings import not_blank
 from .....events.model import Resource
 from ...spi.config import ConfigInvalid, Definition, Importance, Width, is_deferred
 from ...spi.errors import Away
-from ...spi.key_kinds import secret_key, text_key
+from ...spi.key_kinds import number_key, secret_key, text_key
 
 CONNECT_S: Final = 10
 """How long a connection may take to come about."""
+QUERY_TIMEOUT_MS: Final = 600_000
+"""How long a statement may take unless a config says so, as in Debezium."""
 _NAME_BYTES: Final = 63
 """How much of a name PostgreSQL keeps."""
 
@@ -105,6 +107,13 @@ def connection_keys(end: str, user: str) -> Sequence[Definition]:
             "The password; it is sealed before it is written down.",
             importance=Importance.HIGH,
         ),
+        number_key(
+            f"{end}.query.timeout.ms",
+            "How long the server may work at one statement: it is ended then, and tried again.",
+            QUERY_TIMEOUT_MS,
+            least=1_000,
+            importance=Importance.LOW,
+        ),
     )
 
 
@@ -141,7 +150,9 @@ class Server:
                 if given := config.get(f"{end}.connection.{name}"):
                     parts[name] = given
             session = {**_SESSION, "application_name": application}
-            options = f"{parts.pop('options', '')} {_OPTIONS}".strip()
+            timeout = config.get(f"{end}.query.timeout.ms", QUERY_TIMEOUT_MS)
+            ours = f"{_OPTIONS} -c statement_timeout={int(timeout)}"
+            options = f"{parts.pop('options', '')} {ours}".strip()
             conninfo = make_conninfo("", **{**session, **parts, "options": options})
         except (ValueError, psycopg.Error) as error:
             raise ConfigInvalid(f"{key}: {error}") from None
@@ -230,7 +241,7 @@ def brief(text: str) -> str:
     for mark in ("FATAL:  ", "ERROR:  "):  # the client's words before, the server's after it
         before, found, after = line.partition(mark)
         line = after if found and "connection to server" not in before else before + after
-    return line
+    return f"{line} (query.timeout.ms)" if line.endswith("due to statement timeout") else line
 
 
 def is_away(error: Exception) -> bool:

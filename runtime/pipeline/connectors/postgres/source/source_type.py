@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -26,6 +26,7 @@ from ..tables.session import DatabaseSnapshot, Horizon, ReadSession, TableChange
 from ..tables.shares import CHUNK_PAGES, TableShare, TaskShare, deal, known_in
 from ..tables.source import TableSource
 from .log import places as log_places
+from .log.renewal import CountingOffsets
 from .log.rows import COLUMNS, ChangeRows
 from .log.session import LogSession
 from .log.shares import LogShare
@@ -34,6 +35,9 @@ from .log.split import LogSplit, flaw_in_server, publication_of, slot_of
 from .log.stream import ChangeStream
 from .query import places as query_places
 from .query.source import QuerySource
+
+_SLOT_MS: Final = 5_000
+"""How often a slot is looked at that is made anew by itself."""
 
 
 class PostgresSourceType(SourceType):
@@ -148,7 +152,9 @@ class PostgresSourceType(SourceType):
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Deal the tables, and the chunks of large ones; a snapshot stays as it was begun."""
-        self._look_at = time.monotonic() + self.settings.number(keys.TABLE_POLL_MS) / 1000
+        renews = self.settings.text(keys.SNAPSHOT_MODE) == keys.WHEN_NEEDED
+        pause_ms = self.settings.number(keys.TABLE_POLL_MS)
+        self._look_at = time.monotonic() + min(pause_ms, _SLOT_MS if renews else pause_ms) / 1000
         if self.settings.text(keys.QUERY):
             return [{keys.TASK_SHARE: str(TaskShare(()))}]
         try:
@@ -221,7 +227,9 @@ def _log_source(
         with session.snapshot() as snapshot:
             return any(each.name == name for each in TableFilter.of(settings).find(snapshot))
 
-    told = settings.text(keys.TASK_LOG)
+    told, parts = settings.text(keys.TASK_LOG), TaskShare.parse(settings.text(keys.TASK_SHARE))
+    since = max((each.since for each in parts.tables), default="")
+    renews = settings.text(keys.SNAPSHOT_MODE) == keys.WHEN_NEEDED
     slot = slot_of(settings, context.resource.connector)
     return LogSource(
         tables,
@@ -229,7 +237,7 @@ def _log_source(
         ChangeStream(LogSession.of(config, context), slot, find),
         publication_of(settings, slot),
         LogShare.parse(told) if told else None,
-        context.settled,
+        CountingOffsets(since, renews, context.settled),
     )
 
 

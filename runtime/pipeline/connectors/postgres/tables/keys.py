@@ -37,6 +37,7 @@ MODES = (BULK, INCREMENT, STAMPED, BOTH, XMIN, LOG)
 FILTERED, ALL_TABLES, DISABLED = "filtered", "all_tables", "disabled"
 OPERATIONS = ("c", "u", "d", "t", "none")
 INITIAL, INITIAL_ONLY, NO_DATA = "initial", "initial_only", "no_data"
+WHEN_NEEDED = "when_needed"
 NO_MAPPING, PRECISION_ONLY = "none", "precision_only"
 BEST_FIT, EAGER_DOUBLE = "best_fit", "best_fit_eager_double"
 
@@ -135,10 +136,12 @@ DEFINITIONS: Sequence[Definition] = (
     choice_key(
         SNAPSHOT_MODE,
         "initial reads what is there, and then what commits after; initial_only stops after the "
-        "first; no_data begins with the second.",
+        "first; no_data begins with the second; when_needed is initial, and begins anew by itself "
+        "if the slot is gone (mode log).",
         INITIAL,
         INITIAL_ONLY,
         NO_DATA,
+        WHEN_NEEDED,
     ),
     number_key(
         TABLE_POLL_MS,
@@ -215,6 +218,8 @@ def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
         found[TIMESTAMP] = f"{MODE}={mode} needs the columns of the time"
     if config.get(SNAPSHOT_MODE) == INITIAL_ONLY and mode == LOG:
         found[SNAPSHOT_MODE] = f"needs no log: set {MODE}={XMIN}"
+    if config.get(SNAPSHOT_MODE) == WHEN_NEEDED and mode != LOG:
+        found[SNAPSHOT_MODE] = f"is for {MODE}={LOG}, whose slot may go"
     if config.get(SNAPSHOT_MODE) == NO_DATA and mode == BULK:
         found[SNAPSHOT_MODE] = f"with {MODE}={BULK} nothing would be read"
     if config.get(QUERY):

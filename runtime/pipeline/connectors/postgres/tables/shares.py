@@ -38,6 +38,8 @@ class TableShare(NamedTuple):
     """The slot by which the log is read."""
     chunks: int = 0
     """How many chunks all tasks have of the table; 0: nobody counted them."""
+    since: str = ""
+    """Offsets from before this LSN are of a slot that is gone, and do not count; "": all do."""
 
     @property
     def name(self) -> TableName:

@@ -46,6 +46,10 @@ def own_name(connector: str) -> str:
     return f"fairlead_{shown}_{blake2b(connector.encode(), digest_size=4).hexdigest()}"
 
 
+class SlotGone(BadInput):
+    """What comes after a place cannot be read by the slot any more."""
+
+
 class SlotState(NamedTuple):
     """A slot as the server knows it."""
 
@@ -103,27 +107,27 @@ class Slot:
         connection.execute(_DROP, (self.name,))
 
     def check(self, connection: "psycopg.Connection[Any]", place: Position) -> SlotState:
-        """Return its state; raises `BadInput` if what comes after a place cannot be read."""
+        """Return its state; raises `SlotGone` if what comes after a place cannot be read."""
         found = self.look(connection)
         if found is None:
-            raise BadInput(
+            raise SlotGone(
                 f"the replication slot {self.name} is gone, and what was written since "
                 f"{spell_lsn(place.lsn)} with it. {READ_ANEW}"
             )
         if found.is_lost:
-            raise BadInput(
+            raise SlotGone(
                 f"the replication slot {self.name} was invalidated: it would have kept more of the "
                 "log than max_slot_wal_keep_size allows, and what was written since "
                 f"{spell_lsn(place.lsn)} is gone. {READ_ANEW}"
             )
         if found.confirmed > place.lsn:
-            raise BadInput(
+            raise SlotGone(
                 f"the replication slot {self.name} is at {spell_lsn(found.confirmed)}, and this "
                 f"connector has read up to {spell_lsn(place.lsn)}: it was made anew, or somebody "
                 f"else advances it, and what lies between is gone. {READ_ANEW}"
             )
         if found.written < place.lsn:
-            raise BadInput(
+            raise SlotGone(
                 f"this connector has read up to {spell_lsn(place.lsn)}, and the server's log ends "
                 f"at {spell_lsn(found.written)}: it was restored, or is another one. {READ_ANEW}"
             )

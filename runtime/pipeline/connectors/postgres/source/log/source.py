@@ -8,7 +8,7 @@ offset on, the ones before it an offset of their table. The slot is advanced to 
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -25,6 +25,7 @@ from ...tables.source import TableSource
 from .pgoutput import Change
 from .positions import Position, slot_partition, table_partition
 from .publication import Publication
+from .renewal import CountingOffsets
 from .rows import ChangeRows
 from .shares import FollowedTable, LogShare
 from .slot import SlotState
@@ -66,15 +67,14 @@ class LogSource(Source[pa.Table]):
         stream: ChangeStream,
         publication: Publication,
         share: LogShare | None,
-        settled: Callable[[], Mapping[str, Document]],
+        counting: CountingOffsets,
     ) -> None:
         self._tables = tables
         self._rows = rows
         self._session, self._slot = stream.session, stream.slot
         self._publication = publication
         self._share = share
-        self._settled = settled
-        """What the log of our own has as published, of all tasks."""
+        self._counting = counting
         self._stream = stream
         self._is_read = False
         """Whether its own part of the snapshot is read."""
@@ -93,18 +93,7 @@ class LogSource(Source[pa.Table]):
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
         """Fetch the next rows, all of one table."""
-        if not self._is_read:
-            plan = self._tables.plan(offsets, limit)
-            if plan.ranges:
-                return replace(plan, ranges=tuple(map(self._as_read, plan.ranges)))
-            self._is_read = True
-        if self._share is None or time.monotonic() < self._not_before:
-            return BatchPlan()
-        if self._snapshots is None and (waits := self._wait(self._share)):
-            return BatchPlan(remark=waits)
-        if self._batches:
-            return self._next(offsets)
-        return self._window(self._share, offsets, limit)
+        return self._counting.plan(self._fetch, offsets, limit)
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> pa.Table:
         """Return what was fetched."""
@@ -137,12 +126,26 @@ class LogSource(Source[pa.Table]):
         self._tables.close()
         self._session.close()
 
+    def _fetch(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
+        if not self._is_read:
+            plan = self._tables.plan(offsets, limit)
+            if plan.ranges:
+                return replace(plan, ranges=tuple(map(self._as_read, plan.ranges)))
+            self._is_read = True
+        if self._share is None or time.monotonic() < self._not_before:
+            return BatchPlan()
+        if self._snapshots is None and (waits := self._wait(self._share)):
+            return BatchPlan(remark=waits)
+        if self._batches:
+            return self._next(offsets)
+        return self._window(self._share, offsets, limit)
+
     def _as_read(self, rows: pa.Table) -> pa.Table:
         return self._rows.read(rows, time.time_ns() // 1_000_000)
 
     def _wait(self, share: LogShare) -> str:
         """Return what the log waits for; "": all of the snapshot is in the sink."""
-        logged, found = self._settled(), dict[TableName, LogSnapshot | None]()
+        logged, found = self._counting.settled(), dict[TableName, LogSnapshot | None]()
         for table in share.tables:
             begun = table.begun
             if self._is_whole(logged, table):

@@ -24,6 +24,7 @@ from ...tables.session import ReadSession
 from ...tables.shares import CHUNK_PAGES, TableShare, TaskShare, deal, known_in
 from ...tables.snapshots import LogSnapshot, oldest_open, parse_lsn, spell_lsn
 from .publication import Publication
+from .renewal import is_overtaken, offsets_since
 from .session import WAL_LEVEL_REMEDY, LogSession
 from .shares import LogShare
 from .slot import Slot, SlotState, own_name
@@ -52,6 +53,9 @@ class LogSplit:
         logs = [each[keys.TASK_LOG] for each in told if each.get(keys.TASK_LOG)]
         self._begin = LogShare.parse(logs[0]).begin if logs else ""
         """Where the slot was when the first of them was."""
+        self._renews = settings.text(keys.SNAPSHOT_MODE) == keys.WHEN_NEEDED
+        self._since = max((each.since for each in self._known.values()), default="")
+        """Offsets from before it do not count."""
         self._new: dict[TableName, int] = {}
         """Tables that are new, each with the first transaction whose changes are all in the log."""
 
@@ -82,21 +86,27 @@ class LogSplit:
 
     def _ready(self, connection: "psycopg.Connection[Any]") -> SlotState:
         """Return the state of the slot, which is made if it is not there; forget what is over."""
-        state = self.slot.look(connection)
-        mine = f"slot={self.slot.name!r}"
-        if state is None or state.is_lost:
+        state, mine = self.slot.look(connection), f"slot={self.slot.name!r}"
+        logged = {key: each for key, each in self._context.logged().items() if mine in key}
+        is_gone = state is None or state.is_lost
+        if state is None or is_gone:
             if state is not None:
                 self._context.warn(f"the slot {self.slot.name} was lost, and is made anew")
                 self.slot.drop(connection)
             self.slot.make(connection)
             state = self.slot.look(connection)
-            self._known = {}
-        elif not any(mine in each for each in self._context.logged()):
-            self._known = {}
+        elif self._renews:
+            counting = offsets_since(logged, self._since)
+            is_gone = is_overtaken(counting, self.slot.name, state.confirmed)
         if state is None:
             raise NotReady(f"the slot {self.slot.name} was dropped by somebody")
+        if is_gone or not logged:
+            self._known = {}
         if not self._known:
             self._begin = spell_lsn(state.confirmed)
+        if self._renews and is_gone and logged:
+            self._context.warn(f"what the slot {self.slot.name} had is gone: tables are read anew")
+            self._since = self._begin
         return state
 
     def _begun(
@@ -138,6 +148,7 @@ class LogSplit:
             is_follower=False,
             snapshot=snapshot,
             slot=self.slot.name,
+            since=self._since,
         )
 
 
