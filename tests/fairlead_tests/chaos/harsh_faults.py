@@ -27,12 +27,13 @@ JUMPS_S = (-315_360_000, -3_600, -60, -2, 0, 2, 60, 3_600, 315_360_000)
 class Disk:
     """A disk of its own for the sinks, each bound to where its connector writes."""
 
-    def __init__(self, folder: Path, sinks: Mapping[str, Path]) -> None:
+    def __init__(self, folder: Path, sinks: Mapping[str, Path], mib: int = DISK_MIB) -> None:
         self._point = folder / "disk"
         self._sinks = sinks
+        self._size = f"size={mib}m"
         self._point.mkdir(parents=True)
-        size = f"size={DISK_MIB}m"
-        subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", self._point], check=True)
+        tmpfs = ["mount", "-t", "tmpfs", "-o", self._size, "tmpfs"]
+        subprocess.run([*tmpfs, self._point], check=True)
         for name, sink in sinks.items():
             self.folder(name).mkdir()
             sink.mkdir(parents=True)
@@ -52,6 +53,15 @@ class Disk:
         """What lies under a mount that is away."""
         return list(self._sinks[name].iterdir())
 
+    def keep_full(self, seconds: float) -> None:
+        """Leave no room for so long, not even what others let go of meanwhile."""
+        until = time.monotonic() + seconds
+        ballast = self.fill()
+        while time.monotonic() < until:
+            time.sleep(0.2)
+            ballast = self.fill()
+        ballast.unlink()
+
     def fill(self) -> Path:
         """Leave no room, or what somebody else freed meanwhile."""
         ballast = self._point / "ballast"
@@ -62,8 +72,8 @@ class Disk:
 
     def remount(self, mode: str) -> bool:
         """Let the disk take nothing, or anything again; return whether it was idle enough."""
-        size = f"remount,{mode},size={DISK_MIB}m"
-        return subprocess.run(["mount", "-o", size, self._point], check=False).returncode == 0
+        told = f"remount,{mode},{self._size}"
+        return subprocess.run(["mount", "-o", told, self._point], check=False).returncode == 0
 
     def close(self) -> None:
         """Take every mount away."""

@@ -92,6 +92,10 @@ class Broker:
                 self.kill()
                 raise NoPeer("the broker does not start: " + log.read_text()[-500:])
 
+    def has_ended(self) -> bool:
+        """Whether it was started and does not run any more."""
+        return self._process is not None and self._process.poll() is not None
+
     def kill(self) -> None:
         """End it as a crash does."""
         if self._process is not None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 
@@ -15,6 +16,15 @@ from fairlead_tests.chaos.harsh_faults import Disk
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.matrix.schedule import Step
 from fairlead_tests.postgres_server import PostgresServer
+
+NO_DISK = " (there is no disk of our own to fill: passed over)"
+
+
+class Disks(NamedTuple):
+    """Disks of our own that may fill up."""
+
+    sinks: Disk
+    broker: Disk
 
 
 class Faults:
@@ -26,14 +36,14 @@ class Faults:
         points: Path,
         database: PostgresServer,
         broker: Broker,
-        disk: Disk | None,
+        disks: Disks | None,
         connectors: Sequence[str],
     ) -> None:
         self._node = node
         self._points = points
         self._database = database
         self._broker = broker
-        self._disk = disk
+        self._disks = disks
         self._connectors = connectors
         self.happened: Counter[str] = Counter()
         self._done: Mapping[str, Callable[[Step], str]] = {
@@ -49,6 +59,7 @@ class Faults:
             "kill database": self._kill_database,
             "kill broker": self._kill_broker,
             "fill": self._fill,
+            "fill broker": self._fill_broker,
         }
 
     def inject(self, step: Step) -> None:
@@ -154,15 +165,20 @@ class Faults:
 
     def _fill(self, step: Step) -> str:
         """Leave no room for what sinks of files and tables write, and for what Kafka's stage."""
-        if self._disk is None:
-            return " (there is no disk of our own to fill: passed over)"
-        ballast = self._disk.fill()
-        until = time.monotonic() + step.seconds
-        while time.monotonic() < until:
-            time.sleep(0.2)
-            ballast = self._disk.fill()  # what others let go of meanwhile
-        ballast.unlink()
+        if self._disks is None:
+            return NO_DISK
+        self._disks.sinks.keep_full(step.seconds)
         return ""
+
+    def _fill_broker(self, step: Step) -> str:
+        """Leave no room for the broker's own log: it ends itself when it cannot write on."""
+        if self._disks is None:
+            return NO_DISK
+        self._disks.broker.keep_full(step.seconds)
+        told = " (it had ended itself)" if self._broker.has_ended() else ""
+        self._broker.kill()
+        self._broker.up()
+        return told
 
     def ask(self, connector: str, point: str, what: str) -> None:
         """Have the next batch of a connector that comes to a point `kill`, `stop` or be `cut`."""

@@ -10,6 +10,8 @@ from fairlead_tests.matrix.ends import SinkEnd, SourceEnd, Tally
 
 MUTANT = "mutant-"
 """What names of connectors begin with whose sinks go without their mark (`points`)."""
+HASTY = "mutant-hasty-"
+"""And of the one whose source goes without its horizon as well."""
 PATIENCE_S = 180.0
 SHOWN = 8
 """How many ids of rows that are lost or doubled are told."""
@@ -33,13 +35,25 @@ class Pair(NamedTuple):
     def is_mutant(self) -> bool:
         return self.name.startswith(MUTANT)
 
+    @property
+    def flaws(self) -> tuple[str, ...]:
+        """What has to be found wrong with its rows."""
+        if self.name.startswith(HASTY):
+            return "doubled", "lost"
+        return ("doubled",) if self.is_mutant else ()
+
     def begin(self, node: Crew, tasks: int) -> None:
         """Create the connector."""
         ends = {**self.source.config(self.name), **self.sink.config(self.name)}
         node.put(self.name, {**CONFIG, **ends, "tasks.max": str(tasks)})
 
     def is_whole(self) -> bool:
-        """Tell whether each row that the source holds has arrived, however often."""
+        """Tell whether each row that the source holds has arrived, however often.
+
+        Of one that loses rows the last one has: it was written when no transaction was open.
+        """
+        if "lost" in self.flaws:
+            return max(self.source.rows()) in self.sink.ids(self.name)
         return self.sink.tally(self.name).distinct >= len(self.source.rows())
 
     def wrong(self) -> str:
@@ -60,12 +74,19 @@ class Pair(NamedTuple):
 
 
 def pairs_of(sources: Sequence[SourceEnd], sinks: Sequence[SinkEnd]) -> list[Pair]:
-    """Return each source with each sink, and for each sink a mutant beside them."""
+    """Return each source with each sink, and for each sink a mutant beside them.
+
+    One of these is a mutant of the source, too: what a source loses no sink can double.
+    """
     sound = [
         Pair(f"{source.kind}-to-{sink.kind}", source, sink) for source in sources for sink in sinks
     ]
     cheap = next(each for each in sources if each.kind == "postgres")
-    return [*sound, *(Pair(f"{MUTANT}{each.kind}", cheap, each) for each in sinks)]
+    beside = [
+        Pair(f"{MUTANT if number else HASTY}{each.kind}", cheap, each)
+        for number, each in enumerate(sinks)
+    ]
+    return [*sound, *beside]
 
 
 def wait_whole(node: Crew, pairs: Iterable[Pair]) -> None:

@@ -12,7 +12,7 @@ from fairlead_tests.chaos.crew import Crew
 from fairlead_tests.chaos.harsh_faults import Disk
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.matrix.ends import Room, SourceEnd
-from fairlead_tests.matrix.faults import Faults
+from fairlead_tests.matrix.faults import Disks, Faults
 from fairlead_tests.matrix.files import FilesSink, FilesSource
 from fairlead_tests.matrix.kafka import KafkaSink, KafkaSource
 from fairlead_tests.matrix.pairs import Pair, pairs_of, wait_whole
@@ -20,6 +20,8 @@ from fairlead_tests.matrix.postgres import PostgresLogSource, PostgresSink, Post
 from fairlead_tests.postgres_server import PostgresServer, started
 
 _CUSTOMIZED = Path(__file__).parent / "points"
+DISK_MIB = 256
+"""How large each disk is that may fill up."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def with_points(environ: Mapping[str, str], points: Path) -> Mapping[str, str]:
 
 @contextmanager
 def running(
-    node: Crew, seed: int, *, tasks: int, pause_s: float, has_disk: bool = False
+    node: Crew, seed: int, *, tasks: int, pause_s: float, has_disks: bool = False
 ) -> Generator[Run]:
     """Yield a run whose pairs all work; raises `NoServer` or `NoPeer` where it has no servers.
 
@@ -64,12 +66,13 @@ def running(
         # Not pytest's: the database's own user has to come there.
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairlead-matrix-")))
         folder.chmod(0o755)
-        disk = _disk(folder, stack) if has_disk else None
-        room = Room(disk.folder("sinks") if disk else folder / "sinks", folder / "others")
+        disks = _disks(folder, stack) if has_disks else None
+        room = Room(disks.sinks.folder("sinks") if disks else folder / "sinks", folder / "others")
         for place in room:
             place.mkdir()
         database = stack.enter_context(started(max_connections="200"))
-        broker = stack.enter_context(_broker(folder / "broker"))
+        home = disks.broker.folder("broker") if disks else folder / "broker"
+        broker = stack.enter_context(_broker(home))
         sources = _sources(seed, pause_s, room, database, broker)
         for each in sources:
             each.start()
@@ -80,7 +83,7 @@ def running(
             pair.begin(node, tasks)
         # Mutants may break: nobody waits for them to run.
         sound = [each.name for each in pairs if not each.is_mutant]
-        faults = Faults(node, points, database, broker, disk, sound)
+        faults = Faults(node, points, database, broker, disks, sound)
         faults.wait_running("the start")
         yield Run(node, pairs, faults)
         node.remove(*(each.name for each in pairs))
@@ -108,13 +111,15 @@ def _broker(folder: Path) -> Generator[Broker]:
         broker.kill()
 
 
-def _disk(folder: Path, stack: ExitStack) -> Disk | None:
-    """Return a disk of our own, None where no one may be mounted."""
+def _disks(folder: Path, stack: ExitStack) -> Disks | None:
+    """Return disks of our own, None where none may be mounted."""
     if os.geteuid() != 0:
         return None
+    made = list[Disk]()
     try:
-        disk = Disk(folder, {})
+        for name in Disks._fields:
+            made.append(Disk(folder / f"{name}-disk", {}, DISK_MIB))
+            stack.callback(made[-1].close)
     except subprocess.CalledProcessError:
         return None
-    stack.callback(disk.close)
-    return disk
+    return Disks(*made)

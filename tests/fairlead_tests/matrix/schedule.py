@@ -23,8 +23,20 @@ WEIGHTS = {
     "kill database": 3,
     "kill broker": 3,
     "fill": 3,
+    "fill broker": 3,
 }
 """How often each comes, beside the others."""
+
+LASTING = (
+    "freeze",
+    "freeze at",
+    "kill node",
+    "kill database",
+    "kill broker",
+    "fill",
+    "fill broker",
+)
+"""Those whose cause lasts for a while."""
 
 
 class Step(NamedTuple):
@@ -48,8 +60,7 @@ class Step(NamedTuple):
         on = (
             f" {self.worker}" if self.event in {"move", "kill worker", "kill JVM", "freeze"} else ""
         )
-        lasts = {"freeze", "freeze at", "kill node", "kill database", "kill broker", "fill"}
-        told = f" for {self.seconds:.1f} s" if self.event in lasts else ""
+        told = f" for {self.seconds:.1f} s" if self.event in LASTING else ""
         return f"{self.event}{at.get(self.event, on)}{told}{'' if self.is_awaited else ', and on'}"
 
 

@@ -11,7 +11,8 @@ which ends the task's attempt alone. The first batch that comes to the point doe
 the file to `<connector>.<point>.<pid>`.
 
 Connectors whose names begin with `mutant-` go without what makes publishing idempotent, so that a
-test that finds nothing wrong with them is known to look at nothing.
+test that finds nothing wrong with them is known to look at nothing. Those that begin with
+`mutant-hasty-` also take each transaction that has begun for one that has ended.
 """
 
 import json
@@ -32,7 +33,9 @@ HOUSE = "fairlead.runtime.pipeline"
 FILES, POSTGRES, KAFKA = (
     f"{HOUSE}.connectors.{each}.sink" for each in ("files", "postgres", "kafka")
 )
+TABLES = f"{HOUSE}.connectors.postgres.tables.source"
 MUTANT = "mutant-"
+HASTY = "mutant-hasty-"
 
 
 class CutOffError(Exception):
@@ -149,6 +152,18 @@ def at_postgres(module: Any) -> None:
     module.put_in_place = put_in_place
 
 
+def at_tables(module: Any) -> None:
+    """Have hasty mutants read up to the newest transaction, whatever is open before it."""
+    source = module.TableSource
+    fetch = source._fetch
+
+    def fetch_or_hurry(self: Any, snapshot: Any, seen: Any, *rest: Any) -> Any:
+        is_hasty = HASTY in self._session.server.conninfo  # which names the task that asks
+        return fetch(self, snapshot, seen._replace(lo=seen.hi) if is_hasty else seen, *rest)
+
+    source._fetch = fetch_or_hurry
+
+
 def at_kafka(module: Any) -> None:
     """Know when records were sent; mutants look for no mark."""
     publisher = module.Publisher
@@ -186,6 +201,7 @@ CHANGES: dict[str, Callable[[Any], None]] = {
     f"{FILES}.publishing": at_files,
     f"{FILES}.sink": at_file_sink,
     f"{POSTGRES}.publishing": at_postgres,
+    TABLES: at_tables,
     f"{KAFKA}.publishing": at_kafka,
     f"{KAFKA}.staging": at_kafka_staging,
 }
