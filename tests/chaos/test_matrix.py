@@ -67,7 +67,7 @@ def test_each_pair_has_each_row_once_and_a_sink_without_its_mark_has_not(
     crews: SharedCrew,
 ) -> None:
     try:
-        with crews.lend() as node, running(node, SEED, tasks=1, pause_s=3.0) as run:
+        with crews.lend() as node, running(node, SEED, tasks=1, pause_s=5.0) as run:
             publish_twice(run)
             move_all(run)
             for step in schedule.draw(SEED, [each.name for each in run.sound], FEW):
@@ -85,9 +85,10 @@ def test_the_same_through_every_fault_until_each_pair_was_taken_over_often_enoug
 ) -> None:
     seed = int(os.environ.get("CHAOS_SEED", random.randrange(1 << 32)))
     seconds = float(os.environ.get("CHAOS_SECONDS", "600"))
+    only = os.environ.get("CHAOS_PAIRS", "")
     with (
         alone(tmp_path) as node,
-        running(node, seed, tasks=2, pause_s=1.5, has_disks=True) as run,
+        running(node, seed, tasks=2, pause_s=1.5, has_disks=True, only=only) as run,
     ):
         publish_twice(run)
         until, turn = time.monotonic() + seconds, 0

@@ -17,7 +17,7 @@ SHOWN = 8
 """How many ids of rows that are lost or doubled are told."""
 CONFIG: Mapping[str, str] = {
     "connector.class": "SparkPipeline",
-    "poll.interval.ms": "200",
+    "poll.interval.ms": "500",
     "task.restart.budget": "-1",
     "task.restart.backoff.max.ms": "1000",
     "errors.retry.delay.max.ms": "2000",

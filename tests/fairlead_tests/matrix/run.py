@@ -55,11 +55,12 @@ def with_points(environ: Mapping[str, str], points: Path) -> Mapping[str, str]:
 
 @contextmanager
 def running(
-    node: Crew, seed: int, *, tasks: int, pause_s: float, has_disks: bool = False
+    node: Crew, seed: int, *, tasks: int, pause_s: float, has_disks: bool = False, only: str = ""
 ) -> Generator[Run]:
     """Yield a run whose pairs all work; raises `NoServer` or `NoPeer` where it has no servers.
 
-    The node was started `with_points`; it is left without work.
+    The node was started `with_points`; it is left without work. To find the cause of something it
+    may run `only` some pairs, their names parted by commas, and no mutants.
     """
     points = Path(node.environ["MATRIX_POINTS"])
     with ExitStack() as stack:
@@ -78,7 +79,8 @@ def running(
             each.start()
             stack.callback(each.stop)
         sinks = (FilesSink(room), PostgresSink(database, room), KafkaSink(broker, room))
-        pairs = pairs_of(sources, sinks)
+        chosen = only.split(",") if only else None
+        pairs = [each for each in pairs_of(sources, sinks) if not chosen or each.name in chosen]
         for pair in pairs:
             pair.begin(node, tasks)
         # Mutants may break: nobody waits for them to run.
