@@ -1,9 +1,9 @@
 """One batch, from ranges to staged rows: the only Spark job that a task runs, but for bad rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import unwrap
-from typing import TYPE_CHECKING, Any, cast
+from inspect import signature, unwrap
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import (
@@ -30,6 +30,11 @@ from .session import TaskSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_IS_NAMED: Final = "timezone" in signature(to_arrow_schema).parameters
+_UTC: Final[Mapping[str, Any]] = {"timezone": "UTC"} if _IS_NAMED else {}
+"""What has moments be in UTC: they are before PySpark 4.2, which asks for the zone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +219,8 @@ def _held(rows: "DataFrame | ArrowTable") -> ArrowTable:
 
 
 def _schema(frame: "DataFrame") -> ArrowSchema:
-    return cast("ArrowSchema", to_arrow_schema(frame.schema, timezone="UTC"))
+    """Return the schema of a frame in Arrow's types, moments in UTC."""
+    return cast("ArrowSchema", to_arrow_schema(frame.schema, **_UTC))
 
 
 def _described(spark: "SparkSession", table: ArrowTable) -> "DataFrame":

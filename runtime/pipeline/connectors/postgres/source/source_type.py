@@ -283,6 +283,6 @@ def _look(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> Look:
     schema = shape.schema
     if mode == keys.LOG:
         schema = pa.schema([*schema, *COLUMNS])
-    fields = from_arrow_schema(schema).fields
+    fields = from_arrow_schema(schema, prefer_timestamp_ntz=True).fields
     ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
     return Look(columns=SourceColumns(ddl, keys.INCLUDE, may_grow=True))
