@@ -3,6 +3,7 @@
 
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,13 @@ def test_each_process_has_a_session_of_its_own_and_no_jvm(node: SharedNode) -> N
 
 
 @pytest.mark.spark
+def test_a_connectors_own_settings_count_for_its_jobs_alone(node: SharedNode) -> None:
+    one = node.sharer("one")
+    before = one.ask("look")[1][1]
+    assert one.ask("own") == ["done", ["7", before, None]]
+
+
+@pytest.mark.spark
 def test_no_secret_of_a_worker_or_of_the_settings_gets_out(node: SharedNode) -> None:
     assert node.sharer("one").ask("leak")[0] == "TaskError"
     log = node.folder / "cache" / "spark" / "shared" / "logs" / "spark.log"
@@ -58,6 +66,8 @@ def test_no_secret_of_a_worker_or_of_the_settings_gets_out(node: SharedNode) -> 
 @pytest.mark.spark
 def test_the_jobs_of_a_process_that_is_killed_end_and_no_others(node: SharedNode) -> None:
     one, three = node.sharer("one"), node.sharer("three")
+    (_, mine), (_, other) = one.ask("gateway"), three.ask("gateway")
+    assert mine != other
     one.tell("wait")
     three.tell("wait")
     cut, spared = runs(node.signs, "one"), runs(node.signs, "three")
@@ -65,8 +75,10 @@ def test_the_jobs_of_a_process_that_is_killed_end_and_no_others(node: SharedNode
     one.process.wait()
     assert gone([cut.pid])
     assert spared.is_running()
+    until(lambda: not takes_calls(mine))  # what it held goes with its gateway
     (node.signs / "three.end").touch()
     assert three.hear() == ["done", 1]
+    assert takes_calls(other)
 
 
 @pytest.mark.spark
@@ -90,6 +102,11 @@ def test_a_jvm_ends_with_its_owner_and_the_next_owner_has_another_one(node: Shar
     node.restart()
     assert one.ask("warm")[0] == "warm"
     assert one.ask("count") == ["done", 5]
+
+
+def takes_calls(port: int) -> bool:
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_channel_takes_over_a_place_and_hears_the_end_of_its_other_side(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from .attach import attach, detach, end_group, is_heard, warm_up
+from .attach import OwnGateway, attach, detach, end_group, is_heard, warm_up
 from .cluster import NotShared, SparkCluster
-from .engine import EngineState
+from .engine import EngineDown, EngineState
 from .failures import failure_text
 from .java import JavaNotFound, JvmLaunch, find_java
 from .jobs import JobEngine, Life
@@ -64,7 +64,7 @@ class Embedded(JobEngine[Jvm]):
 
     @property
     def gateway(self) -> JvmGateway | None:
-        """Where its JVM takes calls of other processes; None unless it is warm."""
+        """Where its JVM takes calls of this process; None unless it is warm."""
         with self._changed:
             return self._gateway if self._state is EngineState.WARM else None
 
@@ -87,6 +87,13 @@ class Embedded(JobEngine[Jvm]):
         """Ask the JVM for an answer, which may take for ever; False: there is none to ask."""
         life = self._life
         return life is not None and life.session is not None and is_heard(life.session)
+
+    def new_gateway(self) -> OwnGateway:
+        """Have the JVM take calls of one more process; raises `EngineDown`, or what py4j raises."""
+        life = self._life
+        if life is None or life.session is None:
+            raise EngineDown(self._detail)
+        return OwnGateway(life.session)
 
     def end_group(self, group: str) -> None:
         """End the jobs of another process that runs its jobs here, by their group; none follows."""

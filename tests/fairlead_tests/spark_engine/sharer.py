@@ -11,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from fairlead.runtime.pipeline.batches.session import TaskSession
 from fairlead.runtime.pipeline.spark.engine import EngineDown, TaskError
 from fairlead.runtime.pipeline.spark.shared.client import SharedEngine
 from fairlead_tests.spark_engine.signs import until_told
@@ -28,6 +30,8 @@ class Sharer:
             "count": lambda spark: spark.range(5).count(),
             "look": self.look,
             "leak": leak,
+            "own": own,
+            "gateway": lambda _: SparkContext._gateway.gateway_parameters.port,  # type: ignore[union-attr]
             "wait": until_told(Path(signs), name),
         }
 
@@ -53,6 +57,14 @@ class Sharer:
 
 def leak(spark: SparkSession) -> object:
     return spark.sql(f"SELECT raise_error('no login with {SECRET}') FROM range(3)").collect()
+
+
+def own(spark: SparkSession) -> object:
+    """Set what a connector has for itself, and tell what it sees of it, and the others do."""
+    beside = TaskSession({"spark.sql.shuffle.partitions": "7", "spark.sql.ansi.enabled": "false"})
+    mine = beside.beside(spark)
+    seen = [each.conf.get("spark.sql.shuffle.partitions") for each in (mine, spark)]
+    return [*seen, mine.sql("SELECT CAST('x' AS INT) AS x").collect()[0].x]
 
 
 def tell(told: object) -> None:

@@ -1,8 +1,9 @@
 """The owner of a node's one JVM: keeps it running, and lets the node's workers share it.
 
-Each worker has a channel to it. It tells where the JVM takes calls once that is warm, and why it
-ended; it ends the jobs of a worker whose channel ends, however that happens, and none of them can
-begin later. A JVM that ends is started again under back-off, one that does not answer is killed.
+Each worker has a channel to it, and a gateway of its own into the JVM once that is warm. When the
+channel ends, however that happens, its gateway is closed, with all that the worker held in the JVM,
+and its jobs are ended, so that none can begin later. A JVM that ends is started again under
+back-off, one that does not answer is killed.
 """
 
 import logging
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Final, Protocol, cast
 
 from .....actors.backoff import Attempts, Backoff
+from ..attach import OwnGateway
 from ..embedded import Embedded
 from ..engine import EngineState
 from ..jvm import JvmGateway
@@ -48,8 +50,10 @@ class _Sharer:
     group: str
     """The group of all its jobs; that of no other channel."""
     channel: LineChannel
-    gateway: JvmGateway | None = None
-    """Where it was told that the JVM takes calls."""
+    jvm: JvmGateway | None = None
+    """The JVM that it shares, by the owner's own gateway; None: it waits for one."""
+    gateway: OwnGateway | None = None
+    """Its own one; None: it has none yet."""
     told: str = ""
     """What it was told last while it waits."""
 
@@ -81,6 +85,8 @@ class JvmOwner:
         """When the JVM may be started again, in seconds on the monotonic clock."""
         self._why = ""
         """Why the last JVM ended."""
+        self.restarts = 0
+        """How often it was started anew."""
         self._lock = threading.Lock()
         """Guards the following."""
         self._sharers: list[_Sharer] = []
@@ -112,6 +118,7 @@ class JvmOwner:
         elif state is EngineState.DOWN and now >= self._open_at:
             LOGGER.warning("the node's JVM is down (%s): starting it again", detail)
             self._open_at = now + self._attempts.next_pause() / 1000
+            self.restarts += 1
             self._engine.open()
 
     def close(self, seconds: float) -> None:
@@ -128,17 +135,35 @@ class JvmOwner:
                 self._tell_one(each, gateway, detail)
 
     def _tell_one(self, sharer: _Sharer, gateway: JvmGateway | None, detail: str) -> None:
-        if sharer.gateway is not None:
-            if sharer.gateway != gateway:
+        if sharer.jvm is not None:
+            if sharer.jvm != gateway:
                 sharer.channel.send({"ended": self._why})
                 sharer.channel.close()
         elif gateway is not None:
-            sharer.gateway = gateway
-            place = {"port": gateway.port, "secret": gateway.secret}
-            sharer.channel.send({**place, "group": sharer.group, "jvm": detail})
+            sharer.jvm = gateway  # and on a thread of its own, for the JVM may owe its answer
+            threading.Thread(target=self._admit, args=(sharer, detail), daemon=True).start()
         elif sharer.told != detail:
             sharer.told = detail
             sharer.channel.send({"waiting": detail})
+
+    def _admit(self, sharer: _Sharer, detail: str) -> None:
+        """Open a gateway for a worker, and tell it, unless it has gone meanwhile."""
+        try:
+            gateway = self._engine.new_gateway()
+        except Exception as error:  # noqa: BLE001  # whatever py4j makes of a JVM that ends
+            with suppress(OSError):
+                sharer.channel.send({"ended": f"the node's JVM takes no worker: {error!r}"})
+            sharer.channel.close()
+            return
+        with self._lock:
+            sharer.gateway = gateway
+            is_here = sharer in self._sharers
+        if not is_here:
+            gateway.close()
+            return
+        place = {"port": gateway.place.port, "secret": gateway.place.secret}
+        with suppress(OSError):  # it is gone, and its reader knows
+            sharer.channel.send({**place, "group": sharer.group, "jvm": detail})
 
     def _accept(self, listener: socket.socket) -> None:
         while True:
@@ -151,7 +176,7 @@ class JvmOwner:
             threading.Thread(target=self._serve, args=(channel,), daemon=True).start()
 
     def _serve(self, channel: LineChannel) -> None:
-        """Hear one worker until its channel ends, and then end its jobs."""
+        """Hear one worker until its channel ends; then cut it off, and end its jobs."""
         match channel.receive():
             case {"worker": str(name)}:
                 sharer = _Sharer(name, f"{name}#{next(self._serial)}", channel)
@@ -165,7 +190,9 @@ class JvmOwner:
         with self._lock:
             self._sharers.remove(sharer)
         channel.close()
-        if sharer.gateway is not None and sharer.gateway == self._engine.gateway:
+        if sharer.jvm is not None and sharer.jvm == self._engine.gateway:
+            if sharer.gateway is not None:
+                sharer.gateway.close()
             self._engine.end_group(sharer.group)
 
     def _hear(self, sharer: _Sharer, message: Mapping[str, object]) -> None:
@@ -175,7 +202,7 @@ class JvmOwner:
                 with suppress(OSError):
                     sharer.channel.send({"learned": True})
             case {"kill": str(why)}:
-                if sharer.gateway is not None and sharer.gateway == self._engine.gateway:
+                if sharer.jvm is not None and sharer.jvm == self._engine.gateway:
                     self._engine.kill(why)
             case _:
                 LOGGER.warning("worker %s says what nobody understands", sharer.name)
