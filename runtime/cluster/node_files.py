@@ -1,7 +1,8 @@
 """The files in a run folder by which a node's first process tells other processes of the node.
 
 `node.json` says where it is reached, `assignors.json` what computes for its workers: plans ask the
-same. `slow.json` names the processes that owe an answer, for `status` and `/health`, and is there
+same. `engine.json` is written by the process that owns the workers' one JVM, where they share it.
+`slow.json` names the processes that owe an answer, for `status` and `/health`, and is there
 only while there is something to tell: its writer waits for nobody. Only their owner may read them,
 as settings of an assignor may be secret: every user of the machine can read a command line.
 """
@@ -22,6 +23,7 @@ OWNER_ONLY: Final = 0o600
 NODE: Final = "node.json"
 ASSIGNORS: Final = "assignors.json"
 SLOW: Final = "slow.json"
+ENGINE: Final = "engine.json"
 
 
 def write_private(path: Path, content: bytes, *, is_durable: bool = False) -> None:
@@ -87,6 +89,33 @@ def read_assignors(run_folder: Path) -> AssignorSpec:
         return AssignorSpec(tuple(spec["names"]), dict(spec["conf"]), int(spec["memory_bytes"]))
     except (OSError, ValueError, TypeError, KeyError):
         return AssignorSpec()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFile:
+    """The JVM that the workers share, and how often it was started anew."""
+
+    owner: ProcessId
+    pid: int | None
+    """None while it does not run."""
+    state: str
+    restarts: int
+    detail: str
+
+
+def write_engine(run_folder: Path, told: EngineFile) -> None:
+    """Write down how the shared JVM is; what cannot be written is told by nobody."""
+    with suppress(OSError):
+        write_json(run_folder / ENGINE, asdict(told))
+
+
+def read_engine(run_folder: Path) -> EngineFile | None:
+    """Return what was written last; None: no JVM is shared here."""
+    try:
+        told: dict[str, Any] = json.loads((run_folder / ENGINE).read_bytes())
+        return EngineFile(ProcessId(*told.pop("owner")), **told)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

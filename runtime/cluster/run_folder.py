@@ -19,6 +19,7 @@ from ...events.log.process import process_of
 from .identity import KEY, NODE_ID, folder_number, identity_of
 from .node_files import (
     ASSIGNORS,
+    ENGINE,
     NODE,
     OWNER_ONLY,
     NodeFile,
@@ -126,7 +127,7 @@ class RunFolder:
 
     def release(self) -> None:
         """Let go of the node, and remove what tells of it."""
-        for told in (NODE, ASSIGNORS):
+        for told in (NODE, ASSIGNORS, ENGINE):
             (self.path / told).unlink(missing_ok=True)
         os.close(self._lock)
 

@@ -182,6 +182,20 @@ def test_status_tells_why_no_target_could_be_computed(run: Run, cluster: Cluster
     assert f"\nTroubles\nTROUBLE        REASON\n{rows}" in told
 
 
+def test_status_tells_of_the_jvm_that_workers_share(run: Run, cluster: Cluster) -> None:
+    engine = {"pid": 4712, "state": "running", "restarts": 1, "detail": ""}
+    cluster.answer("GET", "/workers", {**answered.WORKERS, "engine": engine})
+    told = run("status", "--url", cluster.url).out
+    assert "Shared JVM:  running, pid 4712, restarts 1\n" in told
+    down = {**engine, "pid": None, "state": "backing-off", "detail": "the JVM was killed"}
+    cluster.answer("GET", "/workers", {**answered.WORKERS, "engine": down})
+    told = run("status", "--url", cluster.url).out
+    assert "Shared JVM:  backing-off, restarts 1\n" in told
+    assert "1 shared JVM down" in " ".join(told.split())
+    lines = [" ".join(each.split()) for each in told.splitlines()]
+    assert "shared JVM the JVM was killed" in lines
+
+
 WITH_TRAITS = """\
 NAME  PROCESS      MEMBER           EPOCH  CONNECTORS  TASKS  ZONE  TAGS     CAP  PID   RESTARTS
 w1    running      STABLE           4      1           1      b     gpu,ssd  2    4711  0

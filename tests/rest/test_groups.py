@@ -1,3 +1,4 @@
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,16 @@ from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.entries.codec import encode
 from fairlead.events.group import MANY_EPOCHS, epoch_warning
 from fairlead.events.log.frame import NewEntry
+from fairlead.events.log.process import ProcessId, process_of
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.runtime.cluster.messages import ProcessView
-from fairlead.runtime.cluster.node_files import SlowProcess, write_slow
+from fairlead.runtime.cluster.node_files import (
+    EngineFile,
+    SlowProcess,
+    write_engine,
+    write_slow,
+)
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead_tests.decider import JOIN
 from fairlead_tests.rest.client import Client
@@ -225,6 +232,30 @@ def test_who_does_not_answer_is_told_before_it_is_replaced(
     )
     write_slow(run_folder, [])
     assert api.client.get("/health").json()["status"] == "healthy"
+
+
+def test_the_jvm_that_workers_share_is_told_and_ends_with_its_owner(api: RestApi) -> None:
+    run_folder = api.data_dir / "run"
+    run_folder.mkdir()
+    for owner, told in (
+        (
+            process_of(os.getpid()),
+            {"pid": 12, "state": "starting", "restarts": 3, "detail": "waiting for the JVM"},
+        ),
+        (
+            ProcessId(os.getpid(), "another life"),
+            {
+                "pid": None,
+                "state": "backing-off",
+                "restarts": 3,
+                "detail": "the process that owns the workers' JVM has ended, and the JVM with it",
+            },
+        ),
+    ):
+        write_engine(run_folder, EngineFile(owner, 12, "starting", 3, "waiting for the JVM"))
+        assert api.client.get("/workers").json()["engine"] == told
+    (run_folder / "engine.json").write_text("{}")
+    assert "engine" not in api.client.get("/workers").json()
 
 
 def test_the_root_is_that_of_connect(client: Client) -> None:

@@ -130,12 +130,14 @@ class WorkerDescription(Struct, frozen=True):
     process: ProcessDescription | None
 
 
-class WorkerList(Struct, frozen=True):
+class WorkerList(Struct, frozen=True, omit_defaults=True):
     """The workers of a node, of all groups."""
 
     processes_known: bool
     """Whether the supervisor answered: without it only the members are told."""
     workers: list[WorkerDescription]
+    engine: ProcessDescription | None = None
+    """The JVM that they share, if they do."""
 
 
 class AssignorDescription(Struct, frozen=True):

@@ -7,6 +7,7 @@ lives as long as the process that started it, or until SIGTERM. It tells what ha
 
 import json
 import logging
+import os
 import signal
 import sys
 import time
@@ -19,14 +20,19 @@ from setproctitle import setproctitle
 from ....actors.backoff import Backoff
 from ....actors.door import log_levels
 from ....actors.door.log_file import LogFile
+from ....events.log.process import process_of
+from ...cluster.node_files import EngineFile, write_engine
 from ...cluster.run_folder import RunFolder
 from ...config.redaction import Redaction
 from ...pipeline.spark.cluster import SparkCluster
 from ...pipeline.spark.embedded import Embedded
+from ...pipeline.spark.engine import EngineState
 from ...pipeline.spark.shared.owner import JvmOwner
 from ..liveness import Silence
 
 EXIT_FAILED: Final = 1
+DOWN: Final = "backing-off"
+_WORDS: Final = {EngineState.WARM: "running", EngineState.WARMING: "starting"}
 LOOK_SECONDS: Final = 0.1
 LEVELS_SECONDS: Final = 1.0
 CLOSE_SECONDS: Final = 3.0
@@ -46,14 +52,18 @@ def main() -> int:
     data_dir, redaction = Path(brief["data_dir"]), Redaction()
     try:
         _log_to(data_dir / "logs", str(brief["log_level"]), redaction)
-        owner = make_owner(data_dir, brief, redaction)
+        engine = make_engine(data_dir, brief, redaction)
+        owner = make_owner(engine, data_dir, brief, redaction)
         owner.open()
     except OSError as error:
         sys.stderr.write(f"the engine process cannot start: {error}\n")
         return EXIT_FAILED
-    levels_at = 0.0
+    levels_at, last = 0.0, None
     while not has_to_end:
         owner.look()
+        if (told := view(engine, owner)) != last:
+            write_engine(RunFolder(data_dir).path, told)
+            last = told
         if time.monotonic() >= levels_at:
             log_levels.take_up(data_dir / "logs")
             levels_at = time.monotonic() + LEVELS_SECONDS
@@ -62,10 +72,18 @@ def main() -> int:
     return 0
 
 
-def make_owner(data_dir: Path, brief: Mapping[str, Any], redaction: Redaction) -> JvmOwner:
-    """Return the owner of the JVM of a node, nothing of it started."""
+def view(engine: Embedded, owner: JvmOwner) -> EngineFile:
+    """Return what users are told of the JVM."""
+    is_warm = engine.state is EngineState.WARM
+    detail = "" if is_warm else engine.detail
+    me = process_of(os.getpid())
+    return EngineFile(me, engine.pid, _WORDS.get(engine.state, DOWN), owner.restarts, detail)
+
+
+def make_engine(data_dir: Path, brief: Mapping[str, Any], redaction: Redaction) -> Embedded:
+    """Return the engine whose JVM the workers share, not open yet."""
     spec = brief["engine"]
-    engine = Embedded(
+    return Embedded(
         data_dir / "cache" / "spark" / "shared",
         cores=spec["cores"],
         heap=spec["heap"],
@@ -73,6 +91,12 @@ def make_owner(data_dir: Path, brief: Mapping[str, Any], redaction: Redaction) -
         hide=redaction.hide,
         cluster=SparkCluster.of(spec["master"], brief["paths"]),
     )
+
+
+def make_owner(
+    engine: Embedded, data_dir: Path, brief: Mapping[str, Any], redaction: Redaction
+) -> JvmOwner:
+    """Return the owner of the JVM of a node, nothing of it started."""
     limit_s = brief["answer_timeout_ms"] / 1000
     return JvmOwner(
         engine,

@@ -60,6 +60,14 @@ def workers(reply: WorkerList) -> list[Section]:
     return [Table((*columns, "PID", "RESTARTS"), rows, "no workers")]
 
 
+def engine(process: ProcessDescription | None) -> list[tuple[str, str]]:
+    """Return what is told at a glance of the JVM that workers share; nothing if none do."""
+    if process is None:
+        return []
+    pid = "" if process.pid is None else f", pid {process.pid}"
+    return [("Shared JVM", f"{process.state}{pid}, restarts {process.restarts}")]
+
+
 def worker(reply: WorkerDescription) -> list[Section]:
     """Return one worker: the process, and the member that it is once it joined."""
     process = reply.process

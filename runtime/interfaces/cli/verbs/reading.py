@@ -139,6 +139,7 @@ def status_tables(reply: ClusterStatus) -> list[Section]:
         ("Version", reply.version),
         ("Health", reply.health.status),
         ("Detail", reply.health.message),
+        *groups.engine(reply.workers.engine),
         ("Tasks", ", ".join(f"{count} {state}" for state, count in sorted(states.items()))),
     )
     return [
@@ -173,6 +174,8 @@ def _condition(reply: ClusterStatus) -> Health:
     processes = (each.process for each in reply.workers.workers)
     if down := sum(each.state == BACKING_OFF for each in processes if each):
         troubles["worker processes down"] = down
+    if (engine := reply.workers.engine) is not None and engine.state == BACKING_OFF:
+        troubles["shared JVM down"] = 1
     health = reply.health
     if not troubles or health.status != "healthy":
         return health
@@ -190,8 +193,10 @@ def _trouble(each: ConnectorState | TaskLine) -> str:
 
 def _troubles(reply: ClusterStatus) -> list[Section]:
     """Return what keeps groups and workers from going on; nothing if nothing does."""
+    engine = reply.workers.engine
     rows = [
         *((f"group {each.group_id}", each.assignor_error) for each in reply.groups),
+        *([("shared JVM", engine.detail)] if engine else []),
         *(
             (f"worker {each.name}", each.process.detail)
             for each in reply.workers.workers

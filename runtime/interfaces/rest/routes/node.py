@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
+from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -12,11 +13,12 @@ from starlette.responses import Response
 from .....events.entries.codec import CodecError
 from .....events.group import Group, Member, epoch_warning
 from .....events.log.errors import LogError
+from .....events.log.process import is_alive
 from .....events.orders import worker_name
 from .....projections import views
 from .....projections.group_metrics import Beats
 from ....cluster.messages import ProcessView
-from ....cluster.node_files import SlowProcess, read_slow
+from ....cluster.node_files import SlowProcess, read_engine, read_slow
 from ....node.assignors.discovery import known_assignors
 from ...replies.node import (
     AssignorDescription,
@@ -96,7 +98,8 @@ async def list_workers(service: Served) -> WorkerList:
         processes, is_known = {each.url: each for each in node.workers}, True
     except Unanswered:
         processes, is_known = {}, False
-    return WorkerList(is_known, await run_in_threadpool(_describe_workers, service, processes))
+    workers = await run_in_threadpool(_describe_workers, service, processes)
+    return WorkerList(is_known, workers, _describe_engine(service.run_folder))
 
 
 @worker_routes.add("GET /assignors")
@@ -146,6 +149,16 @@ def _unwell(
 ) -> HttpAnswer[Health]:
     code = None if status is HTTPStatus.OK else int(status)
     return HttpAnswer(Health(status=word, error_code=code, message=message), status)
+
+
+def _describe_engine(run_folder: Path) -> ProcessDescription | None:
+    """Return the JVM that the workers share, None if each has its own."""
+    if (told := read_engine(run_folder)) is None:
+        return None
+    if is_alive(told.owner):
+        return ProcessDescription(told.pid, told.state, told.restarts, told.detail)
+    why = "the process that owns the workers' JVM has ended, and the JVM with it"
+    return ProcessDescription(None, "backing-off", told.restarts, why)
 
 
 def _describe_workers(
