@@ -110,7 +110,7 @@ class RunFolder:
     def claim(self) -> None:
         """Make the folder, and take the node for this process; raises `NodeRunsError`.
 
-        The figures that workers of its former life left are removed.
+        What its former life left of figures of workers, and of their JVM, is removed.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -123,6 +123,7 @@ class RunFolder:
                 f"a node runs on {self.path.parent} already: stop it with `fairlead down`, "
                 "or choose another data.dir"
             ) from None
+        (self.path / ENGINE).unlink(missing_ok=True)
         shutil.rmtree(self.metrics, ignore_errors=True)
 
     def release(self) -> None:

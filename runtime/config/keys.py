@@ -197,9 +197,10 @@ class NodeSettings:
     )
     engine_kind: str = _setting(
         kinds.JVM_KIND,
-        "embedded",
+        "auto",
         "Where Spark's Java virtual machine is: one embedded in each worker, or one shared by all"
-        " workers of the node, which takes less memory; its end interrupts the tasks of all.",
+        " workers of the node, which takes less memory; its end interrupts the tasks of all. auto:"
+        " shared by two workers or more.",
     )
     engine_concurrent_batches: int = _setting(
         kinds.BATCHES,
@@ -211,7 +212,7 @@ class NodeSettings:
         kinds.SPARK_MASTER,
         "",
         "The cores of each worker's Spark, or of the shared one (empty: an equal share of all, or"
-        " all), or the cluster of Spark's own kind whose executors run the jobs.",
+        " all), or the cluster whose executors run the jobs.",
     )
     spark_heap: str = _setting(
         kinds.HEAP, "1g", "The heap of each Java virtual machine that Spark runs in."

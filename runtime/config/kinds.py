@@ -32,7 +32,9 @@ MEMORY_MIN_MIB: Final = 64
 LOOPBACK: Final = "127.0.0.1"
 REST_PORT: Final = 8083
 
-_CLUSTER = re.compile(r"spark://[^\s,:/]+:\d{1,5}(?:,[^\s,:/]+:\d{1,5})*")
+_CLUSTER = re.compile(
+    r"spark://[^\s,:/]+:\d{1,5}(?:,[^\s,:/]+:\d{1,5})*|yarn|k8s://(?:https?://)?[^\s,:/]+(?::\d{1,5})?"
+)
 _HEAP = re.compile(r"([1-9]\d{0,8})([kmg]?)", re.IGNORECASE)
 _HEAP_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _MASTER = re.compile(r"local(?:\[(\*|[1-9]\d{0,3})\])?")
@@ -260,8 +262,8 @@ SQL_NAMES: Final = Domain(
 )
 SPARK_MASTER: Final = Domain(
     _check_master,
-    "local, local[N] or local[*], spark://HOST:PORT, or nothing: this machine's cores shared by"
-    " the workers",
+    "local, local[N] or local[*], spark://HOST:PORT, yarn, k8s://URL, or nothing: this machine's"
+    " cores shared by the workers",
 )
 HEAP: Final = Domain(
     _check_heap, f"a size as Java spells it, such as 1g; at least {HEAP_MIN_MIB}m", "bytes"
@@ -270,7 +272,7 @@ MEMORY: Final = Domain(
     _check_memory, f"a size as Java spells it, such as 1g; at least {MEMORY_MIN_MIB}m", "bytes"
 )
 ASSIGNOR_NAMES: Final = Domain(_check_names, "names of assignors, with commas between them")
-JVM_KIND: Final = Domain(word("embedded", "shared"), "embedded or shared")
+JVM_KIND: Final = Domain(word("auto", "embedded", "shared"), "auto, embedded or shared")
 ENGINE_KIND: Final = Domain(word("spark", "noop"), "spark or noop")
 LOG_LEVEL: Final = Domain(_log_level, "DEBUG, INFO, WARNING or ERROR")
 CONNECT_PROTOCOL: Final = Domain(

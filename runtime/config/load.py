@@ -15,13 +15,13 @@ from ...actors.group.state.settings import GroupSettings
 from ...actors.settings import Value
 from ...actors.worker.instructions import Timing, flaw_in_session
 from ...events.placement import ORDINARY, Abilities, split_list
-from ..pipeline.spark.settings import AUTH_SECRET, CLUSTER, SettingRefused, refuse_unsafe
+from ..pipeline.spark.settings import SettingRefused, is_cluster, refuse_unsafe
 from ..pipeline.spi.context import Reach
+from .cluster_needs import cluster_needs
 from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, NodeSettings
 from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 
-CORES_MAX: Final = "spark.cores.max"
 BATCHES_PER_CORE: Final = 2
 """How many run at once unless `engine.concurrent.batches` says otherwise."""
 ASSIGNOR: Final = "assignor."
@@ -85,12 +85,15 @@ class Config(NodeSettings):
     @property
     def is_shared(self) -> bool:
         """Whether all workers share one JVM."""
-        return self.engine == "spark" and self.engine_kind == "shared"
+        is_wanted = self.engine_kind == "shared" or (
+            self.engine_kind == "auto" and self.workers > 1
+        )
+        return self.engine == "spark" and is_wanted
 
     @property
     def cluster(self) -> str:
         """The master of the cluster that jobs run on; empty: they run on this node."""
-        return self.spark_master if self.spark_master.startswith(CLUSTER) else ""
+        return self.spark_master if is_cluster(self.spark_master) else ""
 
     def cores(self) -> int:
         """Return the cores of each JVM that Spark runs in."""
@@ -220,35 +223,14 @@ def _flaws_in_parts(config: Config) -> Iterator[Contradiction]:
             " leave these out, or have the workers compute",
         )
     if config.cluster:
-        yield from _contradictions_of_cluster(config)
+        drivers = 1 if config.is_shared else config.workers
+        needs = cluster_needs(config.cluster, config.spark_conf, config.paths_allow, drivers)
+        yield from (Contradiction(*each) for each in needs)
     if config.actor_port and config.actor_port == config.listener.port:
         yield Contradiction(
             ("listeners", "actor.port"),
             f"listeners and actor.port name the same port, {config.actor_port}: the REST interface"
             " and the actors need one each",
-        )
-
-
-def _contradictions_of_cluster(config: Config) -> Iterator[Contradiction]:
-    master = f"spark.master = {config.cluster}"
-    if not config.spark_conf.get(AUTH_SECRET):
-        yield Contradiction(
-            ("spark.master",),
-            f"{master} needs spark.conf.{AUTH_SECRET}: without it anybody who reaches a port of the"
-            " driver or of an executor could run code there. The cluster's own daemons need the"
-            " same secret, spark.authenticate and spark.network.crypto.enabled",
-        )
-    if not config.paths_allow:
-        yield Contradiction(
-            ("spark.master", "paths.allow"),
-            f"{master} needs paths.allow: the folders that this node and all executors share, in"
-            " which sources and sinks lie; that they do is checked when Spark starts",
-        )
-    if config.workers > 1 and not config.is_shared and CORES_MAX not in config.spark_conf:
-        yield Contradiction(
-            ("spark.master", "workers", "engine.kind"),
-            f"{master} would give all its cores to the first of {config.workers} workers, and the"
-            f" others would wait: set engine.kind=shared, or spark.conf.{CORES_MAX} for each",
         )
 
 

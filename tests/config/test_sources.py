@@ -61,7 +61,7 @@ def test_nothing_given_is_all_defaults() -> None:
         "worker.restart.backoff.max.ms": 30_000,
         "actor.port": 0,
         "engine": "spark",
-        "engine.kind": "embedded",
+        "engine.kind": "auto",
         "engine.concurrent.batches": 0,
         "spark.master": "",
         "spark.heap": "1g",

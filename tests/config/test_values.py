@@ -99,9 +99,10 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
             " that makes a folder's name of at most 255 bytes",
         ),
         (
-            "spark.master=yarn",
+            "spark.master=mesos://host:5050",
             "it is no master that drivers on this node can have; allowed is local, local[N] or"
-            " local[*], spark://HOST:PORT, or nothing: this machine's cores shared by the workers",
+            " local[*], spark://HOST:PORT, yarn, k8s://URL, or nothing: this machine's cores shared"
+            " by the workers",
         ),
         ("spark.heap=much", f"it is no size; {HEAP}"),
         ("spark.heap=465m", f"Spark does not start with so little; {HEAP}"),
@@ -242,7 +243,25 @@ def test_a_shared_jvm_has_all_cores_and_its_workers_their_part_of_the_batches() 
     assert not load_config(None, {}, ("engine.kind=shared", "engine=noop")).is_shared
 
 
+@pytest.mark.parametrize(
+    ("given", "is_shared"),
+    [
+        (("workers=1",), False),
+        (("workers=2",), True),
+        (("workers=2", "engine.kind=embedded"), False),
+        (("workers=1", "engine.kind=shared"), True),
+    ],
+)
+def test_two_workers_share_a_jvm_unless_told_otherwise(
+    given: tuple[str, ...], is_shared: bool
+) -> None:
+    assert load_config(None, {}, given).is_shared == is_shared
+
+
 SECRET = "spark.conf.spark.authenticate.secret=hush"
+EMBEDDED = "engine.kind=embedded"
+HOST = "spark.conf.spark.driver.host=here"
+K8S = "spark.master=k8s://https://host:6443"
 CLUSTER = ("spark.master=spark://host:7077", "paths.allow=/shared", SECRET)
 
 
@@ -251,7 +270,10 @@ CLUSTER = ("spark.master=spark://host:7077", "paths.allow=/shared", SECRET)
     [
         (("workers=1", *CLUSTER[:2]), f"needs {SECRET.partition('=')[0]}"),
         (("workers=1", CLUSTER[0], SECRET), "needs paths.allow"),
-        (("workers=2", *CLUSTER), "set engine.kind=shared, or spark.conf.spark.cores.max"),
+        (("workers=2", EMBEDDED, *CLUSTER), "or set spark.conf.spark.cores.max"),
+        (("spark.master=yarn", CLUSTER[1]), "needs spark.conf.spark.driver.host: the address at"),
+        (("spark.master=yarn", HOST), "needs paths.allow"),
+        ((K8S, CLUSTER[1], HOST), "needs spark.conf.spark.kubernetes.container.image: what exec"),
     ],
 )
 def test_a_cluster_is_refused_without_what_it_needs(
@@ -263,10 +285,13 @@ def test_a_cluster_is_refused_without_what_it_needs(
 
 
 def test_a_cluster_with_all_that_it_needs_is_taken(refused: Refused) -> None:
-    host = "spark.conf.spark.driver.host=here"
-    config = load_config(None, {}, ("workers=2", "engine.kind=shared", host, *CLUSTER))
+    config = load_config(None, {}, ("workers=2", HOST, *CLUSTER))
     assert (config.cluster, config.spark_conf["spark.driver.host"]) == ("spark://host:7077", "here")
-    (problem,) = refused(host)
+    image = "spark.conf.spark.kubernetes.container.image=ours:1"
+    for master in (K8S, "spark.master=yarn"):
+        config = load_config(None, {}, ("workers=2", HOST, CLUSTER[1], image, master))
+        assert config.cluster == master.partition("=")[2]
+    (problem,) = refused(HOST)
     assert problem.startswith("spark.driver.host cannot be set: ")
 
 
@@ -274,7 +299,7 @@ def test_workers_share_the_cores_unless_told_otherwise() -> None:
     available = len(os.sched_getaffinity(0))
 
     def cores(*overrides: str) -> int:
-        return load_config(None, {}, overrides).cores()
+        return load_config(None, {}, ("engine.kind=embedded", *overrides)).cores()
 
     assert cores("workers=1") == cores("workers=0") == cores("spark.master=local[*]") == available
     assert (cores("workers=1000"), cores("spark.master=local"), cores("spark.master=local[3]")) == (

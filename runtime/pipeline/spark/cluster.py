@@ -1,5 +1,5 @@
 # pyright: basic
-"""A cluster of Spark's own kind: where executors come from, and what they share with the driver."""
+"""A cluster: where executors come from, and what they share with the driver."""
 
 import secrets
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from .failures import failure_text
-from .settings import AUTH_SECRET, SettingRefused
+from .settings import AUTH_SECRET, STANDALONE, SettingRefused
 
 
 class NotShared(Exception):  # noqa: N818  # what the folder is
@@ -22,7 +22,7 @@ class SparkCluster:
     """A cluster, as the drivers on this node have it."""
 
     master: str
-    """Such as `spark://host:7077`."""
+    """Such as `spark://host:7077`, `yarn` or `k8s://https://host:6443`."""
     folders: tuple[Path, ...]
     """What sources and sinks lie in: the same for the driver and all executors."""
 
@@ -32,8 +32,11 @@ class SparkCluster:
         return SparkCluster(master, tuple(map(Path, folders))) if master else None
 
     def require_secret(self, conf: Mapping[str, str]) -> None:
-        """Raise `SettingRefused` if its ports would be open to anybody who reaches them."""
-        if not conf.get(AUTH_SECRET):
+        """Raise `SettingRefused` if its ports would be open to anybody who reaches them.
+
+        YARN and Kubernetes hand a secret to the executors of each driver, which Spark makes.
+        """
+        if self.master.startswith(STANDALONE) and not conf.get(AUTH_SECRET):
             raise SettingRefused(f"{self.master} needs spark.conf.{AUTH_SECRET}")
 
     def check_folders(self, session: SparkSession) -> None:

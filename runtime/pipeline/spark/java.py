@@ -3,7 +3,7 @@
 Java is the one of JAVA_HOME, the one on PATH, or the one that came along. Spark's own launcher asks
 for a module that slim Java runtimes lack, and starts a second JVM to do so: what it would put on
 the command line is here. The two `_PYSPARK` and `SPARK_CONNECT` names in the environment are
-PySpark's private ones (pyspark.java_gateway, 4.3).
+PySpark's private ones (pyspark.java_gateway, 4.1 to 4.3).
 """
 
 import os
@@ -40,7 +40,7 @@ JVM_OPENS = (
     "java.base/sun.util.calendar",
     "java.security.jgss/sun.security.krb5",
 )
-"""What Spark 4.3 reaches into (org.apache.spark.launcher.JavaModuleOptions)."""
+"""What Spark 4.1 to 4.3 reaches into (org.apache.spark.launcher.JavaModuleOptions)."""
 
 _OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
@@ -62,6 +62,9 @@ _OPTIONS = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
+
+
+HADOOP_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
 
 class JavaNotFound(Exception):  # noqa: N818  # what happened, not what it is
@@ -206,7 +209,9 @@ def _java_options(launch: JvmLaunch, folder: Path, log: Path) -> list[str]:
 
 def _class_path(settings: Mapping[str, str], spark: Path) -> str:
     extra = settings.get("spark.driver.extraClassPath")
-    return os.pathsep.join([*([extra] if extra else []), str(spark / "jars" / "*")])
+    # Where YARN and the file systems of a cluster are told of: Spark's scripts put them here, too.
+    hadoop = map(os.environ.get, HADOOP_FOLDERS)
+    return os.pathsep.join(filter(None, [extra, str(spark / "jars" / "*"), *hadoop]))
 
 
 def _environ(settings: Mapping[str, str], spark: Path, folder: Path, info: Path) -> dict[str, str]:

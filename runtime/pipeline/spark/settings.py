@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-CLUSTER = "spark://"
-"""How the address of a cluster's master begins."""
+STANDALONE = "spark://"
+"""How the address of a master of Spark's own kind of cluster begins."""
 AUTH_SECRET = "spark.authenticate.secret"  # noqa: S105  # its name
 HOST = "spark.driver.host"
 BIND_ADDRESS = "spark.driver.bindAddress"
@@ -85,10 +85,14 @@ class SettingRefused(ValueError):  # noqa: N818  # says what happened to it
     """A `spark.conf.*` setting that an engine cannot grant."""
 
 
+def is_cluster(master: str) -> bool:
+    """Tell whether the jobs of a master's drivers run elsewhere than in themselves."""
+    return master.startswith((STANDALONE, "k8s://")) or master == "yarn"
+
+
 def refuse_unsafe(conf: Mapping[str, str], master: str = "") -> None:
     """Raise `SettingRefused` for the first setting that is not the user's to set."""
-    is_cluster = master.startswith(CLUSTER)
-    granted = OF_CLUSTERS if is_cluster else frozenset[str]()
+    granted = OF_CLUSTERS if is_cluster(master) else frozenset[str]()
     for name in conf:
         if (reason := REFUSED.get(name)) and name not in granted:
             raise SettingRefused(f"{name} cannot be set: {reason}; remove spark.conf.{name}")

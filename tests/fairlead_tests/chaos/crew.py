@@ -42,7 +42,7 @@ SETTINGS: Mapping[str, str] = {
     "worker.restart.backoff.ms": "100",
     "worker.restart.backoff.max.ms": "1000",
     "spark.heap": "512m",
-    "spark.master": "local[1]",
+    "spark.master": "local[2]",
 }
 
 
@@ -207,7 +207,7 @@ class Crew:
 
     def jvm(self, worker: str) -> int:
         """The process of a worker's JVM, or of the one that all share, once it is there."""
-        is_shared = self.settings.get("engine.kind") == "shared"
+        is_shared = self.settings.get("engine.kind") != "embedded"
         owner = f"engine {GROUP}" if is_shared else f"worker {worker}"
         found = list[int]()
 

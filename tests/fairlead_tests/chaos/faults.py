@@ -123,7 +123,7 @@ class RandomFaults:
         return name
 
     def kill_worker(self) -> str:
-        """A worker of the node is killed, its JVM with it; the node starts another one."""
+        """A worker of the node is killed; the node starts another one."""
         name = self._own_worker()
         seats = self.crew.members(name)
         self.crew.hit(f"worker {name}")
@@ -131,7 +131,7 @@ class RandomFaults:
         return name
 
     def kill_jvm(self) -> str:
-        """A worker loses its JVM."""
+        """A worker loses its JVM, and so do those that share it."""
         name = self._dice.choice(self.crew.workers())
         jvm, tasks = self.crew.jvm(name), [each for each in self.crew.held(name) if each.is_task]
         statuses = self.crew.look().statuses

@@ -1,0 +1,58 @@
+"""What a node must be told before its jobs may run on a cluster's executors."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from ..pipeline.spark.settings import AUTH_SECRET, HOST, STANDALONE
+
+CORES_MAX: Final = "spark.cores.max"
+_IMAGES: Final = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")
+
+
+class ClusterNeed(NamedTuple):
+    """What is missing, and the settings that it is about."""
+
+    keys: tuple[str, ...]
+    text: str
+
+
+def cluster_needs(
+    master: str, conf: Mapping[str, str], folders: str, drivers: int
+) -> Iterator[ClusterNeed]:
+    """Yield what a cluster's master needs and is not given; `drivers` is how many JVMs there are.
+
+    Masters of Spark's own kind have one secret for all; YARN and Kubernetes hand one out for each
+    driver, and reach that at an address which is not loopback.
+    """
+    told = f"spark.master = {master}"
+    is_standalone = master.startswith(STANDALONE)
+    if is_standalone and not conf.get(AUTH_SECRET):
+        yield ClusterNeed(
+            ("spark.master",),
+            f"{told} needs spark.conf.{AUTH_SECRET}: without it anybody who reaches a port of the"
+            " driver or of an executor could run code there. The cluster's own daemons need the"
+            " same secret, spark.authenticate and spark.network.crypto.enabled",
+        )
+    if not is_standalone and not conf.get(HOST):
+        yield ClusterNeed(
+            ("spark.master",),
+            f"{told} needs spark.conf.{HOST}: the address at which executors reach this node",
+        )
+    if master.startswith("k8s://") and not any(map(conf.get, _IMAGES)):
+        yield ClusterNeed(
+            ("spark.master",),
+            f"{told} needs spark.conf.{_IMAGES[0]}: what executors run, with the same Python and"
+            " fairlead at the same path",
+        )
+    if not folders:
+        yield ClusterNeed(
+            ("spark.master", "paths.allow"),
+            f"{told} needs paths.allow: the folders that this node and all executors share, in"
+            " which sources and sinks lie; that they do is checked when Spark starts",
+        )
+    if is_standalone and drivers > 1 and CORES_MAX not in conf:
+        yield ClusterNeed(
+            ("spark.master", "workers", "engine.kind"),
+            f"{told} would give all its cores to the first of {drivers} workers, and the"
+            f" others would wait: leave out engine.kind, or set spark.conf.{CORES_MAX} for each",
+        )
