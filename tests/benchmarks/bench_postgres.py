@@ -1,7 +1,8 @@
 """How fast rows go from one table of PostgreSQL to another, and how soon a new one is there.
 
 `python tests/benchmarks/bench_postgres.py` prints JSON lines, one per measure: a table of a million
-rows, copied by one task, beside COPY out of the one table and into the other by psycopg; the time
+rows, copied by one task, beside COPY out of the one table and into the other by psycopg, and beside
+plain Spark JDBC, whose driver comes from Maven Central; the time
 from a row's commit to the moment at which it is seen in the other table, by a cursor and by the
 server's log; and what one large transaction's way through the log takes. Rows pass through the
 task's loop with a log in memory; no Spark runs, since there is no transform.
@@ -17,6 +18,7 @@ from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.benchmarks.figures import median, tell
+from fairlead_tests.benchmarks.spark_jdbc import NoDriver, copy_seconds
 from fairlead_tests.postgres_pipes import sink_config, source_config
 from fairlead_tests.postgres_server import Database, started, wait_until
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
@@ -70,6 +72,27 @@ def bulk(database: Database) -> None:
         peer="COPY to COPY, one transaction",
         peer_value=peer,
         conditions=f"{ROWS} rows of 5 columns, 1 task, {len(reports.commits)} batches, fsync on",
+    )
+    beside_spark(database, ROWS / taken)
+
+
+def beside_spark(database: Database, rate: float) -> None:
+    """Copy the same table by plain Spark JDBC, which promises nothing when it dies."""
+    peer = "Spark JDBC, local[2], 2 partitions, reWriteBatchedInserts"
+    try:
+        peer_rate = ROWS / copy_seconds(database, "src", "by_spark", ROWS)
+    except NoDriver as reason:
+        tell("postgres_to_postgres_spark_jdbc", rate, "rows/s", conditions=f"no peer: {reason}")
+        return
+    assert database.run("SELECT count(*) FROM by_spark") == [(ROWS,)]
+    conditions = f"{ROWS} rows of 5 columns, 1 task"
+    tell(
+        "postgres_to_postgres_spark_jdbc",
+        rate,
+        "rows/s",
+        peer=peer,
+        peer_value=peer_rate,
+        conditions=conditions,
     )
 
 

@@ -3,6 +3,7 @@
 
 import datetime as dt
 import random
+import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -406,6 +407,27 @@ def test_what_a_deleted_connector_had_on_the_server_is_dropped(
         source.forget()
     assert database.run(SLOT) == []
     assert database.run("SELECT pubname FROM pg_publication") == []
+
+
+def test_what_the_server_reads_again_for_a_transaction_that_stays_open_is_told(
+    database: Database, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_source, "_REREAD_TOLD", 1 << 20)
+    database.run(TABLE)
+    reading = read()
+    assert told(reading, "id") == []
+    with database.session() as late:
+        late.execute("INSERT INTO t VALUES (0, 'late')")
+        database.run("INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(1, 2000) i")
+        assert len(told(reading, "id", limit=SMALL)) == 2000
+        database.run("CHECKPOINT")
+        database.run("INSERT INTO t VALUES (-1, 'x')")
+        (source,) = reading.sources
+        plan = source.plan(reading.offsets, AMPLE)
+        assert re.match(r"each look has the server read \d MB of its log again", plan.remark)
+        take(source, plan, reading.offsets)
+        late.commit()
+    assert told(reading, "id") == [("c", 0)]
 
 
 def test_a_slot_that_is_in_use_is_waited_for_and_a_zombie_is_ended(

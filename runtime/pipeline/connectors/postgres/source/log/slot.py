@@ -23,7 +23,8 @@ SELECT plugin::text, slot_type::text, database::text = current_database(), tempo
     confirmed_flush_lsn::text, active_pid, wal_status::text, (pg_current_wal_flush_lsn()
         - coalesce(restart_lsn, confirmed_flush_lsn, pg_current_wal_flush_lsn()))::int8,
     (SELECT setting::int8 FROM pg_settings WHERE name = 'max_slot_wal_keep_size'),
-    pg_current_wal_flush_lsn()::text, pg_snapshot_xmax(pg_current_snapshot())::text::int8
+    pg_current_wal_flush_lsn()::text, pg_snapshot_xmax(pg_current_snapshot())::text::int8,
+    coalesce(confirmed_flush_lsn - restart_lsn, 0)::int8
 FROM pg_replication_slots WHERE slot_name = %s"""
 _PEEK: Final = """
 SELECT data FROM pg_logical_slot_peek_binary_changes({}, {}::pg_lsn, {}, 'proto_version', '1',
@@ -66,6 +67,8 @@ class SlotState(NamedTuple):
     """How far the log goes."""
     next_xid: int
     """The transaction that begins next."""
+    reread_bytes: int
+    """How much each look reads again of what is read: since the oldest that is open began."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class Slot:
         limit = None if most is None or most < 0 else most * _MEBIBYTE
         is_lost = status == "lost" or confirmed is None
         begin = 0 if confirmed is None or is_lost else parse_lsn(confirmed)
-        return SlotState(begin, pid, is_lost, kept, limit, parse_lsn(rest[0]), rest[1])
+        return SlotState(begin, pid, is_lost, kept, limit, parse_lsn(rest[0]), *rest[1:])
 
     def make(self, connection: "psycopg.Connection[Any]") -> None:
         """Make it; raises `SourceAway` while transactions are open that are older."""

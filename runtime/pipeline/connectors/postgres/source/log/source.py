@@ -42,6 +42,8 @@ _IDLE_BYTES: Final = 1 << 20
 _IDLE_S: Final = 10.0
 """After so much of the log, and so long, without a change the offset moves on all the same, since
 the server keeps what lies behind it."""
+_REREAD_TOLD: Final = 1 << 28
+"""After so many bytes it is told that each look reads them again."""
 _MEBIBYTE: Final = 1 << 20
 
 
@@ -257,6 +259,12 @@ class LogSource(Source[pa.Table]):
                 f"the slot {self._slot.name} keeps {slot.kept_bytes // _MEBIBYTE} MB of the "
                 f"server's log, and is lost with {slot.most_bytes // _MEBIBYTE} MB "
                 "(max_slot_wal_keep_size)"
+            )
+        if slot.reread_bytes >= _REREAD_TOLD:
+            told.append(
+                f"each look has the server read {slot.reread_bytes // _MEBIBYTE} MB of its log "
+                "again, for a transaction is open since then (backend_xid in pg_stat_activity, "
+                "pg_prepared_xacts)"
             )
         if self._left_out:
             told.append(

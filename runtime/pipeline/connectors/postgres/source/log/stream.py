@@ -26,6 +26,8 @@ from .slot import Slot, SlotState
 
 _FIRST_FETCH, _MOST_FETCHED, _FETCHED_BYTES = 16, 2_000, 1 << 22
 """How many messages a round trip brings: as many as are about so many bytes."""
+_REREAD_BYTES: Final = 256
+"""For each so many bytes that a look reads again it asks for a message, lest it do little else."""
 _DECLARE: Final = sql.SQL("DECLARE fairlead_peek NO SCROLL CURSOR FOR {}")
 _FETCH: Final = sql.SQL("FETCH {} FROM fairlead_peek")
 
@@ -137,8 +139,9 @@ class ChangeStream:
             return None
         connection.execute("BEGIN READ ONLY")
         cursor = connection.cursor(binary=True)
-        cursor.execute(_DECLARE.format(self.slot.peek(state.written, limit.rows)))
-        return _Peek(cursor, state, limit.rows)
+        most = max(limit.rows, state.reread_bytes // _REREAD_BYTES)
+        cursor.execute(_DECLARE.format(self.slot.peek(state.written, most)))
+        return _Peek(cursor, state, most)
 
     def _collect(
         self, peek: _Peek, place: Position, tables: Mapping[TableName, Following], limit: Limit
