@@ -367,7 +367,8 @@ LATE = {
     "second key": ("CREATE UNIQUE INDEX ON t (p) WHERE p > 5", r"Key \(p\)=\(9\) already exists"),
     "trigger": (
         """CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        IF NEW.p = 9 THEN RAISE EXCEPTION 'nine is not wanted'; END IF; RETURN NEW; END $$;
+        IF NEW.p = 9 THEN RAISE 'nine is not wanted' USING ERRCODE = 'U0009'; END IF;
+        RETURN NEW; END $$;
         CREATE TRIGGER refuse BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION refuse()""",
         "nine is not wanted",
     ),

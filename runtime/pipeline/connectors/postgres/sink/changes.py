@@ -13,14 +13,14 @@ import adbc_driver_postgresql.dbapi as adbc
 from psycopg import sql
 
 from ....spi.errors import RowsRefused
-from ..connecting import brief, is_data
+from ..connecting import brief, is_away
 from ..names import TableName, columns, typed
 from . import keys
 from .layout import IS_DELETE, SEQUENCE
 from .tables import TargetColumn
 
-_RAISED: Final = "P0001"
-"""What a trigger raises."""
+_NOT_OF_ROWS: Final = frozenset({"42", "0A", "XX"})
+"""Classes of errors of statements and of the server; triggers may raise any other."""
 
 
 class TableChange(NamedTuple):
@@ -133,7 +133,7 @@ def try_changes(connection: "adbc.Connection", changes: Sequence[TableChange]) -
                     cursor.execute(statement.as_string())
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         except adbc.Error as error:
-            if is_data(error) or error.sqlstate == _RAISED:
+            if not is_away(error) and (error.sqlstate or "42")[:2] not in _NOT_OF_ROWS:
                 raise RowsRefused(
                     f"{' and '.join(str(each.target) for each in changes)}: a row would be "
                     f"refused: {_told(str(error))}. Nothing of the batch was written"

@@ -39,7 +39,8 @@ SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND NOT tgisinternal AND
         OR contype IN ('p', 'u') AND condeferrable))
         OR (confrelid = t AND contype = 'f' AND NOT %(adds)s))
     OR EXISTS (SELECT FROM pg_index WHERE indrelid = t AND indisunique
-        AND (indpred IS NOT NULL OR indexprs IS NOT NULL OR NOT %(adds)s AND NOT indisprimary))
+        AND (indpred IS NOT NULL OR indexprs IS NOT NULL))
+    OR NOT %(adds)s AND (SELECT count(*) > 1 FROM pg_index WHERE indrelid = t AND indisunique)
 FROM (SELECT to_regclass(%(table)s)::oid AS t) asked"""
 """Whether a table has what tells only of a row that goes in whether it may."""
 _MAY_READ = "SELECT has_table_privilege(to_regclass(%s), 'SELECT')"
