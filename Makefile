@@ -24,6 +24,7 @@ test-fast: .venv/ready
 	$(BIN)/pytest -n 2 -m "not soak and not cluster and not spark"
 
 bench: .venv/ready
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@for each in tests/benchmarks/bench_*.py; do PYTHONPATH=tests $(BIN)/python $$each || exit 1; done
 
 # What needs Spark, on the oldest that pyproject.toml allows. That PySpark leaves sockets open until
