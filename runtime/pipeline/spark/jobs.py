@@ -6,7 +6,6 @@ here: how far an engine is, which jobs run on it, what ended one, and how one is
 
 import itertools
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -26,8 +25,12 @@ _LOST_SECONDS = 3.0
 _CANCEL_BACKOFF = Backoff(0.02, 1.0)
 """For cancelling again what has not ended, in seconds."""
 
-_LET_GO_SECONDS = 15.0
-"""How long a cancelled job may keep cores from all others."""
+_LOOKS = 20
+"""How often a cancelled job is seen to keep cores from others, in 15 s if the JVM answers at once.
+
+Looks are counted, not seconds: a JVM that gets no processor itself answers late, and is not ended
+for the machine's slowness.
+"""
 
 
 class JobHost(Protocol):
@@ -191,17 +194,13 @@ def _free_cores(runs: list[_Run]) -> None:
     A task looks whether it was killed between two rows that it takes; one row of a nested loop
     join may take minutes, and no other job gets the core meanwhile.
     """
-    deadline = time.monotonic() + _LET_GO_SECONDS
     attempts = Attempts(_CANCEL_BACKOFF)
     while left := [run for run in runs if _holds_cores(run)]:
-        if (wait_s := deadline - time.monotonic()) <= 0:
+        if attempts.count == _LOOKS:
             tags = ", ".join(sorted({run.tag for run in left}))
-            left[0].jvm.kill(
-                f"what was cancelled of {tags} went on for {_LET_GO_SECONDS:g} s, on cores that"
-                " others wait for"
-            )
+            left[0].jvm.kill(f"what was cancelled of {tags} goes on, on cores that others wait for")
             return
-        left[0].jvm.ended.wait(min(wait_s, attempts.next_pause()))
+        left[0].jvm.ended.wait(attempts.next_pause())
 
 
 def _holds_cores(run: _Run) -> bool:
