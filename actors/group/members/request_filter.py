@@ -125,7 +125,7 @@ class RequestFilter:
     def has_acknowledged(self, member_id: str) -> bool:
         """Tell whether the member ever answered for an assignment.
 
-        Whose join was not seen here, before a restart of the coordinator, may well have: then
+        One that joined before a restart of the coordinator may well have, unseen here: then
         the log says what it held, and nobody can say that it did not run.
         """
         return member_id in self._acknowledged or member_id not in self._joined

@@ -28,13 +28,18 @@ class PublishedBatch(NamedTuple):
         return f"batch {self.batch} of token {self.token}"
 
 
+def is_ahead(marked: PublishedBatch, last: CommitId | None) -> bool:
+    """Tell whether a sink holds what its task's last commit in the log does not know of."""
+    return last is None or PublishedBatch.of(last) < marked
+
+
 def refuse_other_log(tenure: Tenure, marked: PublishedBatch, sink: str, remedy: str) -> None:
     """Raise `SinkBroken` if a mark is of a log that is newer than this one, or of an earlier state.
 
     `sink` names the sink, `remedy` says what makes it forget the mark.
     """
-    last, known = tenure.last, tenure.published
-    if last is None or PublishedBatch.of(last) < marked:
+    known = tenure.published
+    if is_ahead(marked, tenure.last):
         raise SinkBroken(
             f"{sink} is newer than this log: {tenure.task} was published up to {marked} there, "
             "which the log does not know, so it is an older one, restored or copied. Nothing was "

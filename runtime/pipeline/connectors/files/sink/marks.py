@@ -25,13 +25,12 @@ from ......events.commits import CommitId
 from ......events.log.process import ProcessId, is_alive, process_of
 from ......events.model import Resource, Token
 from ....spi.errors import SinkBroken
+from ...marks import PublishedBatch
 from .. import keys
 from .staging import escaped, prepared, replace_durably, sync
 
 OWNER: Final = "_fairlead/owner.json"
 MARKS: Final = "_fairlead/marks"
-Batch = tuple[Token, int]
-"""A batch of one task: its token, and its number under that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class TaskMark:
     log: str
     """The place of the log that the token is from, which tells it from its copies."""
 
-    published: Batch | None = None
+    published: PublishedBatch | None = None
 
     def is_of(self, token: Token) -> bool:
         """Tell whether this process wrote it, under this token."""
@@ -75,7 +74,7 @@ class TaskMark:
 
     def after(self, commit_id: CommitId) -> "TaskMark":
         """Return the mark once a commit is published as well."""
-        done = (commit_id.token, commit_id.batch)
+        done = PublishedBatch.of(commit_id)
         return replace(self, published=max(self.published or done, done))
 
 
@@ -101,14 +100,7 @@ def intruder(mark: TaskMark, token: Token) -> bool:
     return mark.token > token or (mark.token == token and not mark.is_of(token))
 
 
-def is_ahead(mark: TaskMark, last: CommitId | None) -> bool:
-    """Tell whether a sink holds what its task's last commit in the log does not know of."""
-    if mark.published is None:
-        return False
-    return last is None or mark.published > (last.token, last.batch)
-
-
-def is_behind(mark: TaskMark, published: Batch) -> bool:
+def is_behind(mark: TaskMark, published: PublishedBatch) -> bool:
     """Tell whether a sink has lost what was published to it; a new mark knows of nothing yet."""
     return mark.published is not None and mark.published < published
 
@@ -168,10 +160,10 @@ def _mark_in(path: Path) -> TaskMark | None:
         return None
     try:
         epoch, generation, batch = fields["published"] or (0, 0, -1)
-        published = (Token(epoch, generation), batch) if batch >= 0 else None
+        last = PublishedBatch(Token(epoch, generation), batch)
         token = Token(*fields["token"])
         claim, process, log = fields["claim"], fields["process"], fields.get("log", "")
-        return TaskMark(str(claim), token, str(process), str(log), published)
+        return TaskMark(str(claim), token, str(process), str(log), last if batch >= 0 else None)
     except (KeyError, TypeError, ValueError):
         raise _unreadable(path) from None
 

@@ -19,10 +19,11 @@ from ....spi.config import ParsedConfig, under
 from ....spi.errors import SinkAway, SinkBroken
 from ....spi.rows import ArrowSchema
 from ....spi.sink import Sink, Tenure
+from ...marks import PublishedBatch, is_ahead
 from .. import keys
 from . import marks, staging
 from .columns import aligned, fitted
-from .marks import Batch, SinkClaim, TaskMark
+from .marks import SinkClaim, TaskMark
 from .publishing import (
     PartsMissing,
     parts_of,
@@ -234,27 +235,24 @@ def _rows_of(file: Path) -> int:
 
 def _is_done(mark: TaskMark, commit_id: CommitId) -> bool:
     """Tell whether a commit is known to be published: those of a task are so in their order."""
-    return mark.published is not None and mark.published >= (commit_id.token, commit_id.batch)
+    return mark.published is not None and mark.published >= PublishedBatch.of(commit_id)
 
 
-def _older(place: SinkLocation, task: Resource, mark: TaskMark, known: Batch) -> SinkBroken:
+def _older(
+    place: SinkLocation, task: Resource, mark: TaskMark, known: PublishedBatch
+) -> SinkBroken:
     return SinkBroken(
-        f"{place.root} is older than this log: batch {known[1]} of token {known[0]} of {task} was "
-        f"published there, and it knows of none after {_spelled(mark.published)}. Nothing more is "
-        f"written to it. Bring the newer folder back, or, to go on without what is missing, "
-        f"{place.adopting}"
+        f"{place.root} is older than this log: {known} of {task} was published there, and it "
+        f"knows of none after {mark.published}. Nothing more is written to it. Bring the newer "
+        f"folder back, or, to go on without what is missing, {place.adopting}"
     )
-
-
-def _spelled(batch: Batch | None) -> str:
-    return f"batch {batch[1]} of token {batch[0]}" if batch else "its beginning"
 
 
 def _refuse_others(place: SinkLocation, tenure: Tenure, mark: TaskMark) -> None:
     """Raise if a task's mark was left by a log that is not this one, or newer than it."""
-    if marks.is_ahead(mark, tenure.last):
-        raise _newer(place, tenure, mark)
-    known = (tenure.published.token, tenure.published.batch) if tenure.published else None
+    if mark.published is not None and is_ahead(mark.published, tenure.last):
+        raise _newer(place, tenure, mark.published)
+    known = PublishedBatch.of(tenure.published) if tenure.published else None
     if known and marks.is_behind(mark, known):
         raise _older(place, tenure.task, mark, known)
     is_copy = mark.log != tenure.log and marks.runs_here(mark.process)
@@ -262,13 +260,11 @@ def _refuse_others(place: SinkLocation, tenure: Tenure, mark: TaskMark) -> None:
         raise _intruded(place, tenure.task, tenure.token, mark)
 
 
-def _newer(place: SinkLocation, tenure: Tenure, mark: TaskMark) -> SinkBroken:
-    last = tenure.last
-    known = f"none after batch {last.batch} of token {last.token}" if last else "none of them"
-    token, batch = mark.published or (tenure.token, 0)
+def _newer(place: SinkLocation, tenure: Tenure, marked: PublishedBatch) -> SinkBroken:
+    known = f"none after {PublishedBatch.of(tenure.last)}" if tenure.last else "none of them"
     return SinkBroken(
-        f"{place.root} is newer than this log: it holds {tenure.task} up to batch {batch} of token "
-        f"{token}, and the log knows of {known}, so it is an older one, restored or copied. "
+        f"{place.root} is newer than this log: it holds {tenure.task} up to {marked}, "
+        f"and the log knows of {known}, so it is an older one, restored or copied. "
         "Nothing was written or removed. Go on with the newer log, or, to go on with this one, "
         f"move the files that were written since it was copied out of the folder, since their "
         f"rows are read again (part-{staging.escaped(tenure.task)}-*), and {place.adopting}"
