@@ -52,6 +52,11 @@ LOOK_SECONDS: Final = 0.01
 LOOK: Final = "look"
 """What the timer brings that looks again whether an engine has ended."""
 
+OF_CHILDREN = (
+    GroupOpened | AssignorUp | AssignorsOpen | WorkerUp | WorkerSays | WorkerGone | EngineRuns
+)
+"""What children say of themselves: it may arrive after their end, when another has their place."""
+
 
 class Supervisor(Actor):
     """Starts the node's actors and keeps them running."""
@@ -100,7 +105,8 @@ class Supervisor(Actor):
         if handle is None:
             self.send(sender, Failure(f"no order of mine: {type(message).__name__}"))
         elif self._has_begun or isinstance(message, Begin):
-            handle(message, sender)
+            if not isinstance(message, OF_CHILDREN) or self._find(sender) is not None:
+                handle(message, sender)
         elif (answer := answer_before_begin(message)) is not None:
             self.send(sender, answer)
 
@@ -216,13 +222,10 @@ class Supervisor(Actor):
 
     # -- the assignors and the workers
 
-    def _assignor_up(self, report: AssignorUp, sender: Address) -> None:
-        if self._find(sender) is self._assignor:
-            self._assignor.pid = report.pid
+    def _assignor_up(self, report: AssignorUp, _: Address) -> None:
+        self._assignor.pid = report.pid
 
-    def _assignors_open(self, report: AssignorsOpen, sender: Address) -> None:
-        if self._find(sender) is not self._assignor:
-            return  # it has ended since
+    def _assignors_open(self, report: AssignorsOpen, _: Address) -> None:
         self._assignor.take_report(report, self._host)
         if not report.error and (at := self._assignor.at) is not None:
             self._answer_begin_if_ready()

@@ -147,3 +147,14 @@ def test_a_worker_is_let_go_once_when_the_process_that_it_is_tied_to_has_ended(
     assert supervisor.let_go == ["mine"]
     supervisor.child_exited(Address("mine"))
     assert "mine" not in [each.name for each in supervisor.described().workers]
+
+
+def test_what_a_process_has_said_before_its_end_is_not_taken_for_its_successors(
+    tmp_path: Path,
+) -> None:
+    supervisor = Supervisor(tmp_path)
+    (name, *_) = supervisor.started
+    supervisor.child_exited(Address(name))
+    supervisor.hears_from(name)
+    (worker,) = [each for each in supervisor.described().workers if each.name == name]
+    assert (worker.state, worker.pid) == ("backing-off", None)
