@@ -40,7 +40,7 @@ MUTATIONS = (
         "The group drops a request that is not newer than the last one it saw of that process.",
         off.admit_any_request,
         seeds=60,
-        shown_by=11,
+        shown_by=17,
     ),
     Mutation(
         "serve_any_process",
@@ -63,7 +63,7 @@ MUTATIONS = (
         "A request that is sent while another is unanswered is full.",
         own.say_little_when_superseding,
         seeds=60,
-        shown_by=37,
+        shown_by=7,
     ),
     Mutation(
         "admit_any_epoch",
@@ -177,7 +177,7 @@ MUTATIONS = (
         "4",
         "A revocation's timer counts for the record that it was set by only.",
         off.expire_any_revocation,
-        shown_by=3,
+        shown_by=2,
     ),
     Mutation(
         "keep_the_share_of_the_departed",
@@ -216,7 +216,7 @@ MUTATIONS = (
         "When the rest of a target's moves is due, the group asks for the next target.",
         off.make_no_more_moves,
         seeds=60,
-        shown_by=17,
+        shown_by=14,
     ),
     Mutation(
         "resume_with_short_sessions",
@@ -224,7 +224,7 @@ MUTATIONS = (
         "After a recovery every member gets a full session, each revocation its full time.",
         off.resume_with_short_sessions,
         seeds=60,
-        shown_by=14,
+        shown_by=15,
     ),
     Mutation(
         "forget_the_members_own_session",
@@ -264,7 +264,7 @@ MUTATIONS = (
         "8 Self-fencing",
         "A member that may have lost its session stops everything by itself.",
         own.never_fence,
-        shown_by=2,
+        shown_by=6,
     ),
     Mutation(
         "never_kill",
@@ -372,7 +372,7 @@ MUTATIONS = (
         "11.7",
         "Only the current fencing token commits.",
         off.commit_under_any_token,
-        shown_by=4,
+        shown_by=9,
     ),
     Mutation(
         "commit_from_anywhere",
