@@ -20,7 +20,8 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -33,7 +34,7 @@ HOUSE = "fairlead.runtime.pipeline"
 FILES, POSTGRES, KAFKA = (
     f"{HOUSE}.connectors.{each}.sink" for each in ("files", "postgres", "kafka")
 )
-TABLES = f"{HOUSE}.connectors.postgres.tables.source"
+SESSION = f"{HOUSE}.connectors.postgres.tables.session"
 MUTANT = "mutant-"
 HASTY = "mutant-hasty-"
 
@@ -152,16 +153,20 @@ def at_postgres(module: Any) -> None:
     module.put_in_place = put_in_place
 
 
-def at_tables(module: Any) -> None:
+def at_sessions(module: Any) -> None:
     """Have hasty mutants read up to the newest transaction, whatever is open before it."""
-    source = module.TableSource
-    fetch = source._fetch
+    session = module.ReadSession
+    begin = session.snapshot
 
-    def fetch_or_hurry(self: Any, snapshot: Any, seen: Any, *rest: Any) -> Any:
-        is_hasty = HASTY in self._session.server.conninfo  # which names the task that asks
-        return fetch(self, snapshot, seen._replace(lo=seen.hi) if is_hasty else seen, *rest)
+    @contextmanager
+    def snapshot(self: Any) -> Iterator[Any]:
+        with begin(self) as begun:
+            if HASTY in self.server.conninfo:  # which names the task that asks
+                seen = begun.horizon()
+                begun.horizon = lambda: seen._replace(lo=seen.hi)
+            yield begun
 
-    source._fetch = fetch_or_hurry
+    session.snapshot = snapshot
 
 
 def at_kafka(module: Any) -> None:
@@ -201,7 +206,7 @@ CHANGES: dict[str, Callable[[Any], None]] = {
     f"{FILES}.publishing": at_files,
     f"{FILES}.sink": at_file_sink,
     f"{POSTGRES}.publishing": at_postgres,
-    TABLES: at_tables,
+    SESSION: at_sessions,
     f"{KAFKA}.publishing": at_kafka,
     f"{KAFKA}.staging": at_kafka_staging,
 }
