@@ -4,6 +4,8 @@ The engine is looked after: it is started again when it went down, and known whe
 """
 
 import logging
+import threading
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -36,6 +38,8 @@ ENGINE_BACKOFF_MS: Final = Backoff(5_000, 120_000)
 """How long an engine that went down again rests before it is started once more."""
 LOOK_MS: Final = 1_000
 """How often the engine is seen after, and the janitor."""
+WARM_SECONDS: Final = 0.1
+"""How often one that is down is asked whether it is warm."""
 
 
 class SparkRunner:
@@ -58,8 +62,6 @@ class SparkRunner:
         self._engine.open()
         self._runner = make_runner(self._engine, ledger, node, self._hear, redaction)
         self._janitor = make_janitor(ledger, node, redaction)
-        self._was_warm = False
-        """Once warm counts as warm: what runs here waits for a new engine rather than moves."""
         self._known_pid: int | None = None
         """The engine's driver, as far as it was told."""
         self._look_at_ms = 0
@@ -67,6 +69,7 @@ class SparkRunner:
         self._open_at_ms = 0
         """When the engine may be started again, monotonic clock."""
         self._attempts = Attempts(ENGINE_BACKOFF_MS)
+        threading.Thread(target=self._await_warm, name="engine-warm", daemon=True).start()
 
     def start(self, launch: Launch) -> None:
         """Run a launch."""
@@ -95,9 +98,6 @@ class SparkRunner:
         self._look_at_ms = now_ms + LOOK_MS
         if self._engine.state is EngineState.WARM:
             self._attempts.reset()
-            if not self._was_warm:
-                self._was_warm = True
-                self._report(EngineWarm())
         elif self._engine.state is EngineState.DOWN and now_ms >= self._open_at_ms:
             LOGGER.warning("the engine is down (%s): starting it again", self._engine.detail)
             self._open_at_ms = now_ms + self._attempts.next_pause()
@@ -108,6 +108,15 @@ class SparkRunner:
         self._known_pid = pid
         if (group := self._rota.group(now_ms)) is not None:
             self._janitor.tick(group, self._rota.member_id)
+
+    def _await_warm(self) -> None:
+        """Report that the engine is warm, as soon as it is: its worker takes no work before.
+
+        Once warm counts as warm: what runs here waits for a new engine rather than moves.
+        """
+        while not self._engine.wait_warm(LOOK_MS / 1000):
+            time.sleep(WARM_SECONDS)  # one that is down is started again
+        self._report(EngineWarm())
 
     def _hear(self, report: Report) -> None:
         """Pass on what the runner reports, from any thread, and measure its batches."""
