@@ -103,6 +103,9 @@ def test_files_without_a_row_give_no_schema(tmp_path: Path) -> None:
         (["10", "0x1F"], "STRING"),
         (["12345678901234567890"], "STRING"),
         (["0.5", "-1.50", "1e-05", "1.0E10", ".5", "NaN"], "DOUBLE"),
+        (["0.5", "NaN", "-Inf", "Infinity"], "DOUBLE"),
+        (["0.5", "inf"], "STRING"),
+        (["0.5", "nan"], "STRING"),
         (["0.5", "00.5"], "STRING"),
         (["0.5", "0.12345678901234567890"], "STRING"),
         (["0.1", "0.30000000000000004"], "DOUBLE"),
@@ -182,3 +185,62 @@ def test_a_file_whose_quote_is_left_open_is_not_read_as_a_whole(
         return
     with pytest.raises(BadInput, match=r"a\.csv: .*no record ends in its first \d+ bytes"):
         infer("csv", [file], CsvStyle(), 1)
+
+
+@pytest.mark.parametrize("fmt", ["csv", "parquet"])
+def test_where_bad_input_is_tolerated_a_file_that_cannot_be_read_keeps_no_other_waiting(
+    tmp_path: Path, fmt: str
+) -> None:
+    torn, whole = tmp_path / "a.gz", tmp_path / "b"
+    torn.write_bytes(gzip.compress(b"n,s\n1,x\n" * 1000)[:-20])
+    if fmt == "csv":
+        whole.write_text("n,s\n1,x\n2\n3,y,z\n")
+    else:
+        papq.write_table(pa.table({"n": [1], "s": ["x"]}), whole)
+    with pytest.raises(BadInput, match=f"^{torn}: "):
+        infer(fmt, [torn, whole], PLAIN, MUCH)
+    assert infer(fmt, [torn, whole], PLAIN, MUCH, tolerant=True) == "`n` BIGINT, `s` STRING"
+    with pytest.raises(BadInput, match=f"^{torn}: "):
+        infer(fmt, [torn], PLAIN, MUCH, tolerant=True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "schema"),
+    [
+        ('{"a": 1}\n{"a": "x"}\n{"a": [2]}\n', "`a` STRING"),
+        ('{"a": [1, {"b": 2}], "c": 3}\n', "`a` STRING, `c` BIGINT"),
+        ('{"a": 123456789012345678901234567890}\n{"a": 1}\n', "`a` STRING"),
+        ('{"a": "\\ud800", "b": 1}\n', "`a` STRING, `b` BIGINT"),
+        ('[{"a": 1}, {"a": 2}]\n', "`a` BIGINT"),
+        ('{"a": 1}\n{"a": 2', "`a` BIGINT"),
+        ('{"a": 1}\n{"b": ' + "[" * 100_000 + "\n", "`a` BIGINT"),
+    ],
+)
+def test_values_of_json_that_no_type_spans_become_a_text_and_bad_lines_are_the_readers(
+    tmp_path: Path, lines: str, schema: str
+) -> None:
+    assert infer("json", files(tmp_path, lines), PLAIN, MUCH) == schema
+
+
+def test_types_of_parquet_that_spark_does_not_read_are_refused_with_a_way_out(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "a.parquet"
+    for kind, way_out in {
+        pa.time64("us"): "BIGINT, which is its microseconds",
+        pa.timestamp("ns"): "BIGINT, which is its nanoseconds",
+    }.items():
+        papq.write_table(pa.table({"n": [1], "t": pa.array([1], kind)}), file)
+        told = rf"^{file}: .*: column `t` is .*, which Spark does not read; .*`source.schema`, .*"
+        with pytest.raises(BadInput, match=told + way_out):
+            infer("parquet", [file], PLAIN, MUCH)
+
+
+def test_lists_and_bytes_of_one_size_are_lists_and_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    columns = {
+        "l": pa.array([[1, 2]], pa.list_(pa.int32(), 2)),
+        "b": pa.array([b"ab"], pa.binary(2)),
+    }
+    papq.write_table(pa.table(columns), file)
+    assert infer("parquet", [file], PLAIN, MUCH) == "`l` ARRAY<INT>, `b` BINARY"

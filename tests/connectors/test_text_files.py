@@ -76,6 +76,25 @@ def test_a_quote_in_the_middle_of_a_value_opens_nothing(tmp_path: Path) -> None:
     assert (seen, end) == (b'5" pipe,x\n6"" pipe,"y\r\nz"\n7,"u""\r\n""v"\n', "\n")
 
 
+@pytest.mark.parametrize("chunk", [1, 5, 1 << 20])
+@pytest.mark.parametrize(
+    ("text", "at"), [('1,a\n2,"b\n3,c\n', 6), ('1,5" pipe\n2,"b\n', 12), ('1,"a""\n2,b\n', 2)]
+)
+def test_a_quote_that_is_never_closed_is_refused_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, at: int, chunk: int
+) -> None:
+    monkeypatch.setattr(text_files, "_CHUNK", chunk)
+    with pytest.raises(
+        BadInput, match=rf"a\.csv: the quote at byte {at} of its text is never closed"
+    ):
+        looked_at(tmp_path, text.encode())
+
+
+@pytest.mark.parametrize("text", ['1,5"\n2,b\n', '1,a"b\n', '1,"a""b"', '1,"a"b"\n', '"",""\n'])
+def test_a_quote_that_is_a_letter_or_closed_is_not(tmp_path: Path, text: str) -> None:
+    assert looked_at(tmp_path, text.encode()) == (text.encode(), "\n")
+
+
 @pytest.mark.parametrize(
     ("text", "may"), [('a,""\n', True), ('"",b', True), ('a,b""c\n', False), ('"a""b"\n', False)]
 )

@@ -7,6 +7,7 @@ refuses, since a line is none or a value has several types, is looked through li
 
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from pyspark.sql.types import (
 )
 
 _BLOCK: Final = 4 << 20
+_LONG_INTEGER: Final = re.compile(rb"[:\[,]\s*-?[0-9]{16,}\s*[,}\]]")
 _SHORT: Final[Mapping[type[DataType], pa.DataType]] = {
     ByteType: pa.int8(),
     ShortType: pa.int16(),
@@ -61,7 +63,7 @@ class JsonColumns:
     def _take(self, block: bytes) -> None:
         if not block.strip():
             return
-        columns = _by_line([block]) if self._is_one else _parsed(block)
+        columns = _by_line([block]) if self._is_one else parsed(block)
         pairs = zip(columns.column_names, columns.columns, strict=True)
         fields = [
             pa.field(name, told_as(valued(values.type), self._known.get(name), values))
@@ -127,12 +129,19 @@ def valued(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_timestamp(kind) else kind
 
 
-def _parsed(block: bytes) -> pa.Table:
+def parsed(block: bytes) -> pa.Table:
+    """Return the columns of whole lines; those that are no objects have none.
+
+    What several types would be needed for is a text, and so are integers of too many digits.
+    """
     options = pajson.ReadOptions(block_size=len(block) + 1, use_threads=False)
     try:
-        return pajson.read_json(io.BytesIO(block), read_options=options)
+        table = pajson.read_json(io.BytesIO(block), read_options=options)
     except pa.ArrowException:
         return _by_line(block.splitlines())
+    # Arrow makes a DOUBLE of an integer that is too long for it, and drops its last digits.
+    is_exact = "double" not in str(table.schema) or not _LONG_INTEGER.search(block)
+    return table if is_exact else _by_line(block.splitlines())
 
 
 def _by_line(lines: list[bytes]) -> pa.Table:
@@ -150,7 +159,7 @@ def _objects(lines: list[bytes]) -> Iterator[Mapping[str, Any]]:
     for line in lines:
         try:
             found = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue  # the reader tells it
         yield from (row for row in (found if isinstance(found, list) else [found]) if _is_row(row))
 
@@ -162,8 +171,8 @@ def _is_row(value: object) -> bool:
 def _array(values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
-    except (pa.ArrowException, OverflowError):
-        return pa.array([None if each is None else str(each) for each in values], pa.string())
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        return pa.nulls(len(values), pa.string())  # several types, or what none can hold
 
 
 def _is_number(kind: pa.DataType) -> bool:

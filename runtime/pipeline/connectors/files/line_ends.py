@@ -1,5 +1,7 @@
 """Line ends outside of quotes: which ones a text has, the same text with line feeds alone, records.
 
+Whether a text ends within quotes comes with that: it was cut off, or a quote was left open.
+
 The first two go through a text chunk by chunk, and need not hold more of it than that. A letter
 whose meaning hangs on the next one, half a line end or an escape, waits for the next chunk.
 """
@@ -48,6 +50,11 @@ class LineEndScan:
         ends = [*(self._all_ends if self._has_letters else self._outside_ends)]
         return "\n" if not ends else ends[0] if len(ends) == 1 else ""
 
+    @property
+    def may_be_open(self) -> bool:
+        """Whether the text may end within quotes, as far as counting them tells."""
+        return self._has_letters or bool(self._inside)
+
     def feed(self, chunk: bytes, *, is_last: bool = False) -> None:
         """Count what is in a chunk; what may go on in the next is held back."""
         data, self._held = _held_back(self._held + chunk, self._escape, is_last=is_last)
@@ -90,6 +97,14 @@ class LineEndUnifier:
         """Whether it is within quotes."""
         self._closed_at = -1
         """Where in the chunk the last value in quotes was closed; -1: not in this one."""
+        self._done = 0
+        """How many bytes came before the chunk."""
+        self._opened_at = 0
+
+    @property
+    def open_since(self) -> int:
+        """Where the quote stands which the text is within, counted from 0; -1: it is in none."""
+        return self._opened_at if self._inside else -1
 
     def feed(self, chunk: bytes, *, is_last: bool = False) -> bytes:
         """Return a chunk with its line ends made one; the last letter may be held back."""
@@ -98,6 +113,7 @@ class LineEndUnifier:
         if data:
             self._before = (self._before + data)[-_CONTEXT:]
             self._closed_at = 0 if self._closed_at == len(data) else -1
+            self._done += len(data)
         return unified
 
     def _replace(self, match: "re.Match[bytes]") -> bytes:
@@ -116,7 +132,10 @@ class LineEndUnifier:
             return
         start = match.start()
         before = match.string[max(0, start - _CONTEXT) : start] or self._before
-        self._inside = self._closed_at == start or before.endswith(self._openers)
+        goes_on = self._closed_at == start
+        self._inside = goes_on or before.endswith(self._openers)
+        if not goes_on:
+            self._opened_at = self._done + start
 
 
 def whole_records(sample: bytes, quote: str, escape: str) -> bytes:

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 from uuid import uuid4
 
-import pyarrow as pa
-import pyarrow.parquet as papq
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     DataType,
@@ -29,6 +27,7 @@ from ....spark.spelling import path_to_read, quoted
 from ....spi.config import ConfigInvalid, ParsedConfig, under
 from ....spi.errors import BadInput
 from ....spi.rows import Rejects
+from ...evolution.arrow_columns import rows_of
 from ...evolution.policy import EVOLUTION, SchemaPolicy, struct_of
 from .. import keys
 from .bad_rows import (
@@ -92,11 +91,13 @@ class ReadFormat:
     ) -> "tuple[DataFrame, tuple[Rejects, ...]]":
         """Describe the rows of files that were looked through, and those that do not fit.
 
-        Csv files go by their headers: those that lack a column have no values in it.
+        Csv files go by their headers: those that lack a column have no values in it, as those of
+        parquet whose column can hold none.
         """
-        if self.name != "csv" or not self.policy.adds:
+        is_alike = self.name == "csv" and not self.policy.adds
+        if is_alike or not any(each.header or each.valueless for each in files):
             return self._read(spark, files, copies)
-        named = sorted(((_header(each), each) for each in files), key=lambda each: each[0])
+        named = sorted(((_group(each), each) for each in files), key=lambda each: each[0])
         frames: list[DataFrame] = []
         rejects: list[Rejects] = []
         for _, group in groupby(named, lambda each: each[0]):
@@ -109,7 +110,12 @@ class ReadFormat:
 
     def _with_columns_of(self, found: Surveyed) -> "ReadFormat":
         """Return this format for files like one: its columns, with the types that all have."""
-        if found.columns is None:  # nobody has seen a header: the order is that of the schema
+        if found.valueless:
+            has = [each for each in self.columns.fields if each.name.lower() not in found.valueless]
+            return replace(self, grown=StructType(has))
+        if (
+            found.columns is None or self.name == "parquet"
+        ):  # nobody has seen a header: the order is that of the schema
             return replace(self, grown=None)
         types = {each.name.lower(): each for each in self.columns.fields}
         return replace(self, grown=StructType([types[each.lower()] for each in found.header]))
@@ -247,7 +253,8 @@ class ReadFormat:
     def _options(self) -> dict[str, str]:
         if self.name == "parquet":
             return {**self.options}
-        base = {"mode": "FAILFAST"}
+        # Else a column that users call `_corrupt_record` would be Spark's own, and its values lost.
+        base = {"mode": "FAILFAST", "columnNameOfCorruptRecord": RAW}
         if self.name == "csv":
             style = self.style
             trim = str(style.trim).lower()
@@ -269,8 +276,10 @@ class ReadFormat:
         return {**base, **self.options, **(KEEPING if self.tolerant else {})}
 
 
-def _header(found: Surveyed) -> tuple[str, ...]:
-    return tuple(each.lower() for each in found.header) if found.columns is not None else ()
+def _group(found: Surveyed) -> tuple[str, ...]:
+    """Return what files have in common whose rows have the same columns."""
+    header = tuple(each.lower() for each in found.header) if found.columns is not None else ()
+    return header or tuple(sorted(found.valueless))
 
 
 def _filled(frame: "DataFrame", schema: StructType) -> "DataFrame":
@@ -284,11 +293,3 @@ def _filled(frame: "DataFrame", schema: StructType) -> "DataFrame":
             for each in schema.fields
         )
     )
-
-
-def rows_of(file: Path) -> int:
-    """Return how many rows a parquet file says it has; raises `BadInput`."""
-    try:
-        return int(papq.read_metadata(file).num_rows)
-    except (pa.ArrowException, OSError) as error:
-        raise BadInput(f"{file}: {error}") from error

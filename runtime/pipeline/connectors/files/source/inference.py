@@ -14,15 +14,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
-import pyarrow.json as pajson
-import pyarrow.parquet as papq
 from pyspark.sql.types import DataType
 
-from ....spark.spelling import quoted
 from ....spi.errors import BadInput
-from ...evolution.json_columns import merged, told_as
+from ...evolution.arrow_columns import ddl, parquet_columns, refuse_unreadable
+from ...evolution.json_columns import merged, parsed, told_as
 from ..line_ends import whole_records
-from .text import CsvStyle, decoded, header_of
+from .text import CsvStyle, decoded, header_of, is_about_file
 
 _UNTOLD: Mapping[str, DataType] = {}
 _LEAST_SAMPLE = 64 * 1024
@@ -36,7 +34,7 @@ _LONG_NUMBER = 16
 _INTEGER = r"^(0|-?[1-9][0-9]*)$"
 _FRACTION = (
     r"^-?(0|[1-9][0-9]*)?(\.[0-9]+|(\.[0-9]+)?[eE][+-][0-9]+|\.[0-9]+[eE][0-9]+)$"
-    r"|^(0|-?[1-9][0-9]*)$|^(NaN|nan|-?[Ii]nf|-?[Ii]nfinity)$"
+    r"|^(0|-?[1-9][0-9]*)$|^(NaN|-?Inf|-?Infinity)$"
 )
 _TOO_FINE = r"\.[0-9]{7}"
 
@@ -45,66 +43,34 @@ class TwinColumns(BadInput):
     """Columns have names that Spark does not tell apart; no further file mends that."""
 
 
-def infer(fmt: str, files: Sequence[Path], style: CsvStyle, sample_bytes: int) -> str:
+def infer(
+    fmt: str, files: Sequence[Path], style: CsvStyle, sample_bytes: int, *, tolerant: bool = False
+) -> str:
     """Return the schema that all files have in common, as DDL.
 
     `sample_bytes` is shared out evenly; of each file at least its first 64 KiB are read.
-    Raises `BadInput` naming the file that does not fit.
+    `tolerant`: a file that cannot be read says nothing, as long as another one does, and neither
+    does a row of csv with too many values or too few. Raises `BadInput` naming the file that does
+    not fit.
     """
     share = max(_LEAST_SAMPLE, sample_bytes // max(1, len(files)))
     merged: pa.Schema | None = None
+    unread: BadInput | None = None
     for file in files:
-        found = _schema(fmt, file, style, share)
-        if found is None:
+        try:
+            found = _schema(fmt, file, style, share, tolerant=tolerant)
+        except BadInput as error:
+            if not tolerant or isinstance(error, TwinColumns) or not is_about_file(error):
+                raise
+            unread = unread or error
             continue
-        merged = found if merged is None else _merge(merged, found, file, positional=fmt == "csv")
+        if found is not None:
+            is_csv = fmt == "csv"
+            merged = found if merged is None else _merge(merged, found, file, positional=is_csv)
     if merged is None or not merged.names:
-        raise BadInput(f"no row to infer a schema from in {len(files)} file(s)")
+        raise unread or BadInput(f"no row to infer a schema from in {len(files)} file(s)")
     refuse_twins(merged.names)
     return ddl(merged)
-
-
-def ddl(schema: pa.Schema) -> str:
-    """Return a schema as Spark's DDL."""
-    return ", ".join(f"{quoted(field.name)} {spark_type(field.type)}" for field in schema)
-
-
-def spark_type(kind: pa.DataType) -> str:  # noqa: PLR0911  # one answer per kind of type
-    """Return Spark's name of an Arrow type; what Spark has no type for is a STRING."""
-    if pa.types.is_struct(kind):
-        inner = ", ".join(f"{quoted(field.name)}: {spark_type(field.type)}" for field in kind)
-        return f"STRUCT<{inner}>"
-    if pa.types.is_map(kind):
-        return f"MAP<{spark_type(kind.key_type)}, {spark_type(kind.item_type)}>"
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return f"ARRAY<{spark_type(kind.value_type)}>"
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision}, {kind.scale})"
-    if pa.types.is_dictionary(kind):
-        return spark_type(kind.value_type)
-    if pa.types.is_timestamp(kind) and kind.tz is None:
-        return "TIMESTAMP_NTZ"
-    return "TIMESTAMP" if pa.types.is_timestamp(kind) else _PLAIN.get(kind, "STRING")
-
-
-_PLAIN = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.uint8(): "SMALLINT",
-    pa.uint16(): "INT",
-    pa.uint32(): "BIGINT",
-    pa.uint64(): "DECIMAL(20, 0)",
-    pa.float16(): "FLOAT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.date32(): "DATE",
-    pa.date64(): "DATE",
-    pa.binary(): "BINARY",
-    pa.large_binary(): "BINARY",
-}
 
 
 def csv_columns(
@@ -118,21 +84,28 @@ def csv_columns(
 
 
 def _schema(
-    fmt: str, file: Path, style: CsvStyle, limit: int, known: Mapping[str, DataType] = _UNTOLD
+    fmt: str,
+    file: Path,
+    style: CsvStyle,
+    limit: int,
+    known: Mapping[str, DataType] = _UNTOLD,
+    *,
+    tolerant: bool = False,
 ) -> pa.Schema | None:
     try:
         if fmt == "parquet":
-            return parquet_columns(file)
+            return refuse_unreadable(parquet_columns(file))
         sample = _head(file, limit, style, fmt)
         if not sample.strip():
             return None
-        return (
-            _csv_schema(sample, style, file, known) if fmt == "csv" else _json_schema(sample, limit)
-        )
+        if fmt == "csv":
+            return _csv_schema(sample, style, file, known, tolerant=tolerant)
+        return _json_schema(sample)
     except (pa.ArrowException, BadInput, OSError) as error:
         why = str(error).removeprefix(f"{file}: ")
         kind = TwinColumns if isinstance(error, TwinColumns) else BadInput
-        raise kind(f"{file}: no {fmt} that a schema can be inferred from: {why}") from error
+        cause = error.__cause__ or error
+        raise kind(f"{file}: no {fmt} that a schema can be inferred from: {why}") from cause
 
 
 def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
@@ -154,9 +127,14 @@ def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
 
 
 def _csv_schema(
-    sample: bytes, style: CsvStyle, file: Path, known: Mapping[str, DataType]
+    sample: bytes,
+    style: CsvStyle,
+    file: Path,
+    known: Mapping[str, DataType],
+    *,
+    tolerant: bool,
 ) -> pa.Schema:
-    table = _parsed(sample, style, {})
+    table = _parsed(sample, style, {}, tolerant=tolerant)
     names = [f"_c{i}" for i in range(table.num_columns)]
     if style.header:
         names = list(header_of(sample, style))
@@ -164,7 +142,7 @@ def _csv_schema(
     kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
     # Looked at once more as text: what a type would change stays a text.
     typed = {name: pa.string() for name, kind in kinds.items() if kind not in (_TEXT, _NOTHING)}
-    texts = _parsed(sample, style, typed) if typed else table
+    texts = _parsed(sample, style, typed, tolerant=tolerant) if typed else table
     for name in typed:
         if not _keeps(kinds[name], _trimmed(texts.column(name), style)):
             kinds[name] = _TEXT
@@ -175,7 +153,9 @@ def _csv_schema(
     return pa.schema(list(zip(names, told, strict=True)))
 
 
-def _parsed(sample: bytes, style: CsvStyle, types: dict[str, pa.DataType]) -> pa.Table:
+def _parsed(
+    sample: bytes, style: CsvStyle, types: dict[str, pa.DataType], *, tolerant: bool
+) -> pa.Table:
     return pacsv.read_csv(
         io.BytesIO(sample),
         read_options=pacsv.ReadOptions(
@@ -187,6 +167,7 @@ def _parsed(sample: bytes, style: CsvStyle, types: dict[str, pa.DataType]) -> pa
             double_quote=not style.escape,
             escape_char=style.escape or False,
             newlines_in_values=True,
+            invalid_row_handler=(lambda _: "skip") if tolerant else None,
         ),
         convert_options=pacsv.ConvertOptions(
             column_types=types,
@@ -237,28 +218,11 @@ def refuse_twins(names: Sequence[str], where: str = "") -> None:
         )
 
 
-def _json_schema(sample: bytes, limit: int) -> pa.Schema:
-    options = pajson.ReadOptions(block_size=max(limit, len(sample)) + 1)
-    schema = pajson.read_json(io.BytesIO(sample), read_options=options).schema
+def _json_schema(sample: bytes) -> pa.Schema:
+    schema = parsed(sample).schema
+    if not schema.names:
+        raise BadInput("no line of it is an object that has a value")
     return pa.schema([field.with_type(_timeless(field.type)) for field in schema])
-
-
-def parquet_columns(file: Path) -> pa.Schema:
-    """Return the columns that a parquet file says it has."""
-    opened = papq.ParquetFile(file)
-    physical = {
-        opened.schema.column(i).path: opened.schema.column(i).physical_type
-        for i in range(len(opened.schema))
-    }
-    # INT96 is how Spark writes instants; Arrow shows it without the zone that it implies.
-    return pa.schema(
-        [
-            field.with_type(pa.timestamp("us", "UTC"))
-            if physical.get(field.name) == "INT96"
-            else field
-            for field in opened.schema_arrow
-        ]
-    )
 
 
 def _merge(known: pa.Schema, found: pa.Schema, file: Path, *, positional: bool) -> pa.Schema:

@@ -13,11 +13,12 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
-from ....spi.errors import BadInput, SchemaRefused
+from ....spi.errors import SchemaRefused
+from ...evolution.arrow_columns import ddl, parquet_columns, rows_of
 from ...evolution.json_columns import JsonColumns
 from ...evolution.policy import ADD_COLUMNS, EVOLUTION, struct_of
-from .formats import ReadFormat, rows_of
-from .inference import csv_columns, ddl, parquet_columns, refuse_twins
+from .formats import ReadFormat
+from .inference import csv_columns, refuse_twins
 from .text import Copies, Surveyed, survey, transcoded
 
 _SAMPLE: Final = 16 << 20
@@ -29,8 +30,13 @@ def look_through(form: ReadFormat, file: Path, copies: Copies, within: str | Non
 
     `within` is where folders of copies are made.
     """
-    if ":" in file.name:
-        raise BadInput(f"{file}: Spark reads no file with a colon in its name; rename it")
+    found = _looked_at(form, file, copies, within)
+    if found.path == file and ":" in file.name:  # Hadoop takes it for the end of a scheme
+        return replace(found, path=copies.link(file, within))
+    return found
+
+
+def _looked_at(form: ReadFormat, file: Path, copies: Copies, within: str | None) -> Surveyed:
     if form.name == "json":
         is_one = form.option("multiline").lower() == "true"
         columns = JsonColumns(form.columns, is_one=is_one)
@@ -39,7 +45,7 @@ def look_through(form: ReadFormat, file: Path, copies: Copies, within: str | Non
     if form.name == "parquet":
         if form.tolerant:
             rows_of(file)
-        return Surveyed(file, columns=_of_parquet(file))
+        return _of_parquet(file)
     found = survey(file, form.style, copies, within)
     if not form.style.header or not found.header:
         return found
@@ -61,12 +67,17 @@ def admit(form: ReadFormat, found: Surveyed, file: Path) -> tuple[ReadFormat, tu
     return replace(form, grown=schema), left_out
 
 
-def _of_parquet(file: Path) -> StructType | None:
-    """Return the columns of a parquet file; what is none is told by the reader."""
+def _of_parquet(file: Path) -> Surveyed:
+    """Tell the columns of a parquet file; what is none is told by the reader."""
     try:
-        return struct_of(ddl(parquet_columns(file)))
+        found = parquet_columns(file)
     except (pa.ArrowException, OSError):
-        return None
+        return Surveyed(file)
+    valueless = [each for each in found if pa.types.is_null(each.type)]
+    columns = struct_of(ddl(pa.schema([each for each in found if each not in valueless])))
+    return Surveyed(
+        file, columns=columns, valueless=frozenset(each.name.lower() for each in valueless)
+    )
 
 
 def _of_csv(form: ReadFormat, file: Path, header: Sequence[str]) -> StructType | None:

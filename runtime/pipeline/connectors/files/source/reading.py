@@ -1,6 +1,5 @@
 """The files of one batch on their way to rows, and which of them is to blame where that fails."""
 
-import errno
 import os
 import re
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from .bad_rows import BAD_VALUE
 from .formats import ReadFormat
 from .listing import SourceFile
 from .looks import admit, look_through
-from .text import Copies, Surveyed
+from .text import Copies, Surveyed, is_about_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,12 +24,12 @@ _VALUE = re.compile(
     BAD_VALUE + r" (?:file:(?://)?)?(?P<path>/\S+) (?P<why>column `.*?)(?: SQLSTATE: \w+|$)",
     re.S | re.M,
 )
+_UNREADABLE = re.compile(
+    r"column: \[(?P<name>.+?)\], physicalType: (?P<stored>\w+), logicalType: (?P<wanted>.+)"
+)
+"""How Spark says that a parquet file has a type that it does not take for that of the schema."""
 _CAUSE = re.compile(r"^Caused by: \S+?: (?P<why>.+)$", re.M)
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+")
-_OF_FILES: Final = frozenset(
-    {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.EFBIG, None}
-)
-"""What the system says where one file cannot be read, while the others can."""
 _AWAY_WORDS: Final = ("Input/output error", "Stale file handle", "No space left on device")
 
 
@@ -80,7 +79,7 @@ class Reading:
         """Tell whether the batch goes on without the file that an error is about."""
         if isinstance(error, SchemaRefused):
             return self._form.policy.mode == DEAD_LETTER
-        return self._form.tolerant and _is_about_file(error)
+        return self._form.tolerant and is_about_file(error)
 
     def blame(self, error: Exception) -> BadInput | None:
         """Name the file and the reason, if an error of Spark's is about a file."""
@@ -110,10 +109,13 @@ def _file_and_reason(text: str) -> tuple[str, str] | None:
     if not blamed:
         return None
     causes = [_SQLSTATE.sub("", each).strip() for each in _CAUSE.findall(text)]
+    causes = [_UNREADABLE.sub(_told_of_type, each) for each in causes]
     return blamed["path"], "; ".join(dict.fromkeys(causes)) or "it cannot be read"
 
 
-def _is_about_file(error: BadInput) -> bool:
-    """Tell whether it is what lies in a file that cannot be read, and not the file system."""
-    cause = error.__cause__
-    return not isinstance(cause, OSError) or cause.errno in _OF_FILES
+def _told_of_type(match: "re.Match[str]") -> str:
+    name, stored, wanted = match["name"], match["stored"], match["wanted"].upper()
+    return (
+        f"column `{name}` is stored as {stored}, and not as Spark reads {wanted} from; give it a "
+        "type in `source.schema` that fits what is stored, or write the file anew"
+    )

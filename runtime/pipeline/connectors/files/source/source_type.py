@@ -111,7 +111,7 @@ class FilesSourceType(SourceType):
         glob = self.settings.text(keys.SOURCE_GLOB)
         paths = sorted(found.path for found in walk(root, glob))
         given = self.settings.text(keys.SOURCE_SCHEMA)
-        schema = given or self._kept_schema() or _inferred(self.config, self.settings, paths)
+        schema = given or self._kept_schema() or self._inferred(paths)
         shares = self._kept_shares(max_tasks) or [spell(share) for share in deal(paths, max_tasks)]
         common = {keys.TASK_SCHEMA: schema, keys.TASK_ROOTLESS: self._rootless()}
         return [{**common, keys.TASK_BUCKETS: share} for share in shares]
@@ -131,6 +131,10 @@ class FilesSourceType(SourceType):
         )
         form = ReadFormat.of(settings, config, tolerant=tolerant)
         return FileSource(folder, form, context, most)
+
+    def _inferred(self, paths: Sequence[str]) -> str:
+        tolerant = self.settings.text(TOLERANCE) == "all"
+        return _inferred(self.config, self.settings, paths, tolerant=tolerant)
 
     def _rootless(self) -> str:
         """Return the folder that offsets without a folder belong to, empty if nobody knows.
@@ -170,7 +174,9 @@ def _folder(config: Mapping[str, str]) -> tuple[Path, str]:
     return Path(settings.text(keys.SOURCE_PATH)), settings.text(keys.SOURCE_GLOB)
 
 
-def _inferred(config: Mapping[str, str], settings: ParsedConfig, paths: Sequence[str]) -> str:
+def _inferred(
+    config: Mapping[str, str], settings: ParsedConfig, paths: Sequence[str], *, tolerant: bool
+) -> str:
     """Return the schema that files have, by their paths below the folder; raises `NotReady`."""
     root = Path(settings.text(keys.SOURCE_PATH))
     if not paths:
@@ -183,12 +189,14 @@ def _inferred(config: Mapping[str, str], settings: ParsedConfig, paths: Sequence
         [root / path for path in paths],
         CsvStyle.of(settings, config),
         settings.number(keys.SOURCE_SAMPLE_BYTES),
+        tolerant=tolerant,
     )
 
 
 def _sampled(config: Mapping[str, str]) -> Look:
     """Look at some of the files that there are."""
     source = {key: value for key, value in config.items() if key.startswith("source.")}
+    tolerant = config.get(TOLERANCE) == "all"
     if any(map(is_deferred, source.values())):
         return Look()
     config = {**source, keys.SOURCE_SAMPLE_BYTES: str(MOST_BYTES)}
@@ -198,7 +206,7 @@ def _sampled(config: Mapping[str, str]) -> Look:
         found = list(islice(files, MOST_FILES + 1))
         is_sample = len(found) > MOST_FILES or sum(each.size for each in found) > MOST_BYTES
         paths = sorted(each.path for each in found[:MOST_FILES])
-        schema = _inferred(config, settings, paths)
+        schema = _inferred(config, settings, paths, tolerant=tolerant)
     except NotReady:
         return Look()
     except TwinColumns as error:

@@ -9,6 +9,7 @@ line ends, is read from a copy that has neither.
 import bz2
 import codecs
 import csv
+import errno
 import gzip
 import io
 import os
@@ -36,6 +37,10 @@ ENCODING: Final = ("encoding", "charset")
 """What Spark's readers call it."""
 _AS_IT_IS: Final = frozenset({"utf-8", "ascii"})
 _BYTE_ORDER_MARK: Final = "\ufeff"
+_OF_FILES: Final = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.EFBIG, None}
+)
+"""What the system says where one file cannot be read, while the others can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,8 @@ class Surveyed:
     header: tuple[str, ...] = ()
     columns: "StructType | None" = None
     """Those that it has, as far as anybody but the reader can tell; None: nobody can."""
+    valueless: frozenset[str] = frozenset()
+    """Those that can hold no value, in lower case; Spark does not read them as what they are."""
 
 
 @dataclass(slots=True)
@@ -111,12 +118,25 @@ class Copies:
         self.originals[str(copy)] = original
         return copy
 
+    def link(self, original: Path, within: str | None) -> Path:
+        """Return another name of a file, which says how it is compressed as well."""
+        link = self.new(original, within).with_suffix(original.suffix.replace(":", ""))
+        link.symlink_to(original)
+        self.originals[str(link)] = original
+        return link
+
     def clear(self) -> None:
         """Remove all copies."""
         if self._folder:
             rmtree(self._folder, ignore_errors=True)
         self.originals.clear()
         self._folder = ""
+
+
+def is_about_file(error: BadInput) -> bool:
+    """Tell whether it is what lies in a file that cannot be read, and not the file system."""
+    cause = error.__cause__
+    return not isinstance(cause, OSError) or cause.errno in _OF_FILES
 
 
 def is_opaque(file: Path) -> bool:
@@ -169,7 +189,10 @@ def header_of(head: bytes, style: CsvStyle) -> tuple[str, ...]:
 
 
 def survey(file: Path, style: CsvStyle, copies: Copies, within: str | None) -> Surveyed:
-    """Look through a csv file, and copy it where Spark would not read it as it is."""
+    """Look through a csv file, and copy it where Spark would not read it as it is.
+
+    Raises `BadInput` if a quote is left open: a reader takes all that follows for one value.
+    """
     if is_opaque(file):
         return Surveyed(file)
     scan = LineEndScan(style.separator, style.quote, style.escape)
@@ -178,6 +201,8 @@ def survey(file: Path, style: CsvStyle, copies: Copies, within: str | None) -> S
         head = head or chunk
         scan.feed(chunk)
     scan.feed(b"", is_last=True)
+    if scan.may_be_open:
+        _refuse_open_quote(file, style)
     path, line_end = file, scan.line_end
     if style.needs_copy or not line_end:
         path, line_end = copies.new(file, within), "\n"
@@ -219,6 +244,19 @@ def _write(path: Path, chunks: Iterator[bytes]) -> None:
     except OSError as error:
         error.filename = str(path)  # errors of writing do not name their file
         raise
+
+
+def _refuse_open_quote(file: Path, style: CsvStyle) -> None:
+    unify = LineEndUnifier(style.separator, style.quote, style.escape)
+    for chunk in decoded(file, style.encoding):
+        unify.feed(chunk)
+    unify.feed(b"", is_last=True)
+    if unify.open_since >= 0:
+        raise BadInput(
+            f"{file}: the quote at byte {unify.open_since} of its text is never closed, so all "
+            "that follows would be one value; was the file cut off? Replace it by a whole one, or "
+            f"set {keys.SOURCE_QUOTE} if quotes are letters there"
+        )
 
 
 def _unified(chunks: Iterator[bytes], style: CsvStyle) -> Iterator[bytes]:

@@ -20,9 +20,9 @@ from ....batches.counting import observed
 from ....spark.spelling import literal, quoted, refusal
 from ....spi.errors import SchemaRefused
 from ....spi.rows import Rejects
+from ...evolution.arrow_columns import ddl
 from ...evolution.json_columns import JsonColumns
 from ...evolution.policy import ADD_COLUMNS, DEAD_LETTER, EVOLUTION, SchemaPolicy, struct_of
-from ...files.source import inference
 from ...files.source.bad_rows import RAW, json_reason
 from .connect_schema import LONE
 
@@ -156,7 +156,7 @@ class JsonDecoder(RecordDecoder):
     def _admit(self, schema: StructType, text: bytes) -> None:
         columns = JsonColumns(schema)
         columns.feed(text)
-        found = struct_of(inference.ddl(columns.end()))
+        found = struct_of(ddl(columns.end()))
         self._schema, left_out = self._policy.admit(schema, found, "")
         self._left_out |= dict.fromkeys(left_out)
 

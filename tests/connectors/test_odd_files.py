@@ -1,0 +1,58 @@
+# pyright: basic
+"""What Spark alone would lose or refuse: names of columns and of files, columns of nothing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+from connectors.conftest import Run
+
+pytestmark = pytest.mark.spark
+
+
+def rows_through(run: Run, config: dict[str, str]) -> list[dict[str, Any]]:
+    reports = run({**config, "sink.format": "json", "source.schema.evolution": "add-columns"})
+    assert [each.trace for each in reports.statuses if each.trace] == []
+    files = Path(config["sink.path"]).glob("*.json")
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    return sorted((json.loads(line) for line in lines), key=repr)
+
+
+@pytest.mark.parametrize("fmt", ["csv", "json"])
+def test_a_column_with_sparks_name_for_bad_rows_is_a_column_like_others(
+    run: Run, folders: dict[str, str], tmp_path: Path, fmt: str
+) -> None:
+    text = "a,_corrupt_record\n1,x\n" if fmt == "csv" else '{"a": 1, "_corrupt_record": "x"}\n'
+    (tmp_path / "in" / "a").write_text(text)
+    found = rows_through(run, {**folders, "source.format": fmt})
+    assert found == [{"a": 1, "_corrupt_record": "x"}]
+
+
+def test_a_column_of_parquet_without_any_value_is_null_whatever_others_have_in_it(
+    run: Run, folders: dict[str, str], tmp_path: Path
+) -> None:
+    for name, table in {
+        "a": {"n": [1], "S": pa.nulls(1), "t": ["x"]},
+        "b": {"n": [2], "S": ["y"], "t": pa.nulls(1)},
+        "c": {"n": pa.nulls(1), "S": pa.nulls(1), "t": pa.nulls(1)},
+        "d": {"n": [3], "S": pa.nulls(1), "t": ["z"], "new": pa.nulls(1)},
+    }.items():
+        papq.write_table(pa.table(table), tmp_path / "in" / name)
+    found = rows_through(run, {**folders, "source.format": "parquet"})
+    assert found == [{"n": 1, "t": "x"}, {"n": 2, "S": "y"}, {"n": 3, "t": "z"}, {}]
+
+
+@pytest.mark.parametrize("tolerance", ["none", "all"])
+def test_files_are_read_whatever_their_names(
+    run: Run, folders: dict[str, str], tmp_path: Path, tolerance: str
+) -> None:
+    names = ["2024-01-01T12:00:00.csv", "a:b", "[x]{y}*?.csv", "%20 \\.csv", "k=v/\n'\".csv", ":"]
+    for number, name in enumerate(names):
+        file = tmp_path / "in" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"n\n{number}\n")
+    found = rows_through(run, {**folders, "source.format": "csv", "errors.tolerance": tolerance})
+    assert found == [{"n": number} for number in range(len(names))]
