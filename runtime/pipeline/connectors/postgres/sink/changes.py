@@ -63,9 +63,9 @@ class TableChange(NamedTuple):
             "SELECT DISTINCT ON ({0}) * FROM (SELECT {1}, {2} FROM {3}) s ORDER BY {0}, {4}{5} DESC"
         )
         key, at = columns(self.key), sql.Identifier(SEQUENCE)
-        newest = sql.SQL("{} DESC NULLS LAST, " if self.order else "")
-        first = newest.format(sql.Identifier(self.order)) if self.order else newest
-        return query.format(key, self._values, more, self.staged.sql, first, at)
+        first = sql.SQL("{} DESC NULLS LAST, ").format(sql.Identifier(self.order))
+        newest = first if self.order else sql.SQL("")
+        return query.format(key, self._values, more, self.staged.sql, newest, at)
 
     @property
     def _values(self) -> sql.Composed:
