@@ -14,6 +14,7 @@ from typing import IO
 
 import pyspark
 
+KAFKA = "org.apache.kafka"
 BESIDE = ("slf4j-api-*", "jackson-core-2*", "jackson-databind-2*", "jackson-annotations-2*")
 """What Kafka and its peers lean on, of which Spark has a copy."""
 
@@ -33,8 +34,8 @@ def running(
 ) -> Generator[tuple[IO[str], IO[str]]]:
     """Run a Java program, compiled into the folder, and yield its input and its output.
 
-    `modules` are artifacts of the group `org.apache.kafka`, `options` those of the JVM. Raises
-    `NoPeer` where it cannot be had.
+    `modules` are artifacts of the group `org.apache.kafka`, or `group:artifact:version`; `options`
+    those of the JVM. Raises `NoPeer` where it cannot be had.
     """
     classpath = _compiled(folder, source, [*kafka_jars(folder, modules, version), *_beside()])
     name = f"{_package(source)}.{source.stem}"
@@ -50,14 +51,14 @@ def running(
 def kafka_jars(
     folder: Path, modules: Sequence[str], version: str, *, is_whole: bool = False
 ) -> list[str]:
-    """Return Kafka's jars, fetched unless Ivy has them; whole with all that they lean on.
+    """Return the jars of modules, fetched unless Ivy has them; whole with all that they lean on.
 
     Raises `NoPeer` where they cannot be had.
     """
     how = 'conf="default-&gt;default"' if is_whole else 'transitive="false"'
+    places = [(each if ":" in each else f"{KAFKA}:{each}:{version}").split(":") for each in modules]
     modules = "".join(
-        f'<dependency org="org.apache.kafka" name="{name}" rev="{version}" {how}/>'
-        for name in modules
+        f'<dependency org="{org}" name="{name}" rev="{rev}" {how}/>' for org, name, rev in places
     )
     wanted = folder / "ivy.xml"
     wanted.write_text(

@@ -1,3 +1,10 @@
+from importlib.metadata import EntryPoint, EntryPoints
+
+import pytest
+
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.transforms.connect.structure import SetSchemaMetadata
+from fairlead.runtime.pipeline.transforms.types import GROUP, INSTALLED
 from fairlead_tests.rest.client import Client
 
 NAME = "fairlead_tests.rest.plugins.Locked"
@@ -20,10 +27,32 @@ def test_transforms_and_predicates_are_listed_where_they_are_asked_for(client: C
     assert kinds[f"{package}.InsertField$Key"] == "transformation"
     assert kinds["sql"] == "transformation"
     assert kinds[f"{package}.predicates.HasHeaderKey"] == "predicate"
+    versions = {each["class"]: each["version"] for each in listed[len(connectors) :]}
+    assert set(versions.values()) == {"1.0"}
     for name in kinds:
         assert client.get(f"/connector-plugins/{name}/config").status_code == 200
     (field,) = client.get(f"/connector-plugins/{package}.HoistField$Value/config").json()
     assert (field["name"], field["required"]) == ("field", True)
+
+
+def test_a_transform_of_ones_own_has_its_own_version(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = f"{SetSchemaMetadata.__module__}:SetSchemaMetadata"
+    points = [EntryPoint("own", there, GROUP), EntryPoint("gone", "no.such.module:X", GROUP)]
+    monkeypatch.setitem(vars(INSTALLED), "_points", EntryPoints(points))
+    monkeypatch.setattr(SetSchemaMetadata, "version", "2.7")
+    listed = client.get("/connector-plugins?connectorsOnly=false").json()
+    told = {each["class"]: each["version"] for each in listed}
+    assert (told["own"], told["gone"]) == ("2.7", "undefined")
+    config = {"transforms": "x", "transforms.x.type": "own", "transforms.x.schema.name": "s"}
+    wanted = {"plugin.version": "[2.0,3.0)"}, {"plugin.version": "1.0"}
+    flaws = [
+        SparkPipeline.validate(config | {f"transforms.x.{key}": each for key, each in one.items()})
+        .errors.get("transforms.x.plugin.version")
+        for one in wanted
+    ]  # fmt: skip
+    assert [bool(each) for each in flaws] == [False, True]
 
 
 def test_the_keys_of_a_class_are_found_by_its_short_and_its_full_name(client: Client) -> None:

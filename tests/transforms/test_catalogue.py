@@ -11,14 +11,11 @@ from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPip
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import PluginUnknown
-from fairlead.runtime.pipeline.transforms import catalogue
-from fairlead.runtime.pipeline.transforms.catalogue import (
-    GROUP,
-    find_transform,
-    make_chain,
-)
-from fairlead.runtime.pipeline.transforms.fields import InsertField
+from fairlead.runtime.pipeline.transforms.catalogue import make_chain
+from fairlead.runtime.pipeline.transforms.connect.fields import InsertField
+from fairlead.runtime.pipeline.transforms.connect.new_record_state import ExtractNewRecordState
 from fairlead.runtime.pipeline.transforms.sql import Select
+from fairlead.runtime.pipeline.transforms.types import GROUP, INSTALLED, find_transform
 
 GOOD = {
     "name": "c",
@@ -59,6 +56,14 @@ def errors(config: Mapping[str, str]) -> dict[str, str]:
 def test_a_type_goes_by_connects_names(name: str) -> None:
     assert find_transform(name) is InsertField
     assert errors(chain(name, STATIC)) == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["ExtractNewRecordState", "io.debezium.transforms.ExtractNewRecordState"]
+)
+def test_a_type_of_debezium_goes_by_its_name(name: str) -> None:
+    assert find_transform(name) is ExtractNewRecordState
+    assert errors(chain(name, {})) == {}
 
 
 @pytest.mark.parametrize(
@@ -124,6 +129,13 @@ def test_a_type_that_is_not_there_is_told_with_the_nearest(name: str, told: str)
         ("expect", {}, "on.violation"),
         ("expect", {"expect.a": " "}, "expect.a"),
         ("expect", {"expect.a": "x > 0", "on.violation": "ignore"}, "on.violation"),
+        ("dedupe", {}, "fields"),
+        ("dedupe", {"fields": "a,a"}, "fields"),
+        ("dedupe", {"fields": "a", "keep": "any"}, "keep"),
+        ("ExtractNewRecordState", {"delete.handling.mode": "tombstone"}, "delete.handling.mode"),
+        ("ExtractNewRecordState", {"drop.tombstones": "no"}, "drop.tombstones"),
+        ("ExtractNewRecordState", {"add.headers": "a:b:c"}, "add.headers"),
+        ("ExtractNewRecordState", {"drop.fields.header.name": "h"}, "drop.fields.header.name"),
         ("Filter", {"predicate": "p"}, "predicate"),
         ("Filter", {"negate": "true"}, "negate"),
         ("Filter", {"negate": "yes"}, "negate"),
@@ -190,7 +202,7 @@ def test_a_broken_entry_point_hurts_only_the_config_that_names_it(
             EntryPoint("list", f"{Select.__module__}:Select", GROUP),
         ]
     )
-    monkeypatch.setitem(vars(catalogue.INSTALLED), "_points", points)
+    monkeypatch.setitem(vars(INSTALLED), "_points", points)
     assert errors(chain("gone", {}))["type"] == (
         "transform gone could not be loaded: ModuleNotFoundError: No module named 'no'"
     )

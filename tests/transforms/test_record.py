@@ -12,7 +12,7 @@ from transforms.conftest import made
 
 from fairlead.runtime.pipeline.spark.spelling import literal, quoted
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
-from fairlead.runtime.pipeline.transforms.record_transform import RecordTransform
+from fairlead.runtime.pipeline.transforms.connect.record_transform import RecordTransform
 
 INNER = StructType([StructField("b", IntegerType())])
 SCHEMA = StructType(

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from .config import ConfigDef, ParsedConfig
 from .context import Context
@@ -18,6 +18,9 @@ class Transform(ABC):
     Configs name one by `transforms.<name>.type`: built in, or by the name of an entry point of the
     group `fairlead.transforms`, which names a subclass. It is made of its keys.
     """
+
+    version: ClassVar[str] = "0"
+    """What `/connector-plugins` tells, and what `transforms.<name>.plugin.version` means."""
 
     @classmethod
     def config(cls) -> ConfigDef:

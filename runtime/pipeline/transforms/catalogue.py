@@ -1,10 +1,4 @@
-"""The transforms and predicates that a config can name: their types, their keys, and the chain.
-
-Types go by Connect's names, whole or without the package: `InsertField$Value`, `InsertField$Key`,
-and `InsertField` alone, which is about the value. Ours are `sql`, `select` and `expect`; further
-ones are entry points of the group `fairlead.transforms`, by their names. One that cannot be loaded
-is told to the config that names it, and to nobody else.
-"""
+"""The chain of transforms that a config names: its keys, its flaws, and the chain itself."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,98 +7,21 @@ from typing import Final
 
 from ....actors.settings import SettingType, Validator, Value
 from ..connectors.common_keys import PREDICATES, TRANSFORMS
-from ..connectors.installed import Installed, flaw_in_version, unknown
+from ..connectors.installed import flaw_in_version
 from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, Width, is_deferred, under
 from ..spi.context import Context
 from ..spi.errors import PluginUnknown
 from ..spi.key_kinds import flag_key, text_key
 from ..spi.transform import Transform
-from .cast import Cast
-from .expect import Expectations
-from .fields import InsertField, MaskField, ReplaceField
+from .connect.record_transform import BUILT_IN, Predicate, RecordTransform
 from .lookups import flaw_in_name, lookup_names
-from .metadata import DropHeaders, HeaderFrom, InsertHeader, RegexRouter, TimestampRouter
-from .record import RecordPart
-from .record_transform import (
-    Filter,
-    HasHeaderKey,
-    Predicate,
-    RecordIsTombstone,
-    RecordTransform,
-    TopicNameMatches,
-)
 from .sql import Select, Sql
-from .structure import ExtractField, Flatten, HoistField, SetSchemaMetadata, ValueToKey
-from .timestamps import TimestampConverter
+from .types import GROUP, PREDICATES_BY_NAME, TYPES, find_predicate, find_transform
 
-GROUP: Final = "fairlead.transforms"
-VERSION: Final = "1.0"
-"""That of all types of transforms and predicates."""
 MOST_TRANSFORMS: Final = 100
 """How many transforms, or predicates, a pipeline may have: each has keys of its own."""
 _BLANKS: Final = "".join(map(chr, range(33)))
 """What Java trims off."""
-
-_OWN: Final[Mapping[str, type[Transform]]] = {"sql": Sql, "select": Select, "expect": Expectations}
-_OF_PARTS: Final[tuple[type[RecordTransform], ...]] = (
-    *(Cast, ExtractField, Flatten, HeaderFrom, HoistField, InsertField, MaskField, ReplaceField),
-    *(SetSchemaMetadata, TimestampConverter),
-)
-"""Those that work on the key or on the value."""
-_OF_RECORDS: Final[tuple[type[RecordTransform], ...]] = (
-    *(DropHeaders, Filter, InsertHeader, RegexRouter, TimestampRouter, ValueToKey),
-)
-_PREDICATES: Final[tuple[type[Predicate], ...]] = (
-    HasHeaderKey,
-    RecordIsTombstone,
-    TopicNameMatches,
-)
-_PACKAGE: Final = "org.apache.kafka.connect.transforms."
-_TRANSFORMS_BY_NAME: Final[Mapping[str, type[Transform]]] = {
-    **_OWN,
-    **{each.__name__: each for each in (*_OF_PARTS, *_OF_RECORDS)},
-    **{f"{each.__name__}${part}": each for each in _OF_PARTS for part in ("Key", "Value")},
-}
-_PREDICATES_BY_NAME: Final = {each.__name__: each for each in _PREDICATES}
-
-TYPES: Final = tuple(sorted((*_OWN, *(each.__name__ for each in (*_OF_PARTS, *_OF_RECORDS)))))
-"""The built-in types by their short names."""
-
-
-INSTALLED: Final = Installed[Transform](
-    "transform",
-    GROUP,
-    Transform,  # type: ignore[type-abstract]
-    _TRANSFORMS_BY_NAME,
-    TYPES,
-)
-"""What a transform's `type` may name, without Connect's package."""
-
-
-def find_transform(name: str) -> type[Transform]:
-    """Return a type of transform by its name; raises `PluginUnknown`."""
-    return INSTALLED.find(name.removeprefix(_PACKAGE))
-
-
-def find_predicate(name: str) -> type[Predicate]:
-    """Return a type of predicate by its name; raises `PluginUnknown`."""
-    plain = name.removeprefix(_PACKAGE).removeprefix("predicates.")
-    if found := _PREDICATES_BY_NAME.get(plain):
-        return found
-    raise PluginUnknown(unknown("predicate", name, _PREDICATES_BY_NAME))
-
-
-def transform_names() -> Sequence[str]:
-    """Return the full names of all types of transforms, those that cannot be loaded included."""
-    parts = [part.value for part in RecordPart]
-    named = [f"{_PACKAGE}{each.__name__}${part}" for each in _OF_PARTS for part in parts]
-    named += [f"{_PACKAGE}{each.__name__}" for each in _OF_RECORDS]
-    return [*sorted(named), *_OWN, *INSTALLED.further]
-
-
-def predicate_names() -> Sequence[str]:
-    """Return the full names of all types of predicates."""
-    return [f"{_PACKAGE}predicates.{name}" for name in sorted(_PREDICATES_BY_NAME)]
 
 
 def definitions(config: Mapping[str, str]) -> Iterator[Definition]:
@@ -178,12 +95,12 @@ def _keys(kind: str, alias: str, bare: Mapping[str, str]) -> ConfigDef:
     """Return the definitions of one transform or predicate by their bare names."""
     is_transform = kind == TRANSFORMS
     found: type[Transform | Predicate] | None = None
-    own = ConfigDef(())
+    own, version = ConfigDef(()), BUILT_IN
     with suppress(PluginUnknown):
         name = bare.get("type", "")
         found = find_transform(name) if is_transform else find_predicate(name)
-        own = found.config()
-    implied = (_VERSION, *_IMPLIED) if is_transform else (_VERSION,)
+        own, version = found.config(), found.version
+    implied = (_version_key(version), *(_IMPLIED if is_transform else ()))
     masked = {"type", *(each.name for each in implied)}
     rest = [each for each in own.named(bare).definitions if each.name not in masked]
     if found is not None and issubclass(found, RecordTransform | Predicate):
@@ -204,7 +121,7 @@ def _trimmed(text: str) -> str:
 def _type_key(kind: str, alias: str, rest: Sequence[Definition]) -> Definition:
     is_transform = kind == TRANSFORMS
     what = "transformation" if is_transform else "predicate"
-    recommended = TYPES if is_transform else tuple(_PREDICATES_BY_NAME)
+    recommended = TYPES if is_transform else tuple(PREDICATES_BY_NAME)
     return text_key(
         "type",
         f"What the {what} {alias} is: {', '.join(recommended)}"
@@ -219,17 +136,19 @@ def _type_key(kind: str, alias: str, rest: Sequence[Definition]) -> Definition:
     )
 
 
-def _flaw_in_version(value: Value) -> str | None:
-    return flaw_in_version(str(value), VERSION) or None if value else None
+def _version_key(installed: str) -> Definition:
+    """Return the key that every transform and every predicate has."""
 
+    def validate(value: Value) -> str | None:
+        return flaw_in_version(str(value), installed) or None if value else None
 
-_VERSION: Final = text_key(
-    "plugin.version",
-    "The version that it must have: `1.0`, `latest`, or a range, `[1.0,2.0)`. Empty: whichever is "
-    "installed.",
-    validator=_flaw_in_version,
-)
-"""A key that every transform and every predicate has."""
+    return text_key(
+        "plugin.version",
+        "The version that it must have: `1.0`, `latest`, or a range, `[1.0,2.0)`. Empty: whichever "
+        "is installed.",
+        validator=validate,
+    )
+
 
 _IMPLIED: Final = (
     text_key(
@@ -282,8 +201,8 @@ def _known(find: Callable[[str], object]) -> Validator:
 
 
 def _families() -> Iterator[Definition]:
-    own = (*Sql.config().definitions, *Select.config().definitions)
-    for kind, keys in ((TRANSFORMS, (_VERSION, *_IMPLIED, *own)), (PREDICATES, (_VERSION,))):
+    own, version = (*Sql.config().definitions, *Select.config().definitions), _version_key(BUILT_IN)
+    for kind, keys in ((TRANSFORMS, (version, *_IMPLIED, *own)), (PREDICATES, (version,))):
         for order, each in enumerate((_type_key(kind, "<name>", own), *keys)):
             name, group = f"{kind}.<name>.{each.name}", f"{kind.capitalize()}: <name>"
             yield replace(each, name=name, group=group, order=order, dependents=())

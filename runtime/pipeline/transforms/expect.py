@@ -7,7 +7,7 @@ the batch's own job, so a rule costs no job of its own.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
@@ -21,6 +21,7 @@ from ..spi.errors import BadInput
 from ..spi.key_kinds import choice_key, text_key
 from ..spi.rows import Rejects
 from ..spi.transform import Transform
+from .connect.record_transform import BUILT_IN
 from .sql import CheckedQuery
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ _OUTCOMES: Final = ("fail", DEAD_LETTER, "drop", "warn")
 
 class Expectations(Transform):
     """Counts the rows that violate a rule, and ends the batch, drops them or only tells."""
+
+    version: ClassVar[str] = BUILT_IN
 
     @classmethod
     def config(cls) -> ConfigDef:

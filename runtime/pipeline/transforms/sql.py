@@ -15,6 +15,7 @@ from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig, Wid
 from ..spi.context import Context
 from ..spi.key_kinds import text_key
 from ..spi.transform import Transform
+from .connect.record_transform import BUILT_IN
 from .lookups import LOOKUP_KEYS, Lookup, lookups_of
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class CheckedQuery:
 
 class Sql(Transform):
     """A query over the batch, and over small tables that are looked up beside it."""
+
+    version: ClassVar[str] = BUILT_IN
 
     sql_key: ClassVar[str] = "query"
     """The key of the SQL."""

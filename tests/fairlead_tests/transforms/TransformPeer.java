@@ -62,8 +62,8 @@ public final class TransformPeer {
             asked.get("records").forEach(each -> answers.add(failure(error)));
             return answers;
         }
-        Schema keySchema = schema(asked.get("keyType"));
-        Schema valueSchema = schema(asked.get("valueType"));
+        Schema keySchema = schema(asked.get("keyType"), "");
+        Schema valueSchema = schema(asked.get("valueType"), asked.get("valueName").asText());
         for (JsonNode each : asked.get("records")) {
             try {
                 SinkRecord record = record(each, keySchema, valueSchema);
@@ -120,6 +120,10 @@ public final class TransformPeer {
     }
 
     private static Schema schema(JsonNode type) {
+        return schema(type, "");
+    }
+
+    private static Schema schema(JsonNode type, String name) {
         if (type == null || type.isNull()) {
             return null;
         }
@@ -150,7 +154,7 @@ public final class TransformPeer {
                 made.field(each.get(0).asText(), schema(each.get(1)));
             }
         }
-        return made.optional().build();
+        return (name.isEmpty() ? made : made.name(name)).optional().build();
     }
 
     private static Object read(Schema schema, JsonNode value) {

@@ -1,4 +1,4 @@
-"""Connect's own transforms and predicates, the real classes, as something that can be asked."""
+"""Connect's own transforms and predicates, and Debezium's: the real classes, to be asked."""
 
 import json
 from collections.abc import Generator, Mapping, Sequence
@@ -10,7 +10,11 @@ from fairlead_tests.java_peer import running
 from fairlead_tests.transforms.rows import Rows
 
 VERSION: Final = "4.3.0"
-MODULES = ("connect-transforms", "connect-api", "kafka-clients")
+DEBEZIUM: Final = "3.3.1.Final"
+MODULES = (
+    *("connect-transforms", "connect-api", "kafka-clients"),
+    *(f"io.debezium:debezium-{each}:{DEBEZIUM}" for each in ("core", "api", "common")),
+)
 SOURCE = Path(__file__).with_name("TransformPeer.java")
 PACKAGE: Final = "org.apache.kafka.connect.transforms."
 
@@ -27,10 +31,11 @@ class TransformPeer:
     def apply(self, name: str, config: Mapping[str, str], rows: Rows) -> Sequence[Told]:
         """Return what a class makes of each record."""
         asked = {
-            "class": PACKAGE + name,
+            "class": name if name.startswith("io.") else PACKAGE + name,
             "config": dict(config),
             "keyType": rows.key_type,
             "valueType": rows.value_type,
+            "valueName": rows.value_name,
             "records": [each.as_json() for each in rows.records],
         }
         self._asks.write(json.dumps(asked) + "\n")

@@ -15,6 +15,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, types
 
+from fairlead.runtime.pipeline.transforms.connect.record import METADATA
+
 Type = str | dict[str, Any]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HEADERS = types.ArrayType(
@@ -52,6 +54,8 @@ class Rows:
     key_type: Any = None
     is_from_kafka: bool = field(default=True)
     """Whether the rows have Kafka's metadata."""
+    value_name: str = ""
+    """What the schema of the values is called."""
 
     @property
     def has_struct(self) -> bool:
@@ -174,7 +178,7 @@ def told(frame: DataFrame) -> list[dict[str, Any]]:
     """Return rows as the peer tells records; a tombstone and a struct of nulls are one."""
     schema = frame.schema
     kinds = {each.name: each.dataType for each in schema.fields}
-    names = [each for each in kinds if not each.startswith("_") or each == "_value"]
+    names = [each for each in kinds if each not in METADATA]
     value = types.StructType([schema[name] for name in names])
     rows = frame.toArrow().to_pylist()
     found: list[dict[str, Any]] = []

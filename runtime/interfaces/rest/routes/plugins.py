@@ -1,9 +1,9 @@
 """The connector classes that can be run here, and what they say of a config."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
@@ -23,6 +23,12 @@ from ..backend.configs import NULL_VALUE, examine
 from ..backend.errors import ApiError, not_found
 from ..backend.schema import ChangesBody, Extended, Routes, flag
 from ..backend.service import Served, Service
+
+if TYPE_CHECKING:
+    from ....pipeline.spi.transform import Transform
+    from ....pipeline.transforms.connect.record_transform import Predicate
+
+    _Find = Callable[[str], type[Transform] | type[Predicate]]
 
 routes = Routes("connector plugins")
 
@@ -45,16 +51,25 @@ def list_plugins(
         connectors = [replace(each, delivery="") for each in connectors]
     if connectorsOnly:
         return connectors
-    from ....pipeline.transforms.catalogue import (  # noqa: PLC0415  # loads Spark's libraries
-        VERSION,
-        predicate_names,
-        transform_names,
-    )
+    from ....pipeline.transforms import types  # noqa: PLC0415  # loads Spark's libraries
 
-    others = ((TRANSFORMATION, transform_names()), (PREDICATE, predicate_names()))
+    others: tuple[tuple[str, Sequence[str], _Find], ...] = (
+        (TRANSFORMATION, types.transform_names(), types.find_transform),
+        (PREDICATE, types.predicate_names(), types.find_predicate),
+    )
     return connectors + [
-        PluginInfo(name, kind, VERSION) for kind, names in others for name in names
+        PluginInfo(name, kind, _version_of(find, name))
+        for kind, names, find in others
+        for name in names
     ]
+
+
+def _version_of(find: "_Find", name: str) -> str:
+    """Return the version of a plugin; what cannot be loaded has none, as Connect puts it."""
+    try:
+        return find(name).version
+    except PluginUnknown:
+        return "undefined"
 
 
 @routes.add("GET /connector-plugins/{plugin}/config", errors=(HTTPStatus.NOT_FOUND,))
@@ -111,7 +126,7 @@ def _bare(name: str) -> str:
 
 
 def _keys_of(service: Service, name: str) -> ConfigDef:
-    from ....pipeline.transforms.catalogue import (  # noqa: PLC0415  # loads Spark's libraries
+    from ....pipeline.transforms.types import (  # noqa: PLC0415  # loads Spark's libraries
         find_predicate,
         find_transform,
     )

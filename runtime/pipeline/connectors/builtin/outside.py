@@ -18,11 +18,13 @@ from ...spark.queries.query_rules import flaws, suspects, told_function
 from ...spi.config import ConfigInvalid, is_deferred, under
 from ...spi.context import Context, Findings, Outside, Reach
 from ...spi.types import SourceColumns, WrittenColumns
-from ...transforms.catalogue import aliases, find_transform, make_transform
+from ...transforms.catalogue import aliases, make_transform
+from ...transforms.connect.record_transform import RecordTransform
+from ...transforms.dedupe import Dedupe
 from ...transforms.expect import Expectations
 from ...transforms.lookups import lookup_names
-from ...transforms.record_transform import RecordTransform
 from ...transforms.sql import LONGEST_QUERY, Sql, without_tables
+from ...transforms.types import find_transform
 from ..common_keys import TRANSFORMS
 from ..files.source.inference import TwinColumns, refuse_twins
 from . import pipeline_keys as keys
@@ -99,7 +101,7 @@ class _Queries:
         if is_deferred(bare["type"]):
             return None
         kind = find_transform(bare["type"])
-        if issubclass(kind, Expectations):
+        if issubclass(kind, Expectations | Dedupe):
             for key, query in kind.queries_of(bare).items():
                 self._query(f"{prefix}{key}", query, columns)
             return columns

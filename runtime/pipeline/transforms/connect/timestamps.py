@@ -22,10 +22,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ....actors.settings import one_of
-from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
-from ..spi.context import Context
-from ..spi.key_kinds import choice_key, text_key
+from .....actors.settings import one_of
+from ...spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
+from ...spi.context import Context
+from ...spi.key_kinds import choice_key, text_key
 from .cast import millis_of
 from .fields import NULL_DEFAULTS
 from .record import ConnectRecord, Field

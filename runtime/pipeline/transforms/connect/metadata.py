@@ -15,11 +15,11 @@ from typing import Final
 
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
-from ....actors.settings import Validator, Value, one_of
-from ..spark.spelling import literal, refusal
-from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
-from ..spi.context import Context
-from ..spi.key_kinds import list_key, text_key
+from .....actors.settings import Validator, Value, one_of
+from ...spark.spelling import literal, refusal
+from ...spi.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ...spi.context import Context
+from ...spi.key_kinds import list_key, text_key
 from .cast import as_text, millis_of
 from .fields import NULL_DEFAULTS, some_distinct
 from .record import HEADERS, TIMESTAMP, TOPIC, ConnectRecord, Field, text
@@ -173,11 +173,9 @@ class HeaderFrom(RecordTransform):
         fields = record.fields(self._part)
         if missing := [field for field, _ in self._headers if field not in fields]:
             raise ConfigInvalid(f"the record has no field {missing[0]}; it has {', '.join(fields)}")
-        headers = [
-            (literal(header), _header_text(fields[field])) for field, header in self._headers
-        ]
+        headers = [(literal(header), header_text(fields[field])) for field, header in self._headers]
         kept = {name: each for name, each in fields.items() if name not in self._moved}
-        return _with_headers(record, headers).with_fields(self._part, kept, "headers")
+        return with_headers(record, headers).with_fields(self._part, kept, "headers")
 
 
 class InsertHeader(RecordTransform):
@@ -209,18 +207,23 @@ class InsertHeader(RecordTransform):
     def edit(self, record: ConnectRecord) -> ConnectRecord:
         """Put it behind those that there are."""
         name, value = map(literal, self._header)
-        return _with_headers(record, [(name, value)])
+        return with_headers(record, [(name, value)])
 
 
-def _with_headers(record: ConnectRecord, added: Sequence[tuple[str, str]]) -> ConnectRecord:
-    """Return a record with further headers: expressions of their names, and of their texts."""
+def with_headers(
+    record: ConnectRecord, added: Sequence[tuple[str, str]], where: str = ""
+) -> ConnectRecord:
+    """Return a record with further headers: expressions of their names, and of their texts.
+
+    Where there is a condition, only rows that meet it get them.
+    """
     there = record.columns.get(HEADERS)
     kind = there.type if there else _TEXTS
     shape = "encode({}, 'UTF-8')" if BinaryType() in _value_types(kind) else "{}"
     made = ", ".join(
         f"named_struct('key', {name}, 'value', {shape.format(value)})" for name, value in added
     )
-    sql = f"array({made})"
+    sql = f"IF({where}, array({made}), array())" if where else f"array({made})"
     if there:
         sql = f"concat(coalesce({there.sql}, array()), {sql})"
     return record.with_metadata(HEADERS, Field(sql, kind))
@@ -236,7 +239,8 @@ def _value_types(kind: object) -> list[object]:
     return [each.dataType for each in element.fields] if isinstance(element, StructType) else []
 
 
-def _header_text(field: Field) -> str:
+def header_text(field: Field) -> str:
+    """Return the expression of a field's text in a header."""
     return as_text(field) or f"to_json({field.sql})"
 
 

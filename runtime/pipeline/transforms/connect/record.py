@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from ..spark.spelling import NULL, literal, quoted, refusal
-from ..spi.config import ConfigInvalid
+from ...spark.spelling import NULL, literal, quoted, refusal
+from ...spi.config import ConfigInvalid
 
 KEY, TOPIC, PARTITION, OFFSET = "_key", "_topic", "_partition", "_offset"
 TIMESTAMP, HEADERS = "_timestamp", "_headers"
@@ -139,6 +139,10 @@ class ConnectRecord:
     def with_metadata(self, name: str, field: Field) -> "ConnectRecord":
         """Return the record with another column of metadata."""
         return replace(self, columns={**self.columns, name: field})
+
+    def only_where(self, condition: str) -> "ConnectRecord":
+        """Return the record where a condition holds, and nothing where it does not."""
+        return replace(self, where=condition)
 
     def only_if(self, condition: str, before: "ConnectRecord") -> "ConnectRecord":
         """Return the record where a condition holds, and what it was before where it does not.

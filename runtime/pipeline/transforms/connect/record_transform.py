@@ -6,22 +6,23 @@ The predicates have the names, keys and meanings of Connect's own classes.
 import re
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from pyspark.sql.types import StructType
 
-from ....actors.settings import Value
-from ..spark.spelling import literal
-from ..spi.config import ConfigDef, ConfigInvalid, ParsedConfig
-from ..spi.context import Context
-from ..spi.key_kinds import text_key
-from ..spi.transform import Transform
+from .....actors.settings import Value
+from ...spark.spelling import literal
+from ...spi.config import ConfigDef, ConfigInvalid, ParsedConfig
+from ...spi.context import Context
+from ...spi.key_kinds import text_key
+from ...spi.transform import Transform
 from .record import HEADERS, TOPIC, ConnectRecord, RecordPart
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+BUILT_IN: Final = "1.0"
+"""The version of the transforms and predicates that are built in."""
 _JAVA_ONLY: Final = re.compile(
     r"\\Q.*?(?:\\E|$)|\\[pP](?:\{\w+\}|\w)|\\[hHvVRXGzZeac]|\\k<\w+>|\(\?[a-zA-Z-]+\)"
     r"|(?<=\(\?)[a-zA-Z-]+(?=:)",
@@ -34,6 +35,8 @@ _WRONG_ANYWHERE: Final = ("missing ), ", "unbalanced", "unterminated", "nothing 
 
 class Predicate(ABC):
     """A condition on records, by which a transform is for some of them alone."""
+
+    version: ClassVar[str] = BUILT_IN
 
     @classmethod
     def config(cls) -> ConfigDef:
@@ -51,6 +54,8 @@ class Predicate(ABC):
 
 class RecordTransform(Transform):
     """A transform that makes each row of one row, or drops it."""
+
+    version: ClassVar[str] = BUILT_IN
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
         """Take its keys; `X$Key` as its type is about the key of records, `X` and `X$Value` not."""
@@ -99,7 +104,7 @@ class Filter(RecordTransform):
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
         """Keep no row."""
-        return replace(record, where="false")
+        return record.only_where("false")
 
 
 class TopicNameMatches(Predicate):
