@@ -26,7 +26,7 @@ from fairlead.runtime.pipeline.spi.errors import RowsRefused
 from fairlead.runtime.pipeline.spi.sink import Sink
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 from fairlead.runtime.pipeline.tasks.plugins.calls import LeftBehind
-from fairlead.runtime.pipeline.tasks.task import Task
+from fairlead.runtime.pipeline.tasks.task import Task, TaskHost
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
 
@@ -205,7 +205,7 @@ def test_a_crash_between_any_two_steps_loses_and_doubles_no_dead_letter(
         launch = Launch(Resource("c", 0), Token(epoch, 0), config, told)
         ledger.grant(launch.resource, launch.token)
         pipeline = partial(SparkPipeline().pipeline, task_config=told)
-        return Task(launch, pipeline, engine, ledger, Reports())
+        return Task(launch, pipeline, TaskHost(engine, ledger, Reports()))
 
     with pytest.MonkeyPatch.context() as patched:
         crash_at(point, config, patched)

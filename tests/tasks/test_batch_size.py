@@ -13,7 +13,7 @@ from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.tasks import batch_size
 from fairlead.runtime.pipeline.tasks.batch_size import BatchSize, Rate
 from fairlead.runtime.pipeline.tasks.reports import Ending
-from fairlead.runtime.pipeline.tasks.task import Task
+from fairlead.runtime.pipeline.tasks.task import Task, TaskHost
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import (
     PATIENCE_S,
@@ -150,7 +150,7 @@ def test_a_task_that_waits_for_its_rate_reads_nothing_and_ends_at_once_when_drai
         made = Numbers().pipeline(context, launch.config)
         return replace(made, pace=replace(made.pace, rows_per_s=0.001))
 
-    task = Task(launch, limited, engine, ledger, reports)
+    task = Task(launch, limited, TaskHost(engine, ledger, reports))
     monkeypatch.setattr(batch_size, "_HELD_S", 0.0)
     waits = threading.Event()
     wait = task.halt.wait

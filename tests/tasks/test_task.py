@@ -28,7 +28,7 @@ from fairlead.runtime.pipeline.tasks.reports import (
     Warned,
 )
 from fairlead.runtime.pipeline.tasks.runner import Runner
-from fairlead.runtime.pipeline.tasks.task import Task
+from fairlead.runtime.pipeline.tasks.task import Task, TaskHost
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import (
     PATIENCE_S,
@@ -62,9 +62,7 @@ def task(
     return Task(
         launch,
         lambda context: made.pipeline(context, launch.config),
-        engine,
-        ledger,
-        reports,
+        TaskHost(engine, ledger, reports),
         memory,
     )
 
@@ -451,7 +449,7 @@ def test_a_task_lets_go_of_all_its_ends_whatever_they_raise(
         made = Numbers().pipeline(context, launch.config)
         return replace(made, dead_letters=LineSink(root / "letters", Hooks()))
 
-    ending = run_to_end(Task(launch, pipeline, engine, ledger, reports), reports, 3)
+    ending = run_to_end(Task(launch, pipeline, TaskHost(engine, ledger, reports)), reports, 3)
     told = [each.text for each in reports.told if isinstance(each, Warned)]
     assert (ending, told) == (Ending.STOPPED, 3 * ["closing: it is stuck"])
 

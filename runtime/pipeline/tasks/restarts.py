@@ -12,11 +12,7 @@ from ....actors.backoff import Backoff
 from ....events.model import NEVER_RESTARTED, AutoRestart, RunState
 from ..connectors import common_keys as keys
 from ..spi.config import ConfigInvalid
-from ..spi.errors import (
-    BadInput,
-    PluginUnknown,
-    SinkBroken,
-)
+from ..spi.errors import Away, BadInput, PluginUnknown, SinkBroken, SinkFull
 from .failures import LastFailure, failure_of
 from .ledger import Fenced
 from .plugins.calls import StillHanging
@@ -75,6 +71,10 @@ _JITTER = 0.5
 _LOOK_AGAIN_S = 5.0
 """How long a sink that cannot be used as it is rests before it is looked at again."""
 
+_AWAY_S = 1.0
+"""After how long what is out of reach is tried again at first."""
+_FULL_BACKOFF = Backoff(2.0, 15.0)
+"""For a sink that has no room."""
 _HOPELESS = (ConfigInvalid, PluginUnknown, StillHanging)
 
 
@@ -104,6 +104,38 @@ class RestartPolicy:
             math.inf if away_ms < 0 else away_ms / 1000,
             max(1, settings.number(keys.RETRY_MAX_MS)) / 1000,
         )
+
+
+class Outage:
+    """How long a source or a sink is out of reach, and when it is tried again."""
+
+    def __init__(self, policy: RestartPolicy) -> None:
+        self._policy = policy
+        self._slow = Backoff(_AWAY_S, policy.longest_away_s)
+        self._attempts = 0
+        """How many in a row found it out of reach."""
+        self._since = 0.0
+        """When the first of them did, on the monotonic clock."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the last attempt found it out of reach, and no batch was staged since."""
+        return self._attempts > 0
+
+    def pause_s(self, away: Away) -> float:
+        """Return how long to wait after another attempt; raises what it met after too long."""
+        now = time.monotonic()
+        self._since = self._since if self._attempts else now
+        if now - self._since > self._policy.away_s:
+            self._attempts = 0
+            raise away
+        self._attempts += 1
+        backoff = _FULL_BACKOFF if isinstance(away, SinkFull) else self._slow
+        return backoff.pause(self._attempts)
+
+    def end(self) -> None:
+        """Learn that a batch was staged."""
+        self._attempts = 0
 
 
 class Restarts:

@@ -20,12 +20,12 @@ from ..spi.connector import Connector, Pipeline
 from ..spi.context import NO_LIMITS, Context, Reach, Shared
 from .commits import TaskMemory
 from .connector_loop import ConnectorLoop
-from .contention import Admission, IdlePauses
+from .contention import Admission
 from .ledger import Ledger
 from .plugins.calls import LeftBehind, StillHanging
 from .reports import Ending, Hung, Report, Started, Stopped
 from .suspended import Suspended
-from .task import Task
+from .task import Task, TaskHost
 
 _WATCH_S = 0.1
 _LOOK_S = 0.5
@@ -68,7 +68,7 @@ class Runner:
         reach: Reach = NO_LIMITS,
         hide: Callable[[str], str] = str,
     ) -> None:
-        self._engine = engine
+        self._host = TaskHost(engine, ledger, report, admission=Admission(most_batches))
         self._ledger = ledger
         self._plugins = plugins
         self._report = report
@@ -77,8 +77,6 @@ class Runner:
         self._hide = hide
         self._hung_s = hung_ms / 1000
         self._shared = Shared()
-        self._pauses = IdlePauses()
-        self._admission = Admission(most_batches)
         self._slots: dict[Resource, _Slot] = {}
         """What runs, by resource; a slot goes when its thread has ended."""
         self._left: dict[Resource, list[Thread]] = {}
@@ -152,16 +150,7 @@ class Runner:
         def pipeline(context: Context) -> Pipeline:
             return self._made(launch).pipeline(self._completed(context), launch.config)
 
-        return Task(
-            launch,
-            pipeline,
-            self._engine,
-            self._ledger,
-            self._report,
-            self._memory(launch),
-            self._pauses,
-            self._admission,
-        )
+        return Task(launch, pipeline, self._host, self._memory(launch))
 
     def _completed(self, context: Context) -> Context:
         """Return a context with what everything that runs here is given."""

@@ -10,7 +10,7 @@ much to take, and what to do while the engine, the log or the sink is out of rea
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ....actors.backoff import Backoff
@@ -20,7 +20,7 @@ from ....projections.launches import Launch
 from ..spark.engine import Engine, EngineDown
 from ..spi.connector import Pipeline
 from ..spi.context import Context
-from ..spi.errors import Away, CallTimedOut, NotReady, SinkFull, SourceAway
+from ..spi.errors import Away, CallTimedOut, NotReady, SourceAway
 from ..spi.source import BatchPlan
 from .batch_size import BatchSize, Rate
 from .commits import TaskCommits, TaskMemory
@@ -31,63 +31,59 @@ from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
 from .plugins.results import check_plan
 from .reports import BadRowsTold, BatchClock, BatchDone, Ending, ErrorClass, Report, StatusReports
-from .restarts import Halt, RestartPolicy, Restarts, persist
+from .restarts import Halt, Outage, RestartPolicy, Restarts, persist
 
 _FENCED_BACKOFF = Backoff(0.5, 30.0)
-_FULL_BACKOFF = Backoff(2.0, 15.0)
-"""For a sink that has no room."""
 _LEDGER_PAUSE_S = 2.0
 _WARM_POLL_S = 0.2
 _LOOK_S = 5.0
 """How long nothing must be there to read for input that could not be read to be gone."""
-_AWAY_S = 1.0
 _LONGEST_PAUSE_S = 1.0
 """How long a task waits for its rate before it looks whether to sweep."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHost:
+    """What a worker gives all of its tasks."""
+
+    engine: Engine
+    ledger: Ledger
+    report: Callable[[Report], None]
+    pauses: IdlePauses = field(default_factory=IdlePauses)
+    admission: Admission = field(default_factory=lambda: Admission(1))
 
 
 class Task:
     """One task under one token; `run` is for a thread of its own."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  # three of them have defaults
+    def __init__(
         self,
         launch: Launch,
         pipeline: Callable[[Context], Pipeline],
-        engine: Engine,
-        ledger: Ledger,
-        report: Callable[[Report], None],
+        host: TaskHost,
         memory: TaskMemory | None = None,
-        pauses: IdlePauses | None = None,
-        admission: Admission | None = None,
     ) -> None:
         self.halt = Halt()
         self._launch = launch
         self._make_pipeline = pipeline
-        self._engine = engine
-        self._ledger = ledger
-        self._report = report
+        self._host = host
         self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
-        self._status = StatusReports(launch, report, lambda: self._restarts.made)
+        self._status = StatusReports(launch, host.report, lambda: self._restarts.made)
         self._memory = memory or TaskMemory()
-        self._pauses = pauses or IdlePauses()
-        self._admission = admission or Admission(1)
         self._commits = TaskCommits(
-            launch, engine, ledger, self._memory, self.halt, self._status.tell
+            launch, host.engine, host.ledger, self._memory, self.halt, self._status.tell
         )
+        self._outage = Outage(self._restarts.policy)
         self._bad_rows = BadRowsTold()
         self._rate = Rate()
         """That of the attempt that runs."""
         self._remark = ""
         """What its source says beside the batch that was planned last."""
-        self._limits = CallLimits.of(launch.connector_config)
-        self._calls = Calls(self._limits)
+        self._calls = Calls(CallLimits.of(launch.connector_config))
         """Those of the attempt that runs."""
         self._last = BatchClock()
         """That of the last batch; empty before the first."""
         self._ran = False
-        self._away = 0
-        """How many attempts in a row found the source or the sink out of reach."""
-        self._away_since = 0.0
-        """When the first of them did, on the monotonic clock."""
         self._looks_until = 0.0
         """Until when the attempt that runs may find nothing though there is something to read."""
 
@@ -112,26 +108,26 @@ class Task:
     def cancel(self) -> None:
         """Ask for an end now; repeat it until there is one, a job may just be beginning."""
         self.halt.cancel()
-        self._engine.cancel(self._commits.tag)
+        self._host.engine.cancel(self._commits.tag)
 
     def leave(self, *, any_call: bool = False) -> CallTimedOut | None:
         """Leave the running attempt behind if a call of the plugin is overdue. See `Calls`."""
         late = self._calls.leave(any_call=any_call)
         if late is not None:
-            self._engine.cancel(self._commits.tag)
+            self._host.engine.cancel(self._commits.tag)
         return late
 
     def _attempt(self) -> None:
         """Work until the end, or until the engine or the log is out of reach for a while."""
         self._calls.wait_committed()
-        calls = self._calls = Calls(self._limits)
+        calls = self._calls = Calls(self._calls.limits)
         pipeline = self._made(calls)
         try:
             self._commits.recover(pipeline, calls)
             if self._wait_warm():
                 if not self._is_unproven:
                     self._status.tell(RunState.RUNNING)
-                with calls.holding(self._pauses.count()):
+                with calls.holding(self._host.pauses.count()):
                     self._loop(pipeline)
                 if not self.halt.is_cancelled:  # else a batch may be left to publish
                     self._commits.sweep(pipeline)
@@ -148,38 +144,32 @@ class Task:
 
     def _made(self, calls: Calls) -> Pipeline:
         context = Context(
-            self._launch.resource, self._status.warn, cluster_id=self._ledger.cluster_id
+            self._launch.resource, self._status.warn, cluster_id=self._host.ledger.cluster_id
         )
         made = calls.run("connector.pipeline", self._make_pipeline, context)
         return guard_pipeline(made, calls)
 
     def _wait_for(self, away: Away) -> None:
         """Tell what is out of reach, and wait before it is tried again; raise it after too long."""
-        policy, now = self._restarts.policy, time.monotonic()
-        self._away_since = self._away_since if self._away else now
-        if now - self._away_since > policy.away_s:
-            self._away = 0
-            raise away
+        pause_s = self._outage.pause_s(away)
         what = "source" if isinstance(away, SourceAway) else "sink"
         waits = f"waiting for the {what}: {away}"
         self._status.tell(RunState.RUNNING, waits, error=ErrorClass.OUTSIDE)
-        self._away += 1
-        slow = Backoff(_AWAY_S, policy.longest_away_s)
-        self.halt.wait((_FULL_BACKOFF if isinstance(away, SinkFull) else slow).pause(self._away))
+        self.halt.wait(pause_s)
 
     def _wait_warm(self) -> bool:
         while not self.halt.is_draining:
-            if self._engine.wait_warm(_WARM_POLL_S):
+            if self._host.engine.wait_warm(_WARM_POLL_S):
                 self._ran = True
                 return True
-            self._status.tell(self._waiting, f"waiting for the engine: {self._engine.detail}")
+            self._status.tell(self._waiting, f"waiting for the engine: {self._host.engine.detail}")
             self.halt.wait(_WARM_POLL_S)
         return False
 
     @property
     def _is_unproven(self) -> bool:
         """Whether it runs only once a batch is staged: the last attempt could not."""
-        return self._away > 0 or self._restarts.is_unproven
+        return self._outage.is_on or self._restarts.is_unproven
 
     @property
     def _waiting(self) -> RunState:
@@ -187,7 +177,7 @@ class Task:
 
     def _loop(self, pipeline: Pipeline) -> None:
         self._looks_until = time.monotonic() + _LOOK_S
-        offsets = dict(self._ledger.offsets(self._launch.resource.connector))
+        offsets = dict(self._host.ledger.offsets(self._launch.resource.connector))
         size = BatchSize(pipeline.pace)
         self._rate = Rate(pipeline.pace.rows_per_s, pipeline.pace.bytes_per_s)
         first = True
@@ -205,7 +195,7 @@ class Task:
             if not plan.ranges:
                 self._rate.rest()
                 look_s = time.thread_time() - looked
-                self.halt.wait(self._pauses.after(look_s, pipeline.pace.poll_interval_s))
+                self.halt.wait(self._host.pauses.after(look_s, pipeline.pace.poll_interval_s))
                 continue
             commit = self._batch(pipeline, plan, clock)
             if commit is None:
@@ -213,7 +203,7 @@ class Task:
             _advance(offsets, commit)
             self._rate.take(clock.total, commit.rows_in, plan.bytes)
             size.learn(clock.worked, commit.rows_in, plan.bytes, backlog=plan.backlog)
-            self._report(BatchDone(commit, began_ms, first, clock.phases, self._restarts.made))
+            self._host.report(BatchDone(commit, began_ms, first, clock.phases, self._restarts.made))
             if first:  # its status now tells that it runs batches, and no longer any remark
                 self._status.last = (RunState.RUNNING, "")
             first = False
@@ -230,11 +220,11 @@ class Task:
         except NotReady as waiting:
             self._status.tell(RunState.RUNNING, str(waiting), error=ErrorClass.OUTSIDE)
             return BatchPlan()
-        check_plan(plan, offsets, self._limits.memory)
+        check_plan(plan, offsets, self._calls.limits.memory)
         self._remark = plan.remark
         if self._restarts.is_unproven and not plan.ranges:  # a first look may find nothing yet
             self._restarts.is_unproven = time.monotonic() < self._looks_until
-        if not (self._restarts.is_unproven or (self._away and plan.ranges)):
+        if not (self._restarts.is_unproven or (self._outage.is_on and plan.ranges)):
             self._tell_runs()
         return plan
 
@@ -254,14 +244,15 @@ class Task:
     def _batch(self, pipeline: Pipeline, plan: BatchPlan[Any], clock: BatchClock) -> Commit | None:
         """Make a batch count and put it in place; None: an end was asked for before it began."""
         with clock.phase("wait"):
-            place = self._admission.enter(self._launch.weight, self.halt)
+            place = self._host.admission.enter(self._launch.weight, self.halt)
         with self._calls.holding(place):
             if self.halt.is_draining:
                 return None
             with clock.phase("run"):
                 commit = self._commits.stage(pipeline, plan)
         commit = replace(commit, cost=clock.cost(plan.bytes, self._last))
-        self._away, self._restarts.is_unproven = 0, False
+        self._restarts.is_unproven = False
+        self._outage.end()
         self._tell_runs()
         with clock.phase("commit"):
             sequence = self._commits.commit(pipeline, commit)

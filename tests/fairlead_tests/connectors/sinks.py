@@ -30,7 +30,7 @@ from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.sink import Tenure
 from fairlead.runtime.pipeline.spi.source import Limit
-from fairlead.runtime.pipeline.tasks.task import Task
+from fairlead.runtime.pipeline.tasks.task import Task, TaskHost
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import CountingSource, Hooks, LocalEngine, Reports
 
@@ -210,7 +210,7 @@ class Flow:
         token = Token(len(self.ledger.accepted) + 1, 0)
         self.ledger.grant(TASK, token)
         launch = Launch(TASK, token, task_config, task_config)
-        self.task = Task(launch, self._pipeline, LocalEngine(), self.ledger, self.reports)
+        self.task = Task(launch, self._pipeline, TaskHost(LocalEngine(), self.ledger, self.reports))
         self._thread = threading.Thread(target=self.task.run)
 
     def _pipeline(self, context: Context) -> Pipeline:

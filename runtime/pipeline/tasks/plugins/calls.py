@@ -67,7 +67,7 @@ class Calls:
     """The calls of one attempt of a task or a connector; usable from any thread."""
 
     def __init__(self, limits: CallLimits) -> None:
-        self._limits = limits
+        self.limits = limits
         self._changed = Condition()
         """Guards all of this, and is notified when a call ends."""
         self._open: list[_Call] = []
@@ -77,12 +77,12 @@ class Calls:
 
     def run(self, name: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make a call of a plugin, which may raise any `Exception` and nothing else."""
-        with self._entered(name, self._limits.call_s, keys.CALL_TIMEOUT_MS):
+        with self._entered(name, self.limits.call_s, keys.CALL_TIMEOUT_MS):
             return _contained(name, call, *args, **kwargs)
 
     def run_job(self, name: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make a call that a Spark job is run in: it may take as long as its batch."""
-        with self._entered(name, self._limits.batch_s, keys.BATCH_TIMEOUT_MS):
+        with self._entered(name, self.limits.batch_s, keys.BATCH_TIMEOUT_MS):
             return _contained(name, call, *args, **kwargs)
 
     def run_last(self, name: str, call: Callable[[], None]) -> None:
@@ -96,7 +96,7 @@ class Calls:
     @contextmanager
     def batch(self) -> Generator[None]:
         """Bound how long a batch takes until it is staged."""
-        with self._entered("the batch", self._limits.batch_s, keys.BATCH_TIMEOUT_MS):
+        with self._entered("the batch", self.limits.batch_s, keys.BATCH_TIMEOUT_MS):
             yield
 
     @contextmanager
