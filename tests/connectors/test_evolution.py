@@ -180,6 +180,20 @@ def test_columns_that_are_new_are_added_where_that_is_asked_for(
     ]
 
 
+def test_columns_that_were_added_are_as_wide_as_they_come_without_another_attempt(
+    config: Config, run: Run, tmp_path: Path
+) -> None:
+    for n, at in enumerate(("", "2026-01-02", "2026-01-02T03:04:05"), start=1):
+        put(tmp_path / "in", f"{n}.csv", {"n": n, **({"at": at} if at else {})})
+    config |= {"source.format": "csv", "source.schema": "n INT", "source.max.files.per.batch": "1"}
+    assert failures(run({**config, "source.schema.evolution": "add-columns"})) == []
+    assert [(each["n"], str(each.get("at"))[:19]) for each in rows(tmp_path / "out")] == [
+        (1, "None"),
+        (2, "2026-01-02"),
+        (3, "2026-01-02T03:04:05"),
+    ]
+
+
 def test_types_are_widened_where_that_is_asked_for(later: Later, tmp_path: Path) -> None:
     mode = {"source_schema_evolution": "widen"}
     assert failures(later({"n": 2 << 40, "s": "b", "x": 1.5}, **mode)) == []

@@ -74,17 +74,26 @@ class SchemaPolicy:
         """Whether types are widened."""
         return self.mode == WIDEN
 
-    def admit(self, known: StructType, found: StructType, where: str) -> Admitted:
+    def admit(
+        self, declared: StructType, known: StructType, found: StructType, where: str
+    ) -> Admitted:
         """Return the schema to read some input with; raises `SchemaRefused`.
 
-        Types that nothing spans are left to the reader, which knows the values.
+        What is refused is a matter of the declared schema alone, and not of what was taken in
+        since: another attempt, which has forgotten that, decides the same. Types that nothing spans
+        are left to the reader, which knows the values.
         """
         union = _united(known, found, self.is_exact)
         wide = [each for each in union.differences if each.wider is not None]
         new = [each for each in wide if each.is_new]
         if self.mode == LEAVE_OUT:
             return Admitted(known, tuple(each.column for each in new))
-        refused = [each for each in wide if not (self.adds if each.is_new else self.widens)]
+        beyond = _united(declared, found, self.is_exact).differences
+        refused = [
+            each
+            for each in beyond
+            if each.wider is not None and not (self.adds if each.is_new else self.widens)
+        ]
         if refused:
             raise SchemaRefused(self._refusal(refused, where))
         return Admitted(union.schema if wide else known)

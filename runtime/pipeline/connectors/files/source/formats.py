@@ -155,7 +155,12 @@ class ReadFormat:
     @property
     def columns(self) -> StructType:
         """The schema as it is by now."""
-        return self.grown or struct_of(self.schema)
+        return self.grown or self.declared
+
+    @property
+    def declared(self) -> StructType:
+        """The schema that the task was given."""
+        return struct_of(self.schema)
 
     def count(self, files: Sequence[Path]) -> int:
         """Return how many rows files hold, or -1 if only reading them can tell."""

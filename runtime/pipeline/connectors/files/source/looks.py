@@ -60,7 +60,7 @@ def admit(form: ReadFormat, found: Surveyed, file: Path) -> tuple[ReadFormat, tu
     if found.columns is None:
         return form, ()
     known = form.columns
-    schema, left_out = form.policy.admit(known, found.columns, str(file))
+    schema, left_out = form.policy.admit(form.declared, known, found.columns, str(file))
     if schema is known:
         return form, left_out
     refuse_twins(schema.fieldNames(), f"{file}: ")
@@ -86,7 +86,7 @@ def _of_csv(form: ReadFormat, file: Path, header: Sequence[str]) -> StructType |
         _check_header(file, header, form.columns.fieldNames())
         return None
     refuse_twins(header, f"{file}: ")
-    known = {each.name.lower(): each.dataType for each in form.columns.fields}
+    known = {each.name.lower(): each.dataType for each in form.declared.fields}
     if not form.policy.widens and all(name.lower() in known for name in header):
         return StructType([StructField(name, known[name.lower()]) for name in header])
     found = csv_columns(file, form.style, _SAMPLE, known)

@@ -157,7 +157,7 @@ class JsonDecoder(RecordDecoder):
         columns = JsonColumns(schema)
         columns.feed(text)
         found = struct_of(ddl(columns.end()))
-        self._schema, left_out = self._policy.admit(schema, found, "")
+        self._schema, left_out = self._policy.admit(struct_of(self._ddl), schema, found, "")
         self._left_out |= dict.fromkeys(left_out)
 
     def _refused_rows(
