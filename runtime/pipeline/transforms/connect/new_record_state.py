@@ -92,7 +92,7 @@ class ExtractNewRecordState(RecordTransform):
         fields = {**event.row, **dict(self._added(event))}
         return routed.with_fields(RecordPart.VALUE, fields).only_where(event.where)
 
-    def _added(self, event: "DebeziumEvent") -> Iterator[tuple[str, Field]]:
+    def _added(self, event: DebeziumEvent) -> Iterator[tuple[str, Field]]:
         names = dict.fromkeys(event.row)
         for each in self._fields:
             if found := each.found_in(event.envelope):
@@ -101,7 +101,7 @@ class ExtractNewRecordState(RecordTransform):
                 names[each.name] = None
                 yield each.name, unless(event.is_nothing, found)
 
-    def _with_headers(self, record: ConnectRecord, event: "DebeziumEvent") -> ConnectRecord:
+    def _with_headers(self, record: ConnectRecord, event: DebeziumEvent) -> ConnectRecord:
         """Add what is asked for of the envelope; of a tombstone only that it is a delete."""
         found = [
             (literal(each.name), header_text(field))
@@ -115,7 +115,7 @@ class ExtractNewRecordState(RecordTransform):
             record = with_headers(record, deletes, event.is_tombstone)
         return with_headers(record, found, f"NOT ({event.is_tombstone})") if found else record
 
-    def _with_topic(self, record: ConnectRecord, event: "DebeziumEvent") -> ConnectRecord:
+    def _with_topic(self, record: ConnectRecord, event: DebeziumEvent) -> ConnectRecord:
         if not self._route:
             return record
         found = event.either(self._route)
