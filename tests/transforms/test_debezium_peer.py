@@ -191,7 +191,7 @@ SCHEMA = {
         {"field": "ts_ms", "type": "int64"},
     ],
 }
-for image in SCHEMA["fields"][:2]:  # type: ignore[index]
+for image in SCHEMA["fields"][:2]:
     day = {"field": "d", "type": "int32", "name": "io.debezium.time.Date", "optional": True}
     image["fields"].append(day)  # type: ignore[index]
 COLUMNS = "id INT, name STRING, price DOUBLE, d {}"
