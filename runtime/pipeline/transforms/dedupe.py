@@ -1,4 +1,4 @@
-# pyright: reportUnknownMemberType=false
+# pyright: basic, reportCallIssue=false, reportOptionalCall=false
 """The transform `dedupe`: of the rows of a batch that have the same key, one stays.
 
 Which one is the same at each try: the last or the first in the order of the rows, which is that of
