@@ -47,7 +47,7 @@ class Reference(NamedTuple):
     def found_in(self, envelope: Mapping[str, Field]) -> Field | None:
         """Return the field, of its struct or at the top; None: events have no such field."""
         struct = envelope.get(self.struct)
-        within = fields_in(struct) if struct else {}
+        within: Mapping[str, Field] = fields_in(struct) if struct else {}
         return within.get(self.field) or envelope.get(self.field)
 
 
