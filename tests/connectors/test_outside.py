@@ -280,6 +280,22 @@ def test_each_rule_of_an_expectation_is_held_against_the_columns(
 
 
 @pytest.mark.spark
+def test_the_columns_that_dedupe_names_are_held_against_those_that_there_are(
+    config: Config, spark: QueryCheck
+) -> None:
+    config |= {
+        "source.schema": "`a b` INT, m MAP<INT, INT>",
+        "transforms": "q",
+        "transforms.q.type": "dedupe",
+        "transforms.q.fields": "a b",
+    }
+    outside = Outside(queries=spark)
+    assert found(config, outside) == Findings()
+    wrong = {"transforms.q.fields": "a b, m", "transforms.q.order.by": "at"}
+    assert found(config | wrong, outside).errors.keys() == wrong.keys()
+
+
+@pytest.mark.spark
 def test_tables_that_a_query_looks_up_are_known_to_its_check(
     config: Config, spark: QueryCheck, tmp_path: Path
 ) -> None:
