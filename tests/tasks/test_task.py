@@ -18,7 +18,7 @@ from fairlead.runtime.pipeline.spi.connector import Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady, SinkAway, SourceAway
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
-from fairlead.runtime.pipeline.tasks import task as task_loop
+from fairlead.runtime.pipeline.tasks import restarts
 from fairlead.runtime.pipeline.tasks.commits import TaskMemory
 from fairlead.runtime.pipeline.tasks.reports import (
     Ending,
@@ -385,7 +385,7 @@ def test_a_source_that_is_away_is_waited_for_with_a_reason_and_costs_no_restart(
         if len(looks) <= 7:  # more often than there are restarts
             raise SourceAway("the database does not answer")
 
-    monkeypatch.setattr(task_loop, "_AWAY_S", 0.01)
+    monkeypatch.setattr(restarts, "_AWAY_S", 0.01)
     hooks.at["plan"] = look
     run_to_end(task(root, OLD, engine, ledger, reports), reports, 1)
     waits = "waiting for the source: the database does not answer"
