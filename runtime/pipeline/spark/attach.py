@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import py4j.java_gateway
 from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER
@@ -57,9 +57,9 @@ class OwnGateway:
 
     def __init__(self, session: SparkSession) -> None:
         """Open it, by a session of this process; raises what py4j raises."""
-        java: Any = session.sparkContext._jvm  # noqa: SLF001  # PySpark hides it
-        conf = session.sparkContext._jsc.getConf()  # noqa: SLF001
-        self._server = java.org.apache.spark.api.python.Py4JServer(conf)
+        context = cast("Any", session.sparkContext)  # py4j has no types
+        spark = context._jvm.org.apache.spark  # noqa: SLF001  # PySpark hides it
+        self._server = spark.api.python.Py4JServer(context._jsc.getConf())  # noqa: SLF001
         self._server.start()
         port, secret = self._server.getListeningPort(), self._server.secret()
         self.place = JvmGateway(int(port), str(secret))
