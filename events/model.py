@@ -176,6 +176,28 @@ class RunState(Enum):
     RESTARTING = "RESTARTING"
 
 
+class ErrorClass(Enum):
+    """Who can mend that something does not go on: the first word of what its status says."""
+
+    CONFIG = "config"
+    """Whoever wrote the config: it is not tried again."""
+
+    INPUT = "input"
+    """Whoever made the data that cannot be read, or written as it is."""
+
+    OUTSIDE = "outside"
+    """Whoever runs what is read from or written to; it may come back by itself."""
+
+    BUG = "bug"
+    """Whoever wrote the code: a plugin's, or ours."""
+
+    @classmethod
+    def of(cls, reason: str) -> "ErrorClass | None":
+        """Return whose the trouble is that a status tells; None: it tells of none."""
+        word, is_told, _ = reason.partition(": ")
+        return next((each for each in cls if is_told and each.value == word), None)
+
+
 class AutoRestart(NamedTuple):
     """How often a worker has restarted something that failed, and when last (wall clock, ms).
 

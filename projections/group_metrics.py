@@ -13,8 +13,17 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from ..events.group import Group
-from ..events.model import GroupState, MemberState, Resource, Resources, Why
-from .views import Progress, assigned, awaited, connector_names, parked, run_states, unplaceable
+from ..events.model import ErrorClass, GroupState, MemberState, Resource, Resources, Why
+from .views import (
+    Progress,
+    assigned,
+    awaited,
+    connector_names,
+    parked,
+    run_states,
+    troubles,
+    unplaceable,
+)
 
 _MS = 1000
 
@@ -201,13 +210,23 @@ def _runs(groups: _Groups) -> Iterator[Metric]:
         "group",
         "connector",
     )
+    hindered = _gauge(
+        "connector_hindered_resources",
+        "The connector and those of its tasks that wait or have failed, by who can mend it.",
+        "group",
+        "connector",
+        "error",
+    )
     for each in groups:
         left_out = Counter(resource.connector for resource in unplaceable(each.group))
         for name in connector_names(each.group):
             nowhere.add_metric([each.group.group_id, name], left_out[name])
             for state, count in run_states(each.group, name).items():
                 tasks.add_metric([each.group.group_id, name, state.value.lower()], count)
-    yield from (tasks, nowhere)
+            found = troubles(each.group, name)
+            for error in ErrorClass:
+                hindered.add_metric([each.group.group_id, name, error.value], found[error])
+    yield from (tasks, nowhere, hindered)
 
 
 def _progress(groups: _Groups) -> Iterator[Metric]:

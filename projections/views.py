@@ -15,7 +15,15 @@ from ..events.commits import NO_COST, Commit, Committed, Cost, Lag, Offset, Task
 from ..events.entries.codec import decode
 from ..events.group import Group, Member, token_of
 from ..events.log.reader import ReadableLog
-from ..events.model import BATCHES_RUN, NEVER_RESTARTED, AutoRestart, Resource, Resources, RunState
+from ..events.model import (
+    BATCHES_RUN,
+    NEVER_RESTARTED,
+    AutoRestart,
+    ErrorClass,
+    Resource,
+    Resources,
+    RunState,
+)
 from ..events.records import Record
 
 
@@ -79,6 +87,13 @@ def run_states(group: Group, name: str) -> dict[RunState, int]:
     for number in group.task_numbers(name):
         counts[doing(group, Resource(name, number)).state] += 1
     return counts
+
+
+def troubles(group: Group, name: str) -> Counter[ErrorClass]:
+    """Return how many of a connector and its tasks do not go on, by who can mend it."""
+    resources = (Resource(name), *(Resource(name, each) for each in group.task_numbers(name)))
+    found = (ErrorClass.of(doing(group, each).why) for each in resources)
+    return Counter(each for each in found if each)
 
 
 def members(group: Group) -> list[Member]:

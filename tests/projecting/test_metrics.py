@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.members import ReportStatus, StatusUpdate
 from fairlead.events.commits import Cost, Lag
-from fairlead.events.model import Resource, RunState, Token, Why
+from fairlead.events.model import ErrorClass, Resource, RunState, Token, Why
 from fairlead.projections.group_metrics import GroupFigures, LogFigures
 from fairlead.projections.metrics import Exposition, RequestMetrics
 from fairlead.projections.views import Progress
@@ -93,10 +93,38 @@ def test_a_group_is_measured() -> None:
         expected["fairlead_group_members", of(state=state)] = value
     for state, value in {**tasks, "running": 1.0, "unassigned": 1.0}.items():
         expected["fairlead_connector_tasks", of(connector="A", state=state)] = value
+    for error in ErrorClass:
+        family = "fairlead_connector_hindered_resources"
+        expected[family, of(connector="A", error=error.value)] = 0
     for name, counts in kinds.items():
         for kind, count in zip(("connector", "task"), counts, strict=True):
             expected[f"fairlead_group_{name}_resources", of(kind=kind)] = count
     assert ours == expected
+
+
+def test_what_waits_or_has_failed_is_counted_by_who_can_mend_it() -> None:
+    decider = Decider()
+    decider.configure("A A-0 A-1 A-2 B B-0")
+    decider.join("W1")
+    decider.settle()
+    told = {
+        Resource("A"): (RunState.RUNNING, "outside: waiting: there is no topic t"),
+        Resource("A", 0): (RunState.RUNNING, "outside: 127.0.0.1:9092: Connection refused"),
+        Resource("A", 1): (RunState.FAILED, "config: source.topics: nonsense"),
+        Resource("A", 2): (RunState.RUNNING, "at least 2 bad rows were left out: see below"),
+        Resource("B", 0): (RunState.RUNNING, ""),
+    }
+    updates = [
+        StatusUpdate(each, Token(1, 1), state, 0, why) for each, (state, why) in told.items()
+    ]
+    decider.command(ReportStatus("connect", "W1", tuple(updates)))
+    found = samples(scrape([GroupFigures(decider.group, {}, {}, {})])[0])
+    family = "fairlead_connector_hindered_resources"
+    hindered = {key: value for key, value in found.items() if key[0] == family and value}
+    assert hindered == {
+        (family, of(connector="A", error="outside")): 2,
+        (family, of(connector="A", error="config")): 1,
+    }
 
 
 def test_what_no_member_can_take_is_counted_by_connector() -> None:

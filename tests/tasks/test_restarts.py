@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from py4j.protocol import Py4JJavaError
 
+from fairlead.events.model import ErrorClass
 from fairlead.runtime.pipeline.spark.failures import failure_text
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.errors import (
@@ -19,7 +20,6 @@ from fairlead.runtime.pipeline.spi.errors import (
     SinkFull,
 )
 from fairlead.runtime.pipeline.tasks.failures import class_of, reason_of
-from fairlead.runtime.pipeline.tasks.reports import ErrorClass
 from fairlead.runtime.pipeline.tasks.restarts import RestartPolicy, Restarts
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fairlead.events.commits import CommitId, Document, Manifest
-from fairlead.events.model import Resource, RunState, Token
+from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.metrics import PHASES
 from fairlead.runtime.pipeline.spark.engine import EngineState
 from fairlead.runtime.pipeline.spi.connector import Pipeline
@@ -22,7 +22,6 @@ from fairlead.runtime.pipeline.tasks import restarts
 from fairlead.runtime.pipeline.tasks.commits import TaskMemory
 from fairlead.runtime.pipeline.tasks.reports import (
     Ending,
-    ErrorClass,
     StatusChanged,
     Stopped,
     Warned,

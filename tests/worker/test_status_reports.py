@@ -14,6 +14,7 @@ from fairlead.events.group import Group
 from fairlead.events.model import (
     BATCHES_RUN,
     NEVER_RESTARTED,
+    ErrorClass,
     MemberState,
     Resource,
     RunState,
@@ -24,7 +25,6 @@ from fairlead.runtime.node.worker.actor import log_trouble
 from fairlead.runtime.node.worker.core.status_reporter import AGAIN_MS, StatusReporter
 from fairlead.runtime.pipeline.tasks.reports import (
     BatchDone,
-    ErrorClass,
     StatusChanged,
     TaskConfigsChanged,
 )

@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Lock
 
-from ....events.model import Resource, Resources, RunState, Token
+from ....events.model import ErrorClass, Resource, Resources, RunState, Token
 from ....projections.launches import Launch
 from ...config.redaction import Redaction
 from ...config.secrets import CannotUnseal, ReferenceBroken, Vault
 from ...pipeline.tasks.reports import (
     Ending,
-    ErrorClass,
     Report,
     StatusChanged,
     Stopped,

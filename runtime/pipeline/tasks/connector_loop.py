@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from ....events.model import RunState
+from ....events.model import ErrorClass, RunState
 from ....projections.launches import Launch
 from ..connectors import common_keys as keys
 from ..spi.config import ConfigInvalid
@@ -13,7 +13,7 @@ from .ledger import LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_connector
 from .plugins.results import check_task_configs
-from .reports import Ending, ErrorClass, Report, StatusReports, TaskConfigsChanged
+from .reports import Ending, Report, StatusReports, TaskConfigsChanged
 from .restarts import Halt, RestartPolicy, Restarts, persist
 
 _POLL_S = 1.0

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import NamedTuple
 
+from ....events.model import ErrorClass
 from ..spark.engine import TaskError
 from ..spi.config import ConfigInvalid
 from ..spi.errors import (
@@ -19,7 +20,6 @@ from ..spi.errors import (
 )
 from .ledger import LedgerUnavailable
 from .plugins.calls import StillHanging
-from .reports import ErrorClass
 
 _LONGEST_REASON = 2_000
 _LONGEST_TRACE = 20_000

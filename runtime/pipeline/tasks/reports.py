@@ -7,24 +7,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ....events.commits import Commit, Cost
-from ....events.model import NEVER_RESTARTED, AutoRestart, Resource, RunState, Token
+from ....events.model import (
+    NEVER_RESTARTED,
+    AutoRestart,
+    ErrorClass,
+    Resource,
+    RunState,
+    Token,
+)
 from ....projections.launches import Launch
-
-
-class ErrorClass(Enum):
-    """Who can mend that something does not go on: the first word of what its status says."""
-
-    CONFIG = "config"
-    """Whoever wrote the config: it is not tried again."""
-
-    INPUT = "input"
-    """Whoever made the data that cannot be read, or written as it is."""
-
-    OUTSIDE = "outside"
-    """Whoever runs what is read from or written to; it may come back by itself."""
-
-    BUG = "bug"
-    """Whoever wrote the code: a plugin's, or ours."""
 
 
 class Ending(Enum):

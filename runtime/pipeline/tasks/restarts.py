@@ -9,14 +9,13 @@ from random import Random
 from threading import Event
 
 from ....actors.backoff import Backoff
-from ....events.model import NEVER_RESTARTED, AutoRestart, RunState
+from ....events.model import NEVER_RESTARTED, AutoRestart, ErrorClass, RunState
 from ..connectors import common_keys as keys
 from ..spi.config import ConfigInvalid
 from ..spi.errors import Away, BadInput, PluginUnknown, SinkBroken, SinkFull
 from .failures import LastFailure, failure_of
 from .ledger import Fenced
 from .plugins.calls import StillHanging
-from .reports import ErrorClass
 
 
 class Halt:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ....actors.backoff import Backoff
 from ....events.commits import Commit, Document, identity
-from ....events.model import RunState
+from ....events.model import ErrorClass, RunState
 from ....projections.launches import Launch
 from ..spark.engine import Engine, EngineDown
 from ..spi.connector import Pipeline
@@ -30,7 +30,7 @@ from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
 from .plugins.results import check_plan
-from .reports import BadRowsTold, BatchClock, BatchDone, Ending, ErrorClass, Report, StatusReports
+from .reports import BadRowsTold, BatchClock, BatchDone, Ending, Report, StatusReports
 from .restarts import Halt, Outage, RestartPolicy, Restarts, persist
 
 _FENCED_BACKOFF = Backoff(0.5, 30.0)
