@@ -17,6 +17,7 @@ from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.batches.batch import Batch, Target
+from fairlead.runtime.pipeline.connectors.builtin.dead_letter_queue import flaws_in_queue
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink
 from fairlead.runtime.pipeline.spark.embedded import Embedded
@@ -33,6 +34,7 @@ from fairlead_tests.tasks.numbers import Reports
 pytestmark = pytest.mark.spark
 
 Config = dict[str, str]
+TOPIC = "errors.deadletterqueue.topic.name"
 
 
 @pytest.fixture
@@ -238,7 +240,8 @@ def test_rows_that_violate_a_rule_are_kept_where_that_is_asked_for(
     ("more", "key", "flaw"),
     [
         ({"errors.deadletterqueue.path": "/in/x"}, "errors.deadletterqueue.path", "lies in source"),
-        ({"errors.deadletterqueue.topic.name": "t"}, "errors.deadletterqueue.topic.name", "folder"),
+        ({TOPIC: "t"}, TOPIC, "give errors.deadletterqueue.bootstrap.servers"),
+        ({TOPIC: "t", "errors.deadletterqueue.path": "/bad"}, TOPIC, "give either it or"),
         ({"errors.max.ratio": "2"}, "errors.max.ratio", "from 0 to 1"),
         (
             {"transforms": "q", "transforms.q.type": "expect", "transforms.q.expect.a": "n > 0"}
@@ -311,3 +314,12 @@ def test_rows_that_a_sink_refuses_are_left_out_where_that_is_tolerated(engine: E
     assert told == ["bad row: sink, 14 of the batch: thirteen"]
     with pytest.raises(RowsRefused):
         stage(most=0)
+
+
+def test_a_topic_of_dead_letters_is_no_topic_that_its_connector_reads() -> None:
+    reads = {"source.type": "kafka", "source.topics": "a,bad", "source.bootstrap.servers": "h:1"}
+    flaws = flaws_in_queue({TOPIC: "bad", **reads})
+    assert list(flaws) == [TOPIC]
+    assert flaws[TOPIC].startswith("is read or written by the connector itself")
+    elsewhere = {"errors.deadletterqueue.bootstrap.servers": "other:1"}
+    assert flaws_in_queue({TOPIC: "bad", **reads, **elsewhere}) == {}

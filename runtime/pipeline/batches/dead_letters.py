@@ -2,11 +2,11 @@
 """Bad rows of one batch: counted, held against what is allowed, and staged as dead letters.
 
 Most batches have none, and pay for the count alone. Only if there are some a second job writes
-them to the staging of the dead letter queue, a folder that is written to as a sink of files is. The
-batch's one commit holds both manifests, so a dead letter arrives once, as a row does.
+them to the staging of the dead letter queue, which is written to as a sink is. The batch's one
+commit holds both manifests, so a dead letter arrives once, as a row does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -17,8 +17,11 @@ from pyspark.sql import functions as sf
 
 from ....events.commits import CommitId, Manifest
 from ..spi.connector import Pipeline
-from ..spi.errors import BadInput, LostRange
+from ..spi.errors import BadInput, LostRange, RowsRefused
 from ..spi.rows import Rejects
+from ..spi.sink import Sink
+from ..spi.source import Source
+from ..spi.transform import Transform
 from .counting import RowCount
 
 if TYPE_CHECKING:
@@ -27,11 +30,11 @@ if TYPE_CHECKING:
 _MOST_LOGGED: Final = 100
 """How many bad rows of one batch are logged."""
 _STAGES: Final = {
-    "source": "VALUE_CONVERTER",
-    "transform": "TRANSFORMATION",
-    "sink": "TASK_PUT",
+    "source": ("VALUE_CONVERTER", Source, BadInput),
+    "transform": ("TRANSFORMATION", Transform, BadInput),
+    "sink": ("TASK_PUT", Sink, RowsRefused),
 }
-"""What Connect calls them."""
+"""What Connect calls them, what finds such a row, and what ends a task that tolerates none."""
 _REJECT: Final = pa.schema(
     [("position", pa.map_(pa.string(), pa.string())), ("reason", pa.string()), ("raw", pa.string())]
 )
@@ -80,7 +83,7 @@ class BadRows:
         )
         self._refuse_too_many(letters, count, rows_in + not_read)
         self._log(letters, count)
-        if not self.pipeline.tolerance.folder:
+        if not self.pipeline.tolerance.queue:
             return SetAside(count, not_read)
         return SetAside(count, not_read, self._staged(letters, count))
 
@@ -106,9 +109,7 @@ class BadRows:
     def _staged(self, letters: "DataFrame", count: int) -> Manifest:
         sink = self.pipeline.dead_letters
         if sink is None:
-            raise RuntimeError(
-                "the pipeline has a folder for dead letters, and nothing to write it"
-            )
+            raise RuntimeError("the pipeline has a queue of dead letters, and nothing to write it")
         written = RowCount()
         # One file is enough, and read is in parallel.
         frame = written.on(self._addressed(letters).repartition(1))
@@ -151,15 +152,36 @@ def _line(row: "Row") -> str:
 
 
 def _headers(connector: str, task: int) -> "Column":
-    """Return the context of a letter, under the names that Connect gives its headers."""
-    stage = sf.create_map(*(sf.lit(word) for pair in _STAGES.items() for word in pair))
+    """Return the context of a letter, under the names that Connect gives its headers.
+
+    The position is among them: that of a record is Connect's, that of a row in a file is its file.
+    """
+    words, finders, errors = (
+        _by_stage({stage: told[column] for stage, told in _STAGES.items()}) for column in range(3)
+    )
+    reason = sf.col("reason")
     told = {
         "connector.name": sf.lit(connector),
         "task.id": sf.lit(str(task)),
-        "stage": stage[sf.col("stage")],
-        "exception.message": sf.col("reason"),
-        **{name: sf.col("position")[name] for name in ("topic", "partition", "offset")},
+        "stage": words,
+        "class.name": finders,
+        "exception.class.name": errors,
+        "exception.message": reason,
+        "exception.stacktrace": sf.concat(errors, sf.lit(": "), reason),
     }
     pairs = [each for name, text in told.items() for each in (sf.lit(name), text)]
-    given = sf.map_filter(sf.create_map(*pairs), lambda _, text: text.isNotNull())
+    nowhere = sf.create_map().cast("map<string, string>")
+    place = sf.map_filter(sf.col("position"), lambda name, _: ~name.isin(*told))
+    every = sf.map_concat(sf.create_map(*pairs), sf.coalesce(place, nowhere))
+    given = sf.map_filter(every, lambda _, text: text.isNotNull())
     return sf.transform_keys(given, lambda name, _: sf.concat(sf.lit("__connect.errors."), name))
+
+
+def _by_stage(told: Mapping[str, str | type]) -> "Column":
+    """Return what is told of a letter's stage; a class is told by its full name."""
+    spelled = {
+        stage: each if isinstance(each, str) else f"{each.__module__}.{each.__qualname__}"
+        for stage, each in told.items()
+    }
+    pairs = sf.create_map(*(sf.lit(word) for pair in spelled.items() for word in pair))
+    return pairs[sf.col("stage")]

@@ -70,8 +70,8 @@ class Pace:
 class Tolerance:
     """What becomes of the rows that are left out of batches."""
 
-    folder: str = ""
-    """The dead letter queue; empty: there is none, and they are counted and told."""
+    queue: str = ""
+    """What people call the dead letter queue: a folder, or a topic; empty: there is none."""
 
     max_ratio: float = 1.0
     """Which part of a batch's rows may be bad."""
@@ -235,4 +235,4 @@ class Pipeline:
 
     @property
     def _letters(self) -> Sink[Any] | None:
-        return self.dead_letters if self.tolerance.folder else None
+        return self.dead_letters if self.tolerance.queue else None

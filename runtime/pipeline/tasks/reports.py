@@ -200,16 +200,17 @@ class BadRowsTold:
         self.remark = ""
         """Nothing if there were none."""
 
-    def count(self, commit: Commit, folder: str) -> None:
-        """Take note of a batch that counts; `folder` is where its dead letters are, if they are."""
+    def count(self, commit: Commit, queue: str) -> None:
+        """Take note of a batch that counts; `queue` is where its dead letters are, if they are."""
         self._count += commit.skipped
         if self._count < max(1, 2 * self._told):
             return
         self._told = self._count
         rows = "1 bad row was" if self._told == 1 else f"at least {self._told} bad rows were"
         became = (
-            f"left out since the start: they are in {folder}"
-            if folder
-            else "left out since the start, and dropped: errors.deadletterqueue.path keeps them"
+            f"left out since the start: they are in {queue}"
+            if queue
+            else "left out since the start, and dropped: errors.deadletterqueue.path, or "
+            ".topic.name, keeps them"
         )
         self.remark = f"{rows} {became}"

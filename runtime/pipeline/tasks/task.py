@@ -256,7 +256,7 @@ class Task:
         self._tell_runs()
         with clock.phase("commit"):
             sequence = self._commits.commit(pipeline, commit)
-        self._bad_rows.count(commit, pipeline.tolerance.folder)
+        self._bad_rows.count(commit, pipeline.tolerance.queue)
         self._tell_runs()
         with clock.phase("publish"):
             self._commits.publish(pipeline, commit, sequence)

@@ -28,7 +28,7 @@ from ...transforms.types import find_transform
 from ..common_keys import TRANSFORMS
 from ..files.source.inference import TwinColumns, refuse_twins
 from . import pipeline_keys as keys
-from .error_keys import look_at_queue
+from .dead_letter_queue import look_at_queue
 
 _NOBODY: Final = Resource("")
 """Stands for the connector, which is not there yet."""

@@ -19,7 +19,8 @@ from ..common_keys import COMMON
 from ..files.sink.sink_type import FilesSinkType
 from ..files.source.source_type import FilesSourceType
 from ..installed import Installed
-from .error_keys import ERRORS, ERRORS_TASK
+from .dead_letter_queue import QUEUE_TASK_KEYS
+from .error_keys import ERRORS
 
 SOURCE_TYPE = "source.type"
 SINK_TYPE = "sink.type"
@@ -97,7 +98,7 @@ def task_keys_of(config: Mapping[str, str]) -> ConfigDef:
     """Return the definitions of what a task config holds; raises `PluginUnknown`."""
     ends = Ends.of(config)
     told = (*ends.source.task_keys(), *ends.sink.task_keys())
-    return keys_of(config).plus(grouped("Task", (*told, *ERRORS_TASK, _TASK_COUNT), first=2))
+    return keys_of(config).plus(grouped("Task", (*told, *QUEUE_TASK_KEYS, _TASK_COUNT), first=2))
 
 
 def unknown_types(config: Mapping[str, str]) -> Mapping[str, str]:

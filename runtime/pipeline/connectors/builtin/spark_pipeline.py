@@ -12,8 +12,9 @@ from ...spi.offsets import Offsets, Seek
 from ...spi.source import Limit
 from ...spi.types import SinkType, SourceType
 from ...transforms import catalogue as transforms
-from . import error_keys as errors
+from . import dead_letter_queue as queue
 from . import pipeline_keys as keys
+from .error_keys import tolerance_of
 from .outside import check_outside
 
 _MOST_RANGES = 4096
@@ -96,7 +97,7 @@ class SparkPipeline(Connector):
             raise RuntimeError("the connector was not started")
         source, sink = self._ends
         shares = source.split(max_tasks)
-        claim = errors.claim_queue(sink.context, self._config, sink.settings)
+        claim = queue.claim_queue(sink.context, self._config, sink.settings)
         told = {**sink.told_to_tasks(), **claim}
         if not self._config.keys().isdisjoint((keys.RATE_ROWS, keys.RATE_BYTES)):
             told[keys.TASK_COUNT] = str(len(shares))
@@ -121,8 +122,8 @@ class SparkPipeline(Connector):
             transforms.make_chain(task_config, context),
             ends.sink.sink(context, task_config, settings),
             _pace(settings),
-            errors.tolerance_of(context, settings),
-            errors.queue_sink(context, task_config, settings),
+            tolerance_of(context, task_config, settings),
+            queue.queue_sink(context, task_config, settings),
             under(keys.SPARK_CONF, task_config),
         )
 
@@ -155,5 +156,5 @@ def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     if not complaints:
         ends = keys.Ends.of(config)
         complaints |= {**ends.source.complaints(config), **ends.sink.complaints(config)}
-    complaints |= {**errors.flaws_in_queue(config), **transforms.complaints(config)}
+    complaints |= {**queue.flaws_in_queue(config), **transforms.complaints(config)}
     return {**complaints, **keys.flaws_in_settings(config)}

@@ -19,6 +19,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
+from confluent_kafka.cimpl import NewTopic
 
 from ...spi.config import ConfigInvalid
 from ...spi.errors import Away
@@ -139,6 +140,18 @@ class KafkaCluster:
                         "" if topic_id == _NO_ID else topic_id, len(told.partitions)
                     )
         return found
+
+    def create(self, topic: str, replicas: int) -> None:
+        """Make a topic of one partition; one that somebody else makes meanwhile is fine."""
+        with self.asking(f"topic {topic} cannot be made with {replicas} copies: "):
+            asked = self._admin.create_topics(
+                [NewTopic(topic, 1, replicas)], request_timeout=self._timeout_s
+            )
+            try:
+                asked[topic].result(self._timeout_s)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
 
     def offsets(
         self, places: Collection[TopicPlace], to: Seek, *, is_committed: bool = True

@@ -22,7 +22,9 @@ from .staging import StagingFolder, read
 _BATCH_BYTES: Final = "batch.bytes"
 """In manifests: how many bytes records may be grouped up to, so that all their topics take them."""
 _FRAME: Final = 200
-"""How many bytes Kafka's own framing of one record may take, headers left out."""
+"""How many bytes Kafka's own framing of one record may take."""
+_HEADER: Final = 10
+"""How many bytes the framing of one header may take."""
 
 
 class MarkRules(NamedTuple):
@@ -138,8 +140,8 @@ class KafkaSink(Sink["pa.Table"]):
         """
         least = BATCH_BYTES
         sizes = pc.add(
-            pc.fill_null(pc.binary_length(records["value"]), 0),
-            pc.fill_null(pc.binary_length(records["key"]), 0),
+            pc.add(_lengths(records["value"]), _lengths(records["key"])),
+            _lengths_of_headers(records["headers"].combine_chunks()),
         )
         largest = records.select(["topic"]).append_column("size", sizes).group_by("topic")
         for row in largest.aggregate([("size", "max")]).to_pylist():
@@ -171,3 +173,17 @@ class KafkaSink(Sink["pa.Table"]):
                 f"another cluster ({mark.cluster}) writes as {self._publisher.group}: rename this "
                 f"connector. Nothing was written. To go on without the mark, {self._remedy}"
             )
+
+
+def _lengths(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return pc.cast(pc.fill_null(pc.binary_length(texts), 0), pa.int64())
+
+
+def _lengths_of_headers(headers: pa.Array) -> pa.Array:
+    """Return how many bytes the headers of each record have, their framing included."""
+    names, values = headers.flatten().flatten()
+    sizes = pc.add(pc.add(_lengths(names), _lengths(values)), _HEADER)
+    sums = pa.concat_arrays([pa.array([0]), pc.cumulative_sum(sizes)])
+    counts = pc.fill_null(pc.list_value_length(headers), 0)
+    ends = pc.cumulative_sum(counts)
+    return pc.subtract(sums.take(ends), sums.take(pc.subtract(ends, counts)))

@@ -88,7 +88,7 @@ class KafkaSinkType(SinkType):
         rules = MarkRules(settings.number(keys.RETENTION_MS), settings.text(keys.UNMARKED))
         return KafkaSink(
             encoder,
-            StagingFolder(_staging(context, settings)),
+            StagingFolder(staging_root(context, settings.text(keys.STAGING))),
             cluster,
             Publisher(client, cluster, f"fairlead.{context.resource}"),
             rules,
@@ -134,8 +134,9 @@ def _paths(config: Mapping[str, str]) -> Mapping[str, str]:
     return {**locations("sink", config), **({keys.STAGING: staging} if staging else {})}
 
 
-def _staging(context: Context, settings: ParsedConfig) -> Path:
-    if given := settings.text(keys.STAGING):
+def staging_root(context: Context, given: str) -> Path:
+    """Return the folder of batches that wait, unless one is given; raises `ConfigInvalid`."""
+    if given:
         return Path(given)
     if not context.reach.data_dir:
         raise ConfigInvalid(f"{keys.STAGING}: a node without a folder of its own needs it")

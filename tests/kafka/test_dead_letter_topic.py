@@ -1,0 +1,215 @@
+# pyright: basic
+"""Bad rows of any source become records of a topic, each once, with Connect's headers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from fairlead.events.commits import CommitId, Manifest
+from fairlead.events.model import Resource, Token
+from fairlead.projections.launches import Launch
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.builtin.dead_letter_queue import queue_sink
+from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spi.context import Context
+from fairlead.runtime.pipeline.spi.errors import RowsRefused, SinkAway, SinkBroken
+from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
+from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead_tests.connectors.pipes import CLUSTER
+from fairlead_tests.connectors.publish_once import HALF, POINTS, Owner, SinkLog, succeed
+from fairlead_tests.kafka.pipes import source_config, until
+from fairlead_tests.kafka.topics import Topics
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
+from fairlead_tests.tasks.numbers import Reports
+
+QUEUE = "errors.deadletterqueue"
+TASK = Resource("letters", 0)
+SPI = "fairlead.runtime.pipeline.spi"
+
+
+@pytest.fixture
+def letters(topics: Topics, topic: str, tmp_path: Path) -> dict[str, str]:
+    """What a config says of a topic of dead letters that is still to be made."""
+    return {
+        "errors.tolerance": "all",
+        f"{QUEUE}.topic.name": f"{topic}.bad",
+        f"{QUEUE}.topic.replication.factor": "1",
+        f"{QUEUE}.bootstrap.servers": topics.bootstrap,
+        f"{QUEUE}.staging.path": str(tmp_path / "staging"),
+    }
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """A config from files into files."""
+    (tmp_path / "in").mkdir()
+    return {
+        "name": "letters",
+        "connector.class": "SparkPipeline",
+        "source.path": str(tmp_path / "in"),
+        "source.format": "csv",
+        "source.min.age.ms": "0",
+        "source.schema": "n INT",
+        "sink.format": "parquet",
+        "sink.path": str(tmp_path / "out"),
+        "task.restart.budget": "0",
+    }
+
+
+def run(engine: Embedded, config: dict[str, str], rows: int) -> None:
+    """Run a connector until it has published batches of so many rows, bad ones among them."""
+    reports, ledger, token, name = Reports(), MemoryLedger(), Token(1, 0), config["name"]
+    runner = Runner(engine, ledger, find_plugins(), reports)
+    runner.start(Launch(Resource(name), token, config, config))
+    made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
+    assert isinstance(made, TaskConfigsChanged)
+    runner.start(Launch(Resource(name, 0), token, config, made.configs[0]))
+    try:
+        until(lambda: sum(each.rows_in for each in reports.commits), lambda read: read >= rows)
+    finally:
+        assert runner.close(60) == frozenset()
+    assert ledger.unpublished(name, 0) == []
+
+
+def told(record: Any) -> dict[str, str]:
+    """Return the headers of a record without what all of them begin with."""
+    return {
+        name.removeprefix("__connect.errors."): each.decode() for name, each in record.headers()
+    }
+
+
+@pytest.mark.spark
+def test_a_bad_row_of_a_file_is_a_record_of_a_topic_that_is_made_for_it(
+    engine: Embedded,
+    topics: Topics,
+    topic: str,
+    files: dict[str, str],
+    letters: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text("n\n1\nfoo\n")
+    run(engine, {**files, **letters, f"{QUEUE}.context.headers.enable": "true"}, 2)
+    (record,) = topics.read(f"{topic}.bad")
+    assert (record.key(), record.value()) == (None, b"foo")
+    reason = 'column `n` (INT): For input string: "foo"'
+    assert told(record) == {
+        "connector.name": "letters",
+        "task.id": "0",
+        "stage": "VALUE_CONVERTER",
+        "class.name": f"{SPI}.source.Source",
+        "exception.class.name": f"{SPI}.errors.BadInput",
+        "exception.message": reason,
+        "exception.stacktrace": f"{SPI}.errors.BadInput: {reason}",
+        "file": str(tmp_path / "in" / "a.csv"),
+    }
+
+
+@pytest.mark.spark
+def test_a_bad_record_goes_to_the_cluster_that_it_was_read_from(
+    engine: Embedded, topics: Topics, topic: str, letters: dict[str, str], tmp_path: Path
+) -> None:
+    topics.write(topic, ['{"n": 1}', "none"])
+    plain = {"value_converter": "json", "value_converter_schemas_enable": "false"}
+    config = source_config(topics.bootstrap, topics=topic, **plain, schema="n INT")
+    del letters[f"{QUEUE}.bootstrap.servers"]
+    config |= {**letters, "name": topic, "sink.path": str(tmp_path / "out")}
+    run(engine, {**config, f"{QUEUE}.context.headers.enable": "true"}, 2)
+    (record,) = topics.read(f"{topic}.bad")
+    place = {name: told(record)[name] for name in ("topic", "partition", "offset")}
+    assert record.value() == b"none"
+    assert place == {"topic": topic, "partition": "0", "offset": "1"}
+
+
+class Frame:
+    """Letters as the engine has them, as far as a queue looks at them."""
+
+    def __init__(self, texts: list[str], headers: dict[str, str] | None = None) -> None:
+        self._columns: dict[str, pa.Array] = {"raw": pa.array(texts)}
+        if headers is not None:
+            kind = pa.map_(pa.string(), pa.string())
+            self._columns["headers"] = pa.array([list(headers.items())] * len(texts), kind)
+
+    def toArrow(self) -> pa.Table:  # noqa: N802  # Spark's name
+        return pa.table(self._columns)
+
+
+class Letters:
+    """A queue that is given numbers to write as letters."""
+
+    def __init__(self, queue: Any) -> None:
+        self.queue = queue
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.queue, name)
+
+    def stage(self, rows: pa.Table, commit_id: CommitId, input_bytes: int) -> Manifest:
+        texts = rows["n"].cast(pa.string()).to_pylist()
+        staged: Manifest = self.queue.stage(Frame(texts), commit_id, input_bytes)
+        return staged
+
+
+def queue_of(config: dict[str, str], task: Resource = TASK) -> Any:
+    """Return what writes a task's dead letters as its config describes it."""
+    assert SparkPipeline.validate(config).errors == {}
+    settings = keys.task_keys_of(config).parse(config)
+    return Letters(queue_sink(Context(task, print, cluster_id=CLUSTER), config, settings))
+
+
+def halve(letters: Any, pause: Callable[[], None]) -> None:
+    """Have a queue pause inside its transaction, with the records sent."""
+    publisher = letters.queue._topic._sink._publisher
+    drain = publisher._drain
+
+    def pausing(*given: Any) -> None:
+        drain(*given)
+        pause()
+
+    publisher._drain = pausing
+
+
+@pytest.mark.parametrize("point", POINTS[2:])
+def test_letters_that_count_are_in_the_topic_once_wherever_their_owner_died(
+    topics: Topics, topic: str, files: dict[str, str], letters: dict[str, str], point: str
+) -> None:
+    log = SinkLog(Resource(topic, 0))
+    config = files | letters
+    owner = Owner(queue_of(config, log.task), log, point, halve)
+    successor = succeed(queue_of(config, log.task), log)
+    owner.wake()
+    assert isinstance(owner.error, SinkAway if point == HALF else type(None)), owner.error
+    assert topics.values(f"{topic}.bad") == ["1", "2", "3", "4", "5"]
+    assert [*Path(config[f"{QUEUE}.staging.path"]).rglob("*.arrow")] == []
+    owner.end()
+    successor.close()
+
+
+def test_a_letter_that_the_topic_does_not_take_is_refused_before_its_batch_counts(
+    topics: Topics, topic: str, files: dict[str, str], letters: dict[str, str]
+) -> None:
+    topics.make(f"{topic}.bad", max_message_bytes="2000")
+    queue = queue_of(files | letters).queue
+    commit_id = CommitId(*TASK, Token(1, 0), 0)
+    with pytest.raises(RowsRefused, match=r"takes 2000: raise its max\.message\.bytes"):
+        queue.stage(Frame(["x" * 900], {"reason": "y" * 900}), commit_id, 0)
+    assert queue.stage(Frame(["x" * 900, "x"], {"reason": "y" * 600}), commit_id, 0).rows == 2
+    queue.close()
+
+
+def test_letters_for_a_topic_that_the_config_no_longer_names_are_kept_and_told(
+    topics: Topics, topic: str, files: dict[str, str], letters: dict[str, str]
+) -> None:
+    task = Resource(topic, 0)
+    first = queue_of(files | letters, task).queue
+    commit_id = CommitId(*task, Token(1, 0), 0)
+    topics.make(f"{topic}.bad")
+    manifest = first.stage(Frame(["foo"]), commit_id, 0)
+    with pytest.raises(SinkBroken, match=r"set errors\.deadletterqueue\.topic\.name again"):
+        queue_of(files, task).publish(manifest, commit_id, 1)
+    first.publish(manifest, commit_id, 1)
+    assert topics.values(f"{topic}.bad") == ["foo"]
+    first.close()
