@@ -5,6 +5,7 @@ What records of Connect's envelope say of themselves becomes SQL, so their names
 """
 
 import datetime as dt
+import json
 
 import pyarrow as pa
 import pytest
@@ -43,3 +44,14 @@ def test_a_name_in_a_schema_stays_a_name() -> None:
 def test_what_is_no_schema_is_told(schema: object) -> None:
     with pytest.raises(SchemaUnknown):
         columns_of(schema, "p")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["a", "é b", 'a"b', "a\\b", "self"])
+def test_a_column_of_any_name_is_a_field_of_the_object(name: str) -> None:
+    nested = pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64()))
+    rows = pa.table({name: ["x", None], "m": nested})
+    made = ENCODER.encode(rows)["value"].to_pylist()
+    assert [json.loads(each) for each in made] == [
+        {name: "x", "m": {"k": 1}},
+        {name: None, "m": None},
+    ]
