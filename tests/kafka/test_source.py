@@ -120,6 +120,20 @@ def test_a_partition_without_an_offset_begins_at_the_end_that_is_asked_for_once(
     assert reading.read(1)["_value"].to_pylist() == ["while it is away"]
 
 
+def test_a_partition_that_is_added_begins_with_its_first_record_whatever_the_first_start_does(
+    topics: Topics, topic: str, begin: Any
+) -> None:
+    topics.write(topic, ["old"])
+    reading = begin(topics=topic, auto_offset_reset="latest")
+    reading.take(reading.plan())
+    topics.widen(topic, 2)
+    topics.write(topic, ["new"], partition=1)
+    for _ in range(2):  # the second start finds it in the split of the first
+        reading.again()
+        assert reading.split[0]["task.kafka.partitions.later"] == f"{topic}-1"
+    assert reading.read(1)["_value"].to_pylist() == ["new"]
+
+
 def test_reading_begins_with_the_first_record_of_a_time(
     topics: Topics, topic: str, begin: Any
 ) -> None:
@@ -141,18 +155,21 @@ def test_records_that_are_gone_end_the_task_and_are_counted(
         until(lambda: reading.source.plan(reading.offsets, LIMIT), lambda _: False)
 
 
+@pytest.mark.parametrize(("place", "at"), [("earliest", 7), ("latest", 10)])
 def test_records_that_are_gone_are_skipped_with_a_warning_where_that_is_set(
-    topics: Topics, topic: str, begin: Any
+    topics: Topics, topic: str, begin: Any, place: str, at: int
 ) -> None:
     topics.write(topic, map(str, range(10)))
     offsets = begin(topics=topic)
     offsets.take(offsets.plan(Limit(2, 1 << 20, 1)))
     topics.cut(topic, 7)
-    reading = begin(offsets.offsets, topics=topic, offset_out_of_range="earliest")
-    assert reading.read(3)["_value"].to_pylist() == ["7", "8", "9"]
+    reading = begin(offsets.offsets, topics=topic, offset_out_of_range=place)
+    until(lambda: reading.source.plan(reading.offsets, LIMIT), lambda _: reading.warnings)
+    topics.write(topic, ["10"])
+    assert reading.read(11 - at)["_value"].to_pylist() == [str(n) for n in range(at, 11)]
     (told,) = reading.warnings
     assert told.startswith("5 records of")
-    assert told.endswith("reading goes on at offset 7")
+    assert told.endswith(f"reading goes on at offset {at}")
 
 
 def test_a_topic_that_was_made_anew_is_another_one(topics: Topics, topic: str, begin: Any) -> None:

@@ -31,11 +31,11 @@ def sink_config(bootstrap: str, staging: object, **given: str) -> dict[str, str]
 
 
 def source_type(
-    config: dict[str, str], split: tuple[dict[str, str], ...] = (), warned: Any = print
+    config: dict[str, str], split: tuple[dict[str, str], ...] = (), logged: Any = dict
 ) -> SourceType:
     """Return what a connector has of a config."""
     assert SparkPipeline.validate(config).errors == {}
-    context = Context(Resource(TASK.connector), warned, split)
+    context = Context(Resource(TASK.connector), print, split, logged=logged)
     return keys.SOURCE_TYPES.find("kafka")(context, config, keys.keys_of(config).parse(config))
 
 
@@ -47,6 +47,7 @@ class Reading:
         self.offsets = {} if offsets is None else offsets
         self.warnings: list[str] = []
         self.advances: list[Any] = []
+        self.split: tuple[dict[str, str], ...] = ()
         self.source = self._made()
 
     def again(self) -> None:
@@ -81,8 +82,9 @@ class Reading:
         return True
 
     def _made(self) -> Source[Any]:
-        (share,) = source_type(self.config).split(1)
-        return source_of({**self.config, **share}, TASK, self.warnings.append)
+        (share,) = source_type(self.config, self.split, lambda: self.offsets).split(1)
+        self.split = ({**self.config, **share},)
+        return source_of(self.split[0], TASK, self.warnings.append)
 
 
 def until(look: Callable[[], Any], fits: Callable[[Any], Any]) -> Any:

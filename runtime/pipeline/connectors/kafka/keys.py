@@ -41,6 +41,7 @@ UNMARKED: Final = "sink.unmarked.batch"
 PRODUCER: Final = "sink.producer.override."
 
 TASK_PARTITIONS: Final = "task.kafka.partitions"
+TASK_LATER: Final = "task.kafka.partitions.later"
 TASK_SCHEMA: Final = "task.kafka.schema"
 
 _CONVERTER_NAMES: Final[Mapping[str, str]] = {
@@ -134,7 +135,8 @@ SOURCE: Final = (
     ),
     choice_key(
         RESET,
-        "Where a partition without an offset begins: the first start alone.",
+        "Where a partition without an offset begins: the first start alone. One that is added to a "
+        "topic later, or whose topic is found later, begins with its first record.",
         "earliest",
         "latest",
     ),
@@ -157,6 +159,7 @@ SOURCE: Final = (
 
 SOURCE_TASK: Final = (
     text_key(TASK_PARTITIONS, "Set by the connector: the task's share of the partitions."),
+    text_key(TASK_LATER, "Set by the connector: the partitions that came after its first start."),
     text_key(TASK_SCHEMA, "Set by the connector: the columns of values in JSON."),
 )
 

@@ -7,7 +7,7 @@ id of its topic, and each batch is held against it before it counts.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +40,8 @@ class StartRules:
     out_of_range: str = "fail"
     is_committed: bool = True
     """Whether only records count whose transactions were committed."""
+    later: frozenset[TopicPlace] = frozenset()
+    """Partitions that came after the first start: they begin with their first record."""
 
     @property
     def is_first_kept(self) -> bool:
@@ -156,10 +158,10 @@ class KafkaSource(Fetching):
         """Find, once, where to read partitions that have no offset, or one of another topic."""
         if self._is_begun:
             return
-        fresh = [place for place, at in logged.items() if at is None]
-        self._moved = {
-            place: (None, at) for place, at in self._offsets(fresh, self._rules.first).items()
-        }
+        fresh = {place for place, at in logged.items() if at is None}
+        begins = self._offsets(fresh - self._rules.later, self._rules.first)
+        later = self._offsets(fresh & self._rules.later, SeekEnd.EARLIEST)
+        self._moved = {place: (None, at) for place, at in {**begins, **later}.items()}
         for place, at in logged.items():
             known = self._facts[place.topic].id
             if at is not None and at.get(TOPIC_ID, known) != known:
@@ -167,7 +169,7 @@ class KafkaSource(Fetching):
                 self._lose(place, at, told)
         self._is_begun = True
 
-    def _offsets(self, places: Sequence[TopicPlace], to: Seek) -> Mapping[TopicPlace, int]:
+    def _offsets(self, places: Collection[TopicPlace], to: Seek) -> Mapping[TopicPlace, int]:
         return self._cluster.offsets(places, to, is_committed=self._rules.is_committed)
 
     def _skip(self, place: TopicPlace, logged: Document | None) -> None:

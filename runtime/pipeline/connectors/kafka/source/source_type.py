@@ -1,7 +1,7 @@
 """`source.type=kafka`: topics, their partitions dealt to tasks."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import timedelta
 from typing import ClassVar, Final
 
@@ -13,7 +13,7 @@ from ....spi.errors import Away, NotReady, SourceAway
 from ....spi.offsets import Offsets, Seek, SeekEnd, refuse_deferred
 from ....spi.types import Look, SourceColumns, SourceType
 from .. import keys
-from ..cluster import EPOCH, KafkaCluster, TopicFacts
+from ..cluster import EPOCH, KafkaCluster, TopicFacts, TopicPlace
 from ..connection import LOOK_S, Settings, client_settings, complaints, locations
 from . import topics
 from .columns import SAMPLE, decoder, inferred, needs_schema, told_columns
@@ -37,6 +37,8 @@ class KafkaSourceType(SourceType):
         self._cluster = _cluster(context, config)
         self._found: Mapping[str, TopicFacts] | None = None
         """The topics as they were split; None: not yet."""
+        self._last = context.split
+        """The task configs that the last split led to."""
         self._look_at = 0.0
         """When to look for others, on the monotonic clock."""
 
@@ -99,8 +101,10 @@ class KafkaSourceType(SourceType):
             raise NotReady(f"there is no topic {topics.wanted(self.config)}")
         told = {keys.TASK_SCHEMA: schema} if schema else {}
         tasks = min(max_tasks, len(places))
-        shares = [topics.spell_share(places[task::tasks]) for task in range(tasks)]
-        return [{**told, keys.TASK_PARTITIONS: share} for share in shares]
+        later = self._later(places)
+        shares = [{**told, **_share(places[task::tasks], later)} for task in range(tasks)]
+        self._last = [{**self.config, **each} for each in shares]
+        return shares
 
     def needs_reconfiguration(self) -> bool:
         """Look now and then whether there are other topics or partitions."""
@@ -126,6 +130,7 @@ class KafkaSourceType(SourceType):
             else SeekEnd(settings.text(keys.RESET)),
             settings.text(keys.OUT_OF_RANGE),
             isolation == "read_committed",
+            frozenset(topics.read_share(settings.text(keys.TASK_LATER))),
         )
         return KafkaSource(
             topics.read_share(settings.text(keys.TASK_PARTITIONS)),
@@ -153,6 +158,15 @@ class KafkaSourceType(SourceType):
         settings = client_settings("source", config, keys.CONSUMER)
         return topics.seek(KafkaCluster(settings, SourceAway, LOOK_S), config, to)
 
+    def _later(self, places: Sequence[TopicPlace]) -> Container[TopicPlace]:
+        """Return the partitions that came after the first start, where they begin elsewhere."""
+        is_late = self.settings.text(keys.RESET) == SeekEnd.LATEST.value
+        if not is_late or self.settings.values[keys.START_MS] is not None:
+            return ()
+        if not self.context.logged():
+            return ()  # it has not begun, or begins anew
+        return topics.later_places(self.config, self._last, places)
+
     def _schema(self, found: Mapping[str, TopicFacts]) -> str:
         """Return the columns of values in JSON, empty for other values; raises `NotReady`."""
         if not needs_schema(self.settings):
@@ -174,6 +188,12 @@ class KafkaSourceType(SourceType):
             return inferred(reader, {at: starts[at] for at in places if starts[at] < ends[at]})
         finally:
             reader.close()
+
+
+def _share(places: Sequence[TopicPlace], later: Container[TopicPlace]) -> Mapping[str, str]:
+    told = [each for each in places if each in later]
+    added = {keys.TASK_LATER: topics.spell_share(told)} if told else {}
+    return {keys.TASK_PARTITIONS: topics.spell_share(places), **added}
 
 
 def _look(config: Mapping[str, str], columns: SourceColumns) -> Look:

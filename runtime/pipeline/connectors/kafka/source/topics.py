@@ -104,5 +104,25 @@ def read_share(text: str) -> Sequence[TopicPlace]:
     ]
 
 
+def later_places(
+    config: Mapping[str, str],
+    before: Sequence[Mapping[str, str]],
+    places_now: Sequence[TopicPlace],
+) -> set[TopicPlace]:
+    """Return the partitions that came after the first start, by the task configs of the last split.
+
+    A topic that somebody has added to the config since is none that came.
+    """
+    known = {place for each in before for place in read_share(each.get(keys.TASK_PARTITIONS, ""))}
+    later = {place for each in before for place in read_share(each.get(keys.TASK_LATER, ""))}
+    names = {place.topic for place in known}
+    pattern = config.get(keys.TOPICS_REGEX)
+    is_found = pattern and all(each.get(keys.TOPICS_REGEX) == pattern for each in before)
+    if known:
+        new = {each for each in places_now if each not in known}
+        later |= {each for each in new if is_found or each.topic in names}
+    return later
+
+
 def _named(config: Mapping[str, str]) -> set[str]:
     return {each.strip() for each in config.get(keys.TOPICS, "").split(",") if each.strip()}
