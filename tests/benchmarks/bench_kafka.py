@@ -2,7 +2,8 @@
 """How many records a second one task takes from Kafka into files, and from rows into Kafka.
 
 `python tests/benchmarks/bench_kafka.py` prints JSON lines. The peers are the loops that one would
-write by hand with the same client, in the same run: they promise nothing about a crash.
+write by hand with the same client, and plain Spark with its package for Kafka, in the same run:
+they promise nothing about a crash.
 """
 
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as papq
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -29,6 +31,7 @@ from fairlead_tests.connectors.publish_once import FIRST, SinkLog
 from fairlead_tests.java_peer import NoPeer
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.pipes import sink_config, source_config
+from fairlead_tests.kafka.plain_spark import seconds_of_spark
 from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
@@ -72,17 +75,34 @@ def measure(topics: Topics, root: Path) -> None:
     for kind, given in kinds.items():
         config = source_config(topics.bootstrap, **plain, **given)
         config["sink.path"] = str(root / kind)
+        before = cpu_seconds()
         seconds = piped(engine, config)
-        tell(
-            f"kafka_to_parquet_{kind}",
-            RECORDS / seconds,
-            "records/s",
-            peer="confluent-kafka consumer loop into parquet, values as text",
-            peer_value=peer,
-            conditions=conditions,
-        )
+        cost = (cpu_seconds() - before) / RECORDS * 1e6
+        name, told = f"kafka_to_parquet_{kind}", f"{conditions}, {cost:.1f} µs of a core for each"
+        peers = {"confluent-kafka consumer loop into parquet, values as text": peer}
+        peers |= plain_spark(topics, root / f"spark-{kind}", given.get("schema", ""))
+        for of, value in peers.items():
+            rate = RECORDS / seconds
+            tell(name, rate, "records/s", peer=of, peer_value=value, conditions=told)
     engine.close(30)
     sink(topics, root)
+
+
+def plain_spark(topics: Topics, out: Path, schema: str) -> Mapping[str, float]:
+    """Return how fast Spark is alone, by what it is called; nothing where it cannot be had."""
+    try:
+        seconds = seconds_of_spark(topics.bootstrap, "bench", out, schema)
+    except NoPeer as reason:
+        print(reason, file=sys.stderr)
+        return {}
+    return {"plain Spark with spark-sql-kafka 4.2.0, one batch on two cores": RECORDS / seconds}
+
+
+def cpu_seconds() -> float:
+    """Return what this process and the engine's have used of cores, the broker's left out."""
+    mine = psutil.Process()
+    beside = [each for each in mine.children() if "kafka.Kafka" not in each.cmdline()]
+    return sum(sum(each.cpu_times()[:2]) for each in (mine, *beside))
 
 
 def fill(topics: Topics) -> int:
