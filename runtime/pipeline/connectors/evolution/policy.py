@@ -1,7 +1,7 @@
 # pyright: basic
 """`source.schema.evolution`: what a source does with input that has more than its schema says."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
@@ -17,6 +17,8 @@ from .rules import Difference, Union, united
 EVOLUTION: Final = "source.schema.evolution"
 FAIL, ADD_COLUMNS, WIDEN, DEAD_LETTER = "fail", "add-columns", "widen", "dead-letter"
 _CHOICES: Final = (FAIL, ADD_COLUMNS, WIDEN, DEAD_LETTER)
+_NAMED: Final = 3
+"""How many columns a remark names."""
 LEAVE_OUT: Final = ""
 """What is done unless anything is said, where the user gave the schema."""
 
@@ -97,6 +99,15 @@ class SchemaPolicy:
         if refused:
             raise SchemaRefused(self._refusal(refused, where))
         return Admitted(union.schema if wide else known)
+
+    def remark(self, left_out: Sequence[str], of: str) -> str:
+        """Return what is told of columns that were left out; `of` names what has them."""
+        if not left_out:
+            return ""
+        return (
+            f"{len(left_out)} columns of its {of} are not in {self.given_by}, and left out "
+            f"({', '.join(left_out[:_NAMED])}): name them there, or set {EVOLUTION}={ADD_COLUMNS}"
+        )
 
     def _refusal(self, refused: Iterable[Difference], where: str) -> str:
         refused = list(refused)

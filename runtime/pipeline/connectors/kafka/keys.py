@@ -11,8 +11,10 @@ from ...spi.config import Definition, Importance, Width
 from ...spi.key_kinds import choice_key, flag_key, list_key, number_key, patterns, text_key
 from ..evolution.policy import EVOLUTION_KEY
 from .connection import connection_keys
+from .registry_keys import AVRO, registry_keys
 
-CONVERTERS: Final = ("string", "json", "bytes")
+CONVERTERS: Final = ("string", "json", "bytes", AVRO)
+KEY_CONVERTERS: Final = ("string", "bytes", AVRO)
 METADATA_COLUMNS: Final = ("key", "topic", "partition", "offset", "timestamp", "headers")
 
 TOPICS: Final = "source.topics"
@@ -43,11 +45,13 @@ PRODUCER: Final = "sink.producer.override."
 TASK_PARTITIONS: Final = "task.kafka.partitions"
 TASK_LATER: Final = "task.kafka.partitions.later"
 TASK_SCHEMA: Final = "task.kafka.schema"
+TASK_KEY_SCHEMA: Final = "task.kafka.key.schema"
 
 _CONVERTER_NAMES: Final[Mapping[str, str]] = {
     "StringConverter": "string",
     "JsonConverter": "json",
     "ByteArrayConverter": "bytes",
+    "AvroConverter": AVRO,
 }
 
 
@@ -60,6 +64,11 @@ def _converter(value: Value) -> str | None:
     if converter(str(value)) in CONVERTERS:
         return None
     return f"there are {', '.join(CONVERTERS)}, and {', '.join(_CONVERTER_NAMES)} for the same"
+
+
+def _key_converter(value: Value) -> str | None:
+    is_known = converter(str(value)) in KEY_CONVERTERS
+    return None if is_known else f"there are {', '.join(KEY_CONVERTERS)}"
 
 
 def _converted(name: str, meaning: str, default: str = "string") -> Definition:
@@ -97,8 +106,9 @@ SOURCE: Final = (
     _converted(
         VALUE_CONVERTER,
         "What a record's value is: `string` and `bytes` stand in the column `_value`, `json` has "
-        "the columns of its object.",
+        "the columns of its object, `avro` those that its subject has in the schema registry.",
     ),
+    *registry_keys(VALUE_CONVERTER, writes=False),
     flag_key(
         VALUE_SCHEMAS,
         "Whether a value in JSON is Connect's envelope of `schema` and `payload`. Without it the "
@@ -107,18 +117,21 @@ SOURCE: Final = (
     ),
     text_key(
         SCHEMA,
-        "The columns of values in JSON without a schema, as in `CREATE TABLE`: `day DATE, delay "
-        "INT`. Without it the connector infers them, once, from the last records that are there. "
-        "Further fields of a value are left out, and told.",
+        "The columns of values in JSON without a schema, or in Avro, as in `CREATE TABLE`: `day "
+        "DATE, delay INT`. Without it the connector finds them, once: those of the last records "
+        "in JSON that are there, those of the latest version that Avro's subject has. Further "
+        "fields of a value are left out, and told.",
         width=Width.LONG,
     ),
     EVOLUTION_KEY,
-    choice_key(
+    text_key(
         KEY_CONVERTER,
-        "What a record's key is, in the column `_key`: a text, or bytes. JSON is a text.",
+        "What a record's key is, in the column `_key`: a text, bytes, or Avro. JSON is a text.",
         "string",
-        "bytes",
+        validator=_key_converter,
+        recommended=KEY_CONVERTERS,
     ),
+    *registry_keys(KEY_CONVERTER, writes=False),
     list_key(
         METADATA,
         "What is told of a record beside its value, each in a column of its own: `_key`, `_topic`, "
@@ -160,7 +173,8 @@ SOURCE: Final = (
 SOURCE_TASK: Final = (
     text_key(TASK_PARTITIONS, "Set by the connector: the task's share of the partitions."),
     text_key(TASK_LATER, "Set by the connector: the partitions that came after its first start."),
-    text_key(TASK_SCHEMA, "Set by the connector: the columns of values in JSON."),
+    text_key(TASK_SCHEMA, "Set by the connector: the columns of values in JSON or Avro."),
+    text_key(TASK_KEY_SCHEMA, "Set by the connector: the column of keys in Avro."),
 )
 
 SINK: Final = (
@@ -175,15 +189,19 @@ SINK: Final = (
     ),
     _converted(
         SINK_KEY_CONVERTER,
-        "How a key is written: `json` as an object of its columns, `string` and `bytes` from one.",
+        "How a key is written: `json` as an object of its columns, `avro` as a record, `string` "
+        "and `bytes` from one.",
     ),
+    *registry_keys(SINK_KEY_CONVERTER, writes=True),
     flag_key(SINK_KEY_SCHEMAS, "Whether keys in JSON are in Connect's envelope.", default=False),
     _converted(
         SINK_VALUE_CONVERTER,
         "How a value is written: `json` as an object of all columns whose names do not begin with "
-        "an underscore, `string` and `bytes` from the one that there is.",
+        "an underscore, `avro` as a record of them, `string` and `bytes` from the one that there "
+        "is.",
         "json",
     ),
+    *registry_keys(SINK_VALUE_CONVERTER, writes=True),
     flag_key(
         SINK_VALUE_SCHEMAS,
         "Whether values in JSON are in Connect's envelope of `schema` and `payload`.",

@@ -8,7 +8,7 @@ cannot be written is refused before.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -17,7 +17,12 @@ import pyarrow.compute as pc
 from ....spi.errors import RowsRefused, SchemaRefused
 from .connect_schema import envelope_of
 
+if TYPE_CHECKING:
+    from ..avro.encoding import AvroEncoder
+
 LONE: Final = "_value"
+_OBJECTS: Final = ("json", "avro")
+"""Converters that write several columns as one object."""
 RECORD: Final = pa.schema(
     [
         ("topic", pa.string()),
@@ -34,10 +39,19 @@ _ENCODE: Final = msgspec.json.Encoder(decimal_format="number").encode
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """How a key or a value is written: `string`, `bytes` or `json`, in an envelope or not."""
+    """How a key or a value is written: `string`, `bytes`, `json` in an envelope or not, `avro`."""
 
     kind: str
     has_schemas: bool = False
+    avro: "AvroEncoder | None" = None
+    """Writes what is in Avro."""
+
+
+class _Topics(NamedTuple):
+    """The topics of some rows: which there are, even if no row is, and that of each row."""
+
+    names: Sequence[str]
+    of_rows: pa.ChunkedArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +78,11 @@ class RecordEncoder:
     def encode(self, rows: pa.Table) -> pa.Table:
         """Return the records that rows are; raises `SchemaRefused`, `RowsRefused`."""
         there = rows.column_names
+        topics = self._topics(rows)
         columns = (
-            self._topics(rows),
-            self._keys(rows),
-            self._values(rows),
+            topics.of_rows,
+            self._keys(rows, topics),
+            self._values(rows, topics),
             _times(rows) if "_timestamp" in there else None,
             pc.cast(rows["_headers"], RECORD.field(4).type) if "_headers" in there else None,
         )
@@ -76,33 +91,34 @@ class RecordEncoder:
         ]
         return pa.Table.from_arrays(made, schema=RECORD)
 
-    def _topics(self, rows: pa.Table) -> pa.ChunkedArray:
+    def _topics(self, rows: pa.Table) -> _Topics:
         if not self.topic_column:
-            return pa.chunked_array([pa.repeat(pa.scalar(self.topic), rows.num_rows)])
+            every = pa.repeat(pa.scalar(self.topic), rows.num_rows)
+            return _Topics([self.topic], pa.chunked_array([every]))
         topics = pc.cast(rows[self.topic_column], pa.string())
         if topics.null_count:
             raise RowsRefused(
                 f"{topics.null_count} rows have no topic in column {self.topic_column}"
             )
-        return topics
+        return _Topics(pc.unique(topics).to_pylist(), topics)
 
-    def _keys(self, rows: pa.Table) -> pa.ChunkedArray | None:
+    def _keys(self, rows: pa.Table, topics: _Topics) -> pa.ChunkedArray | None:
         if self.key_columns:
-            return _converted(rows.select(list(self.key_columns)), self.key, "key")
+            return _converted(rows.select(list(self.key_columns)), self.key, "key", topics)
         if "_key" not in rows.column_names:
             return None
         lone = rows.select(["_key"])
-        if pa.types.is_struct(lone.schema[0].type) and self.key.kind == "json":
+        if pa.types.is_struct(lone.schema[0].type) and self.key.kind in _OBJECTS:
             lone = pa.Table.from_arrays(
                 lone["_key"].combine_chunks().flatten(), schema=_inside(lone)
             )
-            made = _converted(lone, self.key, "key")
+            made = _converted(lone, self.key, "key", topics)
             return pc.if_else(
                 pc.is_valid(rows["_key"].combine_chunks()), made.combine_chunks(), None
             )
-        return _converted(lone, self.key, "key")
+        return _converted(lone, self.key, "key", topics)
 
-    def _values(self, rows: pa.Table) -> pa.ChunkedArray:
+    def _values(self, rows: pa.Table, topics: _Topics) -> pa.ChunkedArray:
         names = [
             each
             for each in rows.column_names
@@ -112,13 +128,15 @@ class RecordEncoder:
         if not names:
             raise SchemaRefused("no column is left for the value: all names begin with _")
         values = rows.select(names)
-        made = _converted(values, self.value, "value")
-        if "_key" not in rows.column_names or self.value.kind != "json":
-            return made
+        if "_key" not in rows.column_names or self.value.kind not in _OBJECTS:
+            return _converted(values, self.value, "value", topics)
         is_there = pc.is_valid(values.column(0))
         for column in values.columns[1:]:
             is_there = pc.or_(is_there, pc.is_valid(column))
-        return pc.if_else(is_there, made, pa.scalar(None, pa.binary()))  # else a tombstone
+        there = _Topics(topics.names, topics.of_rows.filter(is_there))
+        made = _converted(values.filter(is_there), self.value, "value", there)
+        place = pc.subtract(pc.cumulative_sum(pc.cast(is_there, pa.int64())), 1)
+        return made.take(pc.if_else(is_there, place, None))  # None: a tombstone
 
 
 _MILLIS: Final = pa.timestamp("ms", tz="UTC")
@@ -133,9 +151,13 @@ def _times(rows: pa.Table) -> pa.ChunkedArray:
     return pc.max_element_wise(times, 1, skip_nulls=False)
 
 
-def _converted(columns: pa.Table, converter: Converter, what: str) -> pa.ChunkedArray:
+def _converted(
+    columns: pa.Table, converter: Converter, what: str, topics: _Topics
+) -> pa.ChunkedArray:
     """Return what a converter makes of some columns."""
     lone = columns.column_names in ([LONE], ["_key"])
+    if converter.avro is not None:
+        return converter.avro.encode(columns, topics.names, topics.of_rows, is_lone=lone)
     if converter.kind == "json":
         return _json(columns, converter, is_lone=lone)
     if columns.num_columns != 1:

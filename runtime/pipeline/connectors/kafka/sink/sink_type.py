@@ -12,6 +12,8 @@ from ....spi.types import Look, SinkType, WrittenColumns
 from .. import keys
 from ..cluster import KafkaCluster
 from ..connection import LOOK_S, client_settings, complaints, locations
+from ..registry_keys import AVRO, access, registers
+from ..registry_keys import complaints as avro_complaints
 from .encoding import Converter, RecordEncoder
 from .publishing import Publisher
 from .sink import KafkaSink, MarkRules
@@ -42,8 +44,9 @@ class KafkaSinkType(SinkType):
         if bool(config.get(keys.SINK_TOPIC)) == bool(config.get(keys.SINK_TOPIC_COLUMN)):
             told[keys.SINK_TOPIC] = f"give either {keys.SINK_TOPIC} or {keys.SINK_TOPIC_COLUMN}"
         kind = keys.converter(config.get(keys.SINK_KEY_CONVERTER, "string"))
-        if kind != "json" and "," in config.get(keys.SINK_KEY_COLUMNS, ""):
-            told[keys.SINK_KEY_CONVERTER] = "a key of several columns is written as json"
+        if kind not in {"json", AVRO} and "," in config.get(keys.SINK_KEY_COLUMNS, ""):
+            told[keys.SINK_KEY_CONVERTER] = "a key of several columns is written as json, or avro"
+        told |= avro_complaints((keys.SINK_KEY_CONVERTER, keys.SINK_VALUE_CONVERTER), config)
         return told
 
     @classmethod
@@ -82,8 +85,8 @@ class KafkaSinkType(SinkType):
             settings.text(keys.SINK_TOPIC),
             settings.text(keys.SINK_TOPIC_COLUMN),
             settings.items(keys.SINK_KEY_COLUMNS),
-            _converter(settings, keys.SINK_KEY_CONVERTER, keys.SINK_KEY_SCHEMAS),
-            _converter(settings, keys.SINK_VALUE_CONVERTER, keys.SINK_VALUE_SCHEMAS),
+            _converter(config, settings, keys.SINK_KEY_CONVERTER, keys.SINK_KEY_SCHEMAS),
+            _converter(config, settings, keys.SINK_VALUE_CONVERTER, keys.SINK_VALUE_SCHEMAS),
         )
         rules = MarkRules(settings.number(keys.RETENTION_MS), settings.text(keys.UNMARKED))
         return KafkaSink(
@@ -115,8 +118,19 @@ def _look(config: Mapping[str, str]) -> Look:
     return Look()
 
 
-def _converter(settings: ParsedConfig, kind: str, schemas: str) -> Converter:
-    return Converter(keys.converter(settings.text(kind)), settings.flag(schemas))
+def _converter(
+    config: Mapping[str, str], settings: ParsedConfig, kind: str, schemas: str
+) -> Converter:
+    name = keys.converter(settings.text(kind))
+    if name != AVRO:
+        return Converter(name, settings.flag(schemas))
+    from ..avro.encoding import AvroEncoder  # noqa: PLC0415  # who has no Avro loads none of it
+    from ..avro.registry import SchemaRegistry  # noqa: PLC0415  # as above
+
+    registry = SchemaRegistry(access(kind, config), SinkAway)
+    return Converter(
+        name, avro=AvroEncoder(registry, kind, config, registers=settings.flag(registers(kind)))
+    )
 
 
 def _named(config: Mapping[str, str]) -> Sequence[tuple[str, str]]:

@@ -7,7 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import pyarrow as pa
+
 from ....spi.config import ConfigInvalid, ParsedConfig
+from ....spi.context import Context
 from ....spi.errors import BadInput, NotReady
 from ....spi.source import Limit
 from ....spi.types import SourceColumns
@@ -18,16 +21,17 @@ from ...files.source.text import CsvStyle
 from .. import keys
 from ..cluster import TopicPlace
 from ..connection import REQUEST_S
+from ..registry_keys import AVRO
 from .decoding import JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
 from .envelope import EnvelopeDecoder
-from .reader import PartitionReader
+from .reader import PartitionReader, empty_table
 
 SAMPLE: Final = 500
 """From how many of the last records of a partition columns are inferred."""
 _SAMPLE_BYTES: Final = 16 << 20
 _PAUSE_S: Final = 0.02
+_KEYS: Final[Mapping[str, str]] = {"string": "STRING", "bytes": "BINARY"}
 _BESIDE: Final[Mapping[str, str]] = {
-    "_key": "STRING",
     "_topic": "STRING",
     "_partition": "INT",
     "_offset": "BIGINT",
@@ -36,14 +40,30 @@ _BESIDE: Final[Mapping[str, str]] = {
 }
 
 
-def decoder(settings: ParsedConfig) -> RecordDecoder:
+def decoder(context: Context, config: Mapping[str, str], settings: ParsedConfig) -> RecordDecoder:
     """Return what makes rows of a task's records."""
     rows = KafkaRows(
         _metadata(settings.items(keys.METADATA)),
-        has_text_keys=settings.text(keys.KEY_CONVERTER) == "string",
+        has_text_keys=keys.converter(settings.text(keys.KEY_CONVERTER)) == "string",
         parts_bad=settings.text(TOLERANCE) == "all",
     )
+    values = _value_decoder(rows, context, config, settings)
+    if not (has_avro_keys(settings) and "_key" in rows.metadata):
+        return values
+    from .avro_subjects import key_decoder, shared_registry  # noqa: PLC0415  # who has no Avro loads none of it
+
+    return key_decoder(rows, shared_registry(context, config, keys.KEY_CONVERTER), settings, values)
+
+
+def _value_decoder(
+    rows: KafkaRows, context: Context, config: Mapping[str, str], settings: ParsedConfig
+) -> RecordDecoder:
     kind = keys.converter(settings.text(keys.VALUE_CONVERTER))
+    if kind == AVRO:
+        from .avro_subjects import shared_registry, value_decoder  # noqa: PLC0415  # as above
+
+        registry = shared_registry(context, config, keys.VALUE_CONVERTER)
+        return value_decoder(rows, registry, settings)
     if kind != "json":
         return PlainDecoder(rows, has_texts=kind == "string")
     if settings.flag(keys.VALUE_SCHEMAS):
@@ -56,7 +76,12 @@ def decoder(settings: ParsedConfig) -> RecordDecoder:
 def needs_schema(settings: ParsedConfig) -> bool:
     """Tell whether the columns of values must be known before they are read."""
     kind = keys.converter(settings.text(keys.VALUE_CONVERTER))
-    return kind == "json" and not settings.flag(keys.VALUE_SCHEMAS)
+    return kind == AVRO or (kind == "json" and not settings.flag(keys.VALUE_SCHEMAS))
+
+
+def has_avro_keys(settings: ParsedConfig) -> bool:
+    """Tell whether keys are in Avro: their column, too, must be known before they are read."""
+    return keys.converter(settings.text(keys.KEY_CONVERTER)) == AVRO
 
 
 def told_columns(settings: ParsedConfig) -> SourceColumns:
@@ -65,42 +90,44 @@ def told_columns(settings: ParsedConfig) -> SourceColumns:
     values = {"string": "_value STRING", "bytes": "_value BINARY"}.get(kind, "")
     if needs_schema(settings):
         values = settings.text(keys.SCHEMA)
-    if not values:
+    metadata = _metadata(settings.items(keys.METADATA))
+    if not values or ("_key" in metadata and has_avro_keys(settings)):
         return SourceColumns()
-    key = {"_key": "BINARY"} if settings.text(keys.KEY_CONVERTER) == "bytes" else {}
-    types = {**_BESIDE, **key}
-    beside = (f"{name} {types[name]}" for name in _metadata(settings.items(keys.METADATA)))
+    types = {**_BESIDE, "_key": _KEYS[keys.converter(settings.text(keys.KEY_CONVERTER))]}
+    beside = (f"{name} {types[name]}" for name in metadata)
     return SourceColumns(", ".join((values, *beside)), keys.SCHEMA, is_given=True)
 
 
-def inferred(reader: PartitionReader, starts: Mapping[TopicPlace, int]) -> str:
+def inferred(sample: pa.Table) -> str:
     """Return the columns of some values in JSON as DDL; raises `NotReady` if there are none."""
-    values = [each for each in _sample(reader, starts) if each]
+    values = [each for each in sample["_value"].to_pylist() if each]
     if not values:
         raise NotReady(
             f"no record is there to infer columns from; put one there, or give {keys.SCHEMA}"
         )
     with TemporaryDirectory() as folder:
-        sample = Path(folder) / "sample.json"
-        sample.write_bytes(b"\n".join(each.replace(b"\n", b" ") for each in values) + b"\n")
+        file = Path(folder) / "sample.json"
+        file.write_bytes(b"\n".join(each.replace(b"\n", b" ") for each in values) + b"\n")
         try:
-            return infer("json", [sample], CsvStyle(), _SAMPLE_BYTES)
+            return infer("json", [file], CsvStyle(), _SAMPLE_BYTES)
         except BadInput as error:
-            why = str(error).replace(str(sample), "the last records")
+            why = str(error).replace(str(file), "the last records")
             raise ConfigInvalid(f"{keys.SCHEMA}: it cannot be inferred: {why}") from None
 
 
-def _sample(reader: PartitionReader, starts: Mapping[TopicPlace, int]) -> Sequence[bytes]:
-    found: list[bytes] = []
+def sampled(reader: PartitionReader, starts: Mapping[TopicPlace, int]) -> pa.Table:
+    """Return what comes behind some offsets, about `SAMPLE` records of each partition."""
+    found, rows = [empty_table()], 0
     deadline = time.monotonic() + REQUEST_S
     reader.go_to(starts)
-    while reader.has_more and len(found) < SAMPLE * len(starts) and time.monotonic() < deadline:
-        records = reader.read(Limit(SAMPLE * len(starts) - len(found), _SAMPLE_BYTES, 1))
+    while reader.has_more and rows < SAMPLE * len(starts) and time.monotonic() < deadline:
+        records = reader.read(Limit(SAMPLE * len(starts) - rows, _SAMPLE_BYTES, 1))
         if records is None:
             time.sleep(_PAUSE_S)
         else:
-            found += records.table["_value"].to_pylist()
-    return found
+            found.append(records.table)
+            rows += records.table.num_rows
+    return pa.concat_tables(found)
 
 
 def _metadata(names: Sequence[str]) -> Sequence[str]:

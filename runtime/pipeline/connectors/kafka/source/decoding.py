@@ -22,7 +22,7 @@ from ....spi.errors import SchemaRefused
 from ....spi.rows import Rejects
 from ...evolution.arrow_columns import ddl
 from ...evolution.json_columns import JsonColumns
-from ...evolution.policy import ADD_COLUMNS, DEAD_LETTER, EVOLUTION, SchemaPolicy, struct_of
+from ...evolution.policy import DEAD_LETTER, SchemaPolicy, struct_of
 from ...files.source.bad_rows import RAW, json_reason
 from .connect_schema import LONE
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 PARSED: Final = "_fairlead_parsed"
 _CORRUPT: Final = "_fairlead_corrupt"
 _NO_FIT: Final = "it is no JSON object that fits the schema"
-_NAMED: Final = 3
-"""How many columns a remark names."""
 NAMED: Final = "the record of {} at offset {}: {}"
 """How a record is told that cannot be decoded."""
 
@@ -119,13 +117,7 @@ class JsonDecoder(RecordDecoder):
     @property
     def remark(self) -> str:
         """Say which columns are left out."""
-        if not self._left_out:
-            return ""
-        few = ", ".join(list(self._left_out)[:_NAMED])
-        return (
-            f"{len(self._left_out)} columns of its records are not in {self._policy.given_by}, and "
-            f"left out ({few}): name them there, or set {EVOLUTION}={ADD_COLUMNS}"
-        )
+        return self._policy.remark([*self._left_out], "records")
 
     def rejects(self) -> Sequence[Rejects]:
         """Return the records that were left out."""

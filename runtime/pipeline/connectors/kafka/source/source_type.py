@@ -3,7 +3,10 @@
 import time
 from collections.abc import Container, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import ClassVar, Final
+
+import pyarrow as pa
 
 from ......events.commits import Document
 from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_deferred
@@ -15,8 +18,18 @@ from ....spi.types import Look, SourceColumns, SourceType
 from .. import keys
 from ..cluster import EPOCH, KafkaCluster, TopicFacts, TopicPlace
 from ..connection import LOOK_S, Settings, client_settings, complaints, locations
+from ..registry_keys import complaints as avro_complaints
+from ..registry_keys import is_avro
 from . import topics
-from .columns import SAMPLE, decoder, inferred, needs_schema, told_columns
+from .columns import (
+    SAMPLE,
+    decoder,
+    has_avro_keys,
+    inferred,
+    needs_schema,
+    sampled,
+    told_columns,
+)
 from .reader import PartitionReader
 from .source import KafkaSource, StartRules
 
@@ -61,6 +74,7 @@ class KafkaSourceType(SourceType):
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         """Return what is wrong with its keys together."""
         told = dict(complaints("source", config, keys.CONSUMER))
+        told |= avro_complaints((keys.KEY_CONVERTER, keys.VALUE_CONVERTER), config)
         if bool(config.get(keys.TOPICS)) == bool(config.get(keys.TOPICS_REGEX)):
             told[keys.TOPICS] = f"give either {keys.TOPICS} or {keys.TOPICS_REGEX}"
         return told
@@ -92,14 +106,13 @@ class KafkaSourceType(SourceType):
         """Deal the partitions to tasks; raises `NotReady` while there are none."""
         try:
             found = topics.wanted_topics(self._cluster, self.config)
-            schema = self._schema(found)
+            told = self._schemas(found)
         except Away as away:
             raise NotReady(str(away)) from None
         self._found, self._look_at = found, time.monotonic() + _REFRESH_S
         places = topics.places(found)
         if not places:
             raise NotReady(f"there is no topic {topics.wanted(self.config)}")
-        told = {keys.TASK_SCHEMA: schema} if schema else {}
         tasks = min(max_tasks, len(places))
         later = self._later(places)
         shares = [{**told, **_share(places[task::tasks], later)} for task in range(tasks)]
@@ -136,7 +149,7 @@ class KafkaSourceType(SourceType):
             topics.read_share(settings.text(keys.TASK_PARTITIONS)),
             _cluster(context, config),
             lambda: PartitionReader({**client, "isolation.level": isolation}, SourceAway),
-            decoder(settings),
+            decoder(context, config, settings),
             rules,
             context.warn,
         )
@@ -167,25 +180,40 @@ class KafkaSourceType(SourceType):
             return ()  # it has not begun, or begins anew
         return topics.later_places(self.config, self._last, places)
 
-    def _schema(self, found: Mapping[str, TopicFacts]) -> str:
-        """Return the columns of values in JSON, empty for other values; raises `NotReady`."""
-        if not needs_schema(self.settings):
-            return ""
+    def _schemas(self, found: Mapping[str, TopicFacts]) -> Mapping[str, str]:
+        """Return the columns that tasks have to know beforehand; raises `NotReady`, `Away`."""
+        makers = {
+            keys.TASK_SCHEMA: (needs_schema, keys.VALUE_CONVERTER),
+            keys.TASK_KEY_SCHEMA: (has_avro_keys, keys.KEY_CONVERTER),
+        }
+        wanted = {key: of for key, (needs, of) in makers.items() if needs(self.settings)}
         before = next(iter(self.context.split), dict[str, str]())
         mine = {key for key in {*self.config, *before} if key.startswith("source.")}
-        kept = before.get(keys.TASK_SCHEMA, "")
-        if kept and all(self.config.get(key) == before.get(key) for key in mine):
-            return kept
-        return self.settings.text(keys.SCHEMA) or self._inferred(found)
+        is_same = all(self.config.get(key) == before.get(key) for key in mine)
+        kept = {key: before.get(key, "") for key in wanted if is_same}
+        return {key: kept.get(key) or self._schema(of, found) for key, of in wanted.items()}
 
-    def _inferred(self, found: Mapping[str, TopicFacts]) -> str:
+    def _schema(self, converter: str, found: Mapping[str, TopicFacts]) -> str:
+        """Return the columns that a converter makes; raises `NotReady`, `Away`."""
+        given = self.settings.text(keys.SCHEMA)
+        if given and converter == keys.VALUE_CONVERTER:
+            return given
+        if not is_avro(converter, self.config):
+            return inferred(self._sample(found))
+        from .avro_subjects import registered_columns, shared_registry  # noqa: PLC0415  # it loads
+
+        registry = shared_registry(self.context, self.config, converter)
+        sample = partial(self._sample, found)
+        return registered_columns(registry, self.config, converter, found, sample)
+
+    def _sample(self, found: Mapping[str, TopicFacts]) -> pa.Table:
         places = topics.places(found)
         ends = self._cluster.offsets(places, SeekEnd.LATEST)
         begins = self._cluster.offsets(places, SeekEnd.EARLIEST)
         starts = {each: max(begins[each], ends[each] - SAMPLE) for each in places}
         reader = PartitionReader(_consumer(self.config, "fairlead"), SourceAway)
         try:
-            return inferred(reader, {at: starts[at] for at in places if starts[at] < ends[at]})
+            return sampled(reader, {at: starts[at] for at in places if starts[at] < ends[at]})
         finally:
             reader.close()
 

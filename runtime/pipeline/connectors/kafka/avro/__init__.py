@@ -1,0 +1,1 @@
+"""Avro with a schema registry, for keys and values of records."""

@@ -1,0 +1,165 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""From columns to bytes in Avro, by a schema that the topic's subject has in the registry.
+
+It is registered, or found, before the first row is written by it: what a subject refuses is refused
+before a batch counts, and a batch that waits holds the ids of its schemas.
+"""
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from fastavro import schemaless_writer
+
+from ....spi.errors import RowsRefused, SchemaRefused
+from ..registry_keys import registers as register_key
+from ..registry_keys import strategy, subject_of
+from .registry import RegisteredSchema, SchemaRegistry
+from .schemas import (
+    AvroRefused,
+    AvroSchema,
+    as_numbers,
+    avro_schema,
+    optional_of,
+    schema_of,
+)
+
+_NAME: Final = "io.confluent.connect.avro.ConnectDefault"
+"""What Connect calls a record that has no name; its subjects know it."""
+
+
+class _Target(NamedTuple):
+    """What the rows of one topic are written by."""
+
+    head: bytes
+    schema: AvroSchema
+
+
+class AvroEncoder:
+    """Writes keys, or values; used by one thread at a time."""
+
+    def __init__(
+        self,
+        registry: SchemaRegistry,
+        converter: str,
+        config: Mapping[str, str],
+        *,
+        registers: bool,
+    ) -> None:
+        """Take the converter's key, and the config that says how its subjects are named.
+
+        `registers`: the schemas of rows are registered; else the latest ones are used.
+        """
+        self._registry = registry
+        self._converter = converter
+        self._strategy = strategy(converter, config)
+        self._registers = registers
+        self._targets: dict[tuple[str, pa.Schema, bool], _Target] = {}
+        """Those that are known so far, by topic, columns, and whether these are one value."""
+
+    def encode(
+        self, columns: pa.Table, topics: Sequence[str], topic_of: pa.ChunkedArray, *, is_lone: bool
+    ) -> pa.ChunkedArray:
+        """Return the rows in bytes; `topics` are those that there are, at least.
+
+        Raises `SchemaRefused`, `RowsRefused`, `SinkAway`, `ConfigInvalid`.
+        """
+        made, places = [pa.array([], pa.binary())], [pa.array([], pa.uint64())]
+        for topic in topics:
+            target = self._target(topic, columns.schema, is_lone=is_lone)
+            places.append(pc.indices_nonzero(pc.equal(topic_of, topic)))
+            rows = _numbers(columns.take(places[-1]), target.schema, is_lone=is_lone)
+            made.append(_written(rows, target, is_lone=is_lone))
+        order = pc.sort_indices(pa.concat_arrays(places))
+        return pa.chunked_array([pa.concat_arrays(made).take(order)])
+
+    def _target(self, topic: str, columns: pa.Schema, *, is_lone: bool) -> _Target:
+        key = (topic, columns, is_lone)
+        if key not in self._targets:
+            try:
+                found = self._found(topic, columns, is_lone=is_lone)
+                schema = avro_schema(found)
+                _refuse_unfit(schema, columns, is_lone=is_lone)
+            except AvroRefused as refused:
+                raise SchemaRefused(f"topic {topic}: {refused}") from None
+            self._targets[key] = _Target(b"\0" + found.id.to_bytes(4), schema)
+        return self._targets[key]
+
+    def _found(self, topic: str, columns: pa.Schema, *, is_lone: bool) -> RegisteredSchema:
+        """Return the schema for rows with these columns, registered."""
+        subject = subject_of(self._strategy, topic, self._converter, _NAME)
+        latest = self._registry.latest(subject)
+        if not self._registers:
+            if latest is None:
+                raise SchemaRefused(
+                    f"the schema registry has no subject {subject}: register a schema, or set "
+                    f"{register_key(self._converter)}=true"
+                )
+            return latest
+        name = (latest and _name_of(latest)) or _NAME
+        made = optional_of(columns[0].type, name) if is_lone else schema_of(columns, name)
+        return self._registry.register(subject, made)
+
+
+def _name_of(latest: RegisteredSchema) -> str:
+    """Return the name of the record that a subject has, which later versions must keep."""
+    try:
+        return avro_schema(latest).name
+    except AvroRefused:
+        return ""
+
+
+def _refuse_unfit(schema: AvroSchema, columns: pa.Schema, *, is_lone: bool) -> None:
+    """Refuse columns that a schema has not, or that it needs and that are not there."""
+    if is_lone:
+        return
+    if not schema.name:
+        raise AvroRefused("the subject's schema is no record")
+    fields = {each.name for each in schema.kind}
+    if more := [name for name in columns.names if name not in fields]:
+        raise AvroRefused(f"the subject's schema has no field {', '.join(more)}")
+    if less := sorted(schema.needed - {*columns.names}):
+        raise AvroRefused(f"there is no column {', '.join(less)}, which the subject's schema needs")
+
+
+def _numbers(columns: pa.Table, schema: AvroSchema, *, is_lone: bool) -> pa.Table:
+    """Return columns as fastavro takes them, in the units of the schema."""
+    kinds = (
+        [schema.kind]
+        if is_lone
+        else [schema.kind.field(each).type for each in columns.column_names]
+    )
+    made = []
+    for name, column, kind in zip(columns.column_names, columns.columns, kinds, strict=True):
+        try:
+            # Times alone may lose digits, where the schema has none for them.
+            fits = pc.cast(column, kind, safe=not pa.types.is_timestamp(kind))
+            made.append(pc.cast(fits, as_numbers(kind)))
+        except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            told = f"column {name} is {column.type}, and the subject's schema wants {kind}"
+            raise SchemaRefused(told) from None
+        except pa.ArrowInvalid as error:
+            raise RowsRefused(f"column {name}: {error}") from None
+    return pa.table(made, columns.column_names)
+
+
+def _written(rows: pa.Table, target: _Target, *, is_lone: bool) -> pa.Array:
+    lists = [each.to_pylist(maps_as_pydicts="strict") for each in rows.columns]
+    names = rows.column_names
+    values = (
+        lists[0]
+        if is_lone
+        else (dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True))
+    )
+    made: list[bytes | None] = []
+    for value in values:
+        stream = BytesIO(target.head)
+        stream.seek(len(target.head))
+        try:
+            schemaless_writer(stream, target.schema.parsed, value)
+        except Exception as error:  # noqa: BLE001  # whatever its checks end in
+            raise RowsRefused(f"a row is not what its schema says: {error}") from None
+        made.append(None if value is None else stream.getvalue())
+    return pa.array(made, pa.binary())

@@ -1,0 +1,164 @@
+# pyright: basic
+"""A schema registry, asked with a deadline: schemas by their ids, subjects by their names.
+
+Four calls of the registry's REST interface, which those of others serve, too. Confluent's own
+client would bring nine packages along. Schemas never change under an id, so each is asked for
+once.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import httpx
+
+from ....spi.config import ConfigInvalid
+from ....spi.errors import Away, SchemaRefused
+from ..connection import REQUEST_S
+from ..registry_keys import RegistryAccess
+
+_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+_UNKNOWN: Final = {404, 40401, 40402, 40403}
+"""Error codes that say that a subject, a version or a schema is not there."""
+_REFUSED: Final = {409, 422}
+"""What says that a schema is none, or does not go with those before it."""
+_LARGEST_ID: Final = (1 << 31) - 1
+_MOST_REFERENCES: Final = 1_000
+
+
+class RegisteredSchema(NamedTuple):
+    """A schema as the registry has it, and those that it refers to, which come before it."""
+
+    id: int
+    kind: str
+    """`AVRO`, `JSON` or `PROTOBUF`."""
+    text: str
+    references: tuple[str, ...] = ()
+
+
+class SchemaRegistry:
+    """The registry of one converter; may be used from several threads."""
+
+    def __init__(
+        self, access: RegistryAccess, away: type[Away], timeout_s: float = REQUEST_S
+    ) -> None:
+        """Make a client, which connects when it is asked."""
+        user, _, password = access.user_info.partition(":")
+        self._access = access
+        self._away = away
+        self._http = httpx.Client(
+            auth=httpx.BasicAuth(user, password) if access.user_info else None,
+            headers={"Accept": f"{_TYPE}, application/json"},
+            timeout=timeout_s,
+        )
+        self._by_id: dict[int, RegisteredSchema] = {}
+        self._lock = Lock()
+
+    def schema(self, number: int) -> RegisteredSchema | None:
+        """Return the schema of an id; None: there is none. Raises `Away`, `ConfigInvalid`."""
+        with self._lock:  # so that tasks that begin together ask once
+            if number not in self._by_id:
+                told = self._ask("GET", f"/schemas/ids/{number}")
+                if told is None:
+                    return None
+                self._by_id[number] = self._registered({**told, "id": number})
+            return self._by_id[number]
+
+    def latest(self, subject: str) -> RegisteredSchema | None:
+        """Return the latest version of a subject; None: there is no such subject."""
+        told = self._ask("GET", f"{_versions(subject)}/latest")
+        return None if told is None else self._registered(told)
+
+    def register(self, subject: str, schema: object) -> RegisteredSchema:
+        """Make a schema a subject's latest version, unless it is; raises `SchemaRefused`."""
+        text = json.dumps(schema)
+        told = self._ask("POST", _versions(subject), {"schema": text})
+        if told is None:
+            raise self._away(f"{self._shown} takes no schemas for subject {subject}")
+        return RegisteredSchema(self._id(told), "AVRO", text)
+
+    @property
+    def _shown(self) -> str:
+        return f"the schema registry at {', '.join(self._access.urls)}"
+
+    def _registered(self, told: Mapping[str, Any]) -> RegisteredSchema:
+        text, kind = told.get("schema"), told.get("schemaType") or "AVRO"
+        if not isinstance(text, str):
+            raise self._away(f"{self._shown} gave an answer without a schema")
+        found: dict[tuple[str, int], str] = {}
+        self._refer(told.get("references") or (), found)
+        return RegisteredSchema(self._id(told), str(kind), text, tuple(found.values()))
+
+    def _refer(
+        self, references: Sequence[Mapping[str, Any]], found: dict[tuple[str, int], str]
+    ) -> None:
+        """Find the schemas that one refers to, those first that they refer to themselves."""
+        for each in references:
+            subject, version = str(each.get("subject")), each.get("version")
+            if not isinstance(version, int) or len(found) > _MOST_REFERENCES:
+                raise self._away(f"{self._shown} gave a reference to a schema that is none")
+            if (subject, version) in found:
+                continue
+            told = self._ask("GET", f"{_versions(subject)}/{version}")
+            if told is None:
+                raise self._away(f"{self._shown} has no version {version} of subject {subject}")
+            self._refer(told.get("references") or (), found)
+            found[subject, version] = str(told.get("schema"))
+
+    def _id(self, told: Mapping[str, Any]) -> int:
+        number = told.get("id")
+        if not isinstance(number, int) or not 0 <= number <= _LARGEST_ID:
+            raise self._away(f"{self._shown} gave an answer without an id")
+        return number
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Mapping[str, Any] | None:  # noqa: ANN401  # JSON
+        """Ask one address after the other, until one answers; None: it is not there."""
+        trouble = ""
+        for url in self._access.urls:
+            try:
+                answer = self._http.request(
+                    method, url + path, json=body, headers={"Content-Type": _TYPE}
+                )
+            except httpx.HTTPError as error:
+                trouble = str(error) or type(error).__name__
+                continue
+            if answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR:
+                return self._answer(answer)
+            trouble = _told(answer)
+        raise self._away(f"{self._shown}: {trouble}")
+
+    def _answer(self, answer: httpx.Response) -> Mapping[str, Any] | None:
+        told = _document(answer)
+        if answer.is_success and told is not None:
+            return told
+        status = answer.status_code
+        if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
+            raise ConfigInvalid(
+                f"{self._access.secret_key}: {self._shown} does not let this user in: "
+                f"{_told(answer)}"
+            )
+        if told is not None and told.get("error_code") in _UNKNOWN:
+            return None
+        if status in _REFUSED:
+            raise SchemaRefused(f"{self._shown} refuses the schema: {_told(answer)}")
+        raise self._away(f"{self._shown}: {_told(answer)}")
+
+
+def _versions(subject: str) -> str:
+    return f"/subjects/{quote(subject, safe='')}/versions"
+
+
+def _document(answer: httpx.Response) -> Mapping[str, Any] | None:
+    try:
+        told = answer.json()
+    except ValueError:
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def _told(answer: httpx.Response) -> str:
+    """Return what an answer says, in the registry's own words if it has any."""
+    words = (_document(answer) or {}).get("message") or answer.reason_phrase
+    return f"{answer.status_code} {words}"

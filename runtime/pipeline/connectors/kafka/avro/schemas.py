@@ -1,0 +1,233 @@
+# pyright: basic
+"""Schemas of Avro and types of Arrow, both ways.
+
+Values cross as Avro has them: a time is a number, and Arrow knows its unit. So fastavro is told of
+no logical type but the decimal.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from fastavro import parse_schema
+from fastavro.schema import SchemaParseException, UnknownType
+
+from .registry import RegisteredSchema
+
+_UTC: Final = "UTC"
+_PLAIN: Final[Mapping[str, pa.DataType]] = {
+    "null": pa.string(),
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "fixed": pa.binary(),
+    "string": pa.string(),
+    "enum": pa.string(),
+}
+_LOGICAL: Final[Mapping[tuple[str, str], pa.DataType]] = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "time-micros"): pa.time64("us"),
+    ("long", "timestamp-millis"): pa.timestamp("ms", _UTC),
+    ("long", "timestamp-micros"): pa.timestamp("us", _UTC),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+}
+_WRITTEN: Final[Mapping[pa.DataType, Any]] = {
+    pa.bool_(): "boolean",
+    pa.int8(): "int",
+    pa.int16(): "int",
+    pa.int32(): "int",
+    pa.uint8(): "int",
+    pa.uint16(): "int",
+    pa.int64(): "long",
+    pa.uint32(): "long",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.binary(): "bytes",
+    pa.large_binary(): "bytes",
+    pa.string(): "string",
+    pa.large_string(): "string",
+    **{kind: {"type": base, "logicalType": name} for (base, name), kind in _LOGICAL.items()},
+}
+_MOST_DIGITS: Final = 38
+_ENDLESS: Final = 10_000
+"""As many digits as fastavro is told that a decimal may have: it rounds to what it is told."""
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class AvroRefused(Exception):  # noqa: N818  # says what it is about
+    """A schema is none of Avro's, or nothing stands for it on the other side; the text says why."""
+
+
+class AvroSchema(NamedTuple):
+    """A schema, ready to read and write by."""
+
+    parsed: Any
+    """As fastavro wants it."""
+    kind: pa.DataType
+    """What values are in Arrow, times in their units; a record is a struct."""
+    name: str
+    """The full name of a record; empty for everything else."""
+    needed: frozenset[str]
+    """The fields of a record that have no default and may not be null."""
+
+
+def avro_schema(told: RegisteredSchema) -> AvroSchema:
+    """Return a schema as the registry has it, ready for use; raises `AvroRefused`."""
+    if told.kind != "AVRO":
+        raise AvroRefused(f"it is {told.kind}, not Avro")
+    try:
+        documents = [json.loads(each) for each in (*told.references, told.text)]
+        *_, parsed = _parsed([_bare(each) for each in documents])
+        *_, whole = _parsed(documents, expand=True)
+        is_record = isinstance(whole, dict) and whole["type"] == "record"
+        fields = whole["fields"] if is_record else ()
+        needed = (each["name"] for each in fields if "default" not in each and not _is_null(each))
+        name = str(whole["name"]) if is_record else ""
+        return AvroSchema(parsed, _kind(whole), name, frozenset(needed))
+    except (SchemaParseException, UnknownType) as error:
+        raise AvroRefused(f"it is no schema of Avro's: {error}") from None
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        raise AvroRefused("it is no schema of Avro's") from None
+
+
+def schema_of(fields: pa.Schema, name: str) -> dict[str, Any]:
+    """Return the schema of a record with some columns, each of which may be null.
+
+    Raises `AvroRefused`.
+    """
+    return _record(fields, name)
+
+
+def optional_of(kind: pa.DataType, name: str) -> list[Any]:
+    """Return the schema of a value that may be null; `name` is what records in it go by."""
+    return ["null", _written(kind, name)]
+
+
+def as_columns(kind: pa.DataType) -> pa.DataType:
+    """Return the type that Spark has for values: times in µs, and times of a day as texts."""
+
+    def column(leaf: pa.DataType) -> pa.DataType:
+        if pa.types.is_timestamp(leaf):
+            return pa.timestamp("us", leaf.tz)
+        return pa.string() if pa.types.is_time(leaf) else leaf
+
+    return retyped(kind, column)
+
+
+def as_numbers(kind: pa.DataType) -> pa.DataType:
+    """Return the type that values cross as: times are numbers."""
+
+    def number(leaf: pa.DataType) -> pa.DataType:
+        if pa.types.is_date32(leaf) or pa.types.is_time32(leaf):
+            return pa.int32()
+        is_long = pa.types.is_timestamp(leaf) or pa.types.is_time64(leaf)
+        return pa.int64() if is_long else leaf
+
+    return retyped(kind, number)
+
+
+def retyped(kind: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """Return a type with all that is not nested in it changed."""
+    if pa.types.is_struct(kind):
+        return pa.struct([each.with_type(retyped(each.type, change)) for each in kind])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(retyped(kind.value_type, change))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, retyped(kind.item_type, change))
+    return change(kind)
+
+
+def _parsed(documents: Sequence[Any], *, expand: bool = False) -> Sequence[Any]:
+    named: dict[str, Any] = {}
+    return [parse_schema(each, named, expand=expand) for each in documents]
+
+
+def _bare(schema: Any) -> Any:  # noqa: ANN401  # JSON
+    """Return a schema whose times are numbers, and whose decimals are never rounded."""
+    if isinstance(schema, list):
+        return [_bare(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {
+        key: value if key == "default" else _bare(value)
+        for key, value in schema.items()
+        if key != "logicalType"
+    }
+    if schema.get("logicalType") != "decimal":
+        return kept
+    size = schema.get("size")
+    digits = _ENDLESS if size is None else math.floor(math.log10(2) * (8 * size - 1))
+    return {**kept, "logicalType": "decimal", "precision": digits}
+
+
+def _kind(schema: Any) -> pa.DataType:  # noqa: ANN401  # JSON
+    if isinstance(schema, list):
+        kinds = [each for each in schema if each != "null"]
+        if len(kinds) > 1:
+            raise AvroRefused("a union of several types is no column")
+        return _kind(kinds[0] if kinds else "null")
+    if isinstance(schema, str):
+        if schema not in _PLAIN:
+            raise AvroRefused(f"{schema} holds itself, which no column can")
+        return _PLAIN[schema]
+    base, logical = schema["type"], schema.get("logicalType")
+    if logical == "decimal":
+        digits = min(schema["precision"], _MOST_DIGITS)
+        return pa.decimal128(digits, min(schema.get("scale", 0), digits))
+    return _LOGICAL.get((str(base), str(logical))) or _nested(base, schema)
+
+
+def _nested(base: Any, schema: Mapping[str, Any]) -> pa.DataType:  # noqa: ANN401  # JSON
+    if base in {"record", "error"}:
+        return pa.struct([(each["name"], _kind(each["type"])) for each in schema["fields"]])
+    if base == "array":
+        return pa.list_(_kind(schema["items"]))
+    if base == "map":
+        return pa.map_(pa.string(), _kind(schema["values"]))
+    return _kind(base) if not isinstance(base, str) else _PLAIN[base]
+
+
+def _is_null(field: Mapping[str, Any]) -> bool:
+    kind = field["type"]
+    return kind == "null" or (isinstance(kind, list) and "null" in kind)
+
+
+def _record(fields: Any, name: str) -> dict[str, Any]:  # noqa: ANN401  # a schema or a struct
+    for each in fields:
+        if not _NAME.fullmatch(each.name):
+            raise AvroRefused(f"Avro has no name for column {each.name!r}: rename it")
+    space, _, last = name.rpartition(".")
+    made = [
+        {
+            "name": each.name,
+            "type": optional_of(each.type, f"{name}.{each.name}"),
+            "default": None,
+        }
+        for each in fields
+    ]
+    return {"type": "record", "name": last, "namespace": space, "fields": made}
+
+
+def _written(kind: pa.DataType, name: str) -> Any:  # noqa: ANN401  # JSON
+    if kind in _WRITTEN:
+        return _WRITTEN[kind]
+    if pa.types.is_decimal(kind) and kind.scale >= 0:
+        parts = {"precision": kind.precision, "scale": kind.scale}
+        return {"type": "bytes", "logicalType": "decimal", **parts}
+    if pa.types.is_timestamp(kind):
+        return _WRITTEN[pa.timestamp("us", kind.tz and _UTC)]
+    if pa.types.is_struct(kind):
+        return _record(kind, name)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return {"type": "array", "items": optional_of(kind.value_type, name)}
+    if pa.types.is_map(kind) and pa.types.is_string(kind.key_type):
+        return {"type": "map", "values": optional_of(kind.item_type, name)}
+    raise AvroRefused(f"Avro has no type for column {name.rpartition('.')[2]}: {kind}")

@@ -1,0 +1,95 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""Records with values in Avro, or keys: rows in Arrow, without those that cannot be decoded."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from ....spi.errors import BadInput, SchemaRefused
+from ....spi.rows import Rejects
+from ..avro.columns import AvroColumns, Flaws
+from .decoding import KafkaRows, RecordDecoder, named, rejected
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class AvroDecoder(RecordDecoder):
+    """Values in Avro; their columns are known beforehand."""
+
+    def __init__(self, rows: KafkaRows, columns: AvroColumns) -> None:
+        """Take what decodes values."""
+        super().__init__(rows)
+        self._columns = columns
+        self._rejects: list[Rejects] = []
+
+    @property
+    def parts_rows(self) -> bool:
+        """Whether the rows may be fewer than the records."""
+        return self._rows.parts_bad or self._columns.sets_aside
+
+    @property
+    def remark(self) -> str:
+        """Say which columns are left out."""
+        return self._columns.remark
+
+    def rejects(self) -> Sequence[Rejects]:
+        """Return the records that were left out."""
+        return self._rejects
+
+    def decode(self, spark: "SparkSession", table: pa.Table) -> pa.Table:
+        """Return the rows in Arrow; raises `BadInput`, `SchemaRefused`."""
+        self._rejects, flaws = [], Flaws({}, {})
+        found = self._columns.decode(table, flaws)
+        beside = self._metadata(table)
+        for name, column in zip(beside.column_names, beside.columns, strict=True):
+            found = found.append_column(name, column)
+        return self._without(spark, table, found, flaws)
+
+    def _without(
+        self, spark: "SparkSession", table: pa.Table, found: pa.Table, flaws: Flaws
+    ) -> pa.Table:
+        """Leave out the rows of records that have a flaw, or refuse the first of them."""
+        bad = flaws.unreadable | flaws.unfit
+        if flaws.unreadable and not self._rows.parts_bad:
+            row = min(flaws.unreadable)
+            raise BadInput(named(table, row, bad[row]))
+        if flaws.unfit and not self._columns.sets_aside:
+            row = min(flaws.unfit)
+            raise SchemaRefused(named(table, row, bad[row]))
+        if bad:
+            self._rejects.append(rejected(spark, table, bad))
+            return found.filter(pa.array([row not in bad for row in range(table.num_rows)]))
+        return found
+
+
+class AvroKeyDecoder(AvroDecoder):
+    """Keys in Avro, beside values that another decodes."""
+
+    def __init__(self, rows: KafkaRows, columns: AvroColumns, values: RecordDecoder) -> None:
+        """Take what decodes keys, and what decodes values."""
+        super().__init__(rows, columns)
+        self._values = values
+
+    @property
+    def parts_rows(self) -> bool:
+        """Whether the rows may be fewer than the records."""
+        return super().parts_rows or self._values.parts_rows
+
+    @property
+    def remark(self) -> str:
+        """Say which columns are left out."""
+        return self._values.remark or super().remark
+
+    def rejects(self) -> Sequence[Rejects]:
+        """Return the records that were left out, for their keys or for their values."""
+        return [*self._rejects, *self._values.rejects()]
+
+    def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
+        """Return what values are decoded to, beside keys in columns."""
+        self._rejects, flaws = [], Flaws({}, {})
+        (keys,) = self._columns.decode(table, flaws).columns
+        place = table.column_names.index("_key")
+        keyed = self._without(spark, table, table.set_column(place, "_key", keys), flaws)
+        return self._values.decode(spark, keyed)

@@ -1,0 +1,99 @@
+# pyright: basic
+"""What a source needs of a registry: its decoders, and the columns that subjects have now."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import pyarrow as pa
+
+from ....spi.config import ConfigInvalid, ParsedConfig
+from ....spi.context import Context
+from ....spi.errors import NotReady, SourceAway
+from ...evolution.json_columns import merged
+from ...evolution.policy import EVOLUTION, SchemaPolicy
+from ...evolution.arrow_columns import ddl
+from .. import keys
+from ..avro.columns import KEYS, VALUES, AvroColumns
+from ..avro.registry import RegisteredSchema, SchemaRegistry
+from ..avro.schemas import AvroRefused, as_columns, avro_schema
+from ..registry_keys import BY_TOPIC, access, strategy, subject_of
+from .avro import AvroDecoder, AvroKeyDecoder
+from .decoding import KafkaRows, RecordDecoder
+
+Records = Callable[[], pa.Table]
+"""Returns the last records of some topics."""
+_HEAD = 5
+
+
+def shared_registry(context: Context, config: Mapping[str, str], converter: str) -> SchemaRegistry:
+    """Return the registry of a converter as all tasks on this worker ask it."""
+    how, away = access(converter, config), SourceAway
+    return context.shared.get(("schema registry", how), lambda: SchemaRegistry(how, away))
+
+
+def value_decoder(
+    rows: KafkaRows, registry: SchemaRegistry, settings: ParsedConfig
+) -> RecordDecoder:
+    """Return what decodes values in Avro."""
+    is_given = bool(settings.text(keys.SCHEMA))
+    policy = SchemaPolicy.of(settings.text(EVOLUTION), is_given=is_given, is_exact=True)
+    columns = AvroColumns(registry, VALUES, settings.text(keys.TASK_SCHEMA), policy)
+    return AvroDecoder(rows, columns)
+
+
+def key_decoder(
+    rows: KafkaRows, registry: SchemaRegistry, settings: ParsedConfig, values: RecordDecoder
+) -> RecordDecoder:
+    """Return what decodes keys in Avro, beside values."""
+    policy = SchemaPolicy.of(settings.text(EVOLUTION), is_given=False, is_exact=True)
+    columns = AvroColumns(registry, KEYS, settings.text(keys.TASK_KEY_SCHEMA), policy)
+    return AvroKeyDecoder(rows, columns, values)
+
+
+def registered_columns(
+    registry: SchemaRegistry,
+    config: Mapping[str, str],
+    converter: str,
+    topics: Collection[str],
+    records: Records,
+) -> str:
+    """Return the columns of keys or of values in Avro as DDL, those of all topics together.
+
+    They are those of the latest versions of the topics' subjects; where subjects are named by
+    records, those of the last records. Raises `NotReady`, `Away`, `ConfigInvalid`.
+    """
+    form = KEYS if converter == keys.KEY_CONVERTER else VALUES
+    named_by = strategy(converter, config)
+    if named_by == BY_TOPIC:
+        found = _of_topics(registry, converter, topics)
+    else:
+        found = _of_records(registry, converter, records()[form.column])
+    columns = pa.schema([])
+    for subject, told in found.items():
+        try:
+            kind = as_columns(form.of(avro_schema(told)))
+        except AvroRefused as refused:
+            raise ConfigInvalid(f"{converter}: {subject} cannot be used: {refused}") from None
+        columns = merged(columns, pa.schema(list(kind)))
+    return ddl(columns)
+
+
+def _of_topics(
+    registry: SchemaRegistry, converter: str, topics: Iterable[str]
+) -> Mapping[str, RegisteredSchema]:
+    subjects = [subject_of(BY_TOPIC, each, converter, "") for each in topics]
+    latest = ((f"subject {each}", registry.latest(each)) for each in subjects)
+    found = {name: told for name, told in latest if told is not None}
+    if not found:
+        raise NotReady(f"the schema registry has no subject {', '.join(subjects)}")
+    return found
+
+
+def _of_records(
+    registry: SchemaRegistry, converter: str, records: pa.ChunkedArray
+) -> Mapping[str, RegisteredSchema]:
+    heads = {each[1:_HEAD] for each in records.to_pylist() if each and each[0] == 0}
+    schemas = (registry.schema(int.from_bytes(each)) for each in sorted(heads))
+    found = {f"schema {told.id}": told for told in schemas if told is not None}
+    if not found:
+        raise NotReady(f"{converter}: no record is there that names a schema of the registry")
+    return found
