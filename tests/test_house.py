@@ -126,7 +126,10 @@ KNOWN_ONLY_TO = {
     "rich": (CLI, "runtime/demo/*"),
     "yaml": (CLI,),
     "javaproperties": ("runtime/config/*.py",),
-    "cryptography": ("runtime/config/secrets.py",),
+    "cryptography": (
+        "runtime/config/secrets.py",
+        "runtime/pipeline/connectors/kafka/encryption.py",
+    ),
 }
 """A library and the files that may import it; what is not named here, no room may import."""
 

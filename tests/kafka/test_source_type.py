@@ -79,10 +79,19 @@ def test_a_password_that_is_wrong_is_an_error_that_does_not_tell_it(broker: Brok
 
 def test_secrets_are_passwords_and_no_setting_runs_a_program_or_takes_over() -> None:
     defined = KIND.keys()
-    secrets = [each.name for each in defined if each.type.value == "PASSWORD"]
-    assert secrets == ["source.sasl.password", "source.sasl.jaas.config", "source.ssl.key.password"]
+    secrets = {each.name for each in defined if each.type.value == "PASSWORD"}
+    registry = (".schema.registry.basic.auth.user.info", ".basic.auth.user.info")
+    assert secrets == {
+        "source.sasl.password",
+        "source.sasl.jaas.config",
+        "source.ssl.key.password",
+        "source.ssl.truststore.password",
+        "source.ssl.keystore.password",
+        "source.ssl.keystore.key",
+        *(f"source.{side}.converter{name}" for side in ("key", "value") for name in registry),
+    }
     ours = ("plugin.library.paths", "sasl.kerberos.kinit.cmd", "group.id", "debug")
-    for name in (*ours, "ssl.key.pem", "ssl.keystore.password"):
+    for name in (*ours, "ssl.key.pem"):
         key = f"source.consumer.override.{name}"
         config = source_config(NOWHERE, topics="t") | {key: "x"}
         (told,) = SparkPipeline.validate(config).errors["source.bootstrap.servers"]

@@ -18,9 +18,15 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
 from fairlead_tests.java_peer import NoPeer, kafka_jars, run_tool, tool
+from fairlead_tests.kafka.certificates import Authority
 
 VERSION: Final = "4.3.0"
 KEPT: Final = Path(sys.prefix) / f"kafka-{VERSION}"
@@ -30,14 +36,28 @@ _QUICK: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _PROPERTIES: Final = """
 process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl}
+listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl},SECURE://127.0.0.1:{secure},\
+MUTUAL://127.0.0.1:{mutual},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl},\
+SECURE://127.0.0.1:{secure},MUTUAL://127.0.0.1:{mutual}
 controller.listener.names=CONTROLLER
 controller.quorum.voters=1@127.0.0.1:{controller}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,SECURE:SASL_SSL,MUTUAL:SSL,\
+CONTROLLER:PLAINTEXT
 sasl.enabled.mechanisms=PLAIN
 listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule \
 required user_reader="open sesame";
+listener.name.secure.sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.secure.scram-sha-512.sasl.jaas.config=\
+org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.mutual.ssl.client.auth=required
+ssl.keystore.type=PEM
+ssl.keystore.location={certificate}
+ssl.truststore.type=PEM
+ssl.truststore.location={authority}
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+allow.everyone.if.no.acl.found=true
+super.users=User:ANONYMOUS
 log.dirs={data}
 num.network.threads=2
 num.io.threads=2
@@ -68,12 +88,19 @@ class Broker:
         """Make one whose files lie in the folder; raises `NoPeer` where there are no jars."""
         self._folder = folder
         self._classpath, formatted = _kept()
-        ports = _free_ports(3)
+        ports = free_ports(5)
         self.bootstrap = f"127.0.0.1:{ports[0]}"
         self.with_password = f"127.0.0.1:{ports[1]}"
         """Where clients say that they are `reader`, with the password `open sesame`."""
+        self.encrypted = f"127.0.0.1:{ports[2]}"
+        """The same by TLS, for users by SCRAM-SHA-512, whom `let_in` makes."""
+        self.mutual = f"127.0.0.1:{ports[3]}"
+        """Where a certificate of `authority` is asked for, by TLS."""
+        self.authority = Authority(folder)
         shutil.copytree(formatted, folder / "data")
-        told = _properties(ports, folder / "data")
+        told = _properties(
+            ports, folder / "data", self.authority.path, self.authority.sign("broker")
+        )
         (folder / "server.properties").write_text(told)
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -96,6 +123,13 @@ class Broker:
         """Whether it was started and does not run any more."""
         return self._process is not None and self._process.poll() is not None
 
+    def let_in(self, user: str, password: str) -> None:
+        """Make a user by SCRAM-SHA-512."""
+        known = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+        wanted = UserScramCredentialUpsertion(user, known, password.encode())
+        admin = AdminClient(_asking(self.bootstrap))
+        admin.alter_user_scram_credentials([wanted])[user].result(START_SECONDS)
+
     def kill(self) -> None:
         """End it as a crash does."""
         if self._process is not None:
@@ -115,9 +149,10 @@ def _serves(admin: AdminClient) -> bool:
         return False
 
 
-def _properties(ports: Sequence[int], data: Path) -> str:
-    port, sasl, controller = ports
-    return _PROPERTIES.format(port=port, sasl=sasl, controller=controller, data=data)
+def _properties(ports: Sequence[int], data: Path, authority: Path, certificate: Path) -> str:
+    names = ("port", "sasl", "secure", "mutual", "controller")
+    files = {"data": data, "authority": authority, "certificate": certificate}
+    return _PROPERTIES.format(**dict(zip(names, ports, strict=True)), **files)
 
 
 def _kept() -> tuple[str, Path]:
@@ -142,13 +177,13 @@ def _are_there(classpath: str) -> bool:
 def _format(work: Path, formatted: Path, classpath: str) -> None:
     """Format storage; which ports there are, it does not say."""
     properties = work / "server.properties"
-    properties.write_text(_properties((1, 2, 3), formatted))
+    properties.write_text(_properties((1, 2, 3, 4, 5), formatted, work, work))
     command = [tool("java"), *_QUICK, "-cp", classpath, "kafka.tools.StorageTool", "format"]
     told = ["--cluster-id", "fairlead-tests-cluster", "--config", str(properties)]
     run_tool([*command, *told], "the broker's storage cannot be formatted")
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return ports that nobody listens on."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in sockets]

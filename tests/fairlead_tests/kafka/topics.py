@@ -115,6 +115,15 @@ class Topics:
         asked = self.admin.list_offsets(latest, isolation_level=level)
         return [each.result(WAIT_S).offset for each in asked.values()]
 
+    def wait_for_offset(self, group: str, topic: str, at: int) -> None:
+        """Wait until a group has this offset in the first partition of a topic."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group})
+        deadline = time.monotonic() + WAIT_S
+        while consumer.committed([TopicPartition(topic, 0)], WAIT_S)[0].offset != at:
+            assert time.monotonic() < deadline, f"{group} has no offset {at} of {topic}"
+            time.sleep(0.02)
+        consumer.close()
+
     def groups(self) -> set[str]:
         """Return the names of all groups that the broker knows."""
         found = self.admin.list_consumer_groups(request_timeout=WAIT_S).result(WAIT_S)

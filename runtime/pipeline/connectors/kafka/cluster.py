@@ -39,6 +39,9 @@ NO_TOPIC: Final = (
 )
 """What says that a topic is not there."""
 _REFUSALS: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)  # noqa: SLF001
+_NO_TLS: Final = KafkaError._SSL  # noqa: SLF001
+_UNTRUSTED: Final = "certificate"
+"""What librdkafka says if it is not the connection that failed, but the trust in who it is to."""
 FENCED: Final = (
     KafkaError._FENCED,  # noqa: SLF001
     KafkaError.INVALID_PRODUCER_EPOCH,
@@ -78,14 +81,20 @@ class Trouble:
         self.is_new = False
         """Whether it came since somebody last looked."""
         self.is_refused = False
-        """Whether it is about who the client says it is."""
+        """Whether it is about who the client says it is, or the broker."""
 
     def __call__(self, error: KafkaError) -> None:
         """Take note of an error; the last word before all brokers are down says why."""
         self.is_new = True
-        self.is_refused |= error.code() in _REFUSALS
         if error.code() != _DOWN or not self.text:
             self.text = error.str()
+            is_untrusted = error.code() == _NO_TLS and _UNTRUSTED in self.text
+            self.is_refused = is_untrusted or error.code() in _REFUSALS
+
+    def reason(self, error: KafkaError, servers: object, away: type[Away]) -> Exception:
+        """Return why an error came about: the config's fault, or what is outside."""
+        told = f"{servers}: {self.text or error.str()}"
+        return ConfigInvalid(told) if self.is_refused else away(told)
 
 
 def made(
@@ -105,16 +114,11 @@ class KafkaCluster:
 
     def __init__(self, settings: Settings, away: type[Away], timeout_s: float = REQUEST_S) -> None:
         """Make a client, which connects when it is asked; raises `ConfigInvalid`."""
-        self._trouble = Trouble()
-        self._admin = made(AdminClient, settings, self._trouble)
+        self.trouble = Trouble()
+        self._admin = made(AdminClient, settings, self.trouble)
         self._servers = settings.get(SERVERS, "")
         self.away = away
         self._timeout_s = timeout_s
-
-    @property
-    def is_refused(self) -> bool:
-        """Tell whether the brokers were reached and would not have this client."""
-        return self._trouble.is_refused
 
     def topics(self) -> Collection[str]:
         """Return the names of all topics that may be seen, Kafka's own left out."""
@@ -189,10 +193,10 @@ class KafkaCluster:
                 found[resource.name] = int(told)
         return found
 
-    def unreachable(self, error: KafkaError) -> Away:
+    def unreachable(self, error: KafkaError) -> Exception:
         """Return why there was no answer."""
         self._admin.poll(0)  # which has librdkafka tell its trouble
-        return self.away(f"{self._servers}: {self._trouble.text or error.str()}")
+        return self.trouble.reason(error, self._servers, self.away)
 
     def _unless_missing(self, answer: "Future[Any]") -> Any:  # noqa: ANN401  # Kafka's own
         try:
@@ -211,7 +215,10 @@ class KafkaCluster:
 
     @contextmanager
     def asking(self, what: str = "") -> Generator[None]:
-        """Tell what is no answer as this end's `Away`, with what it was about before it."""
+        """Tell what is no answer as this end's `Away`, with what it was about before it.
+
+        Brokers that would not have this client, or that it does not trust, are `ConfigInvalid`.
+        """
         try:
             with self._within():
                 yield
@@ -220,6 +227,7 @@ class KafkaCluster:
             if told.code() < 0:  # not an answer of a broker but the want of one
                 raise self.unreachable(told) from None
             raise self.away(f"{what}{told.str()}") from None
+        self.trouble.is_refused = False
 
 
 def _spec(to: Seek) -> OffsetSpec:

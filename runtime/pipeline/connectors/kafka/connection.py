@@ -10,9 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from .....actors.settings import not_blank
+from .....actors.settings import Value, not_blank, one_of
 from ...spi.config import ConfigInvalid, Definition, Importance, Width, under
 from ...spi.key_kinds import choice_key, secret_key, text_key
+from .encryption import JAVA_KEYS, KEYSTORE, TRUSTSTORE, store_keys, store_settings
 
 Settings = dict[str, str | int | float | bool]
 """What a client of librdkafka is made of."""
@@ -35,8 +36,22 @@ _PASSED_ON: Final = (
     "ssl.key.location",
     "ssl.key.password",
 )
-_LOCATIONS: Final = tuple(each for each in _PASSED_ON if each.endswith(".location"))
+_LOCATIONS: Final = (
+    *(each for each in _PASSED_ON if each.endswith(".location")),
+    TRUSTSTORE,
+    KEYSTORE,
+)
+_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_JAVA_NAMES: Final[Mapping[str, str]] = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "max.request.size": "message.max.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "request.timeout.ms": "socket.timeout.ms",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+}
+"""What Java's clients call a setting that librdkafka has under another name."""
 _JAAS: Final = "sasl.jaas.config"
+_MECHANISM: Final = "sasl.mechanism"
 _JAAS_OPTION: Final = re.compile(r"""\b(username|password)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _DEFAULTS: Final[Settings] = {"log_level": 0, "reconnect.backoff.max.ms": 1000}
 """Only what is critical goes to the process's standard error: the remainder is told."""
@@ -69,7 +84,12 @@ def connection_keys(end: str) -> Sequence[Definition]:
             "SASL_PLAINTEXT",
             "SASL_SSL",
         ),
-        text_key(f"{end}.sasl.mechanism", "`PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`."),
+        text_key(
+            f"{end}.{_MECHANISM}",
+            f"How the user is made known: {', '.join(_MECHANISMS)}.",
+            validator=_mechanism,
+            recommended=_MECHANISMS,
+        ),
         text_key(f"{end}.sasl.username", "The user, for PLAIN and SCRAM."),
         secret_key(f"{end}.sasl.password", "The password, for PLAIN and SCRAM.", width=Width.LONG),
         secret_key(
@@ -83,7 +103,12 @@ def connection_keys(end: str) -> Sequence[Definition]:
         ),
         text_key(f"{end}.ssl.key.location", f"A file {files}, with the client's private key."),
         secret_key(f"{end}.ssl.key.password", "What opens the private key.", width=Width.LONG),
+        *store_keys(end),
     )
+
+
+def _mechanism(value: Value) -> str | None:
+    return one_of(*_MECHANISMS)(value) if value else None
 
 
 def client_settings(end: str, config: Mapping[str, str], overrides: str) -> Settings:
@@ -97,19 +122,24 @@ def client_settings(end: str, config: Mapping[str, str], overrides: str) -> Sett
     made: Settings = {key: mine[key] for key in _PASSED_ON if mine.get(key)}
     for name, *values in _JAAS_OPTION.findall(mine.get(_JAAS, "")):
         made.setdefault(f"sasl.{name}", "".join(values))
-    return {**made, **_DEFAULTS, **under(overrides, config)}
+    given = {_JAVA_NAMES.get(key, key): value for key, value in under(overrides, config).items()}
+    return {**made, **store_settings(end, mine), **_DEFAULTS, **given}
 
 
 def complaints(end: str, config: Mapping[str, str], overrides: str) -> Mapping[str, str]:
-    """Return what is wrong with the settings to be handed on, under a key that is defined."""
+    """Return what is wrong with the keys together, under one that is defined."""
     flaws = refused_settings(config, overrides)
     told = "; ".join(f"{key} {why}" for key, why in flaws.items())
-    return {f"{end}.{SERVERS}": told} if told else {}
+    found = {f"{end}.{SERVERS}": told} if told else {}
+    protocol = config.get(f"{end}.security.protocol", "")
+    if protocol.startswith("SASL_") and not config.get(f"{end}.{_MECHANISM}"):
+        found[f"{end}.{_MECHANISM}"] = f"{protocol} needs one of {', '.join(_MECHANISMS)}"
+    return found
 
 
 def refused_settings(config: Mapping[str, str], overrides: str) -> Mapping[str, str]:
     """Return what is wrong with settings that are to be handed on, by their keys."""
-    own = {*_PASSED_ON, _JAAS}
+    own = {*_PASSED_ON, *JAVA_KEYS, _JAAS}
     flaws: dict[str, str] = {}
     for name in under(overrides, config):
         if name in own:

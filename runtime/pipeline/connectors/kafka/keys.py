@@ -28,6 +28,7 @@ ISOLATION: Final = "source.isolation.level"
 RESET: Final = "source.auto.offset.reset"
 START_MS: Final = "source.start.timestamp.ms"
 OUT_OF_RANGE: Final = "source.offset.out.of.range"
+SHADOW: Final = "source.group.id.shadow"
 CONSUMER: Final = "source.consumer.override."
 
 SINK_TOPIC: Final = "sink.topic"
@@ -157,6 +158,12 @@ SOURCE: Final = (
         START_MS,
         f"Begin with the records of this time, in ms since 1970, instead of `{RESET}`.",
         None,
+        importance=Importance.LOW,
+    ),
+    text_key(
+        SHADOW,
+        "A group of Kafka's that is told the offsets, once they count, so that tools that watch "
+        "lag see them. Nothing is read from it.",
         importance=Importance.LOW,
     ),
     choice_key(

@@ -97,7 +97,6 @@ class AvroColumns:
 
         Rows that have a flaw are null, and told in `flaws`.
         """
-        self._schema = self._schema or struct_of(self._ddl)
         records = table[self._form.column].combine_chunks()
         parts: list[_Part] = []
         for head, rows in _by_head(records):
@@ -106,13 +105,17 @@ class AvroColumns:
                 flaws.unreadable.update(dict.fromkeys(rows, schema))
             elif self._is_admitted(schema, rows, flaws):
                 parts.append(self._read(schema, records, rows, flaws))
-        target = to_arrow_schema(self._schema, timezone="UTC")
+        target = to_arrow_schema(self._now, timezone="UTC")
         nulls = pa.nulls(1, pa.struct(list(target)))
         found = [_columns(each, nulls.type, flaws) for each in parts]
         order = pa.array([row for each in parts for row in each.rows], pa.int64())
         place = pc.index_in(pa.array(range(len(records)), pa.int64()), order)
         made = pa.concat_arrays([*found, nulls]).take(pc.fill_null(place, len(order)))
         return pa.Table.from_arrays(made.flatten(), schema=target)
+
+    @property
+    def _now(self) -> "StructType":
+        return self._schema or struct_of(self._ddl)
 
     def _schema_of(self, head: bytes) -> AvroSchema | str:
         if len(head) < _HEAD or head[0]:
@@ -130,10 +133,9 @@ class AvroColumns:
 
     def _is_admitted(self, schema: AvroSchema, rows: Sequence[int], flaws: Flaws) -> bool:
         """Take up the columns that a schema has beside the others; tell whether that may be."""
-        assert self._schema is not None  # noqa: S101  # for type checkers
         found = from_arrow_schema(pa.schema(list(as_columns(self._form.of(schema)))))
         try:
-            self._schema, left_out = self._policy.admit(self._schema, found, "")
+            self._schema, left_out = self._policy.admit(struct_of(self._ddl), self._now, found, "")
         except SchemaRefused as refused:
             flaws.unfit.update(dict.fromkeys(rows, str(refused).removeprefix(": ")))
             return False

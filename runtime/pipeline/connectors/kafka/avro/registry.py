@@ -52,6 +52,7 @@ class SchemaRegistry:
             auth=httpx.BasicAuth(user, password) if access.user_info else None,
             headers={"Accept": f"{_TYPE}, application/json"},
             timeout=timeout_s,
+            limits=httpx.Limits(max_keepalive_connections=0),  # it is asked too seldom to keep one
         )
         self._by_id: dict[int, RegisteredSchema] = {}
         self._lock = Lock()

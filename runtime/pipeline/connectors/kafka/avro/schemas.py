@@ -179,20 +179,22 @@ def _kind(schema: Any) -> pa.DataType:  # noqa: ANN401  # JSON
             raise AvroRefused(f"{schema} holds itself, which no column can")
         return _PLAIN[schema]
     base, logical = schema["type"], schema.get("logicalType")
-    if logical == "decimal":
+    if not isinstance(base, str):
+        return _kind(base)
+    if logical == "decimal" and base in {"bytes", "fixed"}:
         digits = min(schema["precision"], _MOST_DIGITS)
         return pa.decimal128(digits, min(schema.get("scale", 0), digits))
-    return _LOGICAL.get((str(base), str(logical))) or _nested(base, schema)
+    return _LOGICAL.get((base, str(logical))) or _nested(base, schema)
 
 
-def _nested(base: Any, schema: Mapping[str, Any]) -> pa.DataType:  # noqa: ANN401  # JSON
+def _nested(base: str, schema: Mapping[str, Any]) -> pa.DataType:
     if base in {"record", "error"}:
         return pa.struct([(each["name"], _kind(each["type"])) for each in schema["fields"]])
     if base == "array":
         return pa.list_(_kind(schema["items"]))
     if base == "map":
         return pa.map_(pa.string(), _kind(schema["values"]))
-    return _kind(base) if not isinstance(base, str) else _PLAIN[base]
+    return _kind(base)
 
 
 def _is_null(field: Mapping[str, Any]) -> bool:

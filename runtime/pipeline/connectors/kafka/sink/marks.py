@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from ......events.model import Token
 from ...marks import PublishedBatch
 from ..bounded import let_go
-from ..cluster import NO_TOPIC, KafkaCluster, Trouble, made
+from ..cluster import NO_TOPIC, KafkaCluster, made
 from ..connection import REQUEST_S, Settings
 
 _SOON: Final = (
@@ -103,7 +103,7 @@ class MarkGroup:
 
     def _made(self, isolation: str) -> Consumer:
         own = {"group.id": self._name, "isolation.level": isolation}
-        return made(Consumer, self._settings, Trouble(), **own)
+        return made(Consumer, self._settings, self._cluster.trouble, **own)
 
     def _notes(self, member: Consumer) -> Sequence[str]:
         """Return the metadata of all offsets of the group: earlier configs had other topics."""

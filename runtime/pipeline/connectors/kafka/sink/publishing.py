@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from ....spi.errors import SinkAway, SinkBroken
 from ..bounded import call_within, let_go
 from ..cluster import FENCED, LATE, KafkaCluster, Trouble, made
-from ..connection import REQUEST_S, Settings
+from ..connection import REQUEST_S, SERVERS, Settings
 from .marks import BatchMark, MarkGroup
 
 BATCH_BYTES: Final = 128 << 10
@@ -150,7 +150,6 @@ class Publisher:
 
     def _told(self, error: KafkaError) -> Exception:
         """Return what an error means to the task; the next attempt begins anew."""
-        reason = self._trouble.text or error.str()
         self.close()
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             return SinkBroken(
@@ -159,4 +158,4 @@ class Publisher:
             )
         if error.code() in FENCED:
             return SinkAway(f"another process publishes as {self.group}: {error.str()}")
-        return SinkAway(reason)
+        return self._trouble.reason(error, self._settings[SERVERS], SinkAway)

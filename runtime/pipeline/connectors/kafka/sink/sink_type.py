@@ -111,9 +111,9 @@ def _look(config: Mapping[str, str]) -> Look:
             told = f"{keys.SINK_TOPIC}: {topic} does not exist: the connector waits for it"
             return Look(warnings=(told,))
         cluster.topics()
+    except ConfigInvalid as error:
+        return Look({"sink.security.protocol": str(error)})
     except Away as away:
-        if cluster.is_refused:
-            return Look({"sink.security.protocol": str(away)})
         return Look(warnings=(f"{servers}: {away}",))
     return Look()
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.context import Context
 from ....spi.errors import NotReady, SourceAway
+from ...evolution.arrow_columns import ddl
 from ...evolution.json_columns import merged
 from ...evolution.policy import EVOLUTION, SchemaPolicy
-from ...evolution.arrow_columns import ddl
 from .. import keys
 from ..avro.columns import KEYS, VALUES, AvroColumns
 from ..avro.registry import RegisteredSchema, SchemaRegistry

@@ -9,7 +9,7 @@ id of its topic, and each batch is held against it before it counts.
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from ....spi.offsets import Seek, SeekEnd
 from ....spi.rows import Rejects
 from ....spi.source import BatchPlan, Fetched, Fetching, Limit
 from ..cluster import KafkaCluster, TopicFacts, TopicPlace
+from ..shadow_group import ShadowGroup
 from .ahead import ReadAhead
 from .decoding import RecordDecoder
 from .reader import OutOfRange, PartitionReader, empty_table
@@ -49,6 +50,13 @@ class StartRules:
         return self.first is not SeekEnd.EARLIEST
 
 
+class Listeners(NamedTuple):
+    """Whom a source tells: people of what is lost, and a group of Kafka's of what counts."""
+
+    warn: Callable[[str], None]
+    shadow: ShadowGroup | None = None
+
+
 class KafkaSource(Fetching):
     """Reads the partitions of one task; the range of a batch is a table of records as they are."""
 
@@ -59,16 +67,16 @@ class KafkaSource(Fetching):
         make_reader: Callable[[], PartitionReader],
         decoder: RecordDecoder,
         rules: StartRules,
-        warn: Callable[[str], None],
+        listeners: Listeners,
     ) -> None:
-        """Take what it reads; nothing is asked of the cluster yet."""
+        """Take what it reads, and whom it tells; nothing is asked of the cluster yet."""
         self._places = {identity(document_of(place)): place for place in places}
         self._cluster = cluster
         self._make_reader = make_reader
         self._reader: ReadAhead | None = None
         self._decoder = decoder
         self._rules = rules
-        self._warn = warn
+        self._warn, self._shadow = listeners
         self._facts: Mapping[str, TopicFacts] = {}
         """The topics as they were when the source began."""
         self._is_begun = False
@@ -121,6 +129,12 @@ class KafkaSource(Fetching):
         del ranges
         self._look_at_topics()
 
+    def acknowledge(self, advances: Sequence[Advance]) -> None:
+        """Tell the shadow group, if there is one, how far the log is."""
+        if self._shadow is not None:
+            ends = ((self._places[identity(each.partition)], each.end) for each in advances)
+            self._shadow.tell({at: int(str(end[OFFSET])) for at, end in ends if end is not None})
+
     def blame(self, error: Exception) -> BadInput | None:
         """Name the record, if an error of Spark's is about one."""
         found = _BLAMED.search(str(error))
@@ -131,6 +145,8 @@ class KafkaSource(Fetching):
         if self._reader is not None:
             self._reader.close()
             self._reader = None
+        if self._shadow is not None:
+            self._shadow.close()
 
     def _begin(self) -> ReadAhead:
         topics = {place.topic for place in self._places.values()}

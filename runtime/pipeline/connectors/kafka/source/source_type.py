@@ -20,6 +20,7 @@ from ..cluster import EPOCH, KafkaCluster, TopicFacts, TopicPlace
 from ..connection import LOOK_S, Settings, client_settings, complaints, locations
 from ..registry_keys import complaints as avro_complaints
 from ..registry_keys import is_avro
+from ..shadow_group import ShadowGroup
 from . import topics
 from .columns import (
     SAMPLE,
@@ -31,7 +32,7 @@ from .columns import (
     told_columns,
 )
 from .reader import PartitionReader
-from .source import KafkaSource, StartRules
+from .source import KafkaSource, Listeners, StartRules
 
 _REFRESH_S: Final = 10.0
 """How often a connector looks for new topics and partitions."""
@@ -135,6 +136,7 @@ class KafkaSourceType(SourceType):
     ) -> KafkaSource:
         """Make the source of one share; raises `ConfigInvalid`."""
         client = _consumer(config, f"fairlead.{context.resource.connector}")
+        shadow = settings.text(keys.SHADOW)
         isolation = settings.text(keys.ISOLATION)
         start_ms = settings.values[keys.START_MS]
         rules = StartRules(
@@ -151,7 +153,7 @@ class KafkaSourceType(SourceType):
             lambda: PartitionReader({**client, "isolation.level": isolation}, SourceAway),
             decoder(context, config, settings),
             rules,
-            context.warn,
+            Listeners(context.warn, ShadowGroup(client, shadow) if shadow else None),
         )
 
     @classmethod
@@ -233,9 +235,9 @@ def _look(config: Mapping[str, str], columns: SourceColumns) -> Look:
         return Look({servers: str(error)}, columns=columns)
     try:
         missing = topics.missing_topics(cluster, config)
+    except ConfigInvalid as error:
+        return Look({"source.security.protocol": str(error)}, columns=columns)
     except Away as away:
-        if cluster.is_refused:
-            return Look({"source.security.protocol": str(away)}, columns=columns)
         return Look(warnings=(f"{servers}: {away}",), columns=columns)
     return Look(warnings=(missing,) if missing else (), columns=columns)
 

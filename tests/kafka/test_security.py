@@ -1,0 +1,193 @@
+# pyright: basic
+"""TLS, SCRAM and ACLs against the broker: who is let in, and what is said to who is not."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from fairlead.events.model import Resource
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.spi.config import ConfigInvalid
+from fairlead.runtime.pipeline.spi.context import Outside
+from fairlead.runtime.pipeline.spi.errors import SourceAway
+from fairlead_tests.connectors.pipes import sink_of, source_of
+from fairlead_tests.connectors.publish_once import FIRST, SinkLog
+from fairlead_tests.kafka.broker import Broker
+from fairlead_tests.kafka.certificates import Authority
+from fairlead_tests.kafka.pipes import LIMIT, Reading, sink_config, source_config
+from fairlead_tests.kafka.topics import Topics
+
+KIND = keys.SOURCE_TYPES.find("kafka")
+PASSWORD = "open sesame"
+SCRAM = {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512"}
+
+
+def login(user: str, password: str) -> str:
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    return f'{module} required username="{user}" password="{password}";'
+
+
+@pytest.fixture(scope="module")
+def user(broker: Broker) -> str:
+    """A user by SCRAM-SHA-512, with the password `PASSWORD`."""
+    broker.let_in("scrambled", PASSWORD)
+    return "scrambled"
+
+
+def errors(bootstrap: str, topic: str, **given: str) -> Any:
+    return KIND.look(source_config(bootstrap, topics=topic, **given), Outside()).errors
+
+
+def refusal(bootstrap: str, topic: str, **given: str) -> str:
+    """Return why a task ends at once, for good."""
+    config = source_config(bootstrap, topics=topic, **given)
+    share = {"task.kafka.partitions": f"{topic}-0"}
+    source = source_of(config | share, Resource("orders", 0))
+    with pytest.raises(ConfigInvalid) as told:
+        source.plan({}, LIMIT)
+    return str(told.value)
+
+
+def test_a_user_by_scram_reads_and_writes_over_tls_with_stores_of_javas_clients(
+    broker: Broker, topics: Topics, topic: str, user: str, tmp_path: Path
+) -> None:
+    store = str(broker.authority.truststore(PASSWORD))
+    trust = {"ssl_truststore_location": store, "ssl_truststore_type": "PKCS12"}
+    known = {**SCRAM, "sasl_jaas_config": login(user, PASSWORD), **trust}
+    config = sink_config(broker.encrypted, tmp_path, topic=topic, value_converter="string", **known)
+    log = SinkLog(Resource(topic, 0))
+    sink = sink_of(config | {"sink.ssl.truststore.password": PASSWORD}, log.task)
+    log.acquire(sink, FIRST)
+    log.write(sink, pa.table({"_value": ["a"]}))
+    sink.close()
+    assert topics.values(topic) == ["a"]
+    pem = {"ssl_truststore_certificates": broker.authority.path.read_text()}
+    parts = {"sasl_username": user, "sasl_password": PASSWORD}
+    reading = Reading(source_config(broker.encrypted, topics=topic, **SCRAM, **parts, **pem))
+    assert reading.read(1)["_value"].to_pylist() == ["a"]
+    reading.source.close()
+
+
+def test_a_wrong_password_and_a_strange_certificate_end_the_task_with_a_reason(
+    broker: Broker, topic: str, user: str, tmp_path: Path
+) -> None:
+    trusted = {"ssl_truststore_location": str(broker.authority.path)}
+    wrong = {**SCRAM, "sasl_jaas_config": login(user, "guess again")}
+    told = refusal(broker.encrypted, topic, **wrong, **trusted)
+    assert "Authentication failed" in told
+    assert errors(broker.encrypted, topic, **wrong, **trusted).keys() == {
+        "source.security.protocol"
+    }
+    strange = {"ssl_truststore_location": str(Authority(tmp_path).path)}
+    right = {**SCRAM, "sasl_jaas_config": login(user, PASSWORD)}
+    untrusted = refusal(broker.encrypted, topic, **right, **strange)
+    assert "certificate verify failed" in untrusted
+    for each in (told, untrusted):
+        assert each.startswith(broker.encrypted)
+        assert PASSWORD not in each
+        assert "guess" not in each
+
+
+def test_a_client_shows_its_certificate_from_a_file_or_from_the_config(
+    broker: Broker, topic: str
+) -> None:
+    pem = broker.authority.sign("client")
+    private, _, rest = pem.read_text().partition("-----BEGIN CERTIFICATE")
+    tls = {"security_protocol": "SSL", "ssl_truststore_location": str(broker.authority.path)}
+    assert errors(broker.mutual, topic, **tls, ssl_keystore_location=str(pem)) == {}
+    inline = {
+        "ssl_keystore_key": private,
+        "ssl_keystore_certificate_chain": f"-----BEGIN CERTIFICATE{rest}",
+    }
+    assert errors(broker.mutual, topic, **tls, **inline) == {}
+    (told,) = errors(broker.mutual, topic, **tls, ssl_keystore_key="no secret").values()
+    assert "no secret" not in told
+
+
+def test_stores_that_cannot_be_used_are_told_by_their_key(broker: Broker, tmp_path: Path) -> None:
+    jks = tmp_path / "store.jks"
+    jks.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
+    locked = broker.authority.truststore(PASSWORD)
+    key = "source.ssl.truststore.location"
+    for path, why in (
+        (jks, "is a JKS store, which Java alone reads: make a PKCS12 store of it, by keytool"),
+        (tmp_path / "none", "cannot be read: no such file or directory"),
+        (locked, "or source.ssl.truststore.password does not open it"),
+    ):
+        found = errors(broker.encrypted, "t", **SCRAM, ssl_truststore_location=str(path))
+        (told,) = found.values()
+        assert told.startswith(f"{key}: {path} ")
+        assert why in told
+
+
+def test_keys_of_security_are_held_together_and_secrets_have_keys_of_their_own() -> None:
+    config = source_config("127.0.0.1:1", topics="t", security_protocol="SASL_SSL")
+    (told,) = SparkPipeline.validate(config).errors["source.sasl.mechanism"]
+    assert "SASL_SSL needs one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512" in told
+    override = "source.consumer.override.ssl.keystore.key"
+    (told,) = SparkPipeline.validate(config | {override: "x"}).errors["source.bootstrap.servers"]
+    assert "set source.ssl.keystore.key instead" in told
+    javas = source_config("127.0.0.1:1", topics="t") | {
+        "source.consumer.override.fetch.max.wait.ms": "100"
+    }
+    assert KIND.look(javas, Outside()).errors == {}
+
+
+def test_a_topic_that_the_user_may_not_read_is_waited_for_with_what_the_broker_says(
+    broker: Broker, topics: Topics, topic: str
+) -> None:
+    denied = AclBinding(
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        "User:reader",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.DENY,
+    )
+    everybody = AclBinding(
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        "User:*",
+        "*",
+        AclOperation.ALL,
+        AclPermissionType.ALLOW,
+    )
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for answer in admin.create_acls([everybody, denied]).values():
+        answer.result(20)
+    topics.write(topic, ["a"])
+    user = {"sasl_username": "reader", "sasl_password": PASSWORD, "sasl_mechanism": "PLAIN"}
+    config = source_config(
+        broker.with_password, topics=topic, security_protocol="SASL_PLAINTEXT", **user
+    )
+    reading = Reading(config)
+    with pytest.raises(SourceAway, match=rf"topic {topic}: .*authorization failed"):
+        reading.plan()
+    reading.source.close()
+
+
+def test_a_shadow_group_is_told_what_counts_and_nothing_is_read_from_it(
+    topics: Topics, topic: str
+) -> None:
+    topics.write(topic, ["a", "b"])
+    shadow = f"{topic}.shadow"
+    reading = Reading(source_config(topics.bootstrap, topics=topic, group_id_shadow=shadow))
+    assert reading.read(2)["_value"].to_pylist() == ["a", "b"]
+    topics.wait_for_offset(shadow, topic, 2)
+    reading.offsets.clear()
+    reading.again()
+    assert reading.read(2)["_value"].to_pylist() == ["a", "b"]
+    reading.source.close()
