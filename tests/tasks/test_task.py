@@ -55,8 +55,10 @@ def task(
     ledger: MemoryLedger,
     reports: Reports,
     memory: TaskMemory | None = None,
+    *,
+    number: int = 0,
 ) -> Task:
-    launch = numbers_launch(root, token)
+    launch = numbers_launch(root, token, task=number)
     made = Numbers()
     return Task(
         launch,
@@ -131,6 +133,28 @@ def test_a_task_that_falls_asleep_anywhere_and_wakes_too_late_loses_and_doubles_
         assert run_to_end(successor, reports, left) is Ending.STOPPED
         assert (written(root), ledger.to_publish) == (ALL, [])
     assert (written(root), staged(root)) == (ALL, [])
+
+
+def test_what_another_task_has_read_of_a_partition_is_in_the_sink_before_anything_newer(
+    root: Path, hooks: Hooks, engine: LocalEngine, ledger: MemoryLedger
+) -> None:
+    gate = hooks.at["publish"] = Gate()
+    former, reports = task(root, OLD, engine, ledger, Reports()), Reports()
+    ledger.grant(Resource("n", 1), NEW)
+    follower = task(root, NEW, engine, ledger, reports, number=1)
+
+    def let_go() -> None:
+        reports.wait_status("another task")
+        assert written(root) == []
+        former.halt.drain()
+        hooks.at.clear()
+        gate.opened.set()
+        reports.wait_batches(2)
+        follower.halt.drain()
+
+    with asleep(former, gate), meanwhile(let_go):
+        assert follower.run() is Ending.STOPPED
+    assert (written(root), staged(root), ledger.to_publish) == (ALL, [], [])
 
 
 def test_each_try_to_publish_a_batch_has_its_number_and_each_later_batch_a_higher_one(

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ....actors.backoff import Attempts, Backoff
-from ....events.commits import Commit, CommitId
+from ....events.commits import Commit, CommitId, identity
 from ....events.model import RunState
 from ....projections.launches import Launch
 from ..batches.batch import Batch, Target
@@ -80,6 +80,10 @@ class TaskCommits:
         """Those of the attempt that runs, and its sink."""
         self._target: Target
         self._session: TaskSession
+        self._followed = set[str]()
+        """The source partitions that this attempt goes on with behind what is in the sink."""
+        self._last = frozenset[str]()
+        """The source partitions of its last batch, which its next one comes after."""
         self._sweep_at = 0.0
         """When to sweep next, on the monotonic clock."""
         connector, task = launch.resource
@@ -91,6 +95,7 @@ class TaskCommits:
         self._calls = calls
         self._target = Target(pipeline.sink)
         self._session = TaskSession(pipeline.spark_settings)
+        self._followed, self._last = set(), frozenset()
         self._settle(pipeline)
         unpublished = self._ledger.unpublished(*self._resource)
         try:
@@ -103,6 +108,22 @@ class TaskCommits:
         for commit, sequence in unpublished:
             self._put_in_place(pipeline, commit, sequence)
         self.sweep(pipeline)
+
+    def is_next(self, plan: BatchPlan[Any]) -> bool:
+        """Tell whether all that comes before a batch in its source partitions is in the sink.
+
+        Where partitions have moved between tasks, another one puts that in place: an older row of a
+        key must not come after a newer one. Raises `LedgerUnavailable`.
+        """
+        starts = {
+            identity(each.partition): each.start for each in plan.advances if each.start is not None
+        }
+        if unknown := starts.keys() - self._followed - self._last:
+            settled = self._ledger.settled(self._resource.connector)
+            if any(settled.get(partition) != starts[partition] for partition in unknown):
+                return False
+        self._followed.update(starts)
+        return True
 
     def stage(self, pipeline: Pipeline, plan: BatchPlan[Any]) -> Commit:
         """Write a batch where no reader looks; return the commit that makes it count."""
@@ -137,6 +158,7 @@ class TaskCommits:
             return
         if sequence is not None:
             self._put_in_place(pipeline, commit, sequence)
+        self._last = frozenset(identity(each.partition) for each in commit.advances)
         pipeline.source.acknowledge(commit.advances)
 
     def sweep(self, pipeline: Pipeline) -> None:

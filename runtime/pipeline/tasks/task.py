@@ -38,6 +38,9 @@ _LEDGER_PAUSE_S = 2.0
 _WARM_POLL_S = 0.2
 _LOOK_S = 5.0
 """How long nothing must be there to read for input that could not be read to be gone."""
+_TURN_S = 0.2
+"""How often it is looked whether what comes before a batch is in the sink."""
+_BEHIND = "waiting for another task to publish what it has read of the same partitions before"
 _LONGEST_PAUSE_S = 1.0
 """How long a task waits for its rate before it looks whether to sweep."""
 
@@ -228,6 +231,12 @@ class Task:
             self._tell_runs()
         return plan
 
+    def _wait_turn(self, plan: BatchPlan[Any]) -> None:
+        """Wait while another task has yet to put in place what comes before a batch."""
+        while not (self.halt.is_draining or self._commits.is_next(plan)):
+            self._status.tell(RunState.RUNNING, _BEHIND)
+            self.halt.wait(_TURN_S)
+
     def _waits_for_rate(self) -> bool:
         """Tell whether a batch has to wait for its rate, after a part of that wait."""
         pause_s = self._rate.pause_s
@@ -244,6 +253,7 @@ class Task:
     def _batch(self, pipeline: Pipeline, plan: BatchPlan[Any], clock: BatchClock) -> Commit | None:
         """Make a batch count and put it in place; None: an end was asked for before it began."""
         with clock.phase("wait"):
+            self._wait_turn(plan)
             place = self._host.admission.enter(self._launch.weight, self.halt)
         with self._calls.holding(place):
             if self.halt.is_draining:
