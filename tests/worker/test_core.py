@@ -35,7 +35,7 @@ from fairlead.runtime.node.worker.core.contract import (
     Exit,
     StartResource,
 )
-from fairlead.runtime.node.worker.core.starts import REST_MS
+from fairlead.runtime.node.worker.core.starts import REST_MS, START_PAUSE_MS, STARTS_AT_ONCE
 from fairlead.runtime.node.worker.core.worker_core import LOOK_MS
 from fairlead.runtime.pipeline.tasks.reports import (
     Ending,
@@ -160,6 +160,20 @@ def test_what_runs_is_not_started_again_whatever_else_the_log_says() -> None:
         driven.answer("A A-0")
         driven.passes(HEARTBEAT_MS)
     assert not [line for line in driven.transcript().splitlines() if "start" in line]
+
+
+def test_many_start_a_few_at_a_time_so_that_answers_are_heard_in_between() -> None:
+    many = " ".join(["A", *(f"A-{number}" for number in range(2 * STARTS_AT_ONCE))])
+    driven = Driven()
+    driven.begin()
+    driven.answer("")
+    driven.grants(many)
+    counts = list[int]()
+    for passes_ms in (0, 0, START_PAUSE_MS, START_PAUSE_MS, START_PAUSE_MS):
+        driven.passes(passes_ms)
+        driven.answer(many)
+        counts.append(sum(isinstance(each, StartResource) for each in driven.effects))
+    assert counts == [8, 8, 16, 17, 17]
 
 
 def test_a_launch_that_changed_is_stopped_and_starts_anew_when_it_has_ended() -> None:

@@ -3,15 +3,20 @@
 The membership says what may run at all, the log with which config and token. A resource is
 started only while nothing of it runs: one whose launch has changed is stopped first, and started
 anew once it has ended. One that ends by itself though it may run rests for a moment, and begins
-again.
+again. Many are started a few at a time: a worker of a slow machine that began forty at once would
+hear no answer of its group meanwhile, and its session would end.
 """
 
+from .....actors.backoff import earliest
 from .....events.model import NOTHING, Resource, Resources
 from .....projections.launches import Launch, launches
 from .contract import MemberLog, StartResource, StopResource
 
 REST_MS = 1_000
 """How long a resource rests that ended though it may run."""
+STARTS_AT_ONCE = 8
+START_PAUSE_MS = 10
+"""From the first of so many starts to the next; what has come meanwhile is heard before that."""
 
 
 class Starts:
@@ -28,6 +33,10 @@ class Starts:
         """Until when each resource rests that ended though it may run."""
         self._fresh: Resources = NOTHING
         """What may run, and the log has not granted or shown the config of since it may."""
+        self._room, self._has_room_ms = 0, 0
+        """How many may start now, and when there is room for as many as ever."""
+        self._has_more = False
+        """Whether something that could start waits for that."""
 
     def allow(self, resources: Resources) -> None:
         """Let these run as soon as the log grants them."""
@@ -54,11 +63,25 @@ class Starts:
         if self._rests:
             todo |= self._take_rested(now_ms)
         todo &= self._allowed
+        self._has_more = False
         if not todo:
             return []
         found = launches(self._log.group, self._log.member_id, todo)
         self._fresh = (self._fresh & self._allowed) - found.keys()
-        return [order for each in sorted(found) if (order := self._turn_to(found[each]))]
+        turns = [order for each in sorted(found) if (order := self._turn_to(found[each]))]
+        later = self._put_off([each for each in turns if isinstance(each, StartResource)], now_ms)
+        return [each for each in turns if each not in later]
+
+    def _put_off(self, starts: list[StartResource], now_ms: int) -> list[StartResource]:
+        """Take note of what starts now, and return what is to start later."""
+        if starts and now_ms >= self._has_room_ms:
+            self._room, self._has_room_ms = STARTS_AT_ONCE, now_ms + START_PAUSE_MS
+        begun, later = starts[: self._room], starts[self._room :]
+        self._room -= len(begun)
+        self._running |= {each.launch.resource: each.launch for each in begun}
+        self._fresh |= {each.launch.resource for each in later}
+        self._has_more = bool(later)
+        return later
 
     def _take_rested(self, now_ms: int) -> Resources:
         rested = frozenset(each for each, until_ms in self._rests.items() if now_ms >= until_ms)
@@ -85,8 +108,8 @@ class Starts:
         return False
 
     def next_tick_ms(self) -> int | None:
-        """Return when something has rested, None if nothing rests."""
-        return min(self._rests.values()) if self._rests else None
+        """Return when something has rested or may start, None if nothing waits for a time."""
+        return earliest(*self._rests.values(), self._has_room_ms if self._has_more else None)
 
     def _turn_to(self, launch: Launch) -> StartResource | StopResource | None:
         resource = launch.resource
@@ -98,5 +121,4 @@ class Starts:
             return StopResource(resource)
         if resource in self._rests:
             return None
-        self._running[resource] = launch
         return StartResource(launch)
