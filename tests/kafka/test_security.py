@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportPrivateImportUsage=false
 """TLS, SCRAM and ACLs against the broker: who is let in, and what is said to who is not."""
 
 from pathlib import Path

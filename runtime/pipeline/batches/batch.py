@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-_IS_NAMED: Final = "timezone" in signature(to_arrow_schema).parameters
+_IS_NAMED: Final = "timezone" in signature(cast("Any", to_arrow_schema)).parameters
 _UTC: Final[Mapping[str, Any]] = {"timezone": "UTC"} if _IS_NAMED else {}
 """What has moments be in UTC: they are before PySpark 4.2, which asks for the zone."""
 

@@ -80,9 +80,9 @@ class TaskCommits:
         """Those of the attempt that runs, and its sink."""
         self._target: Target
         self._session: TaskSession
-        self._followed = set[str]()
+        self._followed: set[str] = set()
         """The source partitions that this attempt goes on with behind what is in the sink."""
-        self._last = frozenset[str]()
+        self._last: frozenset[str] = frozenset()
         """The source partitions of its last batch, which its next one comes after."""
         self._sweep_at = 0.0
         """When to sweep next, on the monotonic clock."""
@@ -95,7 +95,8 @@ class TaskCommits:
         self._calls = calls
         self._target = Target(pipeline.sink)
         self._session = TaskSession(pipeline.spark_settings)
-        self._followed, self._last = set(), frozenset()
+        self._followed.clear()
+        self._last = frozenset()
         self._settle(pipeline)
         unpublished = self._ledger.unpublished(*self._resource)
         try:

@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportPrivateImportUsage=false
 """A Kafka broker, the real one: one KRaft node on loopback, with a small heap.
 
 Its jars come from Maven Central through the Ivy that is part of Spark. What takes long and is the

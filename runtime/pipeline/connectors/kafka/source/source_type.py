@@ -1,3 +1,4 @@
+# pyright: basic
 """`source.type=kafka`: topics, their partitions dealt to tasks."""
 
 import time
