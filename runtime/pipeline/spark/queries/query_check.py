@@ -179,10 +179,24 @@ class _Jvm:
         )
         self.view: JVMView = self._gateway.jvm
         self._parser = self._class("org.apache.spark.sql.execution.SparkSqlParser")()
-        self._conf = scala_object(self.view, _SQL_CONF).get()
-        for key, value in {**SQL_AS_WRITTEN, **settings}.items():
-            self._conf.setConfString(key, value)
+        self._conf = self._settle({**SQL_AS_WRITTEN, **settings})
         self._analyzer = self._class(f"{_CATALYST}.analysis.Analyzer")(self._catalog())
+
+    def _settle(self, settings: Mapping[str, str]) -> JavaObject:
+        """Return settings that count for all of the JVM's threads.
+
+        Spark keeps them by thread where there is no session, and py4j asks by any: while an object
+        is let go of over one connection, the next question takes another.
+        """
+        conf = self._class(_SQL_CONF)()
+        for key, value in settings.items():
+            conf.setConfString(key, value)
+        lang = self.view.java.lang
+        of_conf, function = (lang.Class.forName(each) for each in (_SQL_CONF, "scala.Function0"))
+        always = lang.invoke.MethodHandles.constant(of_conf, conf)
+        getter = lang.invoke.MethodHandleProxies.asInterfaceInstance(function, always)
+        scala_object(self.view, _SQL_CONF).setSQLConfGetter(getter)
+        return conf
 
     def parse(self, query: str) -> JavaObject:
         """Return the plan of a query, as it is written."""
