@@ -296,6 +296,17 @@ class Picky(Sink[Any]):
     def sweep(self, resource: Resource, token: Token) -> None: ...
 
 
+def test_a_value_too_long_to_name_a_folder_keeps_no_other_row_waiting(
+    run: Run, config: Config, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text(f"n,s\n1,x\n2,{'y' * 300}\n3,z\n")
+    reports = run(config | {"sink.partition.by": "s"})
+    assert failures(reports) == []
+    assert [each["n"] for each in rows(tmp_path / "out")] == [1, 3]
+    (letter,) = rows(tmp_path / "bad")
+    assert letter["reason"] == "a value of `sink.partition.by` is too long to name a folder"
+
+
 def test_rows_that_a_sink_refuses_are_left_out_where_that_is_tolerated(engine: Embedded) -> None:
     table: Any = pa.table({"n": range(20)})
     source = MagicMock(**{"read.return_value": table, "rejects.return_value": ()})

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from ....spi.config import ParsedConfig
 from ....spi.context import Context
-from ....spi.errors import NotReady, SinkAway, SinkBroken, SinkFull
+from ....spi.errors import NotReady, RowsRefused, SinkAway, SinkBroken, SinkFull
 from .. import keys
 from . import marks
 from .marks import SinkClaim
@@ -48,6 +48,7 @@ _AWAY: Final = frozenset(
 """What a mount that went away, or lost its device, answers: it may come back by itself."""
 
 _FULL_WORDS: Final = ("No space left on device", "Disk quota exceeded")
+_NAME_TOO_LONG: Final = "File name too long"
 _AWAY_WORDS: Final = ("Read-only file system", "Stale file handle", "Input/output error")
 
 
@@ -173,8 +174,10 @@ def translated(root: Path, alias: str = "") -> Generator[None]:
         raise _told(error, root, alias) from error
 
 
-def told_by_spark(root: Path, text: str) -> SinkAway | None:
+def told_by_spark(root: Path, text: str) -> SinkAway | RowsRefused | None:
     """Return what an error of a Spark job says about the sink's disk, None if nothing."""
+    if _NAME_TOO_LONG in text:
+        return RowsRefused(f"a value of `{keys.SINK_PARTITION_BY}` is too long to name a folder")
     if any(each in text for each in _FULL_WORDS):
         return _full(root)
     found = next((each for each in _AWAY_WORDS if each in text), "")
