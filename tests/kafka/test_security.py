@@ -20,7 +20,7 @@ from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Outside
-from fairlead.runtime.pipeline.spi.errors import SourceAway
+from fairlead.runtime.pipeline.spi.errors import SinkAway, SourceAway
 from fairlead_tests.connectors.pipes import sink_of, source_of
 from fairlead_tests.connectors.publish_once import FIRST, SinkLog
 from fairlead_tests.kafka.broker import Broker
@@ -31,6 +31,13 @@ from fairlead_tests.kafka.topics import Topics
 KIND = keys.SOURCE_TYPES.find("kafka")
 PASSWORD = "open sesame"
 SCRAM = {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512"}
+
+READER = {
+    "security_protocol": "SASL_PLAINTEXT",
+    "sasl_mechanism": "PLAIN",
+    "sasl_username": "reader",
+    "sasl_password": PASSWORD,
+}
 
 
 def login(user: str, password: str) -> str:
@@ -147,36 +154,41 @@ def test_keys_of_security_are_held_together_and_secrets_have_keys_of_their_own()
 def test_a_topic_that_the_user_may_not_read_is_waited_for_with_what_the_broker_says(
     broker: Broker, topics: Topics, topic: str
 ) -> None:
-    denied = AclBinding(
-        ResourceType.TOPIC,
-        topic,
-        ResourcePatternType.LITERAL,
-        "User:reader",
-        "*",
-        AclOperation.READ,
-        AclPermissionType.DENY,
-    )
-    everybody = AclBinding(
-        ResourceType.TOPIC,
-        topic,
-        ResourcePatternType.LITERAL,
-        "User:*",
-        "*",
-        AclOperation.ALL,
-        AclPermissionType.ALLOW,
-    )
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    for answer in admin.create_acls([everybody, denied]).values():
-        answer.result(20)
+    deny(broker, topic, AclOperation.READ)
     topics.write(topic, ["a"])
-    user = {"sasl_username": "reader", "sasl_password": PASSWORD, "sasl_mechanism": "PLAIN"}
-    config = source_config(
-        broker.with_password, topics=topic, security_protocol="SASL_PLAINTEXT", **user
-    )
-    reading = Reading(config)
+    reading = Reading(source_config(broker.with_password, topics=topic, **READER))
     with pytest.raises(SourceAway, match=rf"topic {topic}: .*authorization failed"):
         reading.plan()
     reading.source.close()
+
+
+def test_a_topic_that_the_user_may_not_write_is_waited_for_with_what_the_broker_says(
+    broker: Broker, topic: str, tmp_path: Path
+) -> None:
+    deny(broker, topic, AclOperation.WRITE)
+    given = {**READER, "value_converter": "string"}
+    config = sink_config(broker.with_password, tmp_path, topic=topic, **given)
+    log = SinkLog(Resource(topic, 0))
+    sink = sink_of(config, log.task)
+    log.acquire(sink, FIRST)
+    with pytest.raises(SinkAway, match="authorization failed"):
+        log.write(sink, pa.table({"_value": ["a"]}))
+    sink.close()
+
+
+def deny(broker: Broker, topic: str, operation: AclOperation) -> None:
+    """Let everybody do everything with a topic, but for one thing that `reader` may not do."""
+    rules = [
+        ("User:*", AclOperation.ALL, AclPermissionType.ALLOW),
+        ("User:reader", operation, AclPermissionType.DENY),
+    ]
+    found = [
+        AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, who, "*", *rule)
+        for who, *rule in rules
+    ]
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for answer in admin.create_acls(found).values():
+        answer.result(20)
 
 
 def test_a_shadow_group_is_told_what_counts_and_nothing_is_read_from_it(

@@ -31,6 +31,7 @@ _DEFAULTS: Final[Settings] = {
     "transaction.timeout.ms": 60_000,
     "message.max.bytes": 1_000_000_000,  # the topic's own limit was held against each record
 }
+_PURGED: Final = KafkaError._PURGE_QUEUE  # noqa: SLF001  # its codes of its own begin so
 _POLL_S: Final = 0.2
 _PATIENCE_S: Final = 2 * REQUEST_S
 """How long a call may take whatever limit it was given itself."""
@@ -136,7 +137,7 @@ class Publisher:
 
     def _delivered(self, error: KafkaError | None, record: object) -> None:
         del record
-        if error is not None:
+        if error is not None and error.code() != _PURGED:  # so are all behind the one that failed
             self._failed.append(error)
 
     def _waiting(self, call: Callable[..., object], *given: object) -> None:

@@ -136,6 +136,7 @@ class KafkaSourceType(SourceType):
         cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
     ) -> KafkaSource:
         """Make the source of one share; raises `ConfigInvalid`."""
+        cluster = _cluster(context, config)  # first: it holds paths against the node's limits
         client = _consumer(config, f"fairlead.{context.resource.connector}")
         shadow = settings.text(keys.SHADOW)
         isolation = settings.text(keys.ISOLATION)
@@ -150,7 +151,7 @@ class KafkaSourceType(SourceType):
         )
         return KafkaSource(
             topics.read_share(settings.text(keys.TASK_PARTITIONS)),
-            _cluster(context, config),
+            cluster,
             lambda: PartitionReader({**client, "isolation.level": isolation}, SourceAway),
             decoder(context, config, settings),
             rules,
