@@ -53,7 +53,7 @@ def by_duckdb(source: Path, sink: Path) -> float:
 
 def by_polars(source: Path, sink: Path) -> float:
     """Polars, streaming, into one file; POLARS_MAX_THREADS says with how many threads."""
-    import polars as pl  # noqa: PLC0415  # may not be there
+    import polars as pl  # noqa: PLC0415  # pyright: ignore[reportMissingImports]  # may not be there
 
     kinds = {"INT": pl.Int32, "STRING": pl.String, "TIMESTAMP": pl.String}
     schema = {name: kinds[kind] for name, kind in COLUMNS.items()}
