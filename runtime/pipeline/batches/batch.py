@@ -135,6 +135,10 @@ class Batch:
         frame = incoming.on(frame) if incoming else frame
         try:
             staged = self._stage_frame(spark, self._transformed(frame))
+        except RowsRefused:
+            if not self.pipeline.tolerance.most_searched:
+                raise
+            return self._stage_what_is_taken(spark, ranges)
         except Exception as error:
             if not self._is_of_rows(error):
                 raise
@@ -168,6 +172,12 @@ class Batch:
         failed = (bad, *staged.failed) if found else staged.failed
         return replace(staged, rows_in=table.num_rows, failed=failed)
 
+    def _stage_what_is_taken(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
+        """Stage the rows that the sink does not refuse; all of them are held in the worker."""
+        table = _held(self.pipeline.source.read(spark, ranges))
+        rows = _held(self._transformed(_described(spark, table)))
+        return replace(self._stage_table(spark, rows), rows_in=table.num_rows)
+
     def _stage_frame(self, spark: "SparkSession", frame: "DataFrame") -> Staged:
         """Hand a frame to the sink, as what it takes, and count its rows unless the sink does."""
         sink, size = self.pipeline.sink, self.plan.bytes
@@ -187,7 +197,8 @@ class Batch:
         self.target.prepare(table)
 
         def stage(part: ArrowTable) -> Manifest:
-            return sink.stage(part, self.commit_id, size)
+            rows = part if sink.takes_arrow else _described(spark, part)
+            return sink.stage(rows, self.commit_id, size)
 
         try:
             return Staged(replace(stage(table), rows=table.num_rows), -1)

@@ -48,7 +48,9 @@ _AWAY: Final = frozenset(
 """What a mount that went away, or lost its device, answers: it may come back by itself."""
 
 _FULL_WORDS: Final = ("No space left on device", "Disk quota exceeded")
-_NAME_TOO_LONG: Final = "File name too long"
+_NO_FOLDER: Final = "Mkdirs failed to create"
+_LONGEST_NAME: Final = 255
+"""Bytes that a name of a folder may have."""
 _AWAY_WORDS: Final = ("Read-only file system", "Stale file handle", "Input/output error")
 
 
@@ -176,7 +178,8 @@ def translated(root: Path, alias: str = "") -> Generator[None]:
 
 def told_by_spark(root: Path, text: str) -> SinkAway | RowsRefused | None:
     """Return what an error of a Spark job says about the sink's disk, None if nothing."""
-    if _NAME_TOO_LONG in text:
+    names = text.split("/") if _NO_FOLDER in text else []
+    if any(len(each.encode()) > _LONGEST_NAME for each in names):
         return RowsRefused(f"a value of `{keys.SINK_PARTITION_BY}` is too long to name a folder")
     if any(each in text for each in _FULL_WORDS):
         return _full(root)
