@@ -101,6 +101,18 @@ def test_csv_with_an_inferred_schema_becomes_partitioned_parquet(
     assert sum(each.commit.manifest.rows for each in reports.batches) == 4
 
 
+def test_a_file_that_several_readers_share_loses_and_doubles_no_row(
+    folders: dict[str, str], run: Run, tmp_path: Path
+) -> None:
+    lines = [f"{number},{'x' * (number % 50)}" for number in range(300_000)]
+    (tmp_path / "in" / "a.csv").write_text("\n".join(["n,s", *lines]))
+    schema = {"source.format": "csv", "source.schema": "n INT, s STRING"}
+    run(folders | schema | {"sink.format": "parquet"})
+    parts = [papq.read_table(each)["n"] for each in (tmp_path / "out").glob("*.parquet")]
+    assert len(parts) == 2
+    assert sorted(n for part in parts for n in part.to_pylist()) == list(range(300_000))
+
+
 def test_json_through_a_query_becomes_csv(
     folders: dict[str, str], run: Run, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.runtime.pipeline.connectors.files.line_ends import LineEndScan
 from fairlead.runtime.pipeline.connectors.files.source import text as text_files
 from fairlead.runtime.pipeline.connectors.files.source.text import Copies, CsvStyle, survey
 from fairlead.runtime.pipeline.spi.errors import BadInput
@@ -68,6 +69,22 @@ def test_line_ends_become_one_and_values_stay(
     rest = seen.decode().replace("\\\\", "").replace('\\"', "") if escape else seen.decode()
     outside = rest.split('"')[::2]
     assert {each for each in outside if each.strip(",")} <= {end}
+
+
+@given(
+    text=st.text(st.sampled_from('a,"\n\r \t'), max_size=14),
+    chunk=st.integers(1, 5),
+)
+def test_a_file_is_read_by_lines_only_where_each_of_them_is_a_record(text: str, chunk: int) -> None:
+    scan = LineEndScan(",", '"', "")
+    data = text.encode()
+    for at in range(0, len(data), chunk):
+        scan.feed(data[at : at + chunk])
+    scan.feed(b"", is_last=True)
+    if scan.is_by_lines and not scan.may_be_open:
+        lines = [each for each in text.split(scan.line_end) if each]
+        assert [next(csv.reader([each])) for each in lines] == [*filter(None, records(data, PLAIN))]
+        assert all(each.strip("".join(map(chr, range(33)))) for each in lines)
 
 
 def test_a_quote_in_the_middle_of_a_value_opens_nothing(tmp_path: Path) -> None:

@@ -12,6 +12,10 @@ from typing import Final
 
 _CONTEXT: Final = 4
 """The most bytes that one letter takes in UTF-8."""
+_BLANK_LINE: Final = re.compile(rb"[\r\n][\x00-\x09\x0b\x0c\x0e-\x20]+(?:[\r\n]|\Z)")
+"""Matches a line of what Java trims off, and, at the end of a chunk, what may become one."""
+_BLANK_STARTS: Final = (b"\n ", b"\n\t", b"\r ", b"\r\t")
+_CONTROLS: Final = bytes({*range(0x20)} - {*b"\t\n\r"})
 
 
 class LineEndScan:
@@ -40,6 +44,8 @@ class LineEndScan:
         """Matches a quote that is a letter: it neither opens a value nor closes one."""
         self._has_letters = False
         """Whether any quote is a letter."""
+        self._has_blank_lines = False
+        """Whether any line has nothing but blanks, and at least one."""
         self.quotes_nothing = False
         """Whether any value is empty and in quotes."""
 
@@ -55,18 +61,31 @@ class LineEndScan:
         """Whether the text may end within quotes, as far as counting them tells."""
         return self._has_letters or bool(self._inside)
 
+    @property
+    def is_by_lines(self) -> bool:
+        """Whether each line is a record of its own, by a line end of one byte, and none is blank.
+
+        A reader of lines passes over those that are.
+        """
+        is_plain = not self._has_letters and self._all_ends == self._outside_ends
+        return is_plain and len(self.line_end) == 1 and not self._has_blank_lines
+
     def feed(self, chunk: bytes, *, is_last: bool = False) -> None:
         """Count what is in a chunk; what may go on in the next is held back."""
         data, self._held = _held_back(self._held + chunk, self._escape, is_last=is_last)
-        if self._quote and not self.quotes_nothing:
+        # Patterns are slow, and most files have nothing for them to find.
+        if self._quote in data and self._quote and not self.quotes_nothing:
             self.quotes_nothing = bool(self._empty.search(self._tail + data))
+        if not self._has_blank_lines:
+            self._has_blank_lines = _has_blank_line(self._tail[-_CONTEXT:] + data)
         self._tail = (self._tail + data)[-3 * _CONTEXT :]
         if self._escape:
             data = data.replace(2 * self._escape, b"").replace(self._escape + self._quote, b"")
-        if self._quote and not self._has_letters:
+        if self._quote in data and self._quote and not self._has_letters:
             self._has_letters = bool(self._letter.search(data))
-        self._all_ends += _ends(data)
-        self._outside_ends += _ends(self._outside(data))
+        ends, outside = _ends(data), self._outside(data)
+        self._all_ends += ends
+        self._outside_ends += ends if outside is data else _ends(outside)
 
     def _outside(self, data: bytes) -> bytes:
         if not self._quote or (self._quote not in data and not self._inside):
@@ -160,6 +179,13 @@ def _held_back(data: bytes, escape: bytes, *, is_last: bool) -> tuple[bytes, byt
     if not is_last and (data.endswith(b"\r") or escapes % 2):
         return data[:-1], data[-1:]
     return data, b""
+
+
+def _has_blank_line(data: bytes) -> bool:
+    is_likely = any(each in data for each in _BLANK_STARTS)
+    if not is_likely and len(data.translate(None, _CONTROLS)) == len(data):
+        return False
+    return bool(_BLANK_LINE.search(data))
 
 
 def _ends(data: bytes) -> Counter[str]:

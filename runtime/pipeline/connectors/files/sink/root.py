@@ -172,6 +172,8 @@ def translated(root: Path, alias: str = "") -> Generator[None]:
     """Tell errors of the file system by the root's own name, and by what can be done."""
     try:
         yield
+    except ConnectionError:
+        raise  # the JVM's, which is gone: it says nothing of the folder
     except OSError as error:
         raise _told(error, root, alias) from error
 

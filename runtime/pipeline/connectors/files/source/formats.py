@@ -47,7 +47,6 @@ from .text import ENCODING, Copies, CsvStyle, Surveyed
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-
 _OF_FILES: Final = frozenset({"header", "multiLine", "enforceSchema", "columnPruning"})
 """Options that are about files, not about their rows."""
 
@@ -113,10 +112,8 @@ class ReadFormat:
         if found.valueless:
             has = [each for each in self.columns.fields if each.name.lower() not in found.valueless]
             return replace(self, grown=StructType(has))
-        if (
-            found.columns is None or self.name == "parquet"
-        ):  # nobody has seen a header: the order is that of the schema
-            return replace(self, grown=None)
+        if found.columns is None or self.name == "parquet":
+            return replace(self, grown=None)  # without a header the order is that of the schema
         types = {each.name.lower(): each for each in self.columns.fields}
         return replace(self, grown=StructType([types[each.lower()] for each in found.header]))
 
@@ -175,10 +172,17 @@ class ReadFormat:
 
     def _csv(self, spark: "SparkSession", files: Sequence[Surveyed]) -> "DataFrame":
         schema = self.columns
-        styles = sorted((each.line_end, self._as_text(each, schema), each.path) for each in files)
+        is_one = len(schema.fields) == 1  # then a line without a value is empty, and passed over
+        named = sorted(
+            (
+                (each.line_end, each.is_by_lines and not is_one, self._as_text(each, schema)),
+                each.path,
+            )
+            for each in files
+        )
         frames = [
-            self._alike(spark, schema, line_end, [each[2] for each in group], as_text=as_text)
-            for (line_end, as_text), group in groupby(styles, lambda each: each[:2])
+            self._alike(spark, schema, lines, [each[1] for each in group])
+            for lines, group in groupby(named, lambda each: each[0])
         ]
         return reduce(lambda one, other: one.unionAll(other), frames)
 
@@ -194,21 +198,18 @@ class ReadFormat:
         self,
         spark: "SparkSession",
         schema: StructType,
-        line_end: str,
+        lines: tuple[str, bool, bool],
         files: Sequence[Path],
-        *,
-        as_text: bool,
     ) -> "DataFrame":
-        """Describe the rows of files with the same line ends."""
-        nulls = self.style.nulls
-        # What is not there is null, and an empty text in quotes is none: so null needs a spelling
-        # that no file has.
+        """Describe the rows of files whose lines are alike: their end, by lines, as text."""
+        (line_end, by_lines, as_text), nulls = lines, self.style.nulls
+        # An empty text in quotes is not null, so null needs a spelling that no file has.
         null = nulls[0] if len(nulls) == 1 and not as_text else f"\ufdd0{uuid4().hex}"
-        reader = spark.read.options(**{"nullValue": null, "lineSep": line_end, **self._options()})
+        how = {"nullValue": null, "lineSep": line_end, "multiLine": str(not by_lines).lower()}
+        reader = spark.read.options(**{**how, **self._options()})
         paths = [path_to_read(each) for each in files]
-        parts, texts = self.parts_rows, StructType()
-        for each in schema.fields:
-            texts.add(each.name, StringType())
+        parts = self.parts_rows
+        texts = StructType([StructField(each.name, StringType()) for each in schema.fields])
         given = texts if as_text else schema
         frame = reader.schema(with_raw(given) if parts else given).csv(paths)
         frame = with_file(frame) if parts else frame
@@ -270,7 +271,6 @@ class ReadFormat:
                 "escape": style.escape or style.quote,
                 # By itself Spark drops a NUL before a quote.
                 "charToEscapeQuoteEscaping": style.escape or style.quote,
-                "multiLine": "true",
                 "ignoreLeadingWhiteSpace": trim,
                 "ignoreTrailingWhiteSpace": trim,
                 # The header was checked before. A bad value is bad even where no transform

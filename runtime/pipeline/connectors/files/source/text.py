@@ -96,6 +96,8 @@ class Surveyed:
 
     path: Path
     line_end: str = "\n"
+    is_by_lines: bool = False
+    """Whether each of its lines is a record: several may read it at once, from anywhere in it."""
     quotes_nothing: bool = False
     header: tuple[str, ...] = ()
     columns: "StructType | None" = None
@@ -208,7 +210,8 @@ def survey(file: Path, style: CsvStyle, copies: Copies, within: str | None) -> S
         path, line_end = copies.new(file, within), "\n"
         _write(path, _unified(decoded(file, style.encoding), style))
     header = header_of(head, style) if style.header else ()
-    return Surveyed(path, line_end, scan.quotes_nothing, header)
+    is_by_lines = scan.is_by_lines and path == file and not style.separator.isspace()
+    return Surveyed(path, line_end, is_by_lines, scan.quotes_nothing, header)
 
 
 def transcoded(
