@@ -283,4 +283,5 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
     runner.stop(task)
     assert reports.wait_stopped(token) == Stopped(task, token, Ending.CANCELLED)
     assert runner.close(10) == frozenset()
+    engine.kill()  # a task that joins looks up after minutes: it would end the next test's engine
     assert (ledger.accepted, rows(tmp_path / "out")) == ({}, [])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 from connectors.conftest import Run
-from py4j.java_gateway import GatewayClient
+from py4j.java_gateway import GatewayClient, GatewayConnection
 
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
@@ -170,12 +170,16 @@ def test_what_spark_says_names_the_place_in_the_query_as_it_was_written(spark: Q
     assert "Did you mean one of the following?" in told
 
 
+def end_connection(_client: object, connection: GatewayConnection) -> None:
+    connection.close()
+
+
 @pytest.mark.parametrize("is_asked_anew", [False, True])
 def test_a_query_is_not_given_what_is_set_on_the_node(
     spark: QueryCheck, monkeypatch: pytest.MonkeyPatch, *, is_asked_anew: bool
 ) -> None:
     if is_asked_anew:  # each call takes a connection, and so a thread of the JVM, of its own
-        monkeypatch.setattr(GatewayClient, "_give_back_connection", lambda *_: None)
+        monkeypatch.setattr(GatewayClient, "_give_back_connection", end_connection)
     names = ["${system:java.home}", "${spark.sql.ansi.enabled}", "${java.home}"]
     query = f"SELECT {', '.join(f'1 AS `{name}`' for name in names)} FROM input"
     assert list(spark.analyse(query, COLUMNS).columns.types) == names

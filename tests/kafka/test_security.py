@@ -183,8 +183,8 @@ def deny(broker: Broker, topic: str, operation: AclOperation) -> None:
         ("User:reader", operation, AclPermissionType.DENY),
     ]
     found = [
-        AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, who, "*", *rule)
-        for who, *rule in rules
+        AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, who, "*", what, answer)
+        for who, what, answer in rules
     ]
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     for answer in admin.create_acls(found).values():

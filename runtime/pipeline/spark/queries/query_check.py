@@ -191,10 +191,10 @@ class _Jvm:
         conf = self._class(_SQL_CONF)()
         for key, value in settings.items():
             conf.setConfString(key, value)
-        lang = self.view.java.lang
-        of_conf, function = (lang.Class.forName(each) for each in (_SQL_CONF, "scala.Function0"))
-        always = lang.invoke.MethodHandles.constant(of_conf, conf)
-        getter = lang.invoke.MethodHandleProxies.asInterfaceInstance(function, always)
+        named = self._class("java.lang.Class").forName
+        always = self._class("java.lang.invoke.MethodHandles").constant(named(_SQL_CONF), conf)
+        proxies = self._class("java.lang.invoke.MethodHandleProxies")
+        getter = proxies.asInterfaceInstance(named("scala.Function0"), always)
         scala_object(self.view, _SQL_CONF).setSQLConfGetter(getter)
         return conf
 
