@@ -17,6 +17,7 @@ from .commits import CommitId, Committed, Document, Offset, TaskProgress, spell_
 from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
 from .model import Key
 from .records import (
+    ClassicGroup,
     ConfiguredShard,
     ConnectorsTasksMetadata,
     CurrentAssignment,
@@ -109,6 +110,7 @@ class RecordType:
 
 
 CATALOGUE: Final = (
+    RecordType(2, ClassicGroup, PER_GROUP, folds.set_generation, folds.drop_generation),
     RecordType(3, GroupMetadata, PER_GROUP, folds.raise_epoch, folds.drop_epoch),
     RecordType(4, ConnectorsTasksMetadata, PER_GROUP, folds.set_configured, folds.drop_configured),
     RecordType(5, MemberMetadata, PER_MEMBER, seats.seat_member, seats.unseat_member),

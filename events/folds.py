@@ -11,6 +11,7 @@ from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfig
 from .group import NO_SCHEDULE, NO_TARGET, Group
 from .model import NOTHING, Resource, Scope, Succession
 from .records import (
+    ClassicGroup,
     ConnectorsTasksMetadata,
     GroupConfiguration,
     GroupDeletion,
@@ -31,6 +32,17 @@ def drop_epoch(group: Group) -> None:
     """Forget why the epoch rose; what a deleted group had counted to stays."""
     group.group_epoch = group.deletion.group_epoch if group.deletion else 0
     group.bump = None
+
+
+def set_generation(group: Group, record: ClassicGroup) -> None:
+    """Take a generation of classic members; it is a group epoch like any other."""
+    group.classic = record
+    group.group_epoch = max(group.group_epoch, record.generation)
+
+
+def drop_generation(group: Group) -> None:
+    """Be of the classic protocol no more; the same batch says from which epoch on to count."""
+    group.classic = None
 
 
 def delete_group(group: Group, record: GroupDeletion) -> None:

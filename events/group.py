@@ -19,6 +19,7 @@ from .model import (
     NOTHING,
     Grants,
     GroupState,
+    GroupType,
     MemberState,
     Resource,
     Resources,
@@ -26,6 +27,7 @@ from .model import (
     Token,
 )
 from .records import (
+    ClassicGroup,
     CurrentAssignment,
     GroupDeletion,
     GroupMetadata,
@@ -101,6 +103,8 @@ class Group:
     """The last record that raised the epoch; None in a group that nobody joined yet."""
     deletion: GroupDeletion | None = None
     """How the group's last life ended, if it had one before this."""
+    classic: ClassicGroup | None = None
+    """The last generation of its classic members; None: it is no classic group."""
     target: TargetAssignment = NO_TARGET
     target_of: dict[str, Resources] = field(default_factory=dict[str, Resources])
     """The target by member id, without the departed."""
@@ -165,6 +169,18 @@ class Group:
         return self.target.assignment_epoch
 
     @property
+    def assigned_epoch(self) -> int:
+        """The epoch that members have their work by; that of a classic group is a generation's."""
+        if self.classic is None:
+            return self.assignment_epoch
+        return self.group_epoch - (self.state is GroupState.ASSIGNING)
+
+    @property
+    def type(self) -> GroupType:
+        """Which protocol its members speak; an empty group is what it was last."""
+        return GroupType.CONNECT if self.classic is None else GroupType.CLASSIC
+
+    @property
     def exists(self) -> bool:
         """Tell whether there is such a group: anything was written of it since it was deleted."""
         return self.end > 0 and self.state is not GroupState.DEAD
@@ -172,6 +188,10 @@ class Group:
     @property
     def state(self) -> GroupState:
         """What the group is doing."""
+        if self.classic is not None and self.classic.members:
+            return GroupState.STABLE if self.classic.is_synced else GroupState.ASSIGNING
+        if self.classic is not None:
+            return GroupState.EMPTY
         if not self.members:
             is_dead = self.deletion is not None and self.bump is None
             return GroupState.DEAD if is_dead else GroupState.EMPTY

@@ -55,6 +55,16 @@ class MemberState(IntEnum):
     """A state that a later version wrote; the member must come back empty."""
 
 
+class GroupType(Enum):
+    """Which protocol the members of a group speak, and so who assigns."""
+
+    CONNECT = "connect"
+    """ConnectGroupHeartbeat: the coordinator reconciles each member by itself."""
+
+    CLASSIC = "classic"
+    """JoinGroup and SyncGroup: all wait for each other, and one of them assigns."""
+
+
 class GroupState(Enum):
     """What a group is doing; computed from its epochs and members, never stored."""
 
@@ -215,3 +225,28 @@ BATCHES_RUN = "batches run"
 
 Key = tuple[str | int, ...]
 """What tells a fact of the log from others of its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicProtocol:
+    """What a classic member can speak: a name, and what it says of itself in that protocol."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicMember:
+    """A member of a group of Kafka's classic protocol, with what the generation gives it."""
+
+    member_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: tuple[ClassicProtocol, ...]
+    """What it offers, its first choice first."""
+    instance_id: str | None = None
+    """The name of its static seat; None: it is a dynamic member."""
+    client_id: str = ""
+    client_host: str = ""
+    assignment: bytes = b""
+    """What the leader gave it, as the leader wrote it."""

@@ -20,6 +20,7 @@ from .model import (
     CONNECTOR,
     NOTHING,
     Cause,
+    ClassicMember,
     ClientAssignor,
     Grants,
     Key,
@@ -207,6 +208,27 @@ class GroupDeletion:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassicGroup:
+    """A generation of a group of Kafka's classic protocol (key type 2, Kafka's own).
+
+    It is written when its join phase ends, and again when the leader has assigned (`is_synced`).
+    """
+
+    generation: int
+    cause: Cause
+    """Why there had to be another generation."""
+    time_ms: int
+    protocol_type: str = ""
+    """`consumer`, `connect`, or what else the members do together."""
+    protocol: str | None = None
+    """What all members speak; None: there are none."""
+    leader: str = ""
+    """The member id of who assigns."""
+    members: tuple[ClassicMember, ...] = ()
+    is_synced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ConfiguredShard:
     """What is configured of some connectors (key type 27); its head is key type 4."""
 
@@ -258,6 +280,7 @@ ControlRecord = (
     | Operator
     | Loss
     | GroupDeletion
+    | ClassicGroup
     | ConfiguredShard
     | TargetShard
     | CurrentShard

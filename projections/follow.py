@@ -14,15 +14,18 @@ from ..events.log.reader import LogReader, Newer
 from ..events.log.tables import unpack_view_key, view_key
 from ..events.model import NOTHING, Grants, Key, Resource, Resources, Why
 from ..events.records import (
+    ClassicGroup,
     CurrentAssignment,
     CurrentShard,
     GroupMetadata,
     MemberMetadata,
+    Record,
     TargetAssignment,
     Tombstone,
 )
 
-_BUMP: Final = TYPE_OF[GroupMetadata].number
+_RAISING: Final = {TYPE_OF[kind].number for kind in (GroupMetadata, ClassicGroup)}
+"""The numbers of the records that raise a group's epoch."""
 
 
 class Follower:
@@ -53,11 +56,13 @@ class Rebalances:
     """Counts how often a group's epoch rose, by cause, from the beginning of the log on.
 
     A control log keeps its history for ever by default; of one that was trimmed, what is left
-    is counted.
+    is counted. A generation of classic members is an epoch, told again once it is assigned.
     """
 
     def __init__(self) -> None:
         self.by_cause: Counter[Why] = Counter()
+        self._generation = 0
+        """The last generation that was counted."""
         self._next = 0
         """The offset of the first entry that was not counted yet."""
 
@@ -72,9 +77,16 @@ class Rebalances:
     def _count(self, log: LogReader) -> None:
         for entries in log.tail(self._next):
             for entry in entries:
-                if entry.type == _BUMP and isinstance(record := decode(entry), GroupMetadata):
-                    self.by_cause[record.cause.why] += 1
+                if entry.type in _RAISING:
+                    self._take(decode(entry))
             self._next = entries[-1].offset + 1
+
+    def _take(self, record: Record | None) -> None:
+        if isinstance(record, ClassicGroup) and record.generation > self._generation:
+            self._generation = record.generation
+            self.by_cause[record.cause.why] += 1
+        elif isinstance(record, GroupMetadata):
+            self.by_cause[record.cause.why] += 1
 
 
 class KeyedLog(Protocol):

@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from ..events.group import Group
-from ..events.model import ErrorClass, GroupState, MemberState, Resource, Resources, Why
+from ..events.model import ErrorClass, GroupState, GroupType, MemberState, Resource, Resources, Why
 from .views import (
     Progress,
     assigned,
@@ -93,7 +93,7 @@ def _epochs(groups: _Groups) -> Iterator[Metric]:
     for each in groups:
         labels = [each.group.group_id]
         epoch.add_metric(labels, each.group.group_epoch)
-        assignment.add_metric(labels, each.group.assignment_epoch)
+        assignment.add_metric(labels, each.group.assigned_epoch)
         failures.add_metric(labels, each.group.target.failures)
     yield from (epoch, assignment, failures)
 
@@ -111,16 +111,26 @@ def _heartbeats(beats: Mapping[str, Beats]) -> Iterator[Metric]:
 
 def _states(groups: _Groups) -> Iterator[Metric]:
     state = _gauge("group_state", "1 for the state that the group is in.", "group", "state")
+    kind = _gauge("group_type", "1 for the type that the group is of.", "group", "type")
     members = _gauge("group_members", "Members of the group by state.", "group", "state")
     for each in groups:
         group_id = each.group.group_id
-        now = each.group.state
         for known in GroupState:
-            state.add_metric([group_id, known.value.lower()], float(known is now))
-        seats = [member.state for member in each.group.members.values()]
-        for seat in MemberState:
-            members.add_metric([group_id, seat.name.lower()], seats.count(seat))
-    yield from (state, members)
+            state.add_metric([group_id, known.value.lower()], float(known is each.group.state))
+        for group_type in GroupType:
+            kind.add_metric([group_id, group_type.value], float(group_type is each.group.type))
+        for seat, count in _seats(each.group).items():
+            members.add_metric([group_id, seat], count)
+    yield from (state, kind, members)
+
+
+def _seats(group: Group) -> dict[str, int]:
+    """Return how many members are in each state; those of a generation are all in the same."""
+    counts = Counter(member.state for member in group.members.values())
+    seats = {seat.name.lower(): counts[seat] for seat in MemberState} | {"unassigned": 0}
+    if last := group.classic:
+        seats["stable" if last.is_synced else "unassigned"] += len(last.members)
+    return seats
 
 
 def _resources(groups: _Groups) -> Iterator[Metric]:
@@ -182,8 +192,8 @@ def _rebalances(groups: _Groups) -> Iterator[Metric]:
         group_id = each.group.group_id
         for why, count in sorted(each.rebalances.items(), key=lambda item: item[0].value):
             total.add_metric([group_id, why.value], count)
-        if each.group.bump is not None:
-            last.add_metric([group_id], each.group.bump.time_ms / _MS)
+        if rises := [rise.time_ms for rise in (each.group.classic, each.group.bump) if rise]:
+            last.add_metric([group_id], max(rises) / _MS)
     yield from (total, last)
 
 

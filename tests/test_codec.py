@@ -27,6 +27,8 @@ from fairlead.events.entries.wire import SHAPES
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import (
     Cause,
+    ClassicMember,
+    ClassicProtocol,
     ClientAssignor,
     MemberState,
     Resource,
@@ -58,6 +60,15 @@ SCALARS = st.none() | st.booleans() | INTS | st.text(max_size=9) | st.floats(all
 DOCUMENTS = st.dictionaries(NAMES, SCALARS, max_size=3)
 TOKENS = st.builds(Token, EPOCHS, EPOCHS)
 CAUSES = st.builds(Cause, st.sampled_from(Why), st.text(max_size=9))
+CLASSIC_MEMBERS = st.builds(
+    ClassicMember,
+    NAMES,
+    EPOCHS,
+    EPOCHS,
+    st.lists(st.builds(ClassicProtocol, NAMES, st.binary(max_size=9)), max_size=3).map(tuple),
+    st.none() | NAMES,
+    assignment=st.binary(max_size=9),
+)
 ASSIGNORS = st.builds(ClientAssignor, NAMES, EPOCHS, EPOCHS, EPOCHS, EPOCHS, st.binary(max_size=9))
 COMMIT_IDS = st.builds(CommitId, NAMES, EPOCHS, TOKENS, EPOCHS)
 ADVANCES = st.builds(Advance, DOCUMENTS, st.none() | DOCUMENTS, st.none() | DOCUMENTS)
@@ -98,12 +109,19 @@ BY_NAME: dict[Any, st.SearchStrategy[Any]] = {
 }
 
 
+BY_KIND: dict[tuple[type, str], st.SearchStrategy[Any]] = {
+    (records.ClassicGroup, "members"): st.lists(CLASSIC_MEMBERS, max_size=3).map(tuple),
+}
+"""Fields whose name means something else in other records."""
+
+
 def any_of(kind: type) -> st.SearchStrategy[Any]:
     """Return records of a kind with anything in their fields."""
     told = {each.name: each.type for each in fields(kind)}
     numbers = {name: EPOCHS for name, its in told.items() if its is int}
     texts = {name: st.text(max_size=9) for name, its in told.items() if its is str}
     known = {name: BY_NAME[name] for name in told if name in BY_NAME}
+    known |= {name: BY_KIND[kind, name] for name in told if (kind, name) in BY_KIND}
     return st.builds(kind, **{**numbers, **texts, **known})
 
 
@@ -161,6 +179,7 @@ def as_it_is(record: Record) -> bytes | None:
 
 def test_the_types_on_disk_never_change() -> None:
     assert {row.record.__name__: row.number for row in CATALOGUE} == {
+        "ClassicGroup": 2,
         "GroupMetadata": 3,
         "ConnectorsTasksMetadata": 4,
         "MemberMetadata": 5,

@@ -26,15 +26,16 @@ from ...events.log.space import Room
 from ...events.log.tables import LogKind
 from ...events.log.writer import GroupLog
 from ..door.actor import Actor, Address, Failure
+from ..messages.classic import ClassicCall
 from ..messages.commands import DescribeTraffic, GroupCommand, GroupRequest, Reply
 from ..messages.errors import Error
 from ..messages.members import NO_COORDINATOR_EPOCH, CommitOffsets, HeartbeatReply
 from .commit import OffsetLedger
-from .coordinator import Coordinator
 from .members.request_filter import SALTS, first_epoch
 from .shard import CoordinatorShard, Now, drain
 from .state.settings import GroupSettings
 from .timers import LATE_MS, TICK_MS, LatenessBudget
+from .typed_shard import TypedShard
 
 LOGGER = logging.getLogger(__name__)
 EXIT_FAILED = 70
@@ -151,7 +152,7 @@ class GroupActor(Actor):
             self.send(sender, Failure("the group is not open yet: ask again"))
         elif isinstance(message, DescribeTraffic):
             self.send(sender, self._shard.traffic())
-        elif isinstance(message, CommitOffsets | GroupCommand):
+        elif isinstance(message, CommitOffsets | ClassicCall | GroupCommand):
             if not self._queue:
                 self.wake_after(0, Flush())
             self._queue.append((message, sender))
@@ -197,7 +198,7 @@ class GroupActor(Actor):
             control, ledger = self._logs.control, OffsetLedger(self._logs.offsets)
             group = restore(order.group_id, *control.load())
             number = first_epoch(control.epoch, secrets.randbelow(SALTS))
-            self._shard = Coordinator(group, order.settings, ledger, now.steady_ms, _new_id, number)
+            self._shard = TypedShard(group, order.settings, ledger, now.steady_ms, _new_id, number)
             self._wake_in_time(self._shard, now)
             gc.collect()
             gc.freeze()  # the group lives as long as the process: no collection has to walk it

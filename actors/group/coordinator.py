@@ -1,4 +1,4 @@
-"""The coordinator of one connect group: a `CoordinatorShard` without its process.
+"""The coordinator of one connect group, without its process; see `typed_shard`.
 
 Many requests share one append. Each is decided against the state that the ones before it led to;
 what was decided waits in private lists until it is handed out (`ready`), and nothing of it may be
@@ -18,10 +18,9 @@ from ...events.entries.codec import UnwritableRecordError, encode
 from ...events.entries.shard_layout import Layout, lay_out
 from ...events.evolve import evolve
 from ...events.group import Group, epoch_warning
-from ...events.log.frame import NewEntry
 from ...events.log.space import RESERVE_BYTES, Room
 from ...events.records import MemberMetadata, Tombstone
-from ..messages.commands import Command, CommandReply, GroupCommand, GroupRequest, Reply, Traffic
+from ..messages.commands import Command, CommandReply, GroupCommand, Reply, Traffic
 from ..messages.computing import Install, InstallReply
 from ..messages.errors import SUCCESS, Error
 from ..messages.members import (
@@ -43,7 +42,7 @@ from .long_poll import HeldRequest, LongPoll
 from .members.admission import refuse_heartbeat, refuse_stale
 from .members.request_filter import Quota, RequestFilter
 from .orders.configuration import open_soft_state
-from .shard import Address, AddressedReply, Now, Ready
+from .shard import Address, AddressedReply, Now, Outbox, Ready
 from .state.settings import GroupSettings
 from .state.soft_state import Decision
 from .state.workers import is_silenced
@@ -82,10 +81,7 @@ class Coordinator:
         """
         self.group = group
         """The group as decided: ahead of the log by what no host has written yet."""
-        self._entries: list[NewEntry] = []
-        """What was decided for the control log, since the last `ready`."""
-        self._answers: list[AddressedReply] = []
-        """What may be said once all of these are durable."""
+        self.out = Outbox()
         self._room = ENOUGH_ROOM
         """How much may be written, as of the last look at the disk."""
         self._filter = RequestFilter(group.members, coordinator_epoch)
@@ -111,6 +107,11 @@ class Coordinator:
         warning = epoch_warning(self.group.group_epoch)
         return f"group {self.group.group_id} is at {warning}" if warning else ""
 
+    @property
+    def settings(self) -> GroupSettings:
+        """What the group goes by now."""
+        return self._soft.settings
+
     def traffic(self) -> Traffic:
         """Return what went through since the start."""
         return Traffic(self._heartbeats, len(self._long_poll))
@@ -127,9 +128,7 @@ class Coordinator:
                 if self._long_poll.releases(asked, has_news=decision.news):
                     self._answer(asked.sender, decision.reply)
                 self._call_for_computation()
-        ready = Ready(self._ledger.hand_out(), self._entries, self._answers)
-        self._entries, self._answers = [], []
-        return ready
+        return self.out.hand_out(self._ledger.hand_out())
 
     def advance(self, ready: Ready) -> None:
         """Learn that this is durable."""
@@ -137,7 +136,7 @@ class Coordinator:
             self._ledger.advance()
 
     def _answer(self, to: Address, reply: Reply) -> None:
-        self._answers.append(AddressedReply(to, reply))
+        self.out.answers.append(AddressedReply(to, reply))
 
     # -- what comes in
 
@@ -148,7 +147,7 @@ class Coordinator:
         if was_out and not room.is_out:
             self._due.grant_sessions(self._soft.settings, now.steady_ms)
 
-    def take(self, request: GroupRequest, sender: Address, now: Now) -> None:
+    def take(self, request: GroupCommand | CommitOffsets, sender: Address, now: Now) -> None:
         """Decide a request; a heartbeat without news is held for up to a heartbeat interval."""
         if isinstance(request, Heartbeat):
             self._take_heartbeat(request, sender, now)
@@ -241,7 +240,7 @@ class Coordinator:
         begin = self.group.end
         self._write(laid_out, now)
         self._due.see_promises(now.wall_ms, now.steady_ms)
-        self._entries += entries
+        self.out.entries += entries
         return decision.at_end(begin, self.group.end)
 
     def _decide_heartbeat(self, asked: HeldRequest, now: Now) -> Decision:

@@ -13,6 +13,7 @@ from ..messages.commands import (
     Command,
     ContinueMoves,
     EndExpectation,
+    EndGathering,
     EndRest,
     ExpireRebalance,
     ExpireSession,
@@ -43,7 +44,7 @@ from ..messages.orders import (
     SetTargetState,
     Uncordon,
 )
-from .computing.compute import end_rest, time_out_assignor, with_target
+from .computing.compute import end_gathering, end_rest, time_out_assignor, with_target
 from .computing.install import install, prepare
 from .computing.target import continue_moves, release_parked, retry_assignor
 from .connectors import (
@@ -95,6 +96,7 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     EndExpectation: end_expectation,
     TimeOutAssignor: time_out_assignor,
     EndRest: end_rest,
+    EndGathering: end_gathering,
     FreeSeat: free_seat,
     RecordAlteration: record_alteration,
 }

@@ -31,13 +31,14 @@ from ..messages.commands import (
     ReleaseParked,
     RetryAssignor,
 )
+from ..timer_queue import TimerQueue
 from .computing.target import is_next_move_due, is_retry_due
 from .orders.departures import due_removals
 from .orders.lifecycle import is_stopping
 from .state.settings import GroupSettings
 from .state.soft_state import SoftState
 from .state.workers import has_shared_deadline
-from .timers import ComputationTimer, MemberTimers, TimerQueue
+from .timers import ComputationTimer, MemberTimers
 
 LOOK_MS: Final = 1_000
 """How often time passes at least: by the wall clock, which may be set."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 from ...events.group import Group
 from ...events.model import MemberState
 from ...events.records import (
+    ClassicGroup,
     CurrentAssignment,
     GroupMetadata,
     Loss,
@@ -74,6 +75,18 @@ def _in_bump(group: Group, record: GroupMetadata) -> str:
     return ""
 
 
+def _in_generation(group: Group, record: ClassicGroup) -> str:
+    last = group.classic
+    is_told_again = last is not None and last.generation == record.generation
+    if not is_told_again and record.generation != group.group_epoch + 1:
+        return f"generation {record.generation} cannot follow epoch {group.group_epoch}"
+    if group.members:
+        return f"generation {record.generation} of a group with members of the connect protocol"
+    if record.members and record.leader not in {each.member_id for each in record.members}:
+        return f"generation {record.generation} is led by {record.leader!r}, which is not in it"
+    return ""
+
+
 def _in_target(group: Group, record: TargetAssignment) -> str:
     epoch = record.assignment_epoch
     if not group.assignment_epoch < epoch <= group.group_epoch:
@@ -89,6 +102,8 @@ def _in_target(group: Group, record: TargetAssignment) -> str:
 
 def _in_member(group: Group, record: MemberMetadata) -> str:
     member_id, known = record.member_id, group.members.get(record.member_id)
+    if group.classic is not None:
+        return f"{member_id} joins a group of the classic protocol"
     if known is not None and known.metadata.joined_epoch != record.joined_epoch:
         was = known.metadata.joined_epoch
         return f"{member_id} joined for epoch {was} and cannot now for {record.joined_epoch}"
@@ -141,6 +156,7 @@ def _in_loss(group: Group, record: Loss) -> str:
 
 FLAWS: Mapping[type, Callable[[Group, Any], str]] = {
     GroupMetadata: _in_bump,
+    ClassicGroup: _in_generation,
     TargetAssignment: _in_target,
     MemberMetadata: _in_member,
     CurrentAssignment: _in_step,

@@ -34,8 +34,8 @@ from ...events.group import Group
 from ...events.records import MemberMetadata, Operator, Record, Tombstone
 from ..backoff import earliest
 from ..messages.members import JOIN_EPOCH, Heartbeat
+from ..timer_queue import TimerQueue
 from .news import CatchUps, affected, keeps_all, reconfigured
-from .timers import TimerQueue
 
 
 @dataclass(frozen=True, slots=True)

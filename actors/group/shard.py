@@ -17,7 +17,7 @@ next one rebuilds the group from its logs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ...events.log.frame import NewEntry
@@ -57,7 +57,35 @@ class Ready:
         return bool(self.offset_entries or self.entries)
 
 
-class CoordinatorShard(Protocol):
+@dataclass(slots=True)
+class Outbox:
+    """What was decided of one group since the last `ready`, whichever of its sides decided it."""
+
+    entries: list[NewEntry] = field(default_factory=list[NewEntry])
+    """For the control log, in the order in which the group has evolved by them."""
+    answers: list[AddressedReply] = field(default_factory=list[AddressedReply])
+    """What may be said once all of these are durable."""
+
+    def hand_out(self, offset_entries: Sequence[NewEntry]) -> Ready:
+        """Return all of it, with what goes to the offset log; nothing is left."""
+        ready = Ready(offset_entries, self.entries, self.answers)
+        self.entries, self.answers = [], []
+        return ready
+
+
+class Decider(Protocol):
+    """What decides, and has something to write and to say then."""
+
+    def ready(self, now: Now) -> Ready:
+        """Hand out what was decided since the last call."""
+        ...
+
+    def advance(self, ready: Ready) -> None:
+        """Learn that what was handed out is durable."""
+        ...
+
+
+class CoordinatorShard(Decider, Protocol):
     """One group, of whatever type; a process calls one method at a time."""
 
     @property
@@ -94,14 +122,6 @@ class CoordinatorShard(Protocol):
         """Return when time must pass next, steady clock, unless something is taken before."""
         ...
 
-    def ready(self, now: Now) -> Ready:
-        """Hand out what was decided since the last call."""
-        ...
-
-    def advance(self, ready: Ready) -> None:
-        """Learn that what was handed out is durable."""
-        ...
-
 
 class LogPair(Protocol):
     """The two logs of a group, as far as its process appends to them."""
@@ -115,7 +135,7 @@ class LogPair(Protocol):
         ...
 
 
-def drain(shard: CoordinatorShard, logs: LogPair, now: Now) -> Sequence[AddressedReply]:
+def drain(shard: Decider, logs: LogPair, now: Now) -> Sequence[AddressedReply]:
     """Write what the shard has decided, and return what may be said now that it is durable."""
     ready = shard.ready(now)
     if ready.has_entries:

@@ -6,20 +6,24 @@ that computes nor keeps the next computation waiting. No timer has to be told th
 comes due finds nothing to do then.
 """
 
-import heapq
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from ...events.group import Group, Member
 from ...events.model import MemberState
 from ..backoff import earliest
-from ..messages.commands import EndRest, ExpireRebalance, ExpireSession, TimeOutAssignor
+from ..messages.commands import (
+    EndGathering,
+    EndRest,
+    ExpireRebalance,
+    ExpireSession,
+    TimeOutAssignor,
+)
+from ..timer_queue import TimerQueue
 from .members.seats import patience_ms
 from .state.settings import GroupSettings
-from .state.soft_state import SoftState
-
-K = TypeVar("K")
+from .state.soft_state import Gathering, SoftState
 
 TICK_MS: Final = 100
 """How far apart two looks at the timers are at least: what comes due meanwhile is done together."""
@@ -29,59 +33,6 @@ MOST_EXCUSED_MS: Final = 60_000
 SLOW_MS: Final = 50
 """From when on a computation is one that the group has to recover from."""
 LONGEST_RECOVERY_MS: Final = 1_000
-
-
-class TimerQueue(Generic[K]):
-    """For each key one time, in milliseconds of any one clock.
-
-    Setting a key to a later time touches no heap: the earlier entry is found stale when it
-    comes up, and goes back in with the later time.
-    """
-
-    def __init__(self) -> None:
-        self._at: dict[K, int] = {}
-        """When each key is due."""
-        self._queued: dict[K, int] = {}
-        """The time of the one entry of each key in the heap that counts; others are stale."""
-        self._heap: list[tuple[int, int, K]] = []
-        """Time, number of the entry, key: keys need no order of their own."""
-        self._count = 0
-
-    def set(self, key: K, at_ms: int) -> None:
-        """Have the key come due at a time, and at no other."""
-        self._at[key] = at_ms
-        queued = self._queued.get(key)
-        if queued is None or at_ms < queued:
-            self._push(key, at_ms)
-
-    def cancel(self, key: K) -> None:
-        """Have the key never come due."""
-        self._at.pop(key, None)
-
-    def next_ms(self) -> int | None:
-        """Return a time before which nothing is due; None if nothing ever is."""
-        return self._heap[0][0] if self._heap else None
-
-    def due(self, now_ms: int) -> Iterator[K]:
-        """Yield the keys that are due, each once, and forget them."""
-        while self._heap and self._heap[0][0] <= now_ms:
-            queued_ms, _, key = heapq.heappop(self._heap)
-            if self._queued.get(key) != queued_ms:
-                continue
-            del self._queued[key]
-            at_ms = self._at.get(key)
-            if at_ms is None:
-                continue
-            if at_ms > now_ms:
-                self._push(key, at_ms)
-            else:
-                del self._at[key]
-                yield key
-
-    def _push(self, key: K, at_ms: int) -> None:
-        self._count += 1
-        self._queued[key] = at_ms
-        heapq.heappush(self._heap, (at_ms, self._count, key))
 
 
 class LatenessBudget:
@@ -182,8 +133,12 @@ class MemberTimers:
         return None if next_ms is None else next_ms + self._excused_ms
 
 
+Timed = TimeOutAssignor | EndRest | EndGathering
+"""What is due about computations."""
+
+
 class ComputationTimer:
-    """Times how long a computation may take, and when the next may begin.
+    """Times how long a computation may take, and when the next, or the first, may begin.
 
     It sees each soft state that a decision left. While changes come faster than targets can be
     computed, a group is not to do nothing else: where one computation took long and the next has
@@ -202,7 +157,11 @@ class ComputationTimer:
         """How long a member took for the last computation that is over."""
         self._rest_ms: int | None = None
         """For how long the rest after the last one was timed; None: it was not, yet."""
-        self._queue: TimerQueue[TimeOutAssignor | EndRest] = TimerQueue()
+        self._gathering: tuple[Gathering, int] | None = None
+        """For whom the group was seen to wait, and the delay that was set then."""
+        self._gathered_ms = 0
+        """When that began, steady clock."""
+        self._queue: TimerQueue[Timed] = TimerQueue()
 
     def see(self, soft: SoftState, steady_ms: int) -> SoftState:
         """Time what has begun since the last soft state, and the rest after it; return the latter.
@@ -226,12 +185,27 @@ class ComputationTimer:
         if soft.rests and rest_ms != self._rest_ms:  # the interval may change meanwhile
             self._rest_ms = rest_ms
             self._queue.set(EndRest(), self._begun_ms + rest_ms)
+        self._see_gathering(soft, steady_ms)
         return soft
+
+    def _see_gathering(self, soft: SoftState, steady_ms: int) -> None:
+        """Begin the delay anew with each newcomer, and with each change of it."""
+        before, self._gathering = self._gathering, None
+        if soft.gathering is None:
+            self._queue.cancel(EndGathering())
+            return
+        delay_ms = soft.settings.connect_initial_delay_ms
+        self._gathering = soft.gathering, delay_ms
+        if before is None or soft.gathering.newcomers < before[0].newcomers:
+            self._gathered_ms = steady_ms
+        if self._gathering != before:
+            until_ms = self._gathered_ms + soft.gathering.longest_ms
+            self._queue.set(EndGathering(), min(steady_ms + delay_ms, until_ms))
 
     def _recovery_ms(self) -> int:
         return min(2 * self._took_ms, LONGEST_RECOVERY_MS) if self._took_ms >= SLOW_MS else 0
 
-    def due(self, steady_ms: int) -> Iterator[TimeOutAssignor | EndRest]:
+    def due(self, steady_ms: int) -> Iterator[Timed]:
         """Yield what the group is to say to itself now."""
         return self._queue.due(steady_ms)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from .classic import ClassicCall, ClassicReply
 from .computing import Install, InstallReply, Prepare, PrepareReply
 from .errors import Error
 from .members import (
@@ -121,6 +122,11 @@ class EndRest:
 
 
 @dataclass(frozen=True, slots=True)
+class EndGathering:
+    """The group was empty, and has waited long enough for more members: it may have a target."""
+
+
+@dataclass(frozen=True, slots=True)
 class FinishDeletion:
     """A connector is being deleted: bury it once nothing of it runs, or waits to be published."""
 
@@ -157,6 +163,7 @@ TimerCommand = (
     | EndExpectation
     | TimeOutAssignor
     | EndRest
+    | EndGathering
     | FinishDeletion
     | FinishStop
     | RecordAlteration
@@ -179,10 +186,14 @@ GroupCommand = (
 )
 """What may be asked of a group."""
 
-GroupRequest = GroupCommand | CommitOffsets
-"""What may be asked of a group's process: of its control log, or of its offset log."""
+ConnectRequest = GroupCommand | CommitOffsets
+"""What may be asked of a group but for its classic members: of its control log, or its offset log.
+"""
+
+GroupRequest = ConnectRequest | ClassicCall
+"""What may be asked of a group's process."""
 
 Command = GroupCommand | TimerCommand
 """What leads to a decision."""
 
-Reply = HeartbeatReply | PrepareReply | InstallReply | CommandReply | CommitReply
+Reply = HeartbeatReply | PrepareReply | InstallReply | CommandReply | CommitReply | ClassicReply

@@ -21,11 +21,15 @@ class Error(Enum):
     COORDINATOR_NOT_AVAILABLE = "COORDINATOR_NOT_AVAILABLE"
     NOT_COORDINATOR = "NOT_COORDINATOR"
     GROUP_AUTHORIZATION_FAILED = "GROUP_AUTHORIZATION_FAILED"
+    ILLEGAL_GENERATION = "ILLEGAL_GENERATION"
+    INCONSISTENT_GROUP_PROTOCOL = "INCONSISTENT_GROUP_PROTOCOL"
     INVALID_GROUP_ID = "INVALID_GROUP_ID"
     UNKNOWN_MEMBER_ID = "UNKNOWN_MEMBER_ID"
+    INVALID_SESSION_TIMEOUT = "INVALID_SESSION_TIMEOUT"
     REBALANCE_IN_PROGRESS = "REBALANCE_IN_PROGRESS"
     INVALID_REQUEST = "INVALID_REQUEST"
     GROUP_ID_NOT_FOUND = "GROUP_ID_NOT_FOUND"
+    MEMBER_ID_REQUIRED = "MEMBER_ID_REQUIRED"
     GROUP_MAX_SIZE_REACHED = "GROUP_MAX_SIZE_REACHED"
     FENCED_INSTANCE_ID = "FENCED_INSTANCE_ID"
     FENCED_MEMBER_EPOCH = "FENCED_MEMBER_EPOCH"
@@ -79,12 +83,24 @@ MEANINGS: Mapping[Error, Meaning] = {
     Error.NOT_COORDINATOR: Meaning(
         16, Remedy.RETRY, "find the group's coordinator anew, and send it there"
     ),
+    Error.ILLEGAL_GENERATION: Meaning(
+        22, Remedy.REJOIN, "for classic members: the generation is over; send JoinGroup again"
+    ),
+    Error.INCONSISTENT_GROUP_PROTOCOL: Meaning(
+        23,
+        Remedy.FATAL,
+        "for classic members: join with a protocol type and a protocol that all members have,"
+        " and with metadata in its form",
+    ),
     Error.INVALID_GROUP_ID: Meaning(24, Remedy.FATAL, "name a group: the group id is empty"),
     Error.UNKNOWN_MEMBER_ID: Meaning(
         25,
         Remedy.REJOIN,
         "on a heartbeat: stop everything and rejoin with epoch 0; on Prepare or Install: drop"
         " this computation and nothing else",
+    ),
+    Error.INVALID_SESSION_TIMEOUT: Meaning(
+        26, Remedy.FATAL, "for classic members: choose a session timeout that the group allows"
     ),
     Error.REBALANCE_IN_PROGRESS: Meaning(
         27, Remedy.RETRY, "for classic members: send JoinGroup again"
@@ -99,6 +115,9 @@ MEANINGS: Mapping[Error, Meaning] = {
     ),
     Error.GROUP_ID_NOT_FOUND: Meaning(
         69, Remedy.REJOIN, "stop everything and join with epoch 0, which makes the group"
+    ),
+    Error.MEMBER_ID_REQUIRED: Meaning(
+        79, Remedy.RETRY, "for classic members: send JoinGroup again with the id of the answer"
     ),
     Error.GROUP_MAX_SIZE_REACHED: Meaning(
         81, Remedy.FATAL, "remove a member, or raise group.max.size"

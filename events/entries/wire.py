@@ -18,7 +18,7 @@ import msgspec
 from .. import records
 from ..commits import Committed, TaskProgress
 from ..connectors import TaskStatus
-from ..model import AutoRestart, Cause, Resource, RunState, Token, Why
+from ..model import AutoRestart, Cause, ClassicMember, Resource, RunState, Token, Why
 from .wire_commits import CommittedWire, TaskProgressWire
 from .wire_resources import (
     ConfiguredShardWire,
@@ -84,6 +84,44 @@ class GroupMetadataWire(msgspec.Struct):
         cause = self.cause.to_cause()
         return records.GroupMetadata(
             self.group_epoch, cause, self.time_ms, self.actor, self.since_ms
+        )
+
+
+class ClassicGroupWire(msgspec.Struct):
+    """Key type 2."""
+
+    generation: int
+    cause: CauseWire
+    time_ms: int
+    protocol_type: str = ""
+    protocol: str | None = None
+    leader: str = ""
+    members: tuple[ClassicMember, ...] = ()
+    is_synced: bool = False
+
+    @classmethod
+    def of(cls, record: records.ClassicGroup) -> Self:
+        return cls(
+            record.generation,
+            CauseWire.of(record.cause),
+            record.time_ms,
+            record.protocol_type,
+            record.protocol,
+            record.leader,
+            record.members,
+            record.is_synced,
+        )
+
+    def to_record(self) -> records.ClassicGroup:
+        return records.ClassicGroup(
+            self.generation,
+            self.cause.to_cause(),
+            self.time_ms,
+            self.protocol_type,
+            self.protocol,
+            self.leader,
+            self.members,
+            self.is_synced,
         )
 
 
@@ -193,6 +231,7 @@ class LossWire(msgspec.Struct):
 
 SHAPES: Final[Mapping[type, type[Shape]]] = {
     records.GroupMetadata: GroupMetadataWire,
+    records.ClassicGroup: ClassicGroupWire,
     records.ConnectorsTasksMetadata: ConnectorsTasksMetadataWire,
     records.TargetAssignment: TargetAssignmentWire,
     records.CurrentAssignment: CurrentAssignmentWire,

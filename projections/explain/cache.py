@@ -31,7 +31,7 @@ class EpochLine:
     actor: str | None
     """The principal who asked for it, where that is known."""
     assignment_epoch: int | None
-    """The target that answered it."""
+    """The target that answered it; itself, where it is a generation of classic members."""
     failed_attempts: int
     settled_after_ms: int | None
     """From the cause until every member had reached that target."""
@@ -188,9 +188,9 @@ def _not_told(
 
 def _count_named(report: EpochReport) -> int:
     """Return how many resources a report names."""
-    change = report.target_change
+    change, generation = report.target_change, report.generation
     if change is None:
-        return 1
+        return 1 + len(generation.members if generation else ())
     moves = len(change.moved) + len(change.returned) + len(change.placed)
     return 1 + moves + change.kept_count + len(change.parked) + len(change.unplaceable)
 
@@ -200,6 +200,10 @@ def line_of(reading: EpochReading) -> EpochLine:
     report = reading.report
     bump, change = report.bump, report.target_change
     settled_ms = change.settled_ms if change else None
+    answer, changed = change.assignment_epoch if change else None, reading.changed
+    if report.generation is not None:
+        answer, settled_ms = bump.group_epoch, report.generation.assigned_ms
+        changed = report.generation.summary
     counted = change if change and change.assignment_epoch == bump.group_epoch else None
     return EpochLine(
         bump.group_epoch,
@@ -207,7 +211,7 @@ def line_of(reading: EpochReading) -> EpochLine:
         bump.cause.why.value,
         bump.cause.subject,
         bump.actor,
-        change.assignment_epoch if change else None,
+        answer,
         len(report.attempts),
         between(bump.time_ms, settled_ms),
         len(counted.moved) if counted else None,
@@ -218,5 +222,5 @@ def line_of(reading: EpochReading) -> EpochLine:
         len(counted.unplaceable) if counted else None,
         len(counted.displaced) if counted else None,
         len(counted.retired) if counted else None,
-        reading.changed,
+        changed,
     )

@@ -31,6 +31,26 @@ class Attempt(NamedTuple):
     error: str
 
 
+class GenerationReport(NamedTuple):
+    """What classic members agreed on: what they speak, who leads them, and when that assigned."""
+
+    protocol_type: str
+    protocol: str | None
+    leader: str
+    """The member id of who assigns; empty where nobody is in it."""
+    members: tuple[str, ...]
+    """Their instance ids, or else their member ids."""
+    assigned_ms: int | None = None
+
+    @property
+    def summary(self) -> str:
+        """It in a few words."""
+        if not self.members:
+            return "nobody is left"
+        count = f"{len(self.members)} member{'s' if len(self.members) > 1 else ''}"
+        return f"{count}, {self.protocol_type} {self.protocol}, led by {self.leader}"
+
+
 @dataclass(frozen=True, slots=True)
 class EpochReport:
     """One group epoch: what raised it, and which target answered it, if one did."""
@@ -44,6 +64,8 @@ class EpochReport:
 
     None as long as there is none, and where the group lost its last member before.
     """
+    generation: GenerationReport | None = None
+    """What the epoch is to classic members, to whom a leader assigns; None: it is no generation."""
 
     @property
     def group_epoch(self) -> int:
@@ -52,7 +74,12 @@ class EpochReport:
 
     @property
     def took_ms(self) -> int | None:
-        """From the cause to the target that answers it; clocks that jump count as no time."""
+        """From the cause to the target that answers it; clocks that jump count as no time.
+
+        Of a generation: from its record, when all had joined, until its leader had assigned.
+        """
+        if self.generation is not None:
+            return between(self.bump.time_ms, self.generation.assigned_ms)
         change = self.target_change
         return between(self.bump.time_ms, change.time_ms if change else None)
 
@@ -85,7 +112,7 @@ class Explanation:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """Detect, compute, revoke, release and start, in this order."""
+        """Detect, compute, revoke, release and start, in this order; of a generation: assign."""
         return phases_of(self.report, self.detection, self.handovers)
 
     @property
@@ -102,6 +129,8 @@ class Explanation:
         None as long as that has not come about, and where another target came first.
         """
         change = self.report.target_change
+        if self.report.generation is not None:
+            return self.report.took_ms
         if change is None or change.settled_ms is None:
             return None
         start = self.phases[-1]
@@ -115,7 +144,9 @@ class Explanation:
 def phases_of(
     report: EpochReport, detection: Detection, handovers: Sequence[Handover]
 ) -> tuple[Phase, ...]:
-    """Return the phases of an epoch in order, always all five."""
+    """Return the phases of an epoch in order, always all five; a generation has one of its own."""
+    if report.generation is not None:
+        return (_assign(report.bump, report.generation),)
     detect = _detect(report, detection)
     change = report.target_change
     if change is None:
@@ -130,6 +161,13 @@ def phases_of(
     granted = [each for each in taken if each.granted_ms]
     start = _until_last("start", release.until_ms, granted or taken, _up)
     return (detect, compute, revoke, release, start)
+
+
+def _assign(bump: GroupMetadata, generation: GenerationReport) -> Phase:
+    """Return how long a leader took; when its round began is not in the log."""
+    is_open = generation.members and generation.assigned_ms is None
+    note = "its leader did not assign" if is_open else ""
+    return Phase("assign", bump.time_ms, generation.assigned_ms, note)
 
 
 def _up(each: Handover) -> int | None:

@@ -18,6 +18,7 @@ from ...events.log.frame import Entry
 from ...events.log.reader import LogReader
 from ...events.model import GroupState
 from ...events.records import (
+    ClassicGroup,
     CurrentAssignment,
     GroupMetadata,
     MemberMetadata,
@@ -29,7 +30,7 @@ from ...events.shards import Shards
 from .absences import Absence, Absences
 from .causes import Changed, Detection, Detector
 from .diff import Homes, TargetChange
-from .epochs import Attempt, EpochReport, Explanation
+from .epochs import Attempt, EpochReport, Explanation, GenerationReport
 from .following import Handovers
 from .handovers import FollowedHandover, Handover
 
@@ -77,6 +78,10 @@ class EpochReader:
         self._answered: list[EpochReading] = []
         """Answered by `_change`, which the group has not settled on yet."""
         self._done: list[EpochReading] = []
+        self._generation = self._group.classic.generation if self._group.classic else 0
+        """The last generation of classic members that the log tells of."""
+        self._formed: EpochReading | None = None
+        """That generation; None where it lies before what is read."""
         self._change: TargetChange | None = None
         self._aimed_at = -1
         """The offset of the record that `_change` was read from."""
@@ -127,6 +132,8 @@ class EpochReader:
         if isinstance(whole, GroupMetadata):
             detection, changed = self._detector.detect(whole), self._changed.describe(whole)
             self._unanswered.append(EpochReading(EpochReport(whole), detection, changed))
+        elif isinstance(whole, ClassicGroup):
+            self._form(whole)
         elif isinstance(whole, TargetAssignment):
             self._aim(group.target, entry)
         elif isinstance(whole, ScheduledRebalance) and entry.offset == self._aimed_at + 1:
@@ -150,6 +157,23 @@ class EpochReader:
         self._absences.take(record, now_ms)
         self._handovers.take(record, now_ms)
 
+    def _form(self, record: ClassicGroup) -> None:
+        """Begin a generation, or learn that its leader has assigned.
+
+        No target answers the epochs before it any more: the members that there are, are others.
+        """
+        if record.generation > self._generation:
+            self._generation = record.generation
+            bump = GroupMetadata(record.generation, record.cause, record.time_ms)
+            report = EpochReport(bump, generation=_generation_of(record))
+            self._formed = EpochReading(report, self._detector.detect(bump), "")
+            self._done += self.rest()
+            self._answered, self._unanswered, self._change = [], [self._formed], None
+        elif self._formed is not None:
+            report = self._formed.report
+            told = _generation_of(record, report.generation)
+            self._formed.report = replace(report, generation=told)
+
     def _aim(self, target: TargetAssignment, entry: Entry) -> None:
         time_ms = target.time_ms or entry.timestamp_ms
         if target.error:
@@ -159,6 +183,8 @@ class EpochReader:
         epoch = target.assignment_epoch
         answered = [each for each in self._unanswered if each.report.group_epoch <= epoch]
         self._unanswered = self._unanswered[len(answered) :]
+        self._done += [each for each in answered if each.report.generation is not None]
+        answered = [each for each in answered if each.report.generation is None]
         bumps = [each.report.bump for each in answered]
         group, homes = self._group, self._homes
         change = homes.compare(group, target, time_ms, bumps) if self._knows_homes else None
@@ -175,7 +201,8 @@ class EpochReader:
 
     def _fail(self, attempt: Attempt) -> None:
         for each in self._unanswered:
-            if each.report.group_epoch <= attempt.assignment_epoch:
+            is_older = each.report.group_epoch <= attempt.assignment_epoch
+            if is_older and each.report.generation is None:
                 attempts = (*each.report.attempts, attempt)
                 each.report = replace(each.report, attempts=attempts)
 
@@ -198,6 +225,19 @@ class EpochReader:
             self._answer_with(replace(change, settled_ms=entry.timestamp_ms))
             self._done += self._answered
             self._answered, self._change = [], None
+
+
+def _generation_of(
+    record: ClassicGroup, before: GenerationReport | None = None
+) -> GenerationReport:
+    """Return a generation as its latest record tells it; it was assigned when the first said so."""
+    assigned_ms = before.assigned_ms if before else None
+    if assigned_ms is None and (record.is_synced or not record.members):
+        assigned_ms = record.time_ms
+    names = tuple(sorted(each.instance_id or each.member_id for each in record.members))
+    return GenerationReport(
+        record.protocol_type, record.protocol, record.leader, names, assigned_ms
+    )
 
 
 def read_epochs(entries: Iterable[Entry]) -> Iterator[EpochReading]:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 from ...actors.group.commit import OffsetLedger
-from ...actors.group.coordinator import Coordinator
 from ...actors.group.members.request_filter import first_epoch
 from ...actors.group.shard import Now, drain
 from ...actors.group.state.settings import GroupSettings
 from ...actors.group.timers import LATE_MS, TICK_MS, LatenessBudget
+from ...actors.group.typed_shard import TypedShard
 from ...actors.messages.commands import GroupRequest, Reply
 from ...actors.messages.computing import Install
 from ...events.group import Group
@@ -125,7 +125,7 @@ class GroupProcess:
     def _open(self) -> None:
         ledger = OffsetLedger(self._durable_state.offsets)
         group = self._durable_state.restored()
-        self._coordinator = Coordinator(
+        self._coordinator = TypedShard(
             group,
             self._settings,
             ledger,

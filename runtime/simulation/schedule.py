@@ -188,6 +188,8 @@ class ClusterTraits:
     slowest_stop_ms: int = 200
     rebalance_timeout_ms: int = 20_000
     max_delay_ms: int = 30_000
+    initial_delay_ms: int = 0
+    """How long the first target of the empty group waits for more members."""
     commit_every_ms: int = 3_000
     tasks: int = 3
     statics: int = 0
@@ -232,7 +234,9 @@ def draw(seed: int, size: Size) -> Schedule:
     watch = stream(seed, "which ends are seen")
     seen, mistakes = watch.choice([0.0, 0.7, 1.0]), watch.random() < MISTAKES
     foreign = stream(seed, "how many are foreign").choice(FOREIGN)
+    delay_ms = stream(seed, "how long an empty group waits").choice([0, 0, 0, 3_000])
     traits = replace(_traits(rng), assignor=assignor, seen=seen, mistakes=mistakes, foreign=foreign)
+    traits = replace(traits, initial_delay_ms=delay_ms)
     lifecycle = stream(seed, "what befalls connectors")
     has_lifecycle = not size.only and lifecycle.random() < LIFECYCLE
     of_lifecycle = size.steps // STEPS_PER_LIFECYCLE if has_lifecycle else 0

@@ -67,7 +67,10 @@ class World:
         self.durable_state = DurableState(
             self.clock, self.story, schedule.seed, folder, self.lifecycle
         )
-        settings = GroupSettings(max_delay_ms=schedule.traits.max_delay_ms)
+        settings = GroupSettings(
+            max_delay_ms=schedule.traits.max_delay_ms,
+            connect_initial_delay_ms=schedule.traits.initial_delay_ms,
+        )
         self.process = GroupProcess(self.clock, self.story, settings, self.durable_state)
         self.process.on_reopened(self._tell_of_group)
         self.supervisor = SimulatedSupervisor(self)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.messages.commands import CommandReply, GroupRequest
+from fairlead.actors.messages.commands import CommandReply, ConnectRequest
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import CommitOffsets
 from fairlead.actors.messages.orders import AlterOffsets, DeleteConnector, SetTargetState
@@ -206,7 +206,7 @@ def test_of_a_change_and_a_resumption_at_once_the_first_one_decides(
     scene: Scene, *, resume_first: bool
 ) -> None:
     scene.stop()
-    orders: list[GroupRequest] = [
+    orders: list[ConnectRequest] = [
         AlterOffsets("connect", "A", "reset"),
         SetTargetState("connect", "A", RunState.RUNNING),
     ]

@@ -32,6 +32,8 @@ from fairlead.events.connectors import (
 from fairlead.events.model import (
     AutoRestart,
     Cause,
+    ClassicMember,
+    ClassicProtocol,
     ClientAssignor,
     MemberState,
     Resource,
@@ -337,6 +339,44 @@ WRITTEN: list[Golden] = [
         records.GroupDeletion(7, 9, "someone"),
         b"",
         {"group_epoch": 7, "time_ms": 9, "actor": "someone"},
+    ),
+    Golden(
+        records.ClassicGroup(
+            7,
+            Cause(Why.MEMBER_JOINED, "m1"),
+            9,
+            "game",
+            "chess",
+            "m1",
+            (
+                ClassicMember(
+                    *("m1", 6, 60, (ClassicProtocol("chess", b"x"),), "i1", "c", "/h", b"y")
+                ),
+            ),
+            is_synced=True,
+        ),
+        b"",
+        {
+            "generation": 7,
+            "cause": {"why": "member-joined", "subject": "m1"},
+            "time_ms": 9,
+            "protocol_type": "game",
+            "protocol": "chess",
+            "leader": "m1",
+            "members": [
+                {
+                    "member_id": "m1",
+                    "session_timeout_ms": 6,
+                    "rebalance_timeout_ms": 60,
+                    "protocols": [{"name": "chess", "metadata": b"x"}],
+                    "instance_id": "i1",
+                    "client_id": "c",
+                    "client_host": "/h",
+                    "assignment": b"y",
+                }
+            ],
+            "is_synced": True,
+        },
     ),
     Golden(
         records.ConfiguredShard(3, frozenset({A, A0, A1})),

@@ -85,7 +85,9 @@ def test_a_change_that_changes_nothing_writes_nothing(decider: Decider) -> None:
         ),
         (
             {"zzz": "1"},
-            "unknown setting 'zzz': a group has assignment.interval.ms, group.max.size,"
+            "unknown setting 'zzz': a group has assignment.interval.ms,"
+            " connect.initial.rebalance.delay.ms, group.initial.rebalance.delay.ms,"
+            " group.max.session.timeout.ms, group.max.size, group.min.session.timeout.ms,"
             " heartbeat.interval.ms, member.request.rate, scheduled.rebalance.max.delay.ms,"
             " session.timeout.ms",
         ),
@@ -106,6 +108,11 @@ def test_a_change_that_changes_nothing_writes_nothing(decider: Decider) -> None:
             " and still to stop in time, so it must be at least fence.margin.ms + 2 *"
             " (heartbeat.interval.ms + 1500) = 10000 with heartbeat.interval.ms = 3000 and"
             " fence.margin.ms = 1000",
+        ),
+        (
+            {"group.min.session.timeout.ms": "1800001"},
+            "group.min.session.timeout.ms = 1800001 is above group.max.session.timeout.ms ="
+            " 1800000: no classic member could ask for any session",
         ),
         (
             {"session.timeout.ms": "60001"},
@@ -141,6 +148,12 @@ def test_settings_that_agree_only_together_are_taken_together(decider: Decider) 
 def test_what_a_later_version_wrote_is_left_alone_and_changes_nothing() -> None:
     configs = {"colour": "red", "group.max.size": "many", "assignment.interval.ms": "5"}
     assert effective(NODE, configs) == replace(NODE, assignment_interval_ms=5)
+
+
+def test_bounds_that_the_node_has_moved_past_each_other_are_those_of_the_node() -> None:
+    node = replace(NODE, longest_classic_session_ms=10_000)
+    assert effective(node, {"group.min.session.timeout.ms": "10000"}) != node
+    assert effective(node, {"group.min.session.timeout.ms": "10001"}) == node
 
 
 def test_an_unknown_setting_of_the_log_can_be_taken_back(decider: Decider) -> None:

@@ -14,6 +14,7 @@ from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import Cause, MemberState, Why
 from fairlead.events.records import (
+    ClassicGroup,
     CurrentAssignment,
     GroupMetadata,
     Loss,
@@ -59,6 +60,14 @@ ILLEGAL: dict[str, tuple[Record, str]] = {
     "the target is of an epoch to come": (
         TargetAssignment(3, {}),
         "assignment epoch 3 is not behind 2 and group epoch 2",
+    ),
+    "a generation skips an epoch": (
+        ClassicGroup(4, CAUSE, 0),
+        "generation 4 cannot follow epoch 2",
+    ),
+    "a generation beside other members": (
+        ClassicGroup(3, CAUSE, 0),
+        "generation 3 of a group with members of the connect protocol",
     ),
     "a member is beyond the target": (
         CurrentAssignment("W1", 3, 2, STABLE, {A: 2}, {}),

@@ -1,6 +1,7 @@
 """What is counted in real logs."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from fairlead.events.catalogue import commit_key
@@ -9,7 +10,7 @@ from fairlead.events.entries.codec import encode
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Token, Why
-from fairlead.events.records import GroupMetadata, Record, Tombstone
+from fairlead.events.records import ClassicGroup, GroupMetadata, Record, Tombstone
 from fairlead.projections.follow import Rebalances
 from fairlead.projections.views import Progress, connector_progress, task_progress, topics
 
@@ -37,6 +38,17 @@ def test_rebalances_are_counted_from_the_beginning_and_on(tmp_path: Path) -> Non
     with LogReader.open(tmp_path / "log") as log:
         counted.catch_up(log)
     assert counted.by_cause == {Why.MEMBER_JOINED: 2, Why.OPERATOR: 1, Why.MEMBER_LEFT: 1}
+
+
+def test_a_generation_is_counted_once_though_it_is_told_again(tmp_path: Path) -> None:
+    first = ClassicGroup(1, Cause(Why.MEMBER_JOINED, "a"), 0, leader="a")
+    second = replace(first, generation=2, cause=Cause(Why.SESSION_EXPIRED, "b"))
+    synced = [replace(each, is_synced=True) for each in (first, second)]
+    write(tmp_path / "log", [first, synced[0], second, synced[1]])
+    counted = Rebalances()
+    with LogReader.open(tmp_path / "log") as log:
+        counted.catch_up(log)
+    assert counted.by_cause == {Why.MEMBER_JOINED: 1, Why.SESSION_EXPIRED: 1}
 
 
 def test_of_a_trimmed_log_the_rest_is_counted(tmp_path: Path) -> None:

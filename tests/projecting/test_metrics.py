@@ -1,5 +1,6 @@
 # pyright: basic
 from collections.abc import Iterable
+from dataclasses import replace
 from shutil import which
 from subprocess import run
 
@@ -10,7 +11,18 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.members import ReportStatus, StatusUpdate
 from fairlead.events.commits import Cost, Lag
-from fairlead.events.model import ErrorClass, Resource, RunState, Token, Why
+from fairlead.events.evolve import evolve
+from fairlead.events.group import Group
+from fairlead.events.model import (
+    Cause,
+    ClassicMember,
+    ErrorClass,
+    Resource,
+    RunState,
+    Token,
+    Why,
+)
+from fairlead.events.records import ClassicGroup
 from fairlead.projections.group_metrics import GroupFigures, LogFigures
 from fairlead.projections.metrics import Exposition, RequestMetrics
 from fairlead.projections.views import Progress
@@ -65,6 +77,8 @@ def test_a_group_is_measured() -> None:
     kinds |= {"configured": (1, 2), "assigned": (1, 2)}
     expected: Samples = {
         ("fairlead_group_epoch", of()): 1,
+        ("fairlead_group_type", of(type="connect")): 1,
+        ("fairlead_group_type", of(type="classic")): 0,
         ("fairlead_group_assignment_epoch", of()): 1,
         ("fairlead_group_assignment_failures", of()): 0,
         ("fairlead_group_rebalances_total", of(cause="member-joined")): 3,
@@ -89,7 +103,7 @@ def test_a_group_is_measured() -> None:
         expected["fairlead_connector_batch_seconds_total", of(connector="A", phase=phase)] = value
     for state, value in {**states, "stable": 1.0}.items():
         expected["fairlead_group_state", of(state=state)] = value
-    for state, value in {**seats, "stable": 1.0}.items():
+    for state, value in {**seats, "unassigned": 0.0, "stable": 1.0}.items():
         expected["fairlead_group_members", of(state=state)] = value
     for state, value in {**tasks, "running": 1.0, "unassigned": 1.0}.items():
         expected["fairlead_connector_tasks", of(connector="A", state=state)] = value
@@ -100,6 +114,23 @@ def test_a_group_is_measured() -> None:
         for kind, count in zip(("connector", "task"), counts, strict=True):
             expected[f"fairlead_group_{name}_resources", of(kind=kind)] = count
     assert ours == expected
+
+
+def test_a_classic_group_is_told_by_its_type_and_its_members_wait_for_their_leader() -> None:
+    members = tuple(ClassicMember(name, 10_000, 60_000, ()) for name in "ab")
+    joined = ClassicGroup(1, Cause(Why.MEMBER_JOINED, "b"), 1_000, "game", "chess", "a", members)
+    group = Group("connect")
+    for record, state in ((joined, "unassigned"), (replace(joined, is_synced=True), "stable")):
+        evolve(group, record, group.end)
+        told = samples(scrape([GroupFigures(group, {}, {}, {})])[0])
+        assert told["fairlead_group_type", of(type="classic")] == 1
+        seats = {key: value for key, value in told.items() if key[0] == "fairlead_group_members"}
+        assert {key: value for key, value in seats.items() if value} == {
+            ("fairlead_group_members", of(state=state)): 2
+        }
+        assert told["fairlead_group_last_rebalance_timestamp_seconds", of()] == 1
+        assert told["fairlead_group_epoch", of()] == 1
+        assert told["fairlead_group_assignment_epoch", of()] == (state == "stable")
 
 
 def test_what_waits_or_has_failed_is_counted_by_who_can_mend_it() -> None:

@@ -114,13 +114,22 @@ AT_ONCE = 0
 
 @dataclass(frozen=True, slots=True)
 class ReceivedAssignment:
-    """A worker's part of an incremental assignment; the delay in milliseconds, 0 for none."""
+    """A worker's part of an assignment; its bytes are in `actors/classic/bytes`."""
 
     assigned: Sequence[Resource] = ()
+    """What the worker takes over beside what it has; all that it is to run in the eager protocol,
+    and in what it tells of itself when it joins."""
     revoked: Sequence[Resource] = ()
     delay_ms: int = 0
+    """In how many milliseconds the worker rejoins; 0: it need not."""
     config_offset: int = 0
-    error: AssignmentError = AssignmentError.NO_ERROR
+    error: int = AssignmentError.NO_ERROR
+    """Any other number of an AssignmentError, or one that nobody knows, is an error."""
+    leader: str | None = None
+    """The leader's member id, and where its REST interface is; on the wire both are there."""
+    leader_url: str | None = None
+    version: int = VERSIONS["compatible"]
+    """The version of the protocol in which it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +150,7 @@ def react(received: ReceivedAssignment, had: Sequence[Resource], config_offset: 
     has rejoined. Work that it takes over comes after the work that it keeps; a worker of Connect
     reports it in front, so that other items are revoked there, but no more of them.
     """
-    if received.error is not AssignmentError.NO_ERROR:
+    if received.error != AssignmentError.NO_ERROR:
         return Reaction((), (), had, AT_ONCE)
     kept = [resource for resource in had if resource not in received.revoked]
     stop = [resource for resource in had if resource in received.revoked]

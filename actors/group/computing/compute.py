@@ -19,10 +19,10 @@ from ....events.records import (
     Tombstone,
 )
 from ...assignors.built_in.catalogue import FALLBACK, SERVER_ASSIGNORS
-from ...messages.commands import EndRest, TimeOutAssignor
+from ...messages.commands import EndGathering, EndRest, TimeOutAssignor
 from ...messages.members import JOIN_EPOCH
 from ..state.settings import GroupSettings
-from ..state.soft_state import Computation, Decision, SoftState
+from ..state.soft_state import Computation, Decision, Gathering, SoftState
 from .elect import Electorate, Preview, elect, may_run, preview_of, vote
 from .install import flaw_in
 from .snapshot import snapshot_of
@@ -32,7 +32,7 @@ COORDINATOR = "coordinator"
 """Who computed a target that no member did."""
 
 LONGEST_COMPUTATION_MS = 60_000
-"""How long a member that named no rebalance timeout may compute."""
+"""How long a member that named no rebalance timeout may compute, and be waited with."""
 
 
 class ScheduledTarget(NamedTuple):
@@ -64,7 +64,8 @@ def schedule_target(
     if bumps and soft.timed_out:
         soft = replace(soft, timed_out=frozenset())
     preview = preview_of(group, records)
-    if not preview.is_due:
+    soft = _gather(preview, soft, records)
+    if soft.gathering is not None or not preview.is_due:
         return ScheduledTarget(soft.without_computation(), (), group)
     assignor = preview.electorate.server_assignor(SERVER_ASSIGNORS)
     if not assignor:
@@ -107,8 +108,25 @@ def _is_scheduled(group: Group, soft: SoftState, records: Sequence[Record]) -> b
     """Tell whether no target is due, or all is still as the last decision left it."""
     if group.group_epoch <= group.assignment_epoch:
         return True
-    is_under_way = soft.computation is not None or soft.rests
+    is_under_way = soft.computation is not None or soft.rests or soft.gathering is not None
     return is_under_way and not any(map(_matters, records))
+
+
+def _gather(preview: Preview, soft: SoftState, records: Sequence[Record]) -> SoftState:
+    """Return it with whom a group waits for that was empty before they began to join (KIP-134)."""
+    members, gathering = preview.group.members, soft.gathering
+    newcomers = [
+        record
+        for record in records
+        if isinstance(record, MemberMetadata) and record.member_id not in members
+    ]
+    if not preview.is_due:
+        gathering = None
+    elif not members and newcomers and soft.settings.connect_initial_delay_ms:
+        gathering = Gathering(len(newcomers), _longest_ms(newcomers[0]))
+    elif gathering is not None and newcomers:
+        gathering = replace(gathering, newcomers=gathering.newcomers + len(newcomers))
+    return soft if gathering is soft.gathering else replace(soft, gathering=gathering)
 
 
 def _matters(record: Record) -> bool:
@@ -143,14 +161,14 @@ def choose(preview: Preview, soft: SoftState) -> SoftState | None:
     if found is None:
         return None
     assignor, metadata = found
-    timeout_ms = metadata.rebalance_timeout_ms
-    computation = Computation(
-        metadata.member_id,
-        assignor,
-        soft.begun + 1,
-        timeout_ms if timeout_ms > 0 else LONGEST_COMPUTATION_MS,
-    )
-    return replace(_begin(soft, computation), last_chosen=metadata.member_id)
+    chosen = metadata.member_id
+    computation = Computation(chosen, assignor, soft.begun + 1, _longest_ms(metadata))
+    return replace(_begin(soft, computation), last_chosen=chosen)
+
+
+def _longest_ms(member: MemberMetadata) -> int:
+    timeout_ms = member.rebalance_timeout_ms
+    return timeout_ms if timeout_ms > 0 else LONGEST_COMPUTATION_MS
 
 
 def _finalists(preview: Preview, voters: Electorate, soft: SoftState) -> list[MemberMetadata]:
@@ -190,6 +208,11 @@ def _stands(preview: Preview, soft: SoftState) -> bool:
 def end_rest(_: Group, soft: SoftState, __: EndRest, ___: int) -> Decision:
     """Let the next computation begin: what is due is scheduled after every decision."""
     return Decision(replace(soft, rests=False))
+
+
+def end_gathering(_: Group, soft: SoftState, __: EndGathering, ___: int) -> Decision:
+    """Wait for no more members: the first target is scheduled after this."""
+    return Decision(replace(soft, gathering=None))
 
 
 def time_out_assignor(

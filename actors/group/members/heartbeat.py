@@ -6,10 +6,12 @@ from dataclasses import replace
 from ....events.group import Group, Member
 from ....events.model import NOTHING, ClientAssignor, Resources, Why
 from ....events.records import (
+    ClassicGroup,
     CurrentAssignment,
     GroupMetadata,
     MemberMetadata,
     Record,
+    Tombstone,
 )
 from ...messages.errors import Error
 from ...messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
@@ -77,6 +79,8 @@ def _hear(
         member = take_seat(group, seat, request)
         metadata = _merge(member.metadata, request, session_ms)
         records = bury(group, ended_by(group, request))
+        if group.classic is not None:  # nobody is in it
+            records.insert(0, Tombstone(ClassicGroup, ()))
         records += [*_sit_down(seat, member, metadata), *welcome(group, metadata)]
         return replace(member, metadata=metadata), records
     metadata = _merge(seat.metadata, request, session_ms)

@@ -4,7 +4,7 @@ A group goes by its node's settings, and by its own where it has any (GroupConfi
 type 8). A change is checked as a whole and takes effect at once. It bumps nothing, and what
 runs already keeps its time: a deadline that is recorded does not move. Names and values that
 this version does not know, as a later one may have written them, are left where they are and
-change nothing; so is a session that the node's settings no longer allow.
+change nothing; so are a session and bounds that the node's settings no longer allow.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from ...messages.orders import ConfigureGroup
 from ...misspelling import hint
 from ...settings import Setting, SettingType, whole
 from ...worker.instructions import flaw_in_session
-from ..state.settings import GroupSettings
+from ..state.settings import GroupSettings, flaw_in_bounds
 from ..state.soft_state import (
     NO_FACTS,
     Decision,
@@ -83,6 +83,36 @@ FIELDS: Mapping[str, Setting] = {
         "milliseconds",
         "The least time between two computations of a target. 0: none.",
     ),
+    "initial_delay_ms": _number(
+        "group.initial.rebalance.delay.ms",
+        0,
+        LARGEST_NUMBER,
+        "milliseconds",
+        "How long an empty group of the classic protocol waits for more members before it"
+        " assigns. 0: not at all.",
+    ),
+    "least_classic_session_ms": _number(
+        "group.min.session.timeout.ms",
+        1,
+        LARGEST_NUMBER,
+        "milliseconds",
+        "The shortest session that a classic member may ask for.",
+    ),
+    "longest_classic_session_ms": _number(
+        "group.max.session.timeout.ms",
+        1,
+        LARGEST_NUMBER,
+        "milliseconds",
+        "The longest session that a classic member may ask for.",
+    ),
+    "connect_initial_delay_ms": _number(
+        "connect.initial.rebalance.delay.ms",
+        0,
+        LARGEST_NUMBER,
+        "milliseconds",
+        "How long an empty connect group waits for more members before its first target. 0: not"
+        " at all.",
+    ),
     "requests_per_second": _number(
         "member.request.rate",
         0,
@@ -117,6 +147,12 @@ def effective(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:
             session_timeout_ms=node.session_timeout_ms,
             heartbeat_interval_ms=node.heartbeat_interval_ms,
         )
+    if _flaw_in_bounds(settings):
+        settings = replace(
+            settings,
+            least_classic_session_ms=node.least_classic_session_ms,
+            longest_classic_session_ms=node.longest_classic_session_ms,
+        )
     return settings
 
 
@@ -129,7 +165,8 @@ def configure_group(group: Group, soft: SoftState, command: ConfigureGroup, _: i
     configs = {key: merged[key] for key in sorted(merged) if merged[key] is not None}
     kept = {key: str(value) for key, value in configs.items()}
     settings = _applied(node, kept)
-    if flaw := _flaw_in_session(settings) or _flaw_in_members(group, soft.settings, settings):
+    flaw = _flaw_in_session(settings) or _flaw_in_bounds(settings)
+    if flaw := flaw or _flaw_in_members(group, soft.settings, settings):
         return _refuse(soft, flaw)
     if kept == group.configs:
         return accept(group, soft, ())
@@ -173,6 +210,10 @@ def _flaw_in_session(settings: GroupSettings) -> str:
     return flaw_in_session(
         settings.session_timeout_ms, settings.heartbeat_interval_ms, settings.fence_margin_ms
     )
+
+
+def _flaw_in_bounds(settings: GroupSettings) -> str:
+    return flaw_in_bounds(settings.least_classic_session_ms, settings.longest_classic_session_ms)
 
 
 def _flaw_in_members(group: Group, before: GroupSettings, after: GroupSettings) -> str:

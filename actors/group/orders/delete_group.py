@@ -26,6 +26,7 @@ from ....events.connectors import (
 from ....events.group import NO_SCHEDULE, NO_TARGET, Group
 from ....events.model import Key
 from ....events.records import (
+    ClassicGroup,
     ConnectorsTasksMetadata,
     GroupConfiguration,
     GroupDeletion,
@@ -86,6 +87,7 @@ def _graves(group: Group) -> Iterator[Tombstone]:
         (ConnectorsTasksMetadata, ((),) if group.configured else ()),
         (Operator, map(key_of, orders)),
         (GroupConfiguration, ((),) if group.configs else ()),
+        (ClassicGroup, ((),) if group.classic is not None else ()),
         (GroupMetadata, ((),) if group.bump is not None else ()),
     )
     for kind, keys in by_key:

@@ -28,6 +28,23 @@ class GroupSettings:
     retry_backoff_ms: int = 5_000
     """The time after a first failed computation until the next; each failure doubles it."""
     retry_backoff_max_ms: int = 60_000
+    initial_delay_ms: int = 3_000
+    """How long an empty classic group waits for more members, from the last newcomer on."""
+    least_classic_session_ms: int = 6_000
+    """The shortest session that a classic member may ask for."""
+    longest_classic_session_ms: int = 1_800_000
+    connect_initial_delay_ms: int = 0
+    """How long the first target of an empty connect group waits for more members, likewise."""
+
+
+def flaw_in_bounds(least_ms: int, longest_ms: int) -> str:
+    """Return why no classic member could ask for any session, or nothing."""
+    if least_ms <= longest_ms:
+        return ""
+    return (
+        f"group.min.session.timeout.ms = {least_ms} is above group.max.session.timeout.ms ="
+        f" {longest_ms}: no classic member could ask for any session"
+    )
 
 
 DEFAULT_SETTINGS: Final = GroupSettings()

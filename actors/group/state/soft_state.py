@@ -37,6 +37,16 @@ class Computation:
 
 
 @dataclass(frozen=True, slots=True)
+class Gathering:
+    """The time in which a group that was empty waits for more members; the shell times it."""
+
+    newcomers: int
+    """How many have joined: each of them begins the delay anew."""
+    longest_ms: int
+    """How long it can go on: the rebalance timeout of the first of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class DecisionFacts:
     """What the rules may ask that the control log does not tell; to ask changes nothing.
 
@@ -81,6 +91,8 @@ class SoftState:
     """The number that answers carry; see `members/request_filter.py`."""
     rests: bool = False
     """Whether the last one began less than the assignment interval ago."""
+    gathering: Gathering | None = None
+    """What the first target of a group that was empty waits for; None: for nothing."""
     facts: DecisionFacts = NO_FACTS
     """What else the rules may ask; the same for as long as the process lives."""
 

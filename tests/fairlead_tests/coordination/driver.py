@@ -11,7 +11,7 @@ from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.members.request_filter import first_epoch
 from fairlead.actors.group.shard import AddressedReply, Now, drain
 from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.messages.commands import GroupRequest
+from fairlead.actors.messages.commands import ConnectRequest
 from fairlead.actors.messages.computing import (
     Assignment,
     Install,
@@ -105,7 +105,7 @@ class CoordinatorDriver:
         self.coordinator.pass_time(self.now)
         return self.flush()
 
-    def send(self, command: GroupRequest) -> list[AddressedReply]:
+    def send(self, command: ConnectRequest) -> list[AddressedReply]:
         """Have a command carried out for "someone"; returns all that is said."""
         self.coordinator.take(command, "someone", self.now)
         return self.flush()

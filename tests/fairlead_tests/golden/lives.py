@@ -6,10 +6,22 @@ later gets a life of its own, or a turn in one of these, and a new generation is
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from random import Random
 
 from fairlead.actors.assignors.built_in import incremental
+from fairlead.actors.group.commit import OffsetLedger
+from fairlead.actors.group.shard import AddressedReply, drain
+from fairlead.actors.group.typed_shard import TypedShard
+from fairlead.actors.messages.classic import (
+    JoinGroup,
+    JoinGroupReply,
+    LeaveGroup,
+    Leaver,
+    SyncGroup,
+)
+from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.members import CommitOffsets, ReportStatus, StatusUpdate
 from fairlead.actors.messages.orders import (
@@ -31,7 +43,7 @@ from fairlead.events.commits import Advance, Commit, CommitId, Manifest, Scalar
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import ClientAssignor, Resource, RunState
+from fairlead.events.model import ClassicProtocol, ClientAssignor, Resource, RunState
 from fairlead_tests.coordination.driver import SESSION_MS, CoordinatorDriver
 from fairlead_tests.decider import COOPERATIVE, resource
 from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Life
@@ -346,6 +358,49 @@ def gently(stage: Stage) -> None:
     stage.pass_with(SESSION_MS + MINUTE_MS, "W3")
 
 
+def classic(stage: Stage) -> None:
+    """Members of the classic protocol come and go; when they have left, one of ours joins."""
+    ids = map(str, count())
+    ledger = OffsetLedger(stage.offsets)
+    shard = TypedShard(stage.group, stage.settings, ledger, 0, lambda: next(ids), 1)
+
+    def ask(request: GroupRequest) -> list[AddressedReply]:
+        shard.take(request, "someone", stage.now)
+        return [*drain(shard, stage, stage.now)]
+
+    def joins(name: str, member_id: str = "") -> list[AddressedReply]:
+        offers = (ClassicProtocol("chess", name.encode()), ClassicProtocol("go", b""))
+        return ask(
+            JoinGroup(
+                *("connect", member_id, "game", offers, SESSION_MS, MINUTE_MS, name),
+                client_id="client",
+                client_host="/127.0.0.1",
+            )
+        )
+
+    joins("i1")
+    joins("i2")
+    stage.now_ms += 3_000
+    shard.pass_time(stage.now)
+    first, second = [
+        each.reply.member_id
+        for each in drain(shard, stage, stage.now)
+        if isinstance(each.reply, JoinGroupReply)
+    ]
+    ask(SyncGroup("connect", first, 1, assignments={first: b"one", second: b"\0\xff"}))
+    joins("i2")
+    ask(LeaveGroup("connect", (Leaver(first),)))
+    ask(LeaveGroup("connect", (Leaver("", "i2"),)))
+    stage.open()
+    stage.asks(stage.joining("W1"))
+    stage.leave("W1")
+    shard = TypedShard(stage.group, stage.settings, ledger, stage.now_ms, lambda: next(ids), 1)
+    joins("i3")
+    stage.now_ms += 3_000
+    shard.pass_time(stage.now)
+    drain(shard, stage, stage.now)
+
+
 def storm(stage: Stage) -> None:
     """Whatever happens to come, in whatever order; one seed of it."""
     rng = Random(1)
@@ -364,7 +419,7 @@ LIVES: dict[str, Callable[[Stage], None]] = {
     life.__name__: life
     for life in (
         *(moves, losses, deaths, revocations, static, orders, many, settings, failures, gently),
-        *(stops, replays, storm),
+        *(stops, replays, classic, storm),
     )
 }
 

@@ -1,0 +1,129 @@
+"""The classic side of a group: decides call by call, and keeps the time of its members.
+
+It neither writes nor speaks. What is decided goes into the hands of its host, in order: first the
+record, then the answers that rest on it. A decision for which there is no room is not taken: the
+group goes on as it was, and whoever asked is told so.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from ...events.group import Group
+from ...events.records import ClassicGroup
+from ..backoff import earliest
+from ..messages.classic import ClassicCall
+from ..messages.errors import Error
+from ..timer_queue import TimerQueue
+from .decide import ClassicCommand, EndPhase, ExpireMember, MemberCall, decide
+from .refusals import refusal_of
+from .state import Answer, Asked, ClassicSeat, ClassicSettings, state_of
+
+NEWCOMER_MS = 300_000
+"""How long a newcomer waits at most for the answer to its first JoinGroup, as with Kafka."""
+
+
+class ClassicHost(Protocol):
+    """Who carries out what is decided."""
+
+    def write(self, record: ClassicGroup) -> None:
+        """Have the group evolve by a record, and see that it is written.
+
+        Raises `NoRoomError`, and does neither then.
+        """
+        ...
+
+    def say(self, answer: Answer) -> None:
+        """Say this once all is durable that was written by now."""
+        ...
+
+
+class NoRoomError(Exception):
+    """A record would have to be written, and there is no room: nothing was changed."""
+
+
+class ClassicCoordinator:
+    """The soft state of one group's classic members, and their timers."""
+
+    def __init__(
+        self,
+        group: Group,
+        host: ClassicHost,
+        steady_ms: int,
+        new_id: Callable[[], str],
+    ) -> None:
+        """Take up a group; every member of its log has a full session."""
+        self._group, self._host, self._new_id = group, host, new_id
+        self._state = state_of(group, steady_ms)
+        self._silences: TimerQueue[str] = TimerQueue()
+        """When each id has been silent for too long, by a clock that stands still while excused."""
+        self._excused_ms = 0
+        """For how long in all nobody could be heard."""
+        self.grant_sessions(steady_ms)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no members, and none that wait to be."""
+        return not self._state.seats
+
+    def grant_sessions(self, steady_ms: int) -> None:
+        """Give every member a full session, as after a time in which nobody was heard."""
+        for each in (*self._state.seats, *self._state.expected):
+            self._wait_for(each, steady_ms - self._excused_ms)
+
+    def excuse(self, late_ms: int) -> None:
+        """Give every member, and each phase, as much time more."""
+        self._excused_ms += late_ms
+
+    def take(
+        self,
+        call: ClassicCall,
+        asked: Asked,
+        settings: ClassicSettings,
+        wall_ms: int,
+        steady_ms: int,
+    ) -> None:
+        """Decide a call; what it leads to goes to the host, its answer now or later."""
+        command = MemberCall(call, asked, self._new_id())
+        try:
+            self._decide(command, settings, wall_ms, steady_ms)
+        except NoRoomError as error:
+            refused = refusal_of(call, Error.COORDINATOR_NOT_AVAILABLE, str(error))
+            self._host.say(Answer(asked, replace(refused, number=asked.number)))
+
+    def pass_time(self, settings: ClassicSettings, wall_ms: int, steady_ms: int) -> None:
+        """Do what is due by now; not to be called while there is no room."""
+        for member_id in self._silences.due(steady_ms - self._excused_ms):
+            self._decide(ExpireMember(member_id), settings, wall_ms, steady_ms)
+        if self._state.ends_ms is not None:
+            self._decide(EndPhase(), settings, wall_ms, steady_ms)
+
+    def next_ms(self) -> int | None:
+        """Return when something may be due next, steady clock."""
+        next_ms = earliest(self._silences.next_ms(), self._state.ends_ms)
+        return None if next_ms is None else next_ms + self._excused_ms
+
+    def _decide(
+        self, command: ClassicCommand, settings: ClassicSettings, wall_ms: int, steady_ms: int
+    ) -> None:
+        since_ms = steady_ms - self._excused_ms
+        decision = decide(self._group, self._state, settings, command, wall_ms, since_ms)
+        if decision.record is not None:
+            self._host.write(decision.record)
+        self._state = decision.state
+        for member_id in decision.heard:
+            self._wait_for(member_id, since_ms)
+        for answer in decision.answers:
+            self._host.say(answer)
+
+    def _wait_for(self, member_id: str, since_ms: int) -> None:
+        """Have an id come due when its time is up; nothing for one that is gone."""
+        seat = self._state.seats.get(member_id)
+        session_ms = self._state.expected.get(member_id) if seat is None else _patience_ms(seat)
+        if session_ms is not None:
+            self._silences.set(member_id, since_ms + session_ms)
+
+
+def _patience_ms(seat: ClassicSeat) -> int:
+    is_newcomer = seat.is_new and seat.joining is not None
+    return NEWCOMER_MS if is_newcomer else seat.member.session_timeout_ms

@@ -1,0 +1,41 @@
+"""Whether what members tell each other through the group can be read at all.
+
+Consumers and Connect's workers are known; what others tell each other is their own affair.
+"""
+
+from collections.abc import Callable
+
+from ..assignors.classic.protocol import VERSIONS
+from .bytes import connect, consumer
+from .bytes.primitives import UnreadableError
+
+CONSUMER, CONNECT = "consumer", "connect"
+"""The protocol types of Kafka's own clients."""
+
+
+def flaw_in_metadata(protocol_type: str, protocol: str, metadata: bytes) -> str:
+    """Return why nobody can read what a member offers with a protocol; nothing if it can be."""
+    version = VERSIONS.get(protocol)
+    if protocol_type == CONSUMER:
+        return _flaw(lambda: consumer.decode_subscription(metadata))
+    if protocol_type == CONNECT and version is not None:
+        return _flaw(lambda: connect.decode_metadata(metadata, version))
+    return ""
+
+
+def flaw_in_assignment(protocol_type: str, protocol: str, assignment: bytes) -> str:
+    """Return why nobody can read what a leader assigns; nothing if it can be, or is nothing."""
+    version = VERSIONS.get(protocol)
+    if protocol_type == CONSUMER and assignment:
+        return _flaw(lambda: consumer.decode_assignment(assignment))
+    if protocol_type == CONNECT and assignment and version is not None:
+        return _flaw(lambda: connect.decode_assignment(assignment, version))
+    return ""
+
+
+def _flaw(read: Callable[[], object]) -> str:
+    try:
+        read()
+    except UnreadableError as error:
+        return str(error)
+    return ""

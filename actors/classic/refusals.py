@@ -1,0 +1,185 @@
+"""What a classic group takes from its members, and by which error it refuses the rest.
+
+The errors are those of Kafka's broker; beyond them, what would cost a group too much is refused,
+and what its other members could not read.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ...events.group import Group
+from ..messages.classic import (
+    ClassicCall,
+    ClassicHeartbeatReply,
+    ClassicReply,
+    JoinGroup,
+    JoinGroupReply,
+    LeaveGroup,
+    LeaveGroupReply,
+    SyncGroup,
+    SyncGroupReply,
+)
+from ..messages.errors import Error
+from .bytes.primitives import LONGEST_ASSIGNMENT, LONGEST_METADATA
+from .embedded import flaw_in_assignment, flaw_in_metadata
+from .state import Turn
+
+MOST_PROTOCOLS: Final = 16
+"""How many protocols a member may offer."""
+LARGEST_GROUP: Final = 16 << 20
+"""How many bytes all members may: the leader is told them in one answer."""
+LONGEST_ID: Final = 256
+"""How long the id of a member, an instance or a client may be, and other names, in bytes."""
+LONGEST_TIMEOUT_MS: Final = (1 << 31) - 1
+
+Refusal = tuple[Error, str]
+
+
+def refusal_of(call: ClassicCall, error: Error, message: str) -> ClassicReply:
+    """Return the answer to a call that changes nothing."""
+    if isinstance(call, JoinGroup):
+        return JoinGroupReply(error, call.member_id, message=message)
+    if isinstance(call, SyncGroup):
+        return SyncGroupReply(error, message=message)
+    if isinstance(call, LeaveGroup):
+        return LeaveGroupReply(error, message=message)
+    return ClassicHeartbeatReply(error, message)
+
+
+def refuse_group(group: Group, call: ClassicCall) -> Refusal | None:
+    """Return why a call is not for this group; None if it is."""
+    if not call.group_id:
+        return Error.INVALID_GROUP_ID, "the group id is empty"
+    if call.group_id != group.group_id:
+        return Error.NOT_COORDINATOR, f"group {call.group_id[:LONGEST_ID]!a} is not served here"
+    return None
+
+
+def refuse_join(turn: Turn, call: JoinGroup) -> Refusal | None:
+    """Return why a JoinGroup changes nothing, whoever sent it; None if it may go on."""
+    settings = turn.settings
+    least_ms, longest_ms = settings.least_session_ms, settings.longest_session_ms
+    if not least_ms <= call.session_timeout_ms <= longest_ms:
+        allowed = f"allowed is {least_ms} to {longest_ms} ms"
+        message = f"the session timeout is {call.session_timeout_ms} ms: {allowed}"
+        return Error.INVALID_SESSION_TIMEOUT, message
+    if flaw := next(_flaws_in(call), ""):
+        return Error.INVALID_REQUEST, f"{flaw}; nothing was changed"
+    return _refuse_size(turn, call) or _refuse_protocols(turn, call) or _refuse_metadata(call)
+
+
+def _flaws_in(call: JoinGroup) -> Iterator[str]:
+    names = [each.name for each in call.protocols]
+    texts = call.member_id, call.instance_id or "", call.client_id, call.client_host
+    for text in (*texts, call.protocol_type, *names):
+        if not _is_short(text):
+            yield f"{text[:40]!a}… is longer than {LONGEST_ID} bytes of UTF-8, or not encodable"
+    if call.instance_id is not None and not call.instance_id:
+        yield "the instance id is empty"
+    if not 0 <= call.rebalance_timeout_ms <= LONGEST_TIMEOUT_MS:
+        yield f"the rebalance timeout is {call.rebalance_timeout_ms} ms"
+    if len(names) > MOST_PROTOCOLS or len(set(names)) < len(names):
+        yield f"{len(names)} protocols: allowed are {MOST_PROTOCOLS}, each of another name"
+    if sum(len(each.metadata) for each in call.protocols) > LONGEST_METADATA:
+        yield f"the metadata is larger than {LONGEST_METADATA} bytes"
+
+
+def _is_short(text: str) -> bool:
+    try:
+        return len(text) <= LONGEST_ID and len(text.encode()) <= LONGEST_ID
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+
+
+def _refuse_size(turn: Turn, call: JoinGroup) -> Refusal | None:
+    """Refuse who would be one too many, or say too much."""
+    state, most = turn.state, turn.settings.max_size
+    if state.metadata_bytes >= LARGEST_GROUP:
+        message = f"the metadata of all members is larger than {LARGEST_GROUP} bytes"
+        return Error.GROUP_MAX_SIZE_REACHED, f"{message}: ask again once one has left"
+    if seat_of(turn, call) is not None or len(state.seats) < most:
+        return None
+    full = f"the group has as many members as group.max.size = {most} allows"
+    return Error.GROUP_MAX_SIZE_REACHED, f"{full}: raise it, or ask again once one has left"
+
+
+def seat_of(turn: Turn, call: JoinGroup) -> str | None:
+    """Return the id of the member that joins anew: its own, or that of its static seat."""
+    state = turn.state
+    if not call.member_id and call.instance_id is not None:
+        return state.instances.get(call.instance_id)
+    return call.member_id if call.member_id in state.seats else None
+
+
+def _refuse_protocols(turn: Turn, call: JoinGroup) -> Refusal | None:
+    """Refuse who has nothing in common with all others: what it offered before does not count."""
+    state, itself = turn.state, seat_of(turn, call)
+    names = {each.name for each in call.protocols}
+    if turn.group.members:
+        message = "the group has members of the protocol of KIP-848: join again once they have left"
+        return Error.INCONSISTENT_GROUP_PROTOCOL, message
+    if not call.protocol_type or not names:
+        return Error.INCONSISTENT_GROUP_PROTOCOL, "no protocol, or no type of it, is named"
+    others = len(state.seats) - (itself is not None)
+    if not others:
+        return None
+    if call.protocol_type != state.protocol_type:
+        message = f"the group's protocol type is {state.protocol_type!a}"
+        return Error.INCONSISTENT_GROUP_PROTOCOL, f"{message}, not {call.protocol_type!a}"
+    own = {each.name for each in state.seats[itself].member.protocols} if itself else set[str]()
+    if all(state.offers.get(name, 0) - (name in own) < others for name in names):
+        common = [each for each, count in state.offers.items() if count - (each in own) == others]
+        message = f"all other members have {', '.join(sorted(common))} in common; this one has not"
+        return Error.INCONSISTENT_GROUP_PROTOCOL, message
+    return None
+
+
+def _refuse_metadata(call: JoinGroup) -> Refusal | None:
+    """Refuse what the leader could not read: it would never assign, and all would wait for it."""
+    for each in call.protocols:
+        if flaw := flaw_in_metadata(call.protocol_type, each.name, each.metadata):
+            message = f"the metadata for {each.name!a} cannot be read ({flaw})"
+            return Error.INCONSISTENT_GROUP_PROTOCOL, f"{message}; nothing was changed"
+    return None
+
+
+def refuse_member(turn: Turn, member_id: str, instance_id: str | None) -> Error | None:
+    """Return why somebody may not speak for a seat: it is nobody's, or another's by now."""
+    state = turn.state
+    if instance_id is not None:
+        holder = state.instances.get(instance_id)
+        if holder is not None and holder != member_id:
+            return Error.FENCED_INSTANCE_ID
+        return Error.UNKNOWN_MEMBER_ID if holder is None else None
+    return None if member_id in state.seats else Error.UNKNOWN_MEMBER_ID
+
+
+def refuse_generation(
+    turn: Turn, member_id: str, instance_id: str | None, generation: int
+) -> Error | None:
+    """Return why a call of a generation changes nothing: its sender, or the generation."""
+    if refused := refuse_member(turn, member_id, instance_id):
+        return refused
+    last = turn.generation
+    is_current = last is not None and last.generation == generation
+    return None if is_current else Error.ILLEGAL_GENERATION
+
+
+def refuse_sync(turn: Turn, call: SyncGroup) -> Refusal | None:
+    """Return why a SyncGroup changes nothing; None if it may go on."""
+    if refused := refuse_generation(turn, call.member_id, call.instance_id, call.generation):
+        return refused, ""
+    last = turn.generation
+    if last is None or not last.protocol:
+        return Error.UNKNOWN_MEMBER_ID, ""
+    said = call.protocol_type or last.protocol_type, call.protocol or last.protocol
+    if said != (last.protocol_type, last.protocol):
+        message = f"the generation speaks {last.protocol_type} {last.protocol}"
+        return Error.INCONSISTENT_GROUP_PROTOCOL, message
+    if sum(map(len, call.assignments.values())) > LONGEST_ASSIGNMENT:
+        return Error.INVALID_REQUEST, f"the assignments are larger than {LONGEST_ASSIGNMENT} bytes"
+    for member_id, assignment in call.assignments.items():
+        if flaw := flaw_in_assignment(*said, assignment):
+            message = f"the assignment of {member_id[:40]!a} cannot be read ({flaw})"
+            return Error.INCONSISTENT_GROUP_PROTOCOL, message
+    return None

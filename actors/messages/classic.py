@@ -1,0 +1,154 @@
+"""What a member of Kafka's classic protocol says to its group, and what it is answered.
+
+Each call is one of Kafka's: JoinGroup, SyncGroup, Heartbeat and LeaveGroup, of any version. What
+a version does not have is at its default. `number` tells apart what one sender has asked: the
+answer names it. Metadata and assignments are bytes that the members alone understand.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...events.model import ClassicProtocol
+from .errors import Error
+
+NO_GENERATION = -1
+"""What is said where no generation is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroup:
+    """A member joins, or joins again: it offers what it can speak, its first choice first.
+
+    An empty `member_id` asks for one.
+    """
+
+    group_id: str
+    member_id: str
+    protocol_type: str
+    protocols: tuple[ClassicProtocol, ...]
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    reason: str = ""
+    asks_for_id: bool = True
+    """Whether it joins once more with the id that it is told (version 4 and later, KIP-394)."""
+    may_skip_assignment: bool = True
+    """Whether it can lead without assigning (version 9, KIP-814)."""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedMember:
+    """One member of a generation, as its leader is told of it."""
+
+    member_id: str
+    instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroupReply:
+    """The group answers a join: once all have joined, or at once where it is refused."""
+
+    error: Error
+    member_id: str
+    generation: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str = ""
+    members: tuple[JoinedMember, ...] = ()
+    """For the leader alone: for whom it is to assign."""
+    skips_assignment: bool = False
+    message: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroup:
+    """A member asks for its assignment; the leader brings those of all, by member id."""
+
+    group_id: str
+    member_id: str
+    generation: int
+    instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol: str | None = None
+    assignments: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroupReply:
+    """The group answers with the member's assignment, once the leader has brought it."""
+
+    error: Error
+    protocol_type: str | None = None
+    protocol: str | None = None
+    assignment: bytes = b""
+    message: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicHeartbeat:
+    """A member says that it is alive."""
+
+    group_id: str
+    member_id: str
+    generation: int
+    instance_id: str | None = None
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicHeartbeatReply:
+    """The group answers; REBALANCE_IN_PROGRESS asks the member to join again."""
+
+    error: Error
+    message: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Leaver:
+    """A member that leaves: by its id, by its instance id, or by both."""
+
+    member_id: str
+    instance_id: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroup:
+    """Members leave for good, or an operator has them leave."""
+
+    group_id: str
+    leavers: tuple[Leaver, ...]
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LeaverReply:
+    """What became of one that was to leave."""
+
+    member_id: str
+    instance_id: str | None
+    error: Error
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroupReply:
+    """The group answers, for each that was to leave and in their order."""
+
+    error: Error
+    leavers: tuple[LeaverReply, ...] = ()
+    message: str = ""
+    number: int = 0
+
+
+ClassicCall = JoinGroup | SyncGroup | ClassicHeartbeat | LeaveGroup
+"""What may be asked of a classic group."""
+
+ClassicReply = JoinGroupReply | SyncGroupReply | ClassicHeartbeatReply | LeaveGroupReply

@@ -1,0 +1,136 @@
+"""The classic side of a group with a log and a clock of its own, and what it says to whom."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+from fairlead.actors.classic.coordinator import ClassicCoordinator, NoRoomError
+from fairlead.actors.classic.state import Answer, Asked, ClassicSettings
+from fairlead.actors.group.legality import Legality
+from fairlead.actors.messages.classic import (
+    ClassicCall,
+    ClassicHeartbeat,
+    ClassicReply,
+    JoinGroup,
+    LeaveGroup,
+    Leaver,
+    SyncGroup,
+)
+from fairlead.events.entries.codec import encode, restore
+from fairlead.events.evolve import evolve
+from fairlead.events.group import Group
+from fairlead.events.log.frame import Entry
+from fairlead.events.model import ClassicProtocol
+from fairlead.events.records import ClassicGroup
+
+SESSION_MS, REBALANCE_MS = 6_000, 20_000
+AT_ONCE = ClassicSettings(initial_delay_ms=0, least_session_ms=1_000)
+WALL_MS = 1_700_000_000_000
+
+
+@dataclass
+class ClassicDriver:
+    """One group's classic members, as its host drives them."""
+
+    group_id: str = "g"
+    settings: ClassicSettings = AT_ONCE
+    now_ms: int = 0
+    entries: list[Entry] = field(default_factory=list[Entry])
+    """The control log."""
+    said: dict[int, ClassicReply] = field(default_factory=dict[int, ClassicReply])
+    """The answers by the number of what was asked."""
+    has_room: bool = True
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    ids: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.open()
+
+    def open(self) -> None:
+        """Begin anew from the log, as another process: nobody is answered who waited."""
+        self.group: Group = restore(self.group_id, self.entries, len(self.entries))
+        self.legality = Legality()
+        self.coordinator = ClassicCoordinator(
+            self.group, self, self.now_ms, lambda: f"u{next(self.ids)}"
+        )
+
+    def write(self, record: ClassicGroup) -> None:
+        """Write a record down at once."""
+        if not self.has_room:
+            raise NoRoomError("the disk is full")
+        entry = Entry(len(self.entries), *encode(record)[:3], WALL_MS, encode(record).value)
+        self.legality.check(self.group, record)
+        self.entries.append(entry)
+        evolve(self.group, record, entry.offset)
+
+    def say(self, answer: Answer) -> None:
+        """Note who was told what; nobody is told twice."""
+        assert answer.to.number not in self.said
+        assert answer.reply.number == answer.to.number
+        self.said[answer.to.number] = answer.reply
+
+    def ask(self, call: ClassicCall) -> int:
+        """Have a call decided; return its number."""
+        number = next(self.numbers)
+        wall_ms = WALL_MS + self.now_ms
+        asked = Asked("somebody", number)
+        self.coordinator.take(call, asked, self.settings, wall_ms, self.now_ms)
+        return number
+
+    def asks(self, call: ClassicCall) -> ClassicReply | None:
+        """Have a call decided; return its answer, None if it has to wait."""
+        return self.said.get(self.ask(call))
+
+    def passes(self, milliseconds: int) -> None:
+        """Let time pass, as often as something is due meanwhile."""
+        end_ms = self.now_ms + milliseconds
+        while (due_ms := self.coordinator.next_ms()) is not None and due_ms <= end_ms:
+            self.now_ms = max(self.now_ms, due_ms)
+            self.coordinator.pass_time(self.settings, WALL_MS + self.now_ms, self.now_ms)
+            if self.coordinator.next_ms() == due_ms:
+                self.now_ms += 1
+        self.now_ms = max(self.now_ms, end_ms)
+        self.coordinator.pass_time(self.settings, WALL_MS + self.now_ms, self.now_ms)
+
+    @property
+    def generation(self) -> int:
+        """The last generation; 0 before the first."""
+        return self.group.classic.generation if self.group.classic else 0
+
+    def joining(
+        self, member_id: str = "", instance_id: str | None = None, /, **told: object
+    ) -> JoinGroup:
+        """What a member says to join; by default it offers one protocol that nobody else reads."""
+        said: dict[str, object] = {
+            "protocol_type": "game",
+            "protocols": offers("chess"),
+            "session_timeout_ms": SESSION_MS,
+            "rebalance_timeout_ms": REBALANCE_MS,
+            "instance_id": instance_id,
+            "client_id": "c",
+            **told,
+        }
+        return JoinGroup(self.group_id, member_id, **said)  # type: ignore[arg-type]
+
+    def syncing(
+        self, member_id: str, assignments: dict[str, bytes] | None = None, at: int | None = None
+    ) -> SyncGroup:
+        """What a member says to get its assignment, in the last generation by default."""
+        at = self.generation if at is None else at
+        return SyncGroup(self.group_id, member_id, at, assignments=assignments or {})
+
+    def beat(self, member_id: str, at: int | None = None) -> str:
+        """Have a member beat; return the error that it is told."""
+        at = self.generation if at is None else at
+        reply = self.asks(ClassicHeartbeat(self.group_id, member_id, at))
+        assert reply is not None
+        return reply.error.value
+
+    def leaves(self, member_id: str, instance_id: str | None = None) -> ClassicReply | None:
+        """Have a member leave."""
+        return self.asks(LeaveGroup(self.group_id, (Leaver(member_id, instance_id),)))
+
+
+def offers(*names: str, metadata: bytes = b"") -> tuple[ClassicProtocol, ...]:
+    """What a member offers, in its order."""
+    return tuple(ClassicProtocol(name, metadata) for name in names)

@@ -1,0 +1,229 @@
+"""Plays recorded conversations against the classic side of groups, and spells its answers."""
+# pyright: basic
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from fairlead.actors.messages.classic import (
+    ClassicCall,
+    ClassicHeartbeat,
+    ClassicReply,
+    JoinGroup,
+    JoinGroupReply,
+    LeaveGroup,
+    LeaveGroupReply,
+    Leaver,
+    SyncGroup,
+    SyncGroupReply,
+)
+from fairlead.actors.messages.errors import MEANINGS
+from fairlead.events.model import ClassicProtocol
+from fairlead_tests.classic.driver import AT_ONCE, ClassicDriver
+from fairlead_tests.conformance.cases import Case
+from fairlead_tests.conformance.conversations import read_frames
+
+CALLS = {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"}
+IDS_FIRST = 4
+"""From this version of JoinGroup on a newcomer asks for its id first."""
+SKIPPING = 9
+NULLABLE_NAME = 7
+LEAVERS = 3
+
+
+class Compared(NamedTuple):
+    """An answer of the broker's, and ours."""
+
+    told: dict[str, Any]
+    """As it was recorded."""
+    theirs: dict[str, Any]
+    """Its fields, with our ids."""
+    ours: dict[str, Any] | None
+    """Nothing of ours where the version had no such field; None: not answered by then."""
+
+
+class Replay:
+    """The groups of one conversation, and who has which id here."""
+
+    def __init__(self, delay_ms: int) -> None:
+        self.settings = replace(AT_ONCE, initial_delay_ms=delay_ms)
+        self.groups: dict[str, ClassicDriver] = {}
+        self.ids: dict[str, str] = {}
+        """The member ids of the recording, each with the one that was made here."""
+        self.asked: dict[Any, tuple[ClassicDriver, int]] = {}
+        self._earlier: dict[str, int] = {}
+        """How many generations each group has had before the recording began."""
+
+    def play(self, conversation: Case) -> list[Compared]:
+        """Return each recorded answer with ours; who has which id here is known at the end."""
+        self._earlier = earlier_generations(conversation)
+        played = [*self._play(conversation)]
+        return [Compared(told, self.recorded(told["fields"]), ours) for told, ours in played]
+
+    def _play(self, conversation: Case) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+        for each in read_frames(conversation):
+            if each["api"] not in CALLS:
+                continue
+            for driver in self.groups.values():
+                driver.passes(max(0, round(each["t"] * 1_000) - driver.now_ms))
+            key = each["connection"], each["correlation"]
+            if each["direction"] == "request":
+                self._ask(key, each)
+            else:
+                yield each, self._answered(key, each)
+
+    def _ask(self, key: Any, told: dict[str, Any]) -> None:
+        group_id = told["fields"]["GroupId"]
+        if group_id not in self.groups:
+            now_ms = round(told["t"] * 1_000)
+            driver = ClassicDriver(group_id, self.settings, now_ms)
+            self.groups[group_id] = driver
+            if before := self._earlier.get(group_id):
+                driver.group.group_epoch = before
+        driver = self.groups[group_id]
+        call = self.call_of(told["api"], told["version"], told["fields"], str(key[0]))
+        self.asked[key] = driver, driver.ask(call)
+
+    def _answered(self, key: Any, told: dict[str, Any]) -> dict[str, Any] | None:
+        driver, number = self.asked[key]
+        reply = driver.said.get(number)
+        if reply is None:
+            return None
+        if isinstance(reply, JoinGroupReply) and told["fields"]["MemberId"]:
+            self.ids.setdefault(told["fields"]["MemberId"], reply.member_id)
+        return as_known(spell(reply, told["version"]), told["fields"])
+
+    def call_of(self, api: str, version: int, fields: dict[str, Any], who: str) -> ClassicCall:
+        """Return a request with the ids that were made here."""
+        group_id, instance_id = fields["GroupId"], fields.get("GroupInstanceId")
+        member_id = self._id(fields.get("MemberId", ""))
+        if api == "JoinGroup":
+            protocols = (
+                ClassicProtocol(each["Name"], data_of(each["Metadata"]))
+                for each in fields["Protocols"]
+            )
+            session_ms = fields["SessionTimeoutMs"]
+            return JoinGroup(
+                group_id,
+                member_id,
+                fields["ProtocolType"],
+                tuple(protocols),
+                session_ms,
+                fields.get("RebalanceTimeoutMs", session_ms),
+                instance_id,
+                who,
+                asks_for_id=version >= IDS_FIRST,
+                may_skip_assignment=version >= SKIPPING,
+            )
+        if api == "SyncGroup":
+            given = fields["Assignments"]
+            return SyncGroup(
+                group_id,
+                member_id,
+                fields["GenerationId"],
+                instance_id,
+                fields.get("ProtocolType"),
+                fields.get("ProtocolName"),
+                {self._id(each["MemberId"]): data_of(each["Assignment"]) for each in given},
+            )
+        if api == "Heartbeat":
+            return ClassicHeartbeat(group_id, member_id, fields["GenerationId"], instance_id)
+        leavers = fields.get("Members", [fields])
+        return LeaveGroup(
+            group_id,
+            tuple(
+                Leaver(self._id(each["MemberId"]), each.get("GroupInstanceId")) for each in leavers
+            ),
+        )
+
+    def recorded(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return a recorded answer with the ids that were made here."""
+        told = {name: each for name, each in fields.items() if name != "ThrottleTimeMs"}
+        for name in {"MemberId", "Leader"} & told.keys():
+            told[name] = self._id(told[name])
+        if "Members" in told:
+            members = [{**each, "MemberId": self._id(each["MemberId"])} for each in told["Members"]]
+            told["Members"] = in_order(members)
+        return told
+
+    def _id(self, member_id: str) -> str:
+        return self.ids.get(member_id, member_id)
+
+
+def earlier_generations(conversation: Case) -> dict[str, int]:
+    """Return the generation of each group that was before the first that is recorded."""
+    groups: dict[Any, str] = {}
+    found: dict[str, int] = {}
+    for each in read_frames(conversation):
+        key, fields = (each["connection"], each["correlation"]), each["fields"]
+        if each["api"] == "JoinGroup" and each["direction"] == "request":
+            groups[key] = fields["GroupId"]
+        elif each["api"] == "JoinGroup" and fields["ErrorCode"] == 0:
+            found.setdefault(groups[key], fields["GenerationId"] - 1)
+    return found
+
+
+def as_known(ours: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+    """Return of our answer what the version of the recorded one has fields for."""
+    known = {name: each for name, each in ours.items() if name in told}
+    fields = {name for each in told.get("Members", ()) for name in each}
+    if fields and "Members" in known:
+        known["Members"] = [
+            {name: value for name, value in each.items() if name in fields}
+            for each in known["Members"]
+        ]
+    return known
+
+
+def in_order(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return members in an order of ours: a broker has that of a hash map."""
+    return sorted(members, key=lambda each: (each["MemberId"], each.get("GroupInstanceId") or ""))
+
+
+def data_of(told: str) -> bytes:
+    """Return the bytes that are spelled so."""
+    return bytes.fromhex(told.removeprefix("hex:"))
+
+
+def spell(reply: ClassicReply, version: int) -> dict[str, Any]:
+    """Return an answer by the names of Kafka's fields; a version may know fewer."""
+    told: dict[str, Any] = {"ErrorCode": MEANINGS[reply.error].code}
+    if isinstance(reply, JoinGroupReply):
+        told |= {
+            "GenerationId": reply.generation,
+            "ProtocolType": reply.protocol_type,
+            "ProtocolName": reply.protocol if version >= NULLABLE_NAME else reply.protocol or "",
+            "Leader": reply.leader,
+            "SkipAssignment": reply.skips_assignment,
+            "MemberId": reply.member_id,
+            "Members": in_order(
+                [
+                    {
+                        "MemberId": each.member_id,
+                        "GroupInstanceId": each.instance_id,
+                        "Metadata": f"hex:{each.metadata.hex()}",
+                    }
+                    for each in reply.members
+                ]
+            ),
+        }
+    elif isinstance(reply, SyncGroupReply):
+        told |= {
+            "ProtocolType": reply.protocol_type,
+            "ProtocolName": reply.protocol,
+            "Assignment": f"hex:{reply.assignment.hex()}",
+        }
+    elif isinstance(reply, LeaveGroupReply) and version >= LEAVERS:
+        told["Members"] = in_order(
+            [
+                {
+                    "MemberId": each.member_id,
+                    "GroupInstanceId": each.instance_id,
+                    "ErrorCode": MEANINGS[each.error].code,
+                }
+                for each in reply.leavers
+            ]
+        )
+    elif isinstance(reply, LeaveGroupReply):
+        told["ErrorCode"] = MEANINGS[reply.leavers[0].error].code
+    return told
