@@ -41,7 +41,8 @@ oldest: .venv/oldest/ready
 soak: .venv/ready
 	$(BIN)/fairlead simulate --seed 1000 --minutes $(SOAK_MINUTES)
 	CHAOS_SECONDS=$$((60 * $(SOAK_MINUTES))) $(BIN)/pytest --timeout=0 -m soak
-	$(BIN)/pytest --timeout=0 --hypothesis-profile=thorough tests/assignors tests/log tests/planning
+	$(BIN)/pytest --timeout=0 --hypothesis-profile=thorough tests/assignors \
+		tests/classic_bytes tests/log tests/planning
 	$(MAKE) oldest
 
 lint: .venv/ready

@@ -35,7 +35,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--conformance-dir",
         default="../shared/conformance",
-        help="folder of reconciliation*.yaml and assignors*, relative to the repository's root",
+        help="folder of reconciliation*.yaml, assignors* and connect_protocol_bytes*.json,"
+        " relative to the repository's root",
+    )
+    parser.addoption(
+        "--wire-dir",
+        default="../shared/conformance/wire",
+        help="folder of recorded conversations with a broker, relative to the repository's root",
     )
     parser.addoption(
         "--rewrite-stories", action="store_true", help="write what happens into the stories"

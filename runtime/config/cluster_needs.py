@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from ..pipeline.spark.connect.address import ConnectAddress, missing_packages
 from ..pipeline.spark.settings import AUTH_SECRET, HOST, STANDALONE
 
 CORES_MAX: Final = "spark.cores.max"
@@ -55,4 +56,29 @@ def cluster_needs(
             ("spark.master", "workers", "engine.kind"),
             f"{told} would give all its cores to the first of {drivers} workers, and the"
             f" others would wait: leave out engine.kind, or set spark.conf.{CORES_MAX} for each",
+        )
+
+
+def connect_needs(master: str, folders: str, kind: str) -> Iterator[ClusterNeed]:
+    """Yield what a server of Spark Connect needs; no parameter of its address is told."""
+    address = ConnectAddress.parse(master)
+    told = f"spark.master = {address}"
+    if flaw := address.flaw():
+        yield ClusterNeed(("spark.master",), f"{told} {flaw}")
+    if missing := missing_packages():
+        yield ClusterNeed(
+            ("spark.master",),
+            f"{told} needs packages that are not installed ({', '.join(missing)}): pip install"
+            " 'fairlead[connect]'",
+        )
+    if kind == "shared":
+        yield ClusterNeed(
+            ("spark.master", "engine.kind"),
+            f"{told}: each worker has a session there, and no JVM is shared: leave out engine.kind",
+        )
+    if not folders:
+        yield ClusterNeed(
+            ("spark.master", "paths.allow"),
+            f"{told} needs paths.allow: the folders that this node, the server and its executors"
+            " share, in which sources and sinks lie; that they do is checked when a session begins",
         )

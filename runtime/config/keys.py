@@ -165,6 +165,28 @@ class NodeSettings:
         "The least time between two computations of a target. 0: none.",
         in_connect="group.consumer.assignment.interval.ms",
     )
+    group_initial_rebalance_delay_ms: int = _setting(
+        kinds.MILLISECONDS_OR_NONE,
+        3_000,
+        "How long an empty group of the classic protocol waits for more members before it"
+        " assigns. 0: not at all.",
+    )
+    group_min_session_timeout_ms: int = _setting(
+        kinds.MILLISECONDS,
+        6_000,
+        "The shortest session that a member of the classic protocol may ask for.",
+    )
+    group_max_session_timeout_ms: int = _setting(
+        kinds.MILLISECONDS,
+        1_800_000,
+        "The longest session that a member of the classic protocol may ask for.",
+    )
+    connect_initial_rebalance_delay_ms: int = _setting(
+        kinds.MILLISECONDS_OR_NONE,
+        0,
+        "How long an empty connect group waits for more members before its first target. 0: not"
+        " at all.",
+    )
     member_request_rate: int = _setting(
         kinds.RATE,
         0,
@@ -212,7 +234,7 @@ class NodeSettings:
         kinds.SPARK_MASTER,
         "",
         "The cores of each worker's Spark, or of the shared one (empty: an equal share of all, or"
-        " all), or the cluster whose executors run the jobs.",
+        " all), the cluster whose executors run the jobs, or the Spark Connect server that does.",
     )
     spark_heap: str = _setting(
         kinds.HEAP, "1g", "The heap of each Java virtual machine that Spark runs in."

@@ -18,6 +18,8 @@ from ...events.placement import (
     flaw_in_labels,
     split_list,
 )
+from ..pipeline.spark.connect.address import ConnectAddress
+from ..pipeline.spark.settings import is_connect
 
 INT32_MAX: Final = (1 << 31) - 1
 PORT_MAX: Final = 65_535
@@ -187,7 +189,9 @@ def _check_path(text: str) -> str:
 
 
 def _check_master(text: str) -> str:
-    if text and not _MASTER.fullmatch(text) and not _CLUSTER.fullmatch(text):
+    if is_connect(text):
+        ConnectAddress.parse(text)
+    elif text and not _MASTER.fullmatch(text) and not _CLUSTER.fullmatch(text):
         raise ValueError("it is no master that drivers on this node can have")
     return text
 
@@ -262,8 +266,8 @@ SQL_NAMES: Final = Domain(
 )
 SPARK_MASTER: Final = Domain(
     _check_master,
-    "local, local[N] or local[*], spark://HOST:PORT, yarn, k8s://URL, or nothing: this machine's"
-    " cores shared by the workers",
+    "local, local[N] or local[*], spark://HOST:PORT, yarn, k8s://URL, sc://HOST:PORT, or nothing:"
+    " this machine's cores shared by the workers",
 )
 HEAP: Final = Domain(
     _check_heap, f"a size as Java spells it, such as 1g; at least {HEAP_MIN_MIB}m", "bytes"

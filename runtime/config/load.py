@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from ...actors.group.state.settings import GroupSettings
+from ...actors.group.state.settings import GroupSettings, flaw_in_bounds
 from ...actors.settings import Value
 from ...actors.worker.instructions import Timing, flaw_in_session
 from ...events.placement import ORDINARY, Abilities, split_list
-from ..pipeline.spark.settings import SettingRefused, is_cluster, refuse_unsafe
+from ..pipeline.spark.settings import (
+    SettingRefused,
+    is_cluster,
+    is_connect,
+    refuse_unsafe,
+    without_parameters,
+)
 from ..pipeline.spi.context import Reach
-from .cluster_needs import cluster_needs
+from .cluster_needs import cluster_needs, connect_needs
 from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, NodeSettings
 from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
@@ -88,7 +94,7 @@ class Config(NodeSettings):
         is_wanted = self.engine_kind == "shared" or (
             self.engine_kind == "auto" and self.workers > 1
         )
-        return self.engine == "spark" and is_wanted
+        return self.engine == "spark" and is_wanted and not is_connect(self.spark_master)
 
     @property
     def cluster(self) -> str:
@@ -133,6 +139,10 @@ class Config(NodeSettings):
             max_delay_ms=self.scheduled_rebalance_max_delay_ms,
             max_size=self.group_max_size,
             assignment_interval_ms=self.assignment_interval_ms,
+            initial_delay_ms=self.group_initial_rebalance_delay_ms,
+            least_classic_session_ms=self.group_min_session_timeout_ms,
+            longest_classic_session_ms=self.group_max_session_timeout_ms,
+            connect_initial_delay_ms=self.connect_initial_rebalance_delay_ms,
             requests_per_second=self.member_request_rate,
             fence_margin_ms=self.fence_margin_ms,
         )
@@ -205,6 +215,10 @@ def _flaws_in_times(config: Config) -> Iterator[Contradiction]:
             " asked to give work up may be noticed as lost only after its session, so it must be"
             f" at least session.timeout.ms = {session}",
         )
+    least, longest = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+    if flaw := flaw_in_bounds(least, longest):
+        bounds = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
+        yield Contradiction(bounds, flaw)
     if config.worker_restart_backoff_max_ms < config.worker_restart_backoff_ms:
         yield Contradiction(
             ("worker.restart.backoff.max.ms", "worker.restart.backoff.ms"),
@@ -222,7 +236,10 @@ def _flaws_in_parts(config: Config) -> Iterator[Contradiction]:
             " and workers that leave the computing to it say nothing of tags or of a capacity:"
             " leave these out, or have the workers compute",
         )
-    if config.cluster:
+    if is_connect(config.cluster):
+        needs = connect_needs(config.cluster, config.paths_allow, config.engine_kind)
+        yield from (Contradiction(*each) for each in needs)
+    elif config.cluster:
         drivers = 1 if config.is_shared else config.workers
         needs = cluster_needs(config.cluster, config.spark_conf, config.paths_allow, drivers)
         yield from (Contradiction(*each) for each in needs)
@@ -265,7 +282,9 @@ def _parsed(given: Mapping[str, GivenValue]) -> Iterator[tuple[str, Value]]:
         except ValueError as error:
             why = f"{error}; " if str(error) else ""
             allowed = SETTINGS[key].allowed
-            problems.append(f"{key} = {text!r} (from {source}): {why}allowed is {allowed}")
+            problems.append(
+                f"{key} = {without_parameters(text)!r} (from {source}): {why}allowed is {allowed}"
+            )
     if problems:
         raise ConfigError(problems)
 

@@ -82,7 +82,8 @@ class DryRun:
         """The member ids of the workers that were added, new-1, new-2 and so on, by their urls."""
         settings = effective(GroupSettings(), group.configs)
         # Time stands still, so a target that is put off would never be computed.
-        self._soft = SoftState(replace(settings, assignment_interval_ms=0))
+        settings = replace(settings, assignment_interval_ms=0, connect_initial_delay_ms=0)
+        self._soft = SoftState(settings)
         self._rounds = 0
         """How many further rounds of moves there were."""
         self._round_began_with: Mapping[str, Resources] | None = None

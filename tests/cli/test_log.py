@@ -56,6 +56,7 @@ OFFSETS = [
 ]
 REPLAYED = """\
 Group:             connect
+Type:              connect
 State:             Assigning
 Group epoch:       3
 Assignment epoch:  2
@@ -76,6 +77,7 @@ w2           session-expired  flights-2  2013-01-01T00:31:40.000Z
 """
 REPLAYED_UNTIL_10 = """\
 Group:             connect
+Type:              connect
 State:             Reconciling
 Group epoch:       2
 Assignment epoch:  2

@@ -22,8 +22,8 @@ Detail:   group connect takes commands; of its connectors, tasks and workers: 1 
           processes down
 Tasks:    1 FAILED, 1 RUNNING
 
-GROUP    STATE   EPOCH  ASSIGNMENT  MEMBERS  CONNECTORS  ASSIGNED
-connect  Stable  4      4           2        1           3/3
+GROUP    TYPE     STATE   EPOCH  ASSIGNMENT  MEMBERS  CONNECTORS  ASSIGNED
+connect  connect  Stable  4      4           2        1           3/3
 
 NAME  PROCESS      MEMBER           EPOCH  CONNECTORS  TASKS  PID   RESTARTS
 w1    running      STABLE           4      1           1      4711  0
@@ -59,8 +59,8 @@ w2                 STABLE,cordoned  4      0           1
 w3    backing-off                                                   3
 """,
     "groups": """\
-GROUP    STATE   EPOCH  ASSIGNMENT  MEMBERS  CONNECTORS  ASSIGNED
-connect  Stable  4      4           2        1           3/3
+GROUP    TYPE     STATE   EPOCH  ASSIGNMENT  MEMBERS  CONNECTORS  ASSIGNED
+connect  connect  Stable  4      4           2        1           3/3
 """,
     "plugins": """\
 NAME           TYPE    VERSION  DELIVERY      MODULE
@@ -120,6 +120,7 @@ Detail:    killed
 """,
     "group connect": """\
 Group:             connect
+Type:              connect
 State:             Stable
 Group epoch:       4
 Assignment epoch:  4

@@ -55,7 +55,7 @@ def test_the_table_fits_the_terminal_and_names_every_setting_twice(run: Run) -> 
     assert [line.split()[0] for line in values.splitlines()[1:]] == [
         key for key in KEYS if key not in HANDED_ON
     ]
-    assert "data.dir                           here                   " in values
+    assert "data.dir                            here                   " in values
     assert "The group that the workers join. Default: connect.\n" in meanings
 
 

@@ -21,7 +21,17 @@ def test_what_is_configured_reaches_both_sides() -> None:
         "group.max.size=9",
         "assignment.interval.ms=50",
         "member.request.rate=7",
+        "group.initial.rebalance.delay.ms=8",
+        "connect.initial.rebalance.delay.ms=9",
+        "group.min.session.timeout.ms=10",
+        "group.max.session.timeout.ms=11",
     )
     config = load_config(None, {}, overrides)
     assert config.timing() == Timing(500, 6_000, 7_000, 800)
-    assert config.settings() == GroupSettings(6_000, 500, 0, 9, 50, 7, 800)
+    assert config.settings() == GroupSettings(
+        *(6_000, 500, 0, 9, 50, 7, 800),
+        initial_delay_ms=8,
+        connect_initial_delay_ms=9,
+        least_classic_session_ms=10,
+        longest_classic_session_ms=11,
+    )

@@ -1,13 +1,15 @@
 """Which values are let through, and what is said about others."""
 
 import os
+import sys
 from dataclasses import FrozenInstanceError
 
 import pytest
 from config.conftest import Refused
 
 from fairlead.runtime.config.keys import SETTINGS
-from fairlead.runtime.config.load import load_config
+from fairlead.runtime.config.load import load_config, load_with_sources
+from fairlead.runtime.interfaces.cli.verbs.node import list_settings
 from fairlead.runtime.node.rest_process import rest_command
 
 WHOLE = "a whole number of milliseconds, from 1 to 2147483647"
@@ -101,8 +103,8 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
         (
             "spark.master=mesos://host:5050",
             "it is no master that drivers on this node can have; allowed is local, local[N] or"
-            " local[*], spark://HOST:PORT, yarn, k8s://URL, or nothing: this machine's cores shared"
-            " by the workers",
+            " local[*], spark://HOST:PORT, yarn, k8s://URL, sc://HOST:PORT, or nothing: this"
+            " machine's cores shared by the workers",
         ),
         ("spark.heap=much", f"it is no size; {HEAP}"),
         ("spark.heap=465m", f"Spark does not start with so little; {HEAP}"),
@@ -168,6 +170,14 @@ def test_the_longest_pause_is_no_shorter_than_the_first(refused: Refused) -> Non
     assert refused("worker.restart.backoff.ms=40000") == (
         "worker.restart.backoff.max.ms = 30000 must be at least worker.restart.backoff.ms = 40000"
         " (worker.restart.backoff.ms: the command line)",
+    )
+
+
+def test_classic_members_can_ask_for_some_session(refused: Refused) -> None:
+    assert refused("group.max.session.timeout.ms=5999") == (
+        "group.min.session.timeout.ms = 6000 is above group.max.session.timeout.ms = 5999: no"
+        " classic member could ask for any session (group.max.session.timeout.ms: the command"
+        " line)",
     )
 
 
@@ -307,3 +317,47 @@ def test_workers_share_the_cores_unless_told_otherwise() -> None:
         1,
         3,
     )
+
+
+SC = ("workers=2", "paths.allow=/shared")
+LOCAL = "spark.master=sc://localhost:15002"
+AWAY = "spark.master=sc://host:15002"
+
+
+def test_a_spark_connect_server_is_a_master_and_what_opens_it_is_not_told() -> None:
+    token = "hushhush"
+    for master in (LOCAL, f"{AWAY}/;use_ssl=true;token={token}", f"{AWAY}/;use_ssl=false"):
+        loaded = load_with_sources(None, {}, (*SC, master))
+        assert (loaded.config.cluster, loaded.config.is_shared) == (master[13:], False)
+        (told,) = (each for each in list_settings(loaded) if each.key == "spark.master")
+        assert told.value == master[13:].partition("/;")[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "needed"),
+    [
+        ((LOCAL,), "needs paths.allow"),
+        ((*SC, AWAY), "add use_ssl=true, or use_ssl=false if that network is yours alone"),
+        ((*SC, f"{AWAY}/;use_ssl=false;token=hushhush"), "sends a token, which anybody on the way"),
+        ((*SC, f"{AWAY}/;token=hushhush;session_id=1"), "session_id cannot be given: each worker"),
+        ((*SC, f"{AWAY}/;hushhush"), "a parameter has no name or no value"),
+        ((*SC, f"{AWAY}/;use_ssl=yes;token=hushhush"), "use_ssl is true or false"),
+        ((*SC, "spark.master=sc://me:hushhush@host"), "nothing may stand around the host"),
+        ((*SC, LOCAL, "engine.kind=shared"), "leave out engine.kind"),
+        ((*SC, LOCAL, "spark.conf.spark.executor.memory=1g"), "the server's own to have"),
+    ],
+)
+def test_a_spark_connect_server_is_refused_without_what_it_needs(
+    refused: Refused, given: tuple[str, ...], needed: str
+) -> None:
+    (problem,) = refused(*given)
+    assert needed in problem
+    assert "hushhush" not in problem
+
+
+def test_what_spark_connect_needs_is_told_where_it_is_missing(
+    refused: Refused, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    (problem,) = refused(*SC, LOCAL)
+    assert "pip install 'fairlead[connect]'" in problem

@@ -307,6 +307,15 @@ def test_a_value_too_long_to_name_a_folder_keeps_no_other_row_waiting(
     assert letter["reason"] == "a value of `sink.partition.by` is too long to name a folder"
 
 
+def test_a_text_that_would_be_read_as_null_is_told_beside_a_null(
+    run: Run, config: Config, tmp_path: Path
+) -> None:
+    null = "__HIVE_DEFAULT_PARTITION__"
+    (tmp_path / "in" / "a.csv").write_text(f"n,s\n1,\n2,{null}\n3,z\n")
+    told, *_ = failures(run(config | {"sink.partition.by": "s"}))
+    assert f"a column of sink.partition.by has the text {null}, and null beside it" in told
+
+
 def test_rows_that_a_sink_refuses_are_left_out_where_that_is_tolerated(engine: Embedded) -> None:
     table: Any = pa.table({"n": range(20)})
     source = MagicMock(**{"read.return_value": table, "rejects.return_value": ()})

@@ -2,18 +2,23 @@
 """A sink knows whose it is: who did not write it, or knows less than it, is refused."""
 
 import shutil
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fairlead.events.model import Token
+from fairlead.events.commits import CommitId, Manifest
+from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.files import keys as files
 from fairlead.runtime.pipeline.connectors.files.sink import marks
 from fairlead.runtime.pipeline.connectors.files.sink.publishing import _Publication
 from fairlead.runtime.pipeline.connectors.files.sink.root import claim_sink
+from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SinkBroken
+from fairlead_tests.connectors.pipes import config_to
 from fairlead_tests.connectors.sinks import (
     FIRST,
     NAME,
@@ -317,3 +322,24 @@ def test_a_former_owner_that_wakes_while_it_acquires_leaves_the_mark_of_its_succ
     write(successor, log, [2], SECOND)
     begin(sink_of(config), log, LATER)
     assert published(root) == [1, 2]
+
+
+def test_a_batch_that_waits_is_kept_for_the_type_of_sink_that_staged_it(tmp_path: Path) -> None:
+    postgres = {"table_name_format": "t", "connection_url": "postgresql://127.0.0.1:1/none"}
+    kafka = {"topic": "t", "bootstrap_servers": "127.0.0.1:1", "staging_path": str(tmp_path)}
+    kinds = {
+        "files": {"path": str(tmp_path), "format": "parquet"},
+        "postgres": postgres,
+        "kafka": kafka,
+    }
+    pipelines = {
+        kind: SparkPipeline().pipeline(
+            Context(Resource("orders", 0), print),
+            {**config_to(kind, given), files.TASK_SCHEMA: "id BIGINT"},
+        )
+        for kind, given in kinds.items()
+    }
+    for before, now in permutations(kinds, 2):
+        manifest = pipelines[before].signed(Manifest("/there", "staged", 1, 10, 1))
+        with pytest.raises(SinkBroken, match=f"sink.type={before}.*sink.type={now} by now"):
+            pipelines[now].publish(manifest, CommitId("orders", 0, Token(1, 1), 1), 1)

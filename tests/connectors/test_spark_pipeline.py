@@ -59,6 +59,15 @@ def active_jobs(spark: Any) -> list[int]:
     return list(spark.sparkContext.statusTracker().getActiveJobsIds())
 
 
+def jobs(engine: Embedded) -> set[int]:
+    """Return the jobs that the engine's driver remembers."""
+
+    def known(spark: Any) -> set[int]:
+        return set(spark.sparkContext.statusTracker().getJobIdsForGroup(None))
+
+    return engine.run("jobs", known)
+
+
 def failure(reports: Any) -> str:
     (failed,) = (each for each in reports.statuses if each.state is RunState.FAILED)
     assert isinstance(failed, StatusChanged)
@@ -170,6 +179,19 @@ def test_any_file_name_is_read_as_it_is(
     assert [each.trace for each in reports.statuses if each.trace] == []
     assert rows(tmp_path / "out") == [{"n": number} for number in range(len(names))]
     assert len(ledger.offsets("c")) == len(names)
+
+
+def test_a_batch_is_one_job_of_spark_however_many_files_it_has(
+    folders: dict[str, str], run: Run, engine: Embedded, tmp_path: Path
+) -> None:
+    for number in range(40):
+        (tmp_path / "in" / f"{number}.csv").write_text(f"n\n{number}\n")
+    before = jobs(engine)
+    reports = run(
+        folders | {"source.format": "csv", "source.schema": "n INT", "sink.format": "parquet"}
+    )
+    assert [each.rows_in for each in reports.commits] == [40]
+    assert len(jobs(engine) - before) == 1
 
 
 def test_more_than_one_spelling_of_null(folders: dict[str, str], run: Run, tmp_path: Path) -> None:

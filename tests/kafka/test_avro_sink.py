@@ -146,6 +146,13 @@ def test_what_a_registry_refuses_is_told_in_its_words_and_one_that_is_away_is_wa
         made.prepare(fields)
     with pytest.raises(SchemaRefused, match="Avro has no name for column 'a b': rename it"):
         made.prepare(pa.schema([("a b", pa.int64())]))
+    registry.add(
+        f"{topic}-value",
+        {"type": "record", "name": "R", "fields": [{"name": "n", "type": ["int", "string"]}]},
+    )
+    by_latest = sink(topic=topic, value_converter_auto_register_schemas="false")
+    with pytest.raises(SchemaRefused, match="the subject's schema has a union of several types"):
+        by_latest.prepare(fields)
     registry.user_info = "writer:open sesame"
     with pytest.raises(ConfigInvalid, match=r"basic\.auth\.user\.info: .* 401 Unauthorized"):
         made.prepare(fields)

@@ -230,6 +230,44 @@ def test_keys_in_avro_stand_beside_values_of_any_converter(
     assert (rows, [offset for offset, _ in bad]) == ([{"n": None, "_key": {"id": 7}}], [1])
 
 
+def test_a_union_of_several_types_is_a_struct_with_a_field_for_each_as_in_connect(
+    avro: Avro, registry: SchemaRegistryServer
+) -> None:
+    place = record(("city", ["string", "int"]), name="a.Place")
+    kinds = [
+        "int",
+        "null",
+        "long",
+        "string",
+        place,
+        {"type": "enum", "name": "E", "symbols": ["P"]},
+    ]
+    kinds += [{"type": "array", "items": ["null", "int", "a.Place"]}]
+    at = [logical("long", "timestamp-millis"), logical("bytes", "decimal", precision=4, scale=2)]
+    schema = record(("of", kinds), ("at", at), ("again", TEXT_OR_NONE))
+    schema["fields"][0]["default"] = 0
+    noon, cents = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC), decimal.Decimal("1.25")
+    city: Any = {"city": "Oslo"}
+    told = [1, None, 2**40, "s", ("a.Place", city), ("E", "P"), [7, None, ("a.Place", city)]]
+    number = registry.add(f"{avro.topic}-value", schema)
+    values = [{"of": each, "at": noon, "again": "x"} for each in told] + [{"of": 2, "at": cents}]
+    avro.topics.write(avro.topic, [framed(number, schema, each) for each in values])
+    rows = avro.rows()[0]
+
+    def is_set(struct: Any) -> Any:
+        return struct and {key: each for key, each in struct.items() if each is not None}
+
+    place = {"city": {"string": "Oslo", "int": None}}
+    items = [{"int": 7, "Place": None}, None, {"int": None, "Place": place}]
+    assert [is_set(row["of"]) for row in rows] == [
+        *({"int": 1}, None, {"long": 2**40}, {"string": "s"}),
+        *({"Place": place}, {"E": "P"}, {"array": items}, {"int": 2}),
+    ]
+    assert [*rows[0]["of"]] == ["int", "long", "string", "Place", "E", "array"]
+    assert [is_set(rows[each]["at"]) for each in (0, -1)] == [{"long": noon}, {"bytes": cents}]
+    assert [rows[each]["again"] for each in (0, -1)] == ["x", None]
+
+
 def test_columns_are_those_of_the_subject_once_and_schemas_may_refer_to_others(
     avro: Avro, registry: SchemaRegistryServer
 ) -> None:
@@ -245,8 +283,9 @@ def test_columns_are_those_of_the_subject_once_and_schemas_may_refer_to_others(
     registry.add(f"{avro.topic}-value", record(("n", "int")))
     (kept,) = source_type(config, ({**config, **share},)).split(1)
     assert kept == share
-    registry.add(f"{avro.topic}-value", record(("n", ["int", "string"])))
-    with pytest.raises(ConfigInvalid, match="a union of several types is no column"):
+    twins = [record(name="a.Twin"), record(name="b.twin")]
+    registry.add(f"{avro.topic}-value", record(("n", twins)))
+    with pytest.raises(ConfigInvalid, match="a union are no fields by their names: Twin, twin"):
         source_type(config).split(1)
     by_record = avro.config(value_converter_value_subject_name_strategy="x.RecordNameStrategy")
     number = registry.add("Order", record(("only", "int")))

@@ -1,6 +1,7 @@
 # pyright: basic
 """Bad rows of any source become records of a topic, each once, with Connect's headers."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,10 +111,11 @@ def test_a_bad_row_of_a_file_is_a_record_of_a_topic_that_is_made_for_it(
 
 
 @pytest.mark.spark
-def test_a_bad_record_goes_to_the_cluster_that_it_was_read_from(
+def test_a_bad_record_keeps_its_key_and_its_value_in_the_cluster_that_it_was_read_from(
     engine: Embedded, topics: Topics, topic: str, letters: dict[str, str], tmp_path: Path
 ) -> None:
-    topics.write(topic, ['{"n": 1}', "none"])
+    topics.write(topic, ['{"n": 1}'], key="good")
+    topics.write(topic, [b"none \xfe"], key=b"\xffk")
     plain = {"value_converter": "json", "value_converter_schemas_enable": "false"}
     config = source_config(topics.bootstrap, topics=topic, **plain, schema="n INT")
     del letters[f"{QUEUE}.bootstrap.servers"]
@@ -121,15 +123,40 @@ def test_a_bad_record_goes_to_the_cluster_that_it_was_read_from(
     run(engine, {**config, f"{QUEUE}.context.headers.enable": "true"}, 2)
     (record,) = topics.read(f"{topic}.bad")
     place = {name: told(record)[name] for name in ("topic", "partition", "offset")}
-    assert record.value() == b"none"
+    assert (record.key(), record.value()) == (b"\xffk", b"none \xfe")
     assert place == {"topic": topic, "partition": "0", "offset": "1"}
+
+
+@pytest.mark.spark
+def test_rows_of_records_that_a_rule_or_a_table_refuses_keep_the_key_of_their_column(
+    engine: Embedded, topics: Topics, topic: str, letters: dict[str, str], tmp_path: Path
+) -> None:
+    for key, value in (("a", '{"n": 1}'), ("b", '{"n": -1}'), ("c", '{"n": 0}')):
+        topics.write(topic, [value], key=key)
+    plain = {"value_converter": "json", "value_converter_schemas_enable": "false"}
+    config = source_config(
+        topics.bootstrap, topics=topic, **plain, schema="n INT", metadata_columns="key"
+    )
+    config |= {**letters, "name": topic, "sink.path": str(tmp_path / "out"), "transforms": "q,x"}
+    config |= {
+        "transforms.q.type": "expect",
+        "transforms.q.expect.positive": "n >= 0",
+        "transforms.q.on.violation": "dead-letter",
+        "transforms.x.type": "sql",
+        "transforms.x.query": "SELECT _key, n, CAST(if(n = 0, 'x', '1') AS INT) AS m FROM input",
+    }
+    run(engine, config, 3)
+    bad = {each.key(): each.value() for each in topics.read(f"{topic}.bad")}
+    assert bad.keys() == {b"b", b"c"}
+    assert json.loads(bad[b"b"]) == {"n": -1, "_key": "b"}
 
 
 class Frame:
     """Letters as the engine has them, as far as a queue looks at them."""
 
     def __init__(self, texts: list[str], headers: dict[str, str] | None = None) -> None:
-        self._columns: dict[str, pa.Array] = {"raw": pa.array(texts)}
+        record = {each: pa.nulls(len(texts), pa.binary()) for each in ("key", "value")}
+        self._columns: dict[str, pa.Array] = {"raw": pa.array(texts), **record}
         if headers is not None:
             kind = pa.map_(pa.string(), pa.string())
             self._columns["headers"] = pa.array([list(headers.items())] * len(texts), kind)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -18,6 +19,7 @@ from confluent_kafka.admin import (
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.kafka.cluster import Trouble
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SourceAway
@@ -104,6 +106,18 @@ def test_a_wrong_password_and_a_strange_certificate_end_the_task_with_a_reason(
         assert each.startswith(broker.encrypted)
         assert PASSWORD not in each
         assert "guess" not in each
+
+
+def test_a_strange_certificate_is_the_configs_fault_however_early_it_is_seen() -> None:
+    told = "ssl://broker:9093/bootstrap: error:0A000086:SSL routines::certificate verify failed"
+    for code in (KafkaError._SSL, KafkaError._TRANSPORT):
+        trouble = Trouble()
+        trouble(KafkaError(code, told))
+        trouble(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+        late = KafkaError(KafkaError._TIMED_OUT)
+        assert isinstance(trouble.reason(late, "broker:9093", SourceAway), ConfigInvalid)
+    trouble(KafkaError(KafkaError._TRANSPORT, "Connection refused"))
+    assert isinstance(trouble.reason(late, "broker:9093", SourceAway), SourceAway)
 
 
 def test_a_client_shows_its_certificate_from_a_file_or_from_the_config(

@@ -409,6 +409,48 @@ def test_what_a_deleted_connector_had_on_the_server_is_dropped(
     assert database.run("SELECT pubname FROM pg_publication") == []
 
 
+def stopped(reading: Reading) -> None:
+    """Have the sources of a connector that is stopped give up what they need not keep."""
+    reading.begin(tasks=2)
+    for source in reading.sources:
+        source.release()
+        source.release()
+    reading.close()
+
+
+def test_a_slot_goes_with_a_stop_only_if_that_is_wanted(database: Database, read: Read) -> None:
+    database.run(TABLE)
+    reading = read()
+    assert told(reading, "id") == []
+    stopped(reading)
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    assert told(reading, "id") == [("c", 1)]
+    config = {**reading.config, "source.mode": "xmin", "source.slot.drop.on.stop": "true"}
+    assert set(SparkPipeline.validate(config).errors) == {"source.slot.drop.on.stop"}
+
+
+@pytest.mark.parametrize("mode", ["initial", "no_data", "when_needed"])
+def test_what_is_lost_by_a_slot_that_went_with_a_stop_is_told(
+    database: Database, read: Read, mode: str
+) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    reading = read(snapshot_mode=mode, slot_drop_on_stop="true")
+    assert told(reading, "id") == ([] if mode == "no_data" else [("r", 1)])
+    stopped(reading)
+    assert database.run(SLOT) == []
+    database.run("INSERT INTO t VALUES (2, 'two')")  # whoever resumes it learns that this is lost
+    if mode != "when_needed":
+        with pytest.raises(BadInput, match="it was made anew, or somebody else advances it, and"):
+            reading.take()
+        stopped(reading)
+        reading.seek(SeekEnd.EARLIEST)
+    reading.begin()
+    database.run("INSERT INTO t VALUES (3, 'three')")
+    there = [] if mode == "no_data" else [("r", 1), ("r", 2)]
+    assert sorted(told(reading, "id")) == [("c", 3), *there]
+
+
 def test_what_the_server_reads_again_for_a_transaction_that_stays_open_is_told(
     database: Database, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:

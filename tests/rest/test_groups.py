@@ -43,6 +43,7 @@ def test_a_group_is_told_as_its_log_has_it(api: RestApi) -> None:
     assert end > 0
     assert told == {
         "group_id": "connect",
+        "type": "connect",
         "state": "Stable",
         "group_epoch": 2,
         "assignment_epoch": 2,
@@ -89,6 +90,7 @@ def test_a_group_is_told_as_its_log_has_it(api: RestApi) -> None:
     assert api.client.get("/groups").json() == [
         {
             "group_id": "connect",
+            "type": "connect",
             "state": "Stable",
             "group_epoch": 2,
             "assignment_epoch": 2,

@@ -2,6 +2,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
+from fairlead.runtime.pipeline.connectors.builtin.pipeline_keys import keys_of
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.transforms.connect.structure import SetSchemaMetadata
 from fairlead.runtime.pipeline.transforms.types import GROUP, INSTALLED
@@ -33,6 +34,35 @@ def test_transforms_and_predicates_are_listed_where_they_are_asked_for(client: C
         assert client.get(f"/connector-plugins/{name}/config").status_code == 200
     (field,) = client.get(f"/connector-plugins/{package}.HoistField$Value/config").json()
     assert (field["name"], field["required"]) == ("field", True)
+
+
+def test_converters_are_listed_as_connects_classes_with_the_keys_they_have_here(
+    client: Client,
+) -> None:
+    listed = client.get("/connector-plugins?connectorsOnly=false").json()
+    names = [each["class"] for each in listed if each["type"] == "converter"]
+    assert names == [
+        "org.apache.kafka.connect.converters.ByteArrayConverter",
+        "io.confluent.connect.avro.AvroConverter",
+        "org.apache.kafka.connect.json.JsonConverter",
+        "org.apache.kafka.connect.storage.StringConverter",
+    ]
+    told = {
+        name: client.get(f"/connector-plugins/{name}/config").json()
+        for full in names
+        for name in (full, full.rpartition(".")[2])
+    }
+    assert told["StringConverter"] == told["ByteArrayConverter"] == []
+    assert all(told[full] == told[full.rpartition(".")[2]] for full in names)
+    assert [each["name"] for each in told["JsonConverter"]] == ["schemas.enable"]
+    config = {"source.type": "kafka", "sink.type": "kafka"}
+    known = {each.name for each in keys_of(config).definitions}
+    behind = {"key": "sink.key.converter", "value": "sink.value.converter"}
+    for each in (*told["JsonConverter"], *told["AvroConverter"]):
+        side = each["name"].partition(".")[0]
+        assert f"{behind.get(side, behind['value'])}.{each['name']}" in known
+    for name in ("Converter", "org.example.JsonConverter", "HeaderConverter"):
+        assert client.get(f"/connector-plugins/{name}/config").status_code == 404
 
 
 def test_a_transform_of_ones_own_has_its_own_version(

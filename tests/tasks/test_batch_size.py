@@ -31,47 +31,55 @@ CEILING = Limit(1_000_000, 64 * MB, 4096)
 
 def test_a_batch_is_as_large_as_the_last_ones_say_can_be_done_in_time() -> None:
     size = BatchSize(Pace(CEILING, target_s=1.0))
-    assert size.limit == Limit(250_000, 16 * MB, 4096)
-    size.learn(2.0, 80_000, 16 * MB, backlog=True)
-    assert size.limit == Limit(40_000, 8 * MB, 4096)
-    size.learn(0.5, 40_000, 8 * MB, backlog=True)
-    assert size.limit == Limit(48_000, 24 * MB * 2 // 5, 4096), "of the last two"
-    size.learn(0.1, 40_000, 8 * MB, backlog=True)
-    size.learn(0.1, 40_000, 8 * MB, backlog=True)
-    assert size.limit == Limit(400_000, 64 * MB, 4096), "never above the ceiling"
+    assert size.limit == Limit(250_000, 16 * MB, 512)
+    size.learn(2.0, Limit(80_000, 16 * MB, 400), backlog=True)
+    assert size.limit == Limit(40_000, 8 * MB, 200)
+    size.learn(0.5, Limit(40_000, 8 * MB, 200), backlog=True)
+    assert size.limit == Limit(48_000, 24 * MB * 2 // 5, 240), "of the last two"
+    size.learn(0.1, Limit(40_000, 8 * MB, 240), backlog=True)
+    size.learn(0.1, Limit(40_000, 8 * MB, 240), backlog=True)
+    assert size.limit == Limit(400_000, 64 * MB, 2400), "never above the ceiling"
 
 
 def test_a_batch_is_at_most_four_times_as_large_as_the_one_before() -> None:
     size = BatchSize(Pace(Limit(10_000_000, 1 << 40, 4096), target_s=1.0))
-    size.learn(0.01, 250_000, 16 * MB, backlog=True)
-    assert size.limit == Limit(1_000_000, 64 * MB, 4096)
+    size.learn(0.01, Limit(250_000, 16 * MB, 512), backlog=True)
+    assert size.limit == Limit(1_000_000, 64 * MB, 2048)
 
 
 def test_a_quick_batch_that_held_all_there_was_says_nothing() -> None:
     size = BatchSize(Pace(CEILING, target_s=1.0))
-    size.learn(0.1, 10, 1_000, backlog=False)
-    assert size.limit == Limit(250_000, 16 * MB, 4096)
-    size.learn(8.0, 80_000, 16 * MB, backlog=False)
-    assert size.limit == Limit(10_000, 2 * MB, 4096), "a slow one does"
+    size.learn(0.1, Limit(10, 1_000, 1), backlog=False)
+    assert size.limit == Limit(250_000, 16 * MB, 512)
+    size.learn(8.0, Limit(80_000, 16 * MB, 512), backlog=False)
+    assert size.limit == Limit(10_000, 2 * MB, 64), "a slow one does"
 
 
 def test_a_slow_batch_shrinks_none_below_what_a_batch_costs_anyway() -> None:
     size = BatchSize(Pace(CEILING, target_s=1.0))
-    size.learn(60, 100, 1_000, backlog=True)
-    assert size.limit == Limit(1_000, 1 * MB, 4096)
+    size.learn(60, Limit(100, 1_000, 100), backlog=True)
+    assert size.limit == Limit(1_000, 1 * MB, 64)
 
 
 def test_a_batch_keeps_to_its_ceiling_and_never_shrinks_to_nothing() -> None:
     size = BatchSize(Pace(Limit(1, 1, 1)))
-    size.learn(60, 1, 1, backlog=True)
+    size.learn(60, Limit(1, 1, 1), backlog=True)
     assert size.limit == Limit(1, 1, 1)
 
 
 def test_a_batch_holds_no_more_than_one_second_of_its_rate() -> None:
     size = BatchSize(Pace(CEILING, rows_per_s=500, bytes_per_s=0.5))
-    assert size.limit == Limit(500, 1, 4096)
-    size.learn(0.01, 500, 1, backlog=True)
-    assert size.limit == Limit(500, 1, 4096), "however fast it went"
+    assert size.limit == Limit(500, 1, 512)
+    size.learn(0.01, Limit(500, 1, 1), backlog=True)
+    assert size.limit == Limit(500, 1, 100), "however fast it went"
+
+
+def test_a_batch_of_many_small_files_is_sized_by_the_time_that_they_take() -> None:
+    size = BatchSize(Pace(CEILING, target_s=1.0))
+    size.learn(4.0, Limit(512, 8_000, 512), backlog=True)
+    assert size.limit == Limit(1_000, 1 * MB, 128)
+    size.learn(0.2, Limit(128, 2_000, 128), backlog=True)
+    assert size.limit.ranges == 152, "of the last two"
 
 
 @pytest.fixture

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from fairlead.actors.group.commit import OffsetLedger, commit_offsets
-from fairlead.actors.messages.commands import FinishDeletion
+from fairlead.actors.messages.commands import FinishDeletion, FinishStop
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import CommitOffsets, CommitVerdict, PutTaskConfigs
-from fairlead.actors.messages.orders import DeleteConnector, PutConnector
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector, SetTargetState
 from fairlead.events.commits import Commit, CommitId
 from fairlead.events.entries.codec import encode
 from fairlead.events.evolve import evolve
 from fairlead.events.group import AWAY_EPOCH, Group, token_of
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import MemberState, Resource, Token
+from fairlead.events.model import MemberState, Resource, RunState, Token
 from fairlead.events.records import CurrentAssignment, MemberMetadata
 from fairlead.runtime.node.worker.core.contract import AnswerCommit, BatchPublished, CommitAsked
 from fairlead.runtime.node.worker.group_ledger import GroupLedger
@@ -276,3 +276,76 @@ def test_the_source_of_a_deleted_connector_forgets_what_it_keeps(
     scene.decider.carry_out(FinishDeletion(NAME))
     scene.work()
     assert len(forgotten) == 1
+
+
+def test_the_source_of_a_connector_that_was_created_anew_keeps_what_it_has(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[Source[Any]] = []
+
+    def forget(source: Source[Any]) -> None:
+        tries.append(source)
+        raise OSError("the server is away")
+
+    monkeypatch.setattr(Source, "forget", forget)
+    scene.split(1)
+    scene.work()
+    config = scene.decider.group.connectors[NAME].config
+    scene.delete()
+    scene.decider.carry_out(FinishDeletion(NAME))
+    scene.work()
+    assert tries, "the deleted one's is asked to forget"
+    tries.clear()
+    scene.decider.carry_out(PutConnector("connect", NAME, config))
+    scene.work()
+    assert tries == []
+
+
+def test_what_a_task_that_came_back_commits_is_not_published_by_its_former_config(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sweep(*_: object) -> None:
+        raise OSError("the sink is away")
+
+    scene.commit(scene.stage(SECOND, 1))
+    scene.work()
+    scene.split(1)
+    monkeypatch.setattr(LineSink, "sweep", sweep)
+    scene.work()
+    assert scene.is_all_published()
+    scene.split(2)
+    scene.commit(scene.stage(SECOND, 2))
+    scene.handed_over.clear()
+    scene.work()
+    assert (scene.seen, scene.handed_over) == ([1], [])
+
+
+def test_the_source_of_a_stopped_connector_is_released_once_for_each_stop(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released: list[Source[Any]] = []
+
+    def release(source: Source[Any]) -> None:
+        released.append(source)
+        if len(released) == 1:
+            raise OSError("the server is away")
+
+    def want(state: RunState) -> None:
+        scene.decider.carry_out(SetTargetState("connect", NAME, state))
+        scene.decider.settle()
+        scene.work()
+
+    monkeypatch.setattr(Source, "release", release)
+    scene.split(1)
+    want(RunState.PAUSED)
+    want(RunState.RUNNING)
+    want(RunState.STOPPED)
+    assert released == [], "what was committed may wait to be published"
+    scene.decider.carry_out(FinishStop(NAME))
+    scene.work()
+    assert len(released) == 2, "what failed is tried again"
+    want(RunState.RUNNING)
+    want(RunState.STOPPED)
+    scene.decider.carry_out(FinishStop(NAME))
+    scene.work()
+    assert len(released) == 3

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.connect import SparkException
 
 from fairlead.events.model import ErrorClass
 from fairlead.runtime.pipeline.spark.failures import failure_text
@@ -169,3 +170,25 @@ def test_a_cause_in_java_is_told_with_what_it_is_about(
     messages: tuple[str, ...], told: str
 ) -> None:
     assert failure_text(Py4JJavaError("an error", Thrown(*messages))) == told
+
+
+@pytest.mark.parametrize(
+    ("causes", "told"),
+    [
+        (("[TASK_WRITE_FAILED] Task failed.", "Mkdirs failed: /x"), "Mkdirs failed: /x"),
+        (("/out/x: No space left", "No space left"), "/out/x: No space left"),
+        ((), "[TASK_WRITE_FAILED] Task failed."),
+    ],
+)
+def test_a_cause_on_a_server_is_told_rather_than_what_the_scheduler_says_of_it(
+    causes: tuple[str, ...], told: str
+) -> None:
+    frame = "\n\tat a.b.C.d(C.scala:1)"
+    stack = "".join(f"{frame}\nCaused by: java.io.IOException: {each}" for each in causes)
+    task = "Lost task 0.0 in stage 1.0 (TID 2) (host executor driver)"
+    text = f"Job aborted due to stage failure: {task}: [TASK_WRITE_FAILED] Task failed.{stack}"
+    stack = f"org.apache.spark.SparkException{stack}{frame}"
+    error = SparkException(f"{text}{frame}\n\nDriver stacktrace:", server_stacktrace=stack)
+    assert failure_text(error) == told
+    bare = SparkException("It failed.", server_stacktrace=stack, display_server_stacktrace=True)
+    assert failure_text(bare) == ": ".join(["It failed.", *([told] if causes else [])])

@@ -123,7 +123,7 @@ class PluginInfo(Struct, frozen=True, omit_defaults=True):
 
     class_name: str = field(name="class")
     type: str
-    """source, sink, transformation or predicate."""
+    """source, sink, converter, transformation or predicate."""
     version: str
     delivery: str = ""
     """The best that a connector class promises about each row."""

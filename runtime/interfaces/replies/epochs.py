@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from ....events.model import Resources
 from ....projections.explain.absences import Absence
 from ....projections.explain.diff import Seat, TargetChange, Transfer
-from ....projections.explain.epochs import EpochReport, Explanation, Phase
+from ....projections.explain.epochs import EpochReport, Explanation, GenerationReport, Phase
 from ....projections.explain.handovers import Handover
 
 
@@ -148,6 +148,17 @@ class EpochSummary(Struct, frozen=True, omit_defaults=True):
     target_change: TargetChangeInfo | None
 
 
+class GenerationInfo(Struct, frozen=True):
+    """What an epoch is to classic members, whose leader assigns."""
+
+    protocol_type: str
+    protocol: str | None
+    leader: str
+    members: list[str]
+    """Their instance ids, or else their member ids."""
+    assigned_ms: int | None
+
+
 class EpochExplanation(EpochSummary, frozen=True, omit_defaults=True):
     """One epoch in full: its cause, its target, each phase, and each resource that moved."""
 
@@ -159,6 +170,8 @@ class EpochExplanation(EpochSummary, frozen=True, omit_defaults=True):
     waits: list[AbsenceInfo]
     warning: str = ""
     """What keeps this from being told exactly."""
+    generation: GenerationInfo | None = None
+    """Of a classic group; no target answers it then."""
 
 
 def describe_epoch(told: Explanation) -> EpochExplanation:
@@ -172,6 +185,7 @@ def describe_epoch(told: Explanation) -> EpochExplanation:
         handovers=[_handover(each, summary.group_epoch) for each in told.handovers],
         waits=[_absence(each) for each in told.waits],
         warning=told.warning,
+        generation=_generation(told.report.generation),
     )
 
 
@@ -207,6 +221,13 @@ def _target_change(change: TargetChange) -> TargetChangeInfo:
         _ids(change.retired),
         change.next_moves_at_ms,
     )
+
+
+def _generation(told: GenerationReport | None) -> GenerationInfo | None:
+    if told is None:
+        return None
+    protocol_type, protocol, leader, members, assigned_ms = told
+    return GenerationInfo(protocol_type, protocol, leader, list(members), assigned_ms)
 
 
 def _transfers(transfers: Iterable[Transfer]) -> list[TransferInfo]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ....events.group import Group, epoch_warning
 from ....events.model import Resource
-from ....events.records import GroupMetadata, Loss, Operator
+from ....events.records import ClassicGroup, GroupMetadata, Loss, Operator
 from ....projections.views import assigned, awaited, connector_names, members
 from .node import (
     MemberDescription,
@@ -94,10 +94,26 @@ class GroupPlacement(Struct, frozen=True):
     pins: list[str]
 
 
+class GenerationDescription(Struct, frozen=True):
+    """A generation of a classic group."""
+
+    generation: int
+    cause: str
+    subject: str
+    time_ms: int
+    protocol_type: str
+    protocol: str | None
+    leader: str
+    members: list[str]
+    """Their instance ids, or else their member ids."""
+
+
 class GroupSummary(Struct, frozen=True, omit_defaults=True):
     """One line of the list of groups."""
 
     group_id: str
+    type: str
+    """Which protocol its members speak: `connect` or `classic`."""
     state: str
     group_epoch: int
     assignment_epoch: int
@@ -116,6 +132,7 @@ class GroupDescription(Struct, frozen=True, omit_defaults=True):
     """All that the log says of a group."""
 
     group_id: str
+    type: str
     state: str
     group_epoch: int
     assignment_epoch: int
@@ -138,16 +155,19 @@ class GroupDescription(Struct, frozen=True, omit_defaults=True):
     unknown_records: int
     warning: str = ""
     """That the group is about to run out of epochs."""
+    generation: GenerationDescription | None = None
+    """The last one of a classic group's members."""
 
 
 def summarize_group(group: Group) -> GroupSummary:
     """Return one line of the list of groups."""
     return GroupSummary(
         group.group_id,
+        group.type.value,
         group.state.value,
         group.group_epoch,
         group.assignment_epoch,
-        len(group.members),
+        len(group.classic.members if group.classic else group.members),
         len(connector_names(group)),
         len(group.configured),
         len(assigned(group)),
@@ -161,6 +181,7 @@ def describe_group(group: Group) -> GroupDescription:
     schedule = group.schedule
     return GroupDescription(
         group.group_id,
+        group.type.value,
         group.state.value,
         group.group_epoch,
         group.assignment_epoch,
@@ -182,6 +203,20 @@ def describe_group(group: Group) -> GroupDescription:
         group.end,
         group.unknown_records,
         epoch_warning(group.group_epoch),
+        _describe_generation(group.classic) if group.classic else None,
+    )
+
+
+def _describe_generation(last: ClassicGroup) -> GenerationDescription:
+    return GenerationDescription(
+        last.generation,
+        last.cause.why.value,
+        last.cause.subject,
+        last.time_ms,
+        last.protocol_type,
+        last.protocol,
+        last.leader,
+        sorted(each.instance_id or each.member_id for each in last.members),
     )
 
 

@@ -8,7 +8,7 @@ can name.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,6 +17,7 @@ from typing import Protocol
 
 from ....events.catalogue import TYPE_OF, pack_key
 from ....events.commits import CommitId
+from ....events.connectors import TargetState
 from ....events.entries.codec import decode
 from ....events.group import AWAY_EPOCH, Group
 from ....events.log.reader import LogReader
@@ -58,7 +59,8 @@ class Chore:
 
     `connector_config` and `config` lead to its sink. No commit under `stale` or an older token
     is accepted any more; None leaves the sweeping to the task's next owner. `is_deleted` tells
-    whether the connector is, so that its source is to forget what it keeps.
+    whether the connector is, so that its source is to forget what it keeps; `stop` that it is
+    STOPPED, so that its source may have something to give up.
     """
 
     resource: Resource
@@ -66,6 +68,7 @@ class Chore:
     config: Mapping[str, str]
     stale: Token | None = None
     is_deleted: bool = False
+    stop: TargetState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,16 @@ class Estate:
         """How each connector splits its work, by name."""
         self._gone: dict[Resource, _Split] = {}
         """The tasks to be swept once nobody holds them, each with the last split that it was in."""
+        self.connectors: Set[str] = frozenset()
+        """The names of the connectors that there are, or are being deleted."""
+        self.stops: Mapping[Resource, TargetState] = {}
+        """The tasks of the connectors that are STOPPED, each with that stop."""
+        self.released: Set[tuple[Resource, TargetState]] = frozenset()
+        """Those of which the source gave up what it need not keep."""
 
     def follow(self, group: Group) -> None:
         """Take note of the tasks that are not among their connector's any more."""
+        self.connectors = frozenset(group.connectors)
         for name, split in self._splits.items():
             now = group.task_configs.get(name)
             for number in range(len(now.tasks) if now else 0, len(split.tasks)):
@@ -99,6 +109,13 @@ class Estate:
             for name, split in group.task_configs.items()
             if split.tasks and name in group.connectors
         }
+        self.stops = {
+            Resource(name, number): group.target_states[name]
+            for name, split in self._splits.items()
+            if group.is_stopped(name)
+            for number in range(len(split.tasks))
+        }
+        self.released &= self.stops.items()
 
     def chores(self, group: Group, unpublished: Resources) -> Iterator[Chore]:
         """Yield what is to be done as the log stands; a task is to be swept only once."""
@@ -110,6 +127,8 @@ class Estate:
         for task in unpublished - swept.keys() - group.owner.keys():
             if split := self._splits.get(task.connector):
                 yield split.chore(task)
+        for task, stop in self.stops.items() - self.released:
+            yield replace(self._splits[task.connector].chore(task), stop=stop)
 
 
 def is_on_duty(group: Group, member_id: str) -> bool:
@@ -247,13 +266,20 @@ class Janitor:
         pipeline = guard_pipeline(calls.run("pipeline", self._pipeline_of, chore), calls)
         try:
             for commit, sequence in self._commits.unpublished(*chore.resource):
+                if chore.stale is not None and commit.commit_id.token > chore.stale:
+                    break  # the task is back, maybe with another sink
                 pipeline.publish(commit.manifest, commit.commit_id, sequence)
                 self._commits.published(commit.commit_id)
                 LOGGER.info("published batch %s, whose task nobody holds", commit.commit_id)
             if chore.stale is not None:
                 pipeline.sweep(chore.resource, chore.stale)
-            if chore.is_deleted:
+            # One that was created anew under the name goes on with what its source keeps outside.
+            if chore.is_deleted and chore.resource.connector not in self._estate.connectors:
                 pipeline.source.forget()
+            stop = self._estate.stops.get(chore.resource)
+            if stop is not None and chore.stop == stop:  # it was not resumed since
+                pipeline.source.release()
+                self._estate.released |= {(chore.resource, stop)}
         finally:
             pipeline.close(lambda error: LOGGER.warning("closing %s: %s", chore.resource, error))
 

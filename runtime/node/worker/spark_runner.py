@@ -6,7 +6,8 @@ The engine is looked after: it is started again when it went down, and known whe
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 from ....actors.backoff import Attempts, Backoff
@@ -20,9 +21,12 @@ from ...config.secrets import Vault
 from ...pipeline.connectors import common_keys as keys
 from ...pipeline.connectors.builtin.plugins import find_plugins
 from ...pipeline.spark.cluster import SparkCluster
+from ...pipeline.spark.connect.address import ConnectAddress
 from ...pipeline.spark.embedded import Embedded
 from ...pipeline.spark.engine import Engine, EngineState
+from ...pipeline.spark.settings import is_connect
 from ...pipeline.spark.shared.client import SharedEngine
+from ...pipeline.spi.config import HIDDEN
 from ...pipeline.spi.connector import Pipeline
 from ...pipeline.spi.context import Context
 from ...pipeline.tasks.ledger import Ledger
@@ -131,17 +135,31 @@ def make_engine(node: NodeSpec, worker: str, redaction: Redaction) -> Engine:
     logging.getLogger("py4j").setLevel(max(logging.WARNING, logging.root.level))
     redaction.watch_logs()
     engine = node.engine
+    folder = node.data_dir / "cache" / "spark" / worker
+    cluster = SparkCluster.of(engine.master, node.reach.paths)
+    if cluster is not None and is_connect(engine.master):
+        return make_connect_engine(folder, cluster, engine.conf, redaction)
     if engine.is_shared:
         place = RunFolder(node.data_dir).engine
         return SharedEngine(place, worker, hide=redaction.hide, secrets=redaction.known)
     return Embedded(
-        node.data_dir / "cache" / "spark" / worker,
+        folder,
         cores=engine.cores,
         heap=engine.heap,
         conf=engine.conf,
         hide=redaction.hide,
-        cluster=SparkCluster.of(engine.master, node.reach.paths),
+        cluster=cluster,
     )
+
+
+def make_connect_engine(
+    folder: Path, cluster: SparkCluster, conf: Mapping[str, str], redaction: Redaction
+) -> Engine:
+    """Return the engine of a worker whose jobs a Spark Connect server runs."""
+    from ...pipeline.spark.connect.engine import ConnectEngine  # noqa: PLC0415  # an extra
+
+    redaction.learn(dict.fromkeys(ConnectAddress.parse(cluster.master).secrets, HIDDEN))
+    return ConnectEngine(folder, cluster, conf=conf, hide=redaction.hide)
 
 
 def make_runner(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _OF_ROWS: Final = re.compile(r"SQLSTATE: (?:22\w{3}|38000|39000|P0001)")
 """How an error ends that a row's values are to blame for, by the SQL standard's classes."""
 _SQLSTATE: Final = re.compile(r"\s*SQLSTATE: \w+")
+_KEY: Final = "_key"
 _PLACE: Final = {"topic": "_topic", "partition": "_partition", "offset": "_offset"}
 
 
@@ -87,17 +88,19 @@ def as_rejects(spark: "SparkSession", table: ArrowTable, rows: Mapping[int, str]
     Their position is that of their record, where they have one, else their number in the batch.
     """
     taken = cast("Any", table).take(pa.array(sorted(rows), pa.int64())).to_pylist()
-    letters = pa.table(
-        {
-            "position": pa.array(
-                [list(_position(row, number).items()) for number, row in _numbered(rows, taken)],
-                pa.map_(pa.string(), pa.string()),
-            ),
-            "reason": pa.array([rows[number] for number in sorted(rows)], pa.string()),
-            "raw": pa.array([json.dumps(row, default=str) for row in taken], pa.string()),
-        }
-    )
-    return Rejects(spark.createDataFrame(cast("Any", letters)), lambda: len(rows))
+    letters = {
+        "position": pa.array(
+            [list(_position(row, number).items()) for number, row in _numbered(rows, taken)],
+            pa.map_(pa.string(), pa.string()),
+        ),
+        "reason": pa.array([rows[number] for number in sorted(rows)], pa.string()),
+        "raw": pa.array([json.dumps(row, default=str) for row in taken], pa.string()),
+    }
+    keys = [row.get(_KEY) for row in taken]
+    if all(isinstance(each, str | bytes | None) for each in keys):
+        letters["key"] = pa.array(keys).cast(pa.binary())
+    frame = spark.createDataFrame(cast("Any", pa.table(letters)))
+    return Rejects(frame, lambda: len(rows))
 
 
 def _numbered(rows: Mapping[int, str], taken: list[Any]) -> list[tuple[int, Any]]:

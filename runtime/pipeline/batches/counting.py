@@ -6,32 +6,54 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
+from pyspark.sql.utils import is_remote
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+
+
+class Passing:
+    """What is aggregated of the rows that pass a point of a frame while its job runs."""
+
+    def __init__(self) -> None:
+        self._observation = Observation()
+        self._again: DataFrame | None = None
+        """What asks for the same in a job of its own; None: that is not needed."""
+
+    def on(self, frame: "DataFrame", *aggregates: "Column") -> "DataFrame":
+        """Return the frame, whose rows are looked at here."""
+        if is_remote():
+            self._again = frame.agg(*aggregates)
+        return frame.observe(self._observation, *aggregates)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What was found, once the job is over; nothing if Spark saw that no row could pass."""
+        try:
+            found = self._observation.get
+        except Py4JNetworkError:
+            raise  # the JVM is gone, and nobody knows how many there were
+        except Py4JError:
+            return {}  # Spark left the point out
+        if not found and self._again is not None:
+            # A server of Spark Connect tells what it knows when its job ends, and that may be
+            # nothing yet: it does not wait for its own listeners.
+            row = self._again.collect()[0]
+            return row.asDict()
+        return found
 
 
 class RowCount:
     """How many rows passed a point of a frame while its job ran."""
 
     def __init__(self) -> None:
-        self._observation = Observation()
+        self._passing = Passing()
 
     def on(self, frame: "DataFrame") -> "DataFrame":
         """Return the frame, whose rows are counted here."""
-        return frame.observe(self._observation, sf.count(sf.lit(1)).alias("rows"))
+        return self._passing.on(frame, sf.count(sf.lit(1)).alias("rows"))
 
     @property
     def rows(self) -> int:
         """How many there were, once the job is over."""
-        return int(observed(self._observation).get("rows", 0))
-
-
-def observed(observation: Observation) -> Mapping[str, Any]:
-    """Return what was counted while a job ran; nothing if Spark saw that no row could pass."""
-    try:
-        return observation.get
-    except Py4JNetworkError:
-        raise  # the JVM is gone, and nobody knows how many there were
-    except Py4JError:
-        return {}  # Spark left the point out
+        return int(self._passing.values.get("rows", 0))

@@ -35,6 +35,9 @@ _STAGES: Final = {
     "sink": ("TASK_PUT", Sink, RowsRefused),
 }
 """What Connect calls them, what finds such a row, and what ends a task that tolerates none."""
+_TOLD: Final = ("position", "reason", "raw")
+_RECORD: Final = ("key", "value")
+"""What a letter keeps of the record that was read, where it was one."""
 _REJECT: Final = pa.schema(
     [("position", pa.map_(pa.string(), pa.string())), ("reason", pa.string()), ("raw", pa.string())]
 )
@@ -128,8 +131,9 @@ class BadRows:
         columns = [
             sf.lit(connector).alias("connector"),
             sf.lit(task).alias("task"),
-            *(sf.col(each) for each in ("stage", "position", "reason", "raw")),
+            *(sf.col(each) for each in ("stage", *_TOLD)),
             sf.lit(now).alias("time"),
+            *(sf.col(each) for each in _RECORD),
         ]
         if self.pipeline.tolerance.has_headers:
             columns.append(_headers(connector, task).alias("headers"))
@@ -137,8 +141,13 @@ class BadRows:
 
 
 def _told(stage: str, rejects: Rejects) -> "DataFrame":
-    names = ("position", "reason", "raw")
-    return rejects.frame.select(sf.lit(stage).alias("stage"), *(sf.col(each) for each in names))
+    there = rejects.frame.columns
+    record = (
+        (sf.col(each) if each in there else sf.lit(None)).cast("binary").alias(each)
+        for each in _RECORD
+    )
+    told = (sf.col(each) for each in _TOLD)
+    return rejects.frame.select(sf.lit(stage).alias("stage"), *told, *record)
 
 
 def _of_ranges(spark: "SparkSession", lost: Sequence[LostRange]) -> Rejects:

@@ -7,10 +7,8 @@ its own, with the same driver, cores and caches; views and settings in it are se
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-
-from ..spark.failures import failure_text
+from ..spark.sessions import session_beside
+from ..spark.settings import SettingRefused
 from ..spi.config import ConfigInvalid
 
 if TYPE_CHECKING:
@@ -31,16 +29,12 @@ class TaskSession:
         if not self._settings:
             return spark
         if self._made is None or self._made[0] is not spark:
-            own = spark.newSession()
-            for name, value in self._settings.items():
-                _set(own, name, value)
-            self._made = spark, own
+            self._made = spark, _beside(spark, self._settings)
         return self._made[1]
 
 
-def _set(session: "SparkSession", name: str, value: str) -> None:
+def _beside(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession":
     try:
-        session.conf.set(name, value)
-    except (PySparkException, Py4JJavaError) as error:
-        why = (failure_text(error) or str(error)).strip().partition("\n")[0]
-        raise ConfigInvalid(f"spark.conf.{name}: {why}") from None
+        return session_beside(spark, settings)
+    except SettingRefused as refused:
+        raise ConfigInvalid(f"spark.conf.{refused}") from None

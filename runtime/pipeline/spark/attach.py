@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from .jvm import JvmGateway
 
-_LOUD = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+LOUD = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 """Loggers that come with a handler for the terminal."""
 
 _LEFT = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
@@ -92,45 +92,6 @@ def detach() -> None:
     SparkSession._activeSession = None  # noqa: SLF001
 
 
-@contextmanager
-def tagged(session: SparkSession, tag: str, pool: str, group: str = "") -> Iterator[None]:
-    """Tag the Spark jobs that this thread starts meanwhile; put them into a pool, and a group."""
-    context = session.sparkContext
-    context.addJobTag(tag)
-    context.setLocalProperty("spark.scheduler.pool", pool)
-    if group:
-        context.setJobGroup(group, tag)
-    try:
-        yield
-    finally:
-        with suppress(Exception):  # the JVM is gone, and with it the tag
-            context.removeJobTag(tag)
-
-
-def cancel_tagged(session: SparkSession, tag: str) -> None:
-    """Cancel the Spark jobs that run now under a tag."""
-    with suppress(Exception):  # the JVM is gone, and with it the jobs
-        session.sparkContext.cancelJobsWithTag(tag)
-
-
-def count_running(session: SparkSession, tag: str) -> int:
-    """Count the Spark tasks under a tag that hold a core, those of cancelled jobs too."""
-    try:
-        # The Java API's tracker knows no tags; this one answers from what the driver remembers.
-        driver: Any = session.sparkContext._jsc  # noqa: SLF001  # PySpark hides it
-        tracker = driver.sc().statusTracker()
-        stages = {
-            stage
-            for job in tracker.getJobIdsForTag(tag)
-            if (info := tracker.getJobInfo(job)).isDefined()
-            for stage in info.get().stageIds()
-        }
-        found = [tracker.getStageInfo(stage) for stage in stages]
-        return sum(int(each.get().numActiveTasks()) for each in found if each.isDefined())
-    except Exception:  # noqa: BLE001  # the JVM is gone, and with it the tasks
-        return 0
-
-
 def end_group(session: SparkSession, group: str) -> None:
     """Cancel the Spark jobs of a group, and any that would begin in it later."""
     with suppress(Exception):  # the JVM is gone, and with it the jobs
@@ -149,7 +110,7 @@ def is_heard(session: SparkSession) -> bool:
 
 def _hush() -> None:
     """Keep PySpark and py4j from printing to the terminal whatever they raise anyway."""
-    for name in _LOUD:
+    for name in LOUD:
         PySparkLogger.getLogger(name).disabled = True
     # It calls logging.exception() on a lost JVM, which configures the root logger.
     py4j.java_gateway.logging = py4j.java_gateway.logger

@@ -10,7 +10,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from .failures import failure_text
-from .settings import AUTH_SECRET, STANDALONE, SettingRefused
+from .sessions import cores_of
+from .settings import AUTH_SECRET, STANDALONE, SettingRefused, without_parameters
 
 
 class NotShared(Exception):  # noqa: N818  # what the folder is
@@ -22,7 +23,7 @@ class SparkCluster:
     """A cluster, as the drivers on this node have it."""
 
     master: str
-    """Such as `spark://host:7077`, `yarn` or `k8s://https://host:6443`."""
+    """Such as `spark://host:7077`, `yarn`, `k8s://https://host:6443` or `sc://host:15002`."""
     folders: tuple[Path, ...]
     """What sources and sinks lie in: the same for the driver and all executors."""
 
@@ -49,7 +50,8 @@ class SparkCluster:
                 shutil.rmtree(made, ignore_errors=True)
             if why:
                 raise NotShared(
-                    f"{folder} of paths.allow is not shared with the executors of {self.master}"
+                    f"{folder} of paths.allow is not shared with the executors of"
+                    f" {without_parameters(self.master)}"
                     f" ({why}): mount it at the same path on all their hosts, for their user too,"
                     " or leave it out"
                 )
@@ -63,7 +65,7 @@ def _flaw(session: SparkSession, folder: Path) -> str:
     rows, out = folder / "rows", folder / "out"
     try:
         rows.mkdir(parents=True)
-        for number in range(session.sparkContext.defaultParallelism):
+        for number in range(cores_of(session)):
             (rows / f"{number}.csv").write_text(f"{number}\n")
         session.read.csv(str(rows), schema="id bigint").write.parquet(str(out))
     except OSError as error:

@@ -14,12 +14,22 @@ _ABORTED = re.compile(r"Lost task .*?: (.*?)(?:\n\tat |\n\nDriver stacktrace|\Z)
 _NOISE = ("\n\nJVM stacktrace:", "\n\tat ", ";\n'", "\n SQLSTATE: 38000")
 """Where stack traces, unresolved plans and the state of every Python error begin."""
 
+_GONE = frozenset({"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"})
+"""How gRPC calls it that a call has no answer."""
+
 
 def lost_touch(error: Exception, text: str | None) -> bool:
     """Tell whether an error may come from a JVM that is going or gone."""
     if isinstance(error, Py4JJavaError | PySparkException):
-        return "SparkContext was shut down" in (text or "")
+        return "SparkContext was shut down" in (text or "") or _is_of_session(error)
     return isinstance(error, Py4JError | ConnectionError | EOFError)
+
+
+def _is_of_session(error: Exception) -> bool:
+    """Tell whether an error says that a session of Spark Connect, or its server, is gone."""
+    code = getattr(getattr(error, "_grpc_status_code", None), "name", "")
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    return code in _GONE or (condition or "").startswith(("INVALID_HANDLE.", "NO_ACTIVE_SESSION"))
 
 
 def failure_text(error: Exception, hide: Callable[[str], str] = str) -> str | None:
@@ -64,11 +74,24 @@ def _completed(messages: list[str]) -> str:
 
 
 def _with_cause(error: PySparkException) -> str:
-    text, cause = getattr(error, "_desc", None) or str(error), error
+    # That of a server's error may end with the stack, and so hold a cause that is cut off later.
+    text = (getattr(error, "_desc", None) or str(error)).partition(_NOISE[0])[0]
+    cause = error
     while isinstance(inner := getattr(cause, "_cause", None), PySparkException):
         cause = inner
-    root = getattr(cause, "_desc", None) or ""
-    return text if root in text else f"{text.rstrip(':')}: {root}"
+    root = getattr(cause, "_desc", None)
+    if not root and (there := _causes_there(error)):
+        root = _completed(there)
+        if _ABORTED.search(text):  # the scheduler tells the failure of a task, not why it failed
+            return root
+    return text if (root or "") in text else f"{text.rstrip(':')}: {root}"
+
+
+def _causes_there(error: PySparkException) -> list[str]:
+    """Return the messages of the causes on a server of Spark Connect, the first one last."""
+    stack = str(getattr(error, "_stacktrace", None) or "")
+    told = [each.partition("\n\tat ")[0].strip() for each in stack.split("\nCaused by: ")[1:]]
+    return [_JAVA_CLASS.sub("", each) for each in told]
 
 
 def _plain(text: str) -> str:

@@ -13,9 +13,9 @@ from typing import Generic, Protocol, TypeVar
 from pyspark.sql import SparkSession
 
 from ....actors.backoff import Attempts, Backoff
-from .attach import cancel_tagged, count_running, tagged
 from .engine import DEFAULT_POOL, STEPS, Cancelled, EngineDown, EngineState, TaskError
 from .failures import failure_text, lost_touch
+from .sessions import cancel_tagged, count_running, tagged
 
 T = TypeVar("T")
 

@@ -1,11 +1,14 @@
 """Spark's settings: ours, the user's over them, and the few that are not the user's to set."""
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 STANDALONE = "spark://"
 """How the address of a master of Spark's own kind of cluster begins."""
+CONNECT = "sc://"
+"""How the address of a Spark Connect server begins."""
 AUTH_SECRET = "spark.authenticate.secret"  # noqa: S105  # its name
 HOST = "spark.driver.host"
 BIND_ADDRESS = "spark.driver.bindAddress"
@@ -66,6 +69,24 @@ SQL_MEANINGS = (
 SQL_AS_WRITTEN: Mapping[str, str] = {"spark.sql.variable.substitute": "false"}
 """Else `${env:X}`, `${system:x}` and `${spark.x}` in a query become what is set on the node."""
 
+OF_SESSIONS: Mapping[str, str] = {
+    **SQL_AS_WRITTEN,
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.connect.serverStacktrace.enabled": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.sources.partitionOverwriteMode": "static",
+    "spark.sql.sources.commitProtocolClass": (
+        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+    ),
+    "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
+    # As for a JVM of ours; and not one that is there already, with checksums.
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+"""What sessions have on a server that others have set up: what safety and meaning rest on."""
+
 LOG4J = """\
 status = error
 rootLogger.level = warn
@@ -87,13 +108,29 @@ class SettingRefused(ValueError):  # noqa: N818  # says what happened to it
 
 def is_cluster(master: str) -> bool:
     """Tell whether the jobs of a master's drivers run elsewhere than in themselves."""
-    return master.startswith((STANDALONE, "k8s://")) or master == "yarn"
+    return master.startswith((STANDALONE, "k8s://", CONNECT)) or master == "yarn"
+
+
+def is_connect(master: str) -> bool:
+    """Tell whether a server of Spark Connect runs the jobs of a master."""
+    return master.startswith(CONNECT)
+
+
+def without_parameters(master: str) -> str:
+    """Return a master as it may be told: those of a server's address may be secrets."""
+    if not is_connect(master):
+        return master
+    place = re.split(r"[;?#]", master, maxsplit=1)[0].removesuffix("/")
+    return CONNECT + place.removeprefix(CONNECT).rpartition("@")[2]
 
 
 def refuse_unsafe(conf: Mapping[str, str], master: str = "") -> None:
     """Raise `SettingRefused` for the first setting that is not the user's to set."""
     granted = OF_CLUSTERS if is_cluster(master) else frozenset[str]()
     for name in conf:
+        if is_connect(master) and not name.startswith("spark.sql."):
+            told = "the server's own to have, which is started by others"
+            raise SettingRefused(f"{name} cannot be set: it is {told}; remove spark.conf.{name}")
         if (reason := REFUSED.get(name)) and name not in granted:
             raise SettingRefused(f"{name} cannot be set: {reason}; remove spark.conf.{name}")
         if not name.startswith("spark."):
@@ -138,6 +175,9 @@ def settings(folder: Path, cores: int, conf: Mapping[str, str], master: str = ""
         # Its peer with checksums writes two files for each, and forks twice for their modes: that
         # doubles what a small batch costs. What counts is fsynced, and its commit is checked.
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        # Else more than 32 files are listed by a job of their own, a task for each: it takes seven
+        # times as long.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
         # Above it, rows sent from the worker travel as files instead of inside the plan.
         "spark.sql.execution.arrow.localRelationThreshold": "100KB",
         # Pickled rows unless asked otherwise: Arrow ones need pandas, and complain without.

@@ -26,6 +26,9 @@ from .sink import Sink, Tenure
 from .source import Limit, Source
 from .transform import Transform
 
+_TYPE: Final = "sink.type"
+"""The key of a config, and of a manifest's note, that names the type of its sink."""
+
 
 class Delivery(Enum):
     """What is promised about each row that a source held when it was read."""
@@ -195,6 +198,14 @@ class Pipeline:
     """Writes the dead letter queue, or finishes what an earlier config has it written."""
     spark_settings: Mapping[str, str] = field(default_factory=dict[str, str])
     """Those of Spark's that its batches run with, in a session of their own if there are any."""
+    sink_type: str = ""
+    """What configs call the sink; a batch is published by one of the type that staged it."""
+
+    def signed(self, manifest: Manifest) -> Manifest:
+        """Return a manifest that says which type of sink is to publish it."""
+        if not (self.sink_type and manifest.files):
+            return manifest
+        return replace(manifest, note={**manifest.note, _TYPE: self.sink_type})
 
     def acquire(self, tenure: Tenure) -> None:
         """Take the sink, and the dead letter queue, for a task; see `Sink.acquire`."""
@@ -204,7 +215,18 @@ class Pipeline:
             letters.acquire(replace(tenure, published=None))
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
-        """Put all of a committed batch in place, its dead letters too; see `Sink.publish`."""
+        """Put all of a committed batch in place, its dead letters too; see `Sink.publish`.
+
+        Raises `SinkBroken` for one that was staged by another type of sink.
+        """
+        staged_by = manifest.note.get(_TYPE, self.sink_type)
+        if staged_by != self.sink_type:
+            raise SinkBroken(
+                f"batch {commit_id.batch} of token {commit_id.token} counts, and waits in "
+                f"{manifest.root} to be put in place by the sink that staged it, of "
+                f"{_TYPE}={staged_by}; the config has {_TYPE}={self.sink_type} by now. Nothing was "
+                "lost: set the former sink again until that is done"
+            )
         if manifest.dead_letters is not None:
             if self.dead_letters is None:
                 raise SinkBroken(f"nothing can publish the dead letters of {commit_id}")

@@ -73,6 +73,8 @@ class Rejects:
     frame: "DataFrame"
     """Columns: `position` (map of texts: the file, say), `reason` and `raw`, which are texts.
 
+    It may have `key` and `value` beside them, bytes: those of the record that was read, which a
+    topic of dead letters keeps as they are.
     It is read only if there are any, in a job of its own, and has to hold the same rows then.
     """
 

@@ -83,6 +83,13 @@ class Source(ABC, Generic[R]):
     def acknowledge(self, advances: Sequence[Advance]) -> None:
         """Learn that a batch counts; a source that keeps receipts of its own gives them here."""
 
+    def release(self) -> None:
+        """Give up what it keeps outside, if the config wants that of a connector that is STOPPED.
+
+        Called as `forget` is, once the connector counts as STOPPED; again, if it raises. A task of
+        a connector that is resumed must tell what is lost by it.
+        """
+
     def forget(self) -> None:
         """Remove what it keeps outside for a connector that was deleted.
 

@@ -56,6 +56,11 @@ class Look:
     columns: SourceColumns = SourceColumns()
     """Those of a source; a sink has none to tell."""
 
+    def plus(self, other: "Look") -> "Look":
+        """Return what both found; the columns are those of this one."""
+        errors = {**self.errors, **other.errors}
+        return Look(errors, (*self.warnings, *other.warnings), self.columns)
+
 
 class _Type(ABC):
     """What both have; an object of it is made on the worker that has the connector."""

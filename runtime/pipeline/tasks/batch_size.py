@@ -2,8 +2,9 @@
 
 A batch costs much, however small (about 70 ms of CPU), so there must be few; and a task that moves
 finishes its batch first, so none may take long. That is why batches are sized by time and by what
-it went on, never by the count of files. A config may set a rate: then a batch holds no more than
-one second of it, and a task waits until the rate has caught up with what it took.
+it went on: rows and bytes, and ranges as well, since each file costs some milliseconds, whatever is
+in it. A config may set a rate: then a batch holds no more than one second of it, and a task waits
+until the rate has caught up with what it took.
 """
 
 import math
@@ -14,10 +15,14 @@ from typing import Final, NamedTuple
 from ..spi.connector import Pace
 from ..spi.source import Limit
 
-_FIRST: Final = Limit(250_000, 16 << 20, 4096)
-"""The first batch: 16 MB reach 97 % of the speed of all at once, and end within seconds."""
+_FIRST: Final = Limit(250_000, 16 << 20, 512)
+"""The first batch: 16 MB reach 97 % of the speed of all at once, and end within seconds.
 
-_LEAST: Final = Limit(1_000, 1 << 20, 1)
+So do 512 files on a busy machine. A task that moves has some seconds to finish its batch: with a
+first one that takes longer, tasks that move often would get nothing done.
+"""
+
+_LEAST: Final = Limit(1_000, 1 << 20, 64)
 """Never less: below this a batch's fixed cost outweighs what a smaller one would save."""
 
 _STEP: Final = 4
@@ -37,6 +42,7 @@ class _Past(NamedTuple):
     seconds: float
     rows: int
     bytes: int
+    ranges: int
 
 
 class BatchSize:
@@ -58,24 +64,22 @@ class BatchSize:
         self.limit = _within(_FIRST, self._ceiling)
         """How much the next batch may hold."""
 
-    def learn(self, seconds: float, rows: int, size: int, *, backlog: bool) -> None:
-        """Take up how long a batch took, all phases together, and how much it held, in bytes.
+    def learn(self, seconds: float, held: Limit, *, backlog: bool) -> None:
+        """Take up how long a batch took, all phases together, and how much it held.
 
         A batch that held all there was, and was quick, says nothing of how fast a full one is.
         """
         if not backlog and seconds < _LATE * self._target_s:
             return
-        self._past.append(_Past(max(seconds, 0.001), rows, size))
+        self._past.append(_Past(max(seconds, 0.001), *held))
         share = self._target_s / sum(each.seconds for each in self._past)
         wanted = Limit(
             max(_LEAST.rows, int(share * sum(each.rows for each in self._past))),
             max(_LEAST.bytes, int(share * sum(each.bytes for each in self._past))),
-            self._ceiling.ranges,
+            max(_LEAST.ranges, int(share * sum(each.ranges for each in self._past))),
         )
-        rows, size, ranges = self.limit
-        self.limit = _within(
-            _within(wanted, Limit(_STEP * rows, _STEP * size, ranges)), self._ceiling
-        )
+        step = Limit(*(_STEP * each for each in self.limit))
+        self.limit = _within(_within(wanted, step), self._ceiling)
 
 
 class Rate:

@@ -140,9 +140,8 @@ class TaskCommits:
         if self._halt.is_cancelled:
             _discard(pipeline, commit_id)
             raise Cancelled("cancelled before its commit")
-        return Commit(
-            commit_id, plan.advances, staged.manifest, staged.rows_in, plan.lag, staged.skipped
-        )
+        manifest = pipeline.signed(staged.manifest)
+        return Commit(commit_id, plan.advances, manifest, staged.rows_in, plan.lag, staged.skipped)
 
     def commit(self, pipeline: Pipeline, commit: Commit) -> int | None:
         """Make a staged batch count; return its sequence number, None: nothing to publish.

@@ -21,7 +21,7 @@ from ..spark.engine import Engine, EngineDown
 from ..spi.connector import Pipeline
 from ..spi.context import Context
 from ..spi.errors import Away, CallTimedOut, NotReady, SourceAway
-from ..spi.source import BatchPlan
+from ..spi.source import BatchPlan, Limit
 from .batch_size import BatchSize, Rate
 from .commits import TaskCommits, TaskMemory
 from .contention import Admission, IdlePauses
@@ -205,7 +205,7 @@ class Task:
                 return
             _advance(offsets, commit)
             self._rate.take(clock.total, commit.rows_in, plan.bytes)
-            size.learn(clock.worked, commit.rows_in, plan.bytes, backlog=plan.backlog)
+            size.learn(clock.worked, _held(plan, commit), backlog=plan.backlog)
             self._host.report(BatchDone(commit, began_ms, first, clock.phases, self._restarts.made))
             if first:  # its status now tells that it runs batches, and no longer any remark
                 self._status.last = (RunState.RUNNING, "")
@@ -272,6 +272,10 @@ class Task:
             self._commits.publish(pipeline, commit, sequence)
         self._last = clock
         return commit
+
+
+def _held(plan: BatchPlan[Any], commit: Commit) -> Limit:
+    return Limit(commit.rows_in, plan.bytes, len(plan.ranges))
 
 
 def _advance(offsets: dict[str, Document], commit: Commit) -> None:

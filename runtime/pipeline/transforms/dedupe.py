@@ -15,6 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Window
 from pyspark.sql import functions as sf
 
+from ..spark.sessions import plan_of
 from ..spark.spelling import quoted
 from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import Context
@@ -24,7 +25,6 @@ from .connect.fields import distinct, some_distinct
 from .connect.record_transform import BUILT_IN
 
 if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject
     from pyspark.sql import Column, DataFrame
 
 _PLACE: Final = "_fairlead_place"
@@ -123,5 +123,4 @@ def _columns(names: Sequence[str]) -> "list[Column]":
 
 
 def _is_shuffled(frame: "DataFrame") -> bool:
-    plan: JavaObject = frame._jdf.queryExecution().executedPlan()  # noqa: SLF001
-    return _SHUFFLE.search(str(plan.toString())) is not None
+    return _SHUFFLE.search(plan_of(frame)) is not None

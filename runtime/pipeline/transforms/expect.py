@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 from ....actors.settings import not_blank
-from ..batches.counting import observed
+from ..batches.counting import Passing
 from ..spark.spelling import quoted
 from ..spi.config import ConfigDef, Importance, ParsedConfig, Width, under
 from ..spi.context import Context
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 _PREFIX: Final = "expect."
 _FLAG: Final = "__expect_{}"
 _ROWS: Final = "rows"
+_KEY: Final = "_key"
+"""The column of a record's key, where its source has one."""
 _BAD: Final = "bad"
 DEAD_LETTER: Final = "dead-letter"
 _OUTCOMES: Final = ("fail", DEAD_LETTER, "drop", "warn")
@@ -81,7 +82,7 @@ class Expectations(Transform):
         self._query = CheckedQuery(_flagging(self._rules.values()), context)
         self._on_violation = settings.text("on.violation")
         self._warn = context.warn
-        self._observation: Observation | None = None
+        self._passing: Passing | None = None
         """Of the last batch; None before the first."""
         self._bad: DataFrame | None = None
         """The rows of the last batch that become dead letters."""
@@ -91,12 +92,12 @@ class Expectations(Transform):
         columns = [quoted(name) for name in frame.columns]
         flagged = self._query.over(frame)
         flags = [sf.col(quoted(_FLAG.format(number))) for number in range(len(self._rules))]
-        observation = self._observation = Observation()
+        passing = self._passing = Passing()
         counts = [_violated(flag).alias(str(number)) for number, flag in enumerate(flags)]
         is_bad = reduce(lambda one, other: one | other, (~flag for flag in flags))
         rows = sf.count(sf.lit(1)).alias(_ROWS)
         bad = sf.count_if(is_bad).alias(_BAD)
-        flagged = flagged.observe(observation, rows, bad, *counts)
+        flagged = passing.on(flagged, rows, bad, *counts)
         if self._on_violation == DEAD_LETTER:
             self._bad = self._letters(flagged.where(is_bad), columns)
         if self._on_violation in {DEAD_LETTER, "drop"}:
@@ -112,24 +113,27 @@ class Expectations(Transform):
         # The file is known where the rows still come straight from it.
         file = sf.nullif(sf.input_file_name(), sf.lit(""))
         position = sf.map_filter(sf.create_map(sf.lit("file"), file), lambda _, at: at.isNotNull())
+        is_record = dict(frame.dtypes).get(_KEY) in {"string", "binary"}
+        key = [sf.col(_KEY).cast("binary").alias("key")] if is_record else []
         return frame.select(
             position.alias("position"),
             sf.concat_ws("; ", *told).alias("reason"),
             sf.to_json(sf.struct(*columns)).alias("raw"),
+            *key,
         )
 
     def rejects(self) -> Sequence[Rejects]:
         """Return the rows of the last batch that become dead letters."""
-        bad, observation = self._bad, self._observation
-        if bad is None or observation is None:
+        bad, passing = self._bad, self._passing
+        if bad is None or passing is None:
             return ()
-        return (Rejects(bad, lambda: int(observed(observation).get(_BAD, 0))),)
+        return (Rejects(bad, lambda: int(passing.values.get(_BAD, 0))),)
 
     def conclude(self) -> None:
         """Tell how many rows violated which rule; raises `BadInput` if the batch must not count."""
-        if self._observation is None:
+        if self._passing is None:
             return
-        counts = observed(self._observation)
+        counts = self._passing.values
         told = [
             f"{count} of {counts[_ROWS]} rows violate {name} ({rule})"
             for number, (name, rule) in enumerate(self._rules.items())

@@ -5,12 +5,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
-from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException
 
-from ..spark.queries.query import INPUT, QueryUse, builtin_functions, has_current, use_of
+from ..spark.queries.query import INPUT, QueryUse
+from ..spark.queries.query_check import QueryRefused
 from ..spark.queries.query_rules import flaws, suspects, told_function
+from ..spark.queries.session_check import SessionCheck, check_of
 from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig, Width
 from ..spi.context import Context
 from ..spi.key_kinds import text_key
@@ -19,13 +20,14 @@ from .connect.record_transform import BUILT_IN
 from .lookups import LOOKUP_KEYS, Lookup, lookups_of
 
 if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 LONGEST_QUERY: Final = 100_000
 """Letters of the longest query that is taken: each word of one is looked at."""
 
 _PLACE: Final = re.compile(r"\(line (\d+), pos (\d+)\)")
+_CONDITION: Final = re.compile(r"\[([A-Z_.]+)\]")
+"""What Spark calls a refusal, at its begin."""
 
 
 class CheckedQuery:
@@ -49,38 +51,37 @@ class CheckedQuery:
         """Describe the rows that the query makes of the batch; raises `ConfigInvalid`."""
         try:
             return self._made_of(frame, tables or {})
-        except (AnalysisException, ConfigInvalid) as error:
-            if not self._holds_secret:
-                raise
-            raise ConfigInvalid(_refusal(error)) from None
+        except (AnalysisException, ConfigInvalid, QueryRefused) as error:
+            if self._holds_secret:
+                raise ConfigInvalid(_refusal(error)) from None
+            if isinstance(error, QueryRefused):
+                raise ConfigInvalid(str(error)) from None
+            raise
 
     def _made_of(self, frame: "DataFrame", tables: Mapping[str, "DataFrame"]) -> "DataFrame":
         spark = frame.sparkSession
-        self._use = self._use or self._checked(spark, tables)
-        # Views belong to the session, which all tasks share: each batch takes names of its
+        check = check_of(spark)
+        self._use = self._use or self._checked(check, tables)
+        # Views belong to the session, which all tasks share: PySpark gives each batch names of its
         # own, and common table expressions give them the names that the query knows.
-        views = {name: f"fairlead_{uuid4().hex}" for name in (INPUT, *tables)}
-        for name, table in {INPUT: frame, **tables}.items():
-            table.createOrReplaceTempView(views[name])
-        try:
-            named = ", ".join(f"{name} AS (TABLE {view})" for name, view in views.items())
-            made = spark.sql(f"WITH {named} SELECT * FROM (\n{self._query}\n)")  # noqa: S608
-        finally:
-            for view in views.values():
-                spark.catalog.dropTempView(view)
-        if words := suspects(self._use, frame.columns, self._allowed):
-            plan: JavaObject = made._jdf.queryExecution().analyzed()  # noqa: SLF001
-            if has_current(plan, made.sparkSession._jvm):  # noqa: SLF001
-                raise ConfigInvalid("; ".join(map(told_function, words)))
+        given = {INPUT: frame, **tables}
+        views = {f"t{number}": table for number, table in enumerate(given.values())}
+        named = ", ".join(
+            f"{name} AS (TABLE {{{view}}})" for name, view in zip(given, views, strict=True)
+        )
+        query = self._query.replace("{", "{{").replace("}", "}}")
+        made = spark.sql(f"WITH {named} SELECT * FROM (\n{query}\n)", None, **views)  # noqa: S608
+        words = suspects(self._use, frame.columns, self._allowed)
+        if words and check.has_current(made, self._query, given):
+            raise ConfigInvalid("; ".join(map(told_function, words)))
         return made
 
-    def _checked(self, spark: "SparkSession", tables: Iterable[str]) -> QueryUse:
+    def _checked(self, check: SessionCheck, tables: Iterable[str]) -> QueryUse:
         """Return what the query uses, if that is allowed; nothing is run before."""
         if len(self._query) > LONGEST_QUERY:
             raise ConfigInvalid(f"a query has at most {LONGEST_QUERY} letters")
-        state: JavaObject = spark._jsparkSession.sessionState()  # noqa: SLF001
-        use = without_tables(use_of(state.sqlParser().parsePlan(self._query)), tables)
-        wrong = flaws(use, builtin_functions(spark._jvm), self._allowed)  # noqa: SLF001
+        use = without_tables(check.use_of(self._query), tables)
+        wrong = flaws(use, check.builtin(), self._allowed)
         if wrong:
             raise ConfigInvalid("; ".join(wrong))
         return use
@@ -159,11 +160,16 @@ def without_tables(use: QueryUse, tables: Iterable[str]) -> QueryUse:
     return replace(use, relations=use.relations - {name.lower() for name in tables})
 
 
-def _refusal(error: AnalysisException | ConfigInvalid) -> str:
+def _refusal(error: AnalysisException | ConfigInvalid | QueryRefused) -> str:
     """Tell why a query is refused, without a word of it."""
     told = "its words are not told, since it holds a secret"
     if isinstance(error, ConfigInvalid):
         return f"the query uses what the SQL of a transform may not; {told}"
-    place = _PLACE.search(str(error)) if isinstance(error, ParseException) else None
+    is_parsed = isinstance(error, ParseException | QueryRefused)
+    place = _PLACE.search(str(error)) if is_parsed else None
     where = f" at line {place[1]}, position {place[2]}" if place else ""
-    return f"Spark refuses the query{where} ({error.getCondition()}); {told}"
+    condition = error.getCondition() if isinstance(error, AnalysisException) else None
+    if found := _CONDITION.match(str(error)) if isinstance(error, QueryRefused) else None:
+        condition = found[1]
+    named = f" ({condition})" if condition else ""
+    return f"Spark refuses the query{where}{named}; {told}"

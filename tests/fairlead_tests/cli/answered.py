@@ -143,6 +143,7 @@ WORKERS: dict[str, Any] = {
 GROUPS = [
     {
         "group_id": "connect",
+        "type": "connect",
         "state": "Stable",
         "group_epoch": 4,
         "assignment_epoch": 4,
@@ -155,6 +156,7 @@ GROUPS = [
 ]
 GROUP: dict[str, Any] = {
     "group_id": "connect",
+    "type": "connect",
     "state": "Stable",
     "group_epoch": 4,
     "assignment_epoch": 4,

@@ -52,7 +52,9 @@ class Rows:
 
     @property
     def sparkSession(self) -> Any:  # noqa: N802  # as Spark spells it
-        return SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))
+        return SimpleNamespace(
+            sparkContext=SimpleNamespace(defaultParallelism=2, master="local[2]")
+        )
 
     @property
     def schema(self) -> StructType:

@@ -27,8 +27,22 @@ class Topics:
         settings = {key.replace("_", "."): value for key, value in config.items()}
         made = self.admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])
         made[topic].result(WAIT_S)
-        self.write(topic, [])  # waits until it can be written to
+        self._wait_for_leaders(topic, partitions)
         return topic
+
+    def _wait_for_leaders(self, topic: str, partitions: int) -> None:
+        """Wait until a broker that is asked for all topics names this one, ready to be written."""
+        # By a client of its own: one that was told a leader's epoch keeps it for a while, and is
+        # refused by the broker that comes after that one.
+        asking = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            found = asking.list_topics(timeout=WAIT_S).topics.get(topic)
+            led = [each for each in found.partitions.values() if each.leader >= 0] if found else []
+            if len(led) == partitions:
+                return
+            assert time.monotonic() < deadline, f"{topic} has no leaders: {found}"
+            time.sleep(0.02)
 
     def delete(self, topic: str) -> None:
         self.admin.delete_topics([topic])[topic].result(WAIT_S)

@@ -2,7 +2,13 @@
 
 from collections.abc import Sequence
 
-from ...replies.groups import EpochCause, GroupDescription, GroupSummary, LossDescription
+from ...replies.groups import (
+    EpochCause,
+    GenerationDescription,
+    GroupDescription,
+    GroupSummary,
+    LossDescription,
+)
 from ...replies.node import (
     AssignorList,
     MemberDescription,
@@ -17,10 +23,11 @@ from .printing import FactList, Section, Table
 
 def groups(reply: list[GroupSummary]) -> list[Section]:
     """Return the table of `/groups`."""
-    columns = ("GROUP", "STATE", "EPOCH", "ASSIGNMENT", "MEMBERS", "CONNECTORS", "ASSIGNED")
+    columns = ("GROUP", "TYPE", "STATE", "EPOCH", "ASSIGNMENT", "MEMBERS", "CONNECTORS", "ASSIGNED")
     rows = [
         (
             each.group_id,
+            each.type,
             each.state,
             str(each.group_epoch),
             str(each.assignment_epoch),
@@ -108,7 +115,9 @@ def _group_facts(reply: GroupDescription) -> Sequence[tuple[str, str]]:
     parked = (f"{each.id} until {moment(each.deadline_ms)}" for each in reply.parked)
     return (
         ("Group", reply.group_id),
+        ("Type", reply.type),
         ("State", reply.state),
+        ("Generation", _generation(reply.generation)),
         ("Group epoch", str(reply.group_epoch)),
         ("Assignment epoch", str(reply.assignment_epoch)),
         ("Last rebalance", _cause(reply.last_rebalance)),
@@ -123,6 +132,15 @@ def _group_facts(reply: GroupDescription) -> Sequence[tuple[str, str]]:
         ("Unknown records", str(reply.unknown_records or "")),
         ("Warning", reply.warning),
     )
+
+
+def _generation(last: GenerationDescription | None) -> str:
+    """Return whom a classic group's generation holds, who leads it, and what they speak."""
+    if last is None:
+        return ""
+    names = ", ".join(last.members) or "nobody"
+    led = f", {last.protocol_type} {last.protocol}, led by {last.leader}" if last.members else ""
+    return f"{last.generation} ({last.cause} {last.subject}){led}: {names}"
 
 
 def _member_facts(member: MemberDescription) -> Sequence[tuple[str, str]]:

@@ -138,6 +138,18 @@ def _deletion(_: Narrator, record: records.GroupDeletion) -> str:
     return f"the group was deleted at group epoch {record.group_epoch}{asked}"
 
 
+def _generation(_: Narrator, record: records.ClassicGroup) -> str:
+    subject = f"classic generation {record.generation}: {cause_in_words(record.cause)}"
+    if not record.members:
+        return f"{subject}; nobody is in it"
+    names = ", ".join(sorted(each.instance_id or each.member_id for each in record.members))
+    phase = "assigned" if record.is_synced else "to be assigned"
+    return (
+        f"{subject}; {record.protocol_type} {record.protocol}, led by {record.leader},"
+        f" {phase}: {names}"
+    )
+
+
 def _connector(_: Narrator, record: ConnectorConfig) -> str:
     made_by = record.config.get("connector.class", "").rpartition(".")[2]
     facts = f"version {record.version}, {made_by or 'no class'}, {len(record.config)} keys"
@@ -244,6 +256,7 @@ TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
     records.GroupConfiguration: _settings,
     records.Operator: _order,
     records.GroupDeletion: _deletion,
+    records.ClassicGroup: _generation,
     ConnectorConfig: _connector,
     TaskConfigs: _split,
     TargetState: _wanted,

@@ -17,6 +17,7 @@ from .....projections.explain.cache import EpochCache, EpochLine, EpochList, Not
 from ...replies.epochs import (
     AbsenceInfo,
     EpochExplanation,
+    GenerationInfo,
     HandoverInfo,
     SeatInfo,
     TargetChangeInfo,
@@ -218,10 +219,20 @@ def _facts(reply: EpochExplanation) -> Iterator[tuple[str, str]]:
     for each in reply.attempts:
         failed = each.error.strip().partition("\n")[0]
         yield "Failed", f"{moment(each.time_ms)}: {failed}"
-    if reply.target_change is None:
+    if reply.generation is not None:
+        yield from _generation_facts(reply.generation)
+    elif reply.target_change is None:
         yield "Target", "none"
     else:
         yield from _target_facts(reply.target_change)
+
+
+def _generation_facts(generation: GenerationInfo) -> Iterator[tuple[str, str]]:
+    yield "Members", ", ".join(generation.members) or "nobody"
+    if generation.members:
+        yield "Protocol", f"{generation.protocol_type} {generation.protocol}"
+        yield "Led by", generation.leader
+        yield "Assigned", moment(generation.assigned_ms) or "not yet"
 
 
 def _target_facts(change: TargetChangeInfo) -> Iterator[tuple[str, str]]:

@@ -165,11 +165,12 @@ def list_settings(loaded: "Loaded") -> list[SettingLine]:
 
 def _setting(key: str, name: str, loaded: "Loaded") -> SettingLine:
     from ....config.keys import SETTINGS  # noqa: PLC0415
+    from ....pipeline.spark.settings import without_parameters  # noqa: PLC0415
 
     setting = SETTINGS[key]
     return SettingLine(
         key=key,
-        value=str(getattr(loaded.config, name)),
+        value=without_parameters(str(getattr(loaded.config, name))),
         default=str(setting.default),
         unit=setting.unit,
         allowed=setting.allowed,

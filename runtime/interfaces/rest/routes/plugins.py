@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from .....events.log.errors import NoLogError
 from ....pipeline.connectors.builtin.plugins import Plugin
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
+from ....pipeline.connectors.kafka.converters import converter_names, find_converter
 from ....pipeline.spi.config import Checked, ConfigDef, Definition, Validation
 from ....pipeline.spi.errors import PluginUnknown
 from ...replies.connectors import (
@@ -25,14 +26,15 @@ from ..backend.schema import ChangesBody, Extended, Routes, flag
 from ..backend.service import Served, Service
 
 if TYPE_CHECKING:
+    from ....pipeline.connectors.kafka.converters import ConverterPlugin
     from ....pipeline.spi.transform import Transform
     from ....pipeline.transforms.connect.record_transform import Predicate
 
-    _Find = Callable[[str], type[Transform] | type[Predicate]]
+    _Find = Callable[[str], ConverterPlugin | type[Transform] | type[Predicate]]
 
 routes = Routes("connector plugins")
 
-TRANSFORMATION, PREDICATE = "transformation", "predicate"
+CONVERTER, TRANSFORMATION, PREDICATE = "converter", "transformation", "predicate"
 """Connect's words for plugins that are no connectors."""
 
 
@@ -42,7 +44,7 @@ def list_plugins(
     connectorsOnly: Annotated[bool, flag(default=True)] = True,  # noqa: FBT002, N803  # Connect's
     extended: Extended = False,  # noqa: FBT002
 ) -> list[PluginInfo]:
-    """List the connector classes and, if asked for, the types of transforms and predicates.
+    """List the connector classes and, if asked for, converters, transforms and predicates.
 
     Where `extended` is asked for, with what each connector class promises about rows.
     """
@@ -54,6 +56,7 @@ def list_plugins(
     from ....pipeline.transforms import types  # noqa: PLC0415  # loads Spark's libraries
 
     others: tuple[tuple[str, Sequence[str], _Find], ...] = (
+        (CONVERTER, converter_names(), find_converter),
         (TRANSFORMATION, types.transform_names(), types.find_transform),
         (PREDICATE, types.predicate_names(), types.find_predicate),
     )
@@ -74,7 +77,7 @@ def _version_of(find: "_Find", name: str) -> str:
 
 @routes.add("GET /connector-plugins/{plugin}/config", errors=(HTTPStatus.NOT_FOUND,))
 def get_plugin_config(service: Served, plugin: str) -> list[ConfigKeyInfo]:
-    """List the keys of a connector class, a transform or a predicate: type, default, meaning."""
+    """List the keys of a connector class, a converter, a transform or a predicate."""
     keys = _keys_of(service, plugin)
     return [_describe_key(each) for each in (*keys.definitions, *keys.families)]
 
@@ -131,7 +134,7 @@ def _keys_of(service: Service, name: str) -> ConfigDef:
         find_transform,
     )
 
-    for find in (find_transform, find_predicate):
+    for find in (find_converter, find_transform, find_predicate):
         with suppress(PluginUnknown):
             return find(name).config()
     return _find(service, name).made_by.config()

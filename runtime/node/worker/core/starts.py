@@ -7,6 +7,8 @@ again. Many are started a few at a time: a worker of a slow machine that began f
 hear no answer of its group meanwhile, and its session would end.
 """
 
+from heapq import nsmallest
+
 from .....actors.backoff import earliest
 from .....events.model import NOTHING, Resource, Resources
 from .....projections.launches import Launch, launches
@@ -35,8 +37,8 @@ class Starts:
         """What may run, and the log has not granted or shown the config of since it may."""
         self._room, self._has_room_ms = 0, 0
         """How many may start now, and when there is room for as many as ever."""
-        self._has_more = False
-        """Whether something that could start waits for that."""
+        self._waiting: set[Resource] = set()
+        """What could start, and waits for room."""
 
     def allow(self, resources: Resources) -> None:
         """Let these run as soon as the log grants them."""
@@ -59,29 +61,25 @@ class Starts:
 
     def align(self, now_ms: int) -> list[StartResource | StopResource]:
         """Return what to do so that what runs is what the log grants."""
+        if now_ms >= self._has_room_ms:
+            self._room, self._has_room_ms = STARTS_AT_ONCE, now_ms + START_PAUSE_MS
+        self._fresh |= self._take_waiting()
         todo = self._log.take_changed() | self._fresh
         if self._rests:
             todo |= self._take_rested(now_ms)
-        todo &= self._allowed
-        self._has_more = False
+        todo = (todo & self._allowed) - self._waiting
         if not todo:
             return []
         found = launches(self._log.group, self._log.member_id, todo)
         self._fresh = (self._fresh & self._allowed) - found.keys()
-        turns = [order for each in sorted(found) if (order := self._turn_to(found[each]))]
-        later = self._put_off([each for each in turns if isinstance(each, StartResource)], now_ms)
-        return [each for each in turns if each not in later]
+        return [order for each in sorted(found) if (order := self._turn_to(found[each]))]
 
-    def _put_off(self, starts: list[StartResource], now_ms: int) -> list[StartResource]:
-        """Take note of what starts now, and return what is to start later."""
-        if starts and now_ms >= self._has_room_ms:
-            self._room, self._has_room_ms = STARTS_AT_ONCE, now_ms + START_PAUSE_MS
-        begun, later = starts[: self._room], starts[self._room :]
-        self._room -= len(begun)
-        self._running |= {each.launch.resource: each.launch for each in begun}
-        self._fresh |= {each.launch.resource for each in later}
-        self._has_more = bool(later)
-        return later
+    def _take_waiting(self) -> Resources:
+        """Return as much of what waits as there is room for, so that no look costs all of it."""
+        self._waiting &= self._allowed
+        taken = frozenset(nsmallest(self._room, self._waiting))
+        self._waiting -= taken
+        return taken
 
     def _take_rested(self, now_ms: int) -> Resources:
         rested = frozenset(each for each, until_ms in self._rests.items() if now_ms >= until_ms)
@@ -109,7 +107,7 @@ class Starts:
 
     def next_tick_ms(self) -> int | None:
         """Return when something has rested or may start, None if nothing waits for a time."""
-        return earliest(*self._rests.values(), self._has_room_ms if self._has_more else None)
+        return earliest(*self._rests.values(), self._has_room_ms if self._waiting else None)
 
     def _turn_to(self, launch: Launch) -> StartResource | StopResource | None:
         resource = launch.resource
@@ -121,4 +119,9 @@ class Starts:
             return StopResource(resource)
         if resource in self._rests:
             return None
+        if not self._room:
+            self._waiting.add(resource)
+            return None
+        self._room -= 1
+        self._running[resource] = launch
         return StartResource(launch)

@@ -20,7 +20,7 @@ from ...spi.key_kinds import flag_key, number_key, task_key, text_key
 from ...spi.sink import Sink, Tenure
 from ...transforms.catalogue import aliases
 from ...transforms.expect import DEAD_LETTER
-from ..common_keys import TRANSFORMS
+from ..common_keys import QUEUE, QUEUE_TOPIC, TRANSFORMS
 from ..evolution.policy import DEAD_LETTER as LETTERS
 from ..evolution.policy import EVOLUTION
 from ..files import keys as files
@@ -33,9 +33,7 @@ from ..kafka.connection import SERVERS, connection_keys
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-QUEUE: Final = "errors.deadletterqueue"
 QUEUE_PATH: Final = f"{QUEUE}.path"
-QUEUE_TOPIC: Final = f"{QUEUE}.topic.name"
 QUEUE_HEADERS: Final = f"{QUEUE}.context.headers.enable"
 _REPLICAS: Final = f"{QUEUE}.topic.replication.factor"
 _STAGING: Final = f"{QUEUE}.staging.path"
@@ -55,7 +53,8 @@ QUEUE_KEYS: Final = (
     text_key(
         QUEUE_TOPIC,
         "The topic of dead letters, instead of a folder: each row that is left out is a record "
-        "there with its text as the value, exactly once. Its cluster is that of "
+        "there with its text as the value, one of Kafka with its own key and value, exactly once. "
+        "Its cluster is that of "
         f"`{_SERVERS}`; else the sink's, or the source's, if that is of Kafka.",
     ),
     number_key(
@@ -101,7 +100,8 @@ class DeadLetterQueue(Sink["DataFrame"]):
         self._now.acquire(tenure)
 
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Write the letters of a batch where no reader looks."""
+        """Write the letters of a batch where no reader looks; a folder has texts alone."""
+        rows = rows if self._topic is not None else rows.drop("key", "value")
         return self._now.stage(rows, commit_id, input_bytes)
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:

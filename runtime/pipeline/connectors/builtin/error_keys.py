@@ -8,8 +8,8 @@ from ...spi.config import Importance, ParsedConfig, Width
 from ...spi.connector import Tolerance
 from ...spi.context import Context
 from ...spi.key_kinds import choice_key, flag_key, number_key, text_key
-from ..common_keys import TOLERANCE
-from .dead_letter_queue import QUEUE_HEADERS, QUEUE_KEYS, QUEUE_PATH, QUEUE_TOPIC, name_of_queue
+from ..common_keys import QUEUE_TOPIC, TOLERANCE
+from .dead_letter_queue import QUEUE_HEADERS, QUEUE_KEYS, QUEUE_PATH, name_of_queue
 
 LOG: Final = "errors.log.enable"
 MAX_RATIO: Final = "errors.max.ratio"

@@ -125,6 +125,7 @@ class SparkPipeline(Connector):
             tolerance_of(context, task_config, settings),
             queue.queue_sink(context, task_config, settings),
             under(keys.SPARK_CONF, task_config),
+            task_config.get(keys.SINK_TYPE, keys.FILES),
         )
 
 

@@ -39,7 +39,8 @@ NO_TOPIC: Final = (
 )
 """What says that a topic is not there."""
 _REFUSALS: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)  # noqa: SLF001
-_NO_TLS: Final = KafkaError._SSL  # noqa: SLF001
+_NO_TLS: Final = (KafkaError._SSL, KafkaError._TRANSPORT)  # noqa: SLF001
+"""A handshake that fails; as a connection that does if the first answer is all that it takes."""
 _UNTRUSTED: Final = "certificate"
 """What librdkafka says if it is not the connection that failed, but the trust in who it is to."""
 FENCED: Final = (
@@ -88,7 +89,7 @@ class Trouble:
         self.is_new = True
         if error.code() != _DOWN or not self.text:
             self.text = error.str()
-            is_untrusted = error.code() == _NO_TLS and _UNTRUSTED in self.text
+            is_untrusted = error.code() in _NO_TLS and _UNTRUSTED in self.text
             self.is_refused = is_untrusted or error.code() in _REFUSALS
 
     def reason(self, error: KafkaError, servers: object, away: type[Away]) -> Exception:

@@ -11,9 +11,9 @@ from ...spi.config import Definition, Importance, Width
 from ...spi.key_kinds import choice_key, flag_key, list_key, number_key, patterns, text_key
 from ..evolution.policy import EVOLUTION_KEY
 from .connection import connection_keys
+from .converters import converter_key
 from .registry_keys import AVRO, registry_keys
 
-CONVERTERS: Final = ("string", "json", "bytes", AVRO)
 KEY_CONVERTERS: Final = ("string", "bytes", AVRO)
 METADATA_COLUMNS: Final = ("key", "topic", "partition", "offset", "timestamp", "headers")
 
@@ -48,40 +48,6 @@ TASK_LATER: Final = "task.kafka.partitions.later"
 TASK_SCHEMA: Final = "task.kafka.schema"
 TASK_KEY_SCHEMA: Final = "task.kafka.key.schema"
 
-_CONVERTER_NAMES: Final[Mapping[str, str]] = {
-    "StringConverter": "string",
-    "JsonConverter": "json",
-    "ByteArrayConverter": "bytes",
-    "AvroConverter": AVRO,
-}
-
-
-def converter(text: str) -> str:
-    """Return our word for a converter; Connect's classes are known by their names, too."""
-    return _CONVERTER_NAMES.get(text.rpartition(".")[2], text)
-
-
-def _converter(value: Value) -> str | None:
-    if converter(str(value)) in CONVERTERS:
-        return None
-    return f"there are {', '.join(CONVERTERS)}, and {', '.join(_CONVERTER_NAMES)} for the same"
-
-
-def _key_converter(value: Value) -> str | None:
-    is_known = converter(str(value)) in KEY_CONVERTERS
-    return None if is_known else f"there are {', '.join(KEY_CONVERTERS)}"
-
-
-def _converted(name: str, meaning: str, default: str = "string") -> Definition:
-    return text_key(
-        name,
-        meaning,
-        default,
-        importance=Importance.HIGH,
-        validator=_converter,
-        recommended=CONVERTERS,
-    )
-
 
 def _columns_beside(value: Value) -> str | None:
     names = value if isinstance(value, tuple) else ()
@@ -104,7 +70,7 @@ SOURCE: Final = (
         validator=patterns,
         width=Width.LONG,
     ),
-    _converted(
+    converter_key(
         VALUE_CONVERTER,
         "What a record's value is: `string` and `bytes` stand in the column `_value`, `json` has "
         "the columns of its object, `avro` those that its subject has in the schema registry.",
@@ -125,12 +91,11 @@ SOURCE: Final = (
         width=Width.LONG,
     ),
     EVOLUTION_KEY,
-    text_key(
+    converter_key(
         KEY_CONVERTER,
         "What a record's key is, in the column `_key`: a text, bytes, or Avro. JSON is a text.",
-        "string",
-        validator=_key_converter,
-        recommended=KEY_CONVERTERS,
+        words=KEY_CONVERTERS,
+        importance=Importance.MEDIUM,
     ),
     *registry_keys(KEY_CONVERTER, writes=False),
     list_key(
@@ -194,14 +159,14 @@ SINK: Final = (
         "one; else records have none.",
         importance=Importance.HIGH,
     ),
-    _converted(
+    converter_key(
         SINK_KEY_CONVERTER,
         "How a key is written: `json` as an object of its columns, `avro` as a record, `string` "
         "and `bytes` from one.",
     ),
     *registry_keys(SINK_KEY_CONVERTER, writes=True),
     flag_key(SINK_KEY_SCHEMAS, "Whether keys in JSON are in Connect's envelope.", default=False),
-    _converted(
+    converter_key(
         SINK_VALUE_CONVERTER,
         "How a value is written: `json` as an object of all columns whose names do not begin with "
         "an underscore, `avro` as a record of them, `string` and `bytes` from the one that there "

@@ -127,9 +127,10 @@ def _addresses(value: Value) -> str | None:
     for each in value if isinstance(value, tuple) else ():
         try:
             parts = urlsplit(each)
+            port = parts.port  # raises where it is none
         except ValueError:
             return "must be http://host:port"
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0:
             return "must be http://host:port"
         if "@" in parts.netloc:
             return "must not hold a password: give it in basic.auth.user.info, which is sealed"

@@ -5,10 +5,10 @@ A refusal is the fault of the config (a wrong password), of what is outside and 
 text that leaves here holds a password.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import adbc_driver_postgresql.dbapi as adbc
@@ -20,6 +20,7 @@ from .....events.model import Resource
 from ...spi.config import ConfigInvalid, Definition, Importance, Width, is_deferred
 from ...spi.errors import Away
 from ...spi.key_kinds import number_key, secret_key, text_key
+from .answers import CallThread, Watch, WatchedAdbc, WatchedConnection
 
 CONNECT_S: Final = 10
 """How long a connection may take to come about."""
@@ -139,6 +140,8 @@ class Server:
     shown: str
     """Host, port and database, as people are told."""
     key: str
+    timeout_s: float = QUERY_TIMEOUT_MS / 1000
+    """How long it may work at one statement."""
 
     @classmethod
     def of(cls, end: str, config: Mapping[str, str], application: str = "fairlead") -> "Server":
@@ -150,14 +153,15 @@ class Server:
                 if given := config.get(f"{end}.connection.{name}"):
                     parts[name] = given
             session = {**_SESSION, "application_name": application}
-            timeout = config.get(f"{end}.query.timeout.ms", QUERY_TIMEOUT_MS)
-            ours = f"{_OPTIONS} -c statement_timeout={int(timeout)}"
+            timeout = int(config.get(f"{end}.query.timeout.ms", QUERY_TIMEOUT_MS))
+            ours = f"{_OPTIONS} -c statement_timeout={timeout}"
             options = f"{parts.pop('options', '')} {ours}".strip()
             conninfo = make_conninfo("", **{**session, **parts, "options": options})
         except (ValueError, psycopg.Error) as error:
             raise ConfigInvalid(f"{key}: {error}") from None
         where = f"{parts.get('host', 'localhost')}:{parts.get('port', '5432')}"
-        return cls(conninfo, f"{where}/{parts.get('dbname', parts.get('user', ''))}", key)
+        shown = f"{where}/{parts.get('dbname', parts.get('user', ''))}"
+        return cls(conninfo, shown, key, timeout / 1000)
 
     def connect(self) -> "psycopg.Connection[Any]":
         """Return a connection on which every statement counts at once.
@@ -165,23 +169,33 @@ class Server:
         Raises `ConfigInvalid` where trying again cannot help, else `Away`.
         """
         try:
-            made = psycopg.connect(self.conninfo, autocommit=True)
-            made.execute(_DURABLE)
+            made = WatchedConnection.connect(self.conninfo, autocommit=True)
+            made.watch = Watch(self.conninfo, self.timeout_s)
+            row = made.execute(_BEGIN).fetchone()
         except psycopg.OperationalError as error:
             raise self._refused(str(error)) from None
+        made.watch.pid = row[0] if row else 0
         return made
 
     def connect_adbc(self, *, autocommit: bool = False) -> "adbc.Connection":
         """Return a connection of ADBC, whose transactions are its user's to commit."""
+        thread = CallThread(Watch(self.conninfo, self.timeout_s))
         try:
-            made: adbc.Connection = adbc.connect(self.conninfo, autocommit=autocommit)  # pyright: ignore[reportUnknownMemberType]
-            with made.cursor() as cursor:
-                cursor.execute(_DURABLE)  # pyright: ignore[reportUnknownMemberType]
-            if not autocommit:
-                made.commit()
+            connect = cast("Callable[..., adbc.Connection]", adbc.connect)  # pyright: ignore[reportUnknownMemberType]
+            made = thread.run(connect, self.conninfo, autocommit=autocommit)
         except adbc.Error as error:
+            thread.end()
             raise self._refused(str(error)) from None
-        return made
+        watched = WatchedAdbc(made, thread)
+        try:
+            with watched.cursor() as cursor:
+                (thread.watch.pid, _) = cursor.execute(_BEGIN).fetchone()
+            if not autocommit:
+                watched.commit()
+        except adbc.Error as error:
+            watched.close()
+            raise self._refused(str(error)) from None
+        return cast("adbc.Connection", watched)
 
     def _refused(self, text: str) -> Exception:
         first = brief(text)
@@ -191,9 +205,9 @@ class Server:
         return Away(f"{self.shown}: {first}")
 
 
-_DURABLE: Final = (
-    "SELECT set_config('synchronous_commit', 'on', false)"
-    " WHERE current_setting('synchronous_commit') = 'off'"
+_BEGIN: Final = (
+    "SELECT pg_backend_pid(), CASE WHEN current_setting('synchronous_commit') = 'off'"
+    " THEN set_config('synchronous_commit', 'on', false) END"
 )
 """What a statement that has succeeded wrote must survive a crash, whatever the server's default."""
 

@@ -86,7 +86,7 @@ class QueryCheck:
         """Ends the JVM after a while without questions."""
 
     def columns_of(self, schema: str) -> Columns:
-        """Return the columns of a schema in DDL; raises `QueryRefused`, `CheckFailed`."""
+        """Return the columns of a schema in DDL or JSON; raises `QueryRefused`, `CheckFailed`."""
         return self._ask(lambda jvm: jvm.columns_of(schema))
 
     def use_of(self, query: str) -> QueryUse:
@@ -97,10 +97,13 @@ class QueryCheck:
         """Return the functions that Spark brings along; raises `CheckFailed`."""
         return self._ask(lambda jvm: builtin_functions(jvm.view))
 
-    def analyse(self, query: str, columns: Columns) -> Analysed:
-        """Return what a query makes of an input; raises `QueryRefused`, `CheckFailed`."""
+    def analyse(
+        self, query: str, columns: Columns, tables: Mapping[str, Columns] | None = None
+    ) -> Analysed:
+        """Return what a query makes of an input, beside tables by their names; raises as above."""
+        named = {INPUT: columns, **(tables or {})}
         try:
-            return self._ask(lambda jvm: jvm.analyse(query, columns))
+            return self._ask(lambda jvm: jvm.analyse(query, named))
         except QueryRefused as refused:
             raise QueryRefused(_PLACE.sub(_as_written, str(refused))) from None
 
@@ -203,15 +206,17 @@ class _Jvm:
         return self._parser.parsePlan(query)
 
     def columns_of(self, schema: str) -> Columns:
-        """Return the columns of a schema in DDL."""
-        struct = self._class("org.apache.spark.sql.types.StructType").fromDDL(schema)
-        return _columns(struct)
+        """Return the columns of a schema in DDL, or as Spark's types write themselves."""
+        types = "org.apache.spark.sql.types"
+        if schema.startswith("{"):
+            return _columns(self._class(f"{types}.DataType").fromJson(schema))
+        return _columns(self._class(f"{types}.StructType").fromDDL(schema))
 
-    def analyse(self, query: str, columns: Columns) -> Analysed:
-        """Return what a query makes of columns of these types."""
+    def analyse(self, query: str, tables: Mapping[str, Columns]) -> Analysed:
+        """Return what a query makes of tables with columns of these types."""
         tracker = self._class(f"{_CATALYST}.QueryPlanningTracker")
         clock = getattr(tracker, "$lessinit$greater$default$1")()
-        plan = self._parser.parsePlan(_over(query, columns))
+        plan = self._parser.parsePlan(_over(query, tables))
         plan = self._analyzer.executeAndCheck(plan, tracker(clock))
         return Analysed(_columns(plan.schema()), has_current(plan, self.view))
 
@@ -269,12 +274,16 @@ def _columns(struct: JavaObject) -> Columns:
     return Columns(types, str(struct.json()))
 
 
-def _over(query: str, columns: Columns) -> str:
-    """Return a query as `transforms` runs it, over a table that has columns but no rows."""
-    made = ", ".join(
-        f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in columns.types.items()
-    )
-    return f"WITH {INPUT} AS (SELECT {made}) SELECT * FROM (\n{query}\n)"  # noqa: S608
+def _over(query: str, tables: Mapping[str, Columns]) -> str:
+    """Return a query as `transforms` runs it, over tables that have columns but no rows."""
+    empty = {
+        name: ", ".join(
+            f"CAST(NULL AS {kind}) AS {quoted(each)}" for each, kind in of.types.items()
+        )
+        for name, of in tables.items()
+    }
+    named = ", ".join(f"{name} AS (SELECT {columns})" for name, columns in empty.items())
+    return f"WITH {named} SELECT * FROM (\n{query}\n)"  # noqa: S608
 
 
 def _told(text: str) -> str:

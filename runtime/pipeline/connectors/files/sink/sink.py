@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
 from ....spark.failures import failure_text
+from ....spark.sessions import cores_of, runs_elsewhere
 from ....spark.spelling import path_to_write
 from ....spi.config import ParsedConfig, under
 from ....spi.errors import SinkAway, SinkBroken
@@ -137,12 +138,17 @@ class FileSink(Sink["DataFrame"]):
             self._refuse_intruders(root, commit_id)
             rows = aligned(rows, *self._columns) if self._columns else rows
             where = staging.batch_folder(commit_id)
-            cores = rows.sparkSession.sparkContext.defaultParallelism
+            cores = cores_of(rows.sparkSession)
             parts = min(cores, 1 + input_bytes // _BYTES_PER_PART)
             files = max(parts, 1 + input_bytes // _LARGEST_PART)
             writer = rows.coalesce(files).write.mode("overwrite").format(self._form.name)
             writer = writer.options(**_WRITE, **self._form.options)
-            self._save(writer.partitionBy(*self._form.partition_by), root, where)
+            # Elsewhere there is but its name, which leads to another folder once a mount went away.
+            elsewhere = runs_elsewhere(rows.sparkSession)
+            written = (self._place.root if elsewhere else root.path) / where
+            self._save(writer.partitionBy(*self._form.partition_by), written)
+            if not (root.path / where).is_dir():
+                raise SinkAway(f"{self._place.root} does not show what Spark has written there")
             staging.make_durable(root.path, root.path / where)
             manifest = self._manifest(root.path, where, commit_id)
             if not root.still_is():
@@ -178,9 +184,9 @@ class FileSink(Sink["DataFrame"]):
         with opened(self._place) as root:
             staging.sweep(root.path, resource, token)
 
-    def _save(self, writer: "DataFrameWriter", root: OpenRoot, where: str) -> None:
+    def _save(self, writer: "DataFrameWriter", where: Path) -> None:
         try:
-            writer.save(path_to_write(root.path / where))
+            writer.save(path_to_write(where))
         except Exception as error:
             told = told_by_spark(self._place.root, failure_text(error) or "")
             if told is not None:

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from ....batches.counting import observed
+from ....batches.counting import Passing
 from ....spark.spelling import quoted
 from ....spi.rows import Rejects
 
@@ -49,19 +48,19 @@ def parted(
 
     `originals` are the files that were copied to be read, by the path of the copy.
     """
-    observation = Observation()
+    passing = Passing()
     names = [each for each in frame.columns if each not in {RAW, FILE}]
     is_bad = sf.col(RAW).isNotNull()
     # All columns are asked for: the reader of json looks at no others, and would miss bad values.
     every = sf.first(sf.struct(*(sf.col(quoted(each)) for each in names))).alias(_KEPT)
-    told = frame.observe(observation, sf.count_if(is_bad).alias(_BAD), every)
+    told = passing.on(frame, sf.count_if(is_bad).alias(_BAD), every)
     good = told.where(~is_bad).select(*(sf.col(quoted(each)) for each in names))
     bad = told.where(is_bad).select(
         sf.create_map(sf.lit("file"), _named(sf.col(FILE), originals)).alias("position"),
         reason.alias("reason"),
         sf.col(RAW).alias("raw"),
     )
-    return good, Rejects(bad, lambda: int(observed(observation).get(_BAD, 0)))
+    return good, Rejects(bad, lambda: int(passing.values.get(_BAD, 0)))
 
 
 def csv_reason(

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from pyspark.sql.utils import is_remote
+
 from ....spi.errors import BadInput, LostRange, SchemaRefused, Unreadable
 from ....spi.rows import Rejects
 from ...evolution.policy import DEAD_LETTER
@@ -55,7 +57,8 @@ class Reading:
         """
         self.close()
         self._files = files
-        within = spark.conf.get("spark.local.dir", None)
+        # That of a server of Spark Connect is no folder of this node.
+        within = None if is_remote() else spark.conf.get("spark.local.dir", None)
         found: list[Surveyed] = []
         lost: list[LostRange] = []
         for each in files:

@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from fastavro import schemaless_writer
 
 from ....spi.errors import RowsRefused, SchemaRefused
+from ....spi.types import Look
+from ..registry_keys import BY_RECORD, strategy, subject_of
 from ..registry_keys import registers as register_key
-from ..registry_keys import strategy, subject_of
-from .registry import RegisteredSchema, SchemaRegistry
+from .registry import RegisteredSchema, SchemaRegistry, look_at_registry
 from .schemas import (
     AvroRefused,
     AvroSchema,
@@ -93,14 +94,35 @@ class AvroEncoder:
         latest = self._registry.latest(subject)
         if not self._registers:
             if latest is None:
-                raise SchemaRefused(
-                    f"the schema registry has no subject {subject}: register a schema, or set "
-                    f"{register_key(self._converter)}=true"
-                )
+                raise SchemaRefused(_no_subject(subject, self._converter))
             return latest
         name = (latest and _name_of(latest)) or _NAME
         made = optional_of(columns[0].type, name) if is_lone else schema_of(columns, name)
         return self._registry.register(subject, made)
+
+
+def look_at_subject(
+    converter: str, config: Mapping[str, str], topic: str, *, registers: bool
+) -> Look:
+    """Look for the subject that rows for a topic go by; an empty one is named by each row."""
+    named_by = strategy(converter, config)
+
+    def ask(registry: SchemaRegistry) -> str:
+        if not topic and named_by != BY_RECORD:
+            registry.reach()
+            return ""
+        subject = subject_of(named_by, topic, converter, _NAME)
+        is_there = registry.latest(subject) is not None
+        return "" if is_there or registers else _no_subject(subject, converter)
+
+    return look_at_registry(converter, config, ask)
+
+
+def _no_subject(subject: str, converter: str) -> str:
+    return (
+        f"the schema registry has no subject {subject}: register a schema, or set "
+        f"{register_key(converter)}=true"
+    )
 
 
 def _name_of(latest: RegisteredSchema) -> str:
@@ -113,6 +135,8 @@ def _name_of(latest: RegisteredSchema) -> str:
 
 def _refuse_unfit(schema: AvroSchema, columns: pa.Schema, *, is_lone: bool) -> None:
     """Refuse columns that a schema has not, or that it needs and that are not there."""
+    if schema.has_branches:
+        raise AvroRefused("the subject's schema has a union of several types, which is only read")
     if is_lone:
         return
     if not schema.name:

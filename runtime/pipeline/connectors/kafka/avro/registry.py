@@ -7,7 +7,8 @@ once.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -15,9 +16,10 @@ from urllib.parse import quote
 import httpx
 
 from ....spi.config import ConfigInvalid
-from ....spi.errors import Away, SchemaRefused
-from ..connection import REQUEST_S
-from ..registry_keys import RegistryAccess
+from ....spi.errors import Away, NotReady, SchemaRefused
+from ....spi.types import Look
+from ..connection import LOOK_S, REQUEST_S
+from ..registry_keys import RegistryAccess, access
 
 _TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _UNKNOWN: Final = {404, 40401, 40402, 40403}
@@ -26,6 +28,12 @@ _REFUSED: Final = {409, 422}
 """What says that a schema is none, or does not go with those before it."""
 _LARGEST_ID: Final = (1 << 31) - 1
 _MOST_REFERENCES: Final = 1_000
+_ANY_ID: Final = 1
+"""An id that most registries have; it is asked for only to see whether they answer."""
+
+
+class _NotAllowed(ConfigInvalid):
+    """The user is known, and may not have this."""
 
 
 class RegisteredSchema(NamedTuple):
@@ -66,6 +74,11 @@ class SchemaRegistry:
                     return None
                 self._by_id[number] = self._registered({**told, "id": number})
             return self._by_id[number]
+
+    def reach(self) -> None:
+        """Find out whether it answers, and knows the user; raises `Away`, `ConfigInvalid`."""
+        with suppress(_NotAllowed):  # what the connector will ask for it may have
+            self._ask("GET", f"/schemas/ids/{_ANY_ID}")
 
     def latest(self, subject: str) -> RegisteredSchema | None:
         """Return the latest version of a subject; None: there is no such subject."""
@@ -122,7 +135,7 @@ class SchemaRegistry:
                 answer = self._http.request(
                     method, url + path, json=body, headers={"Content-Type": _TYPE}
                 )
-            except httpx.HTTPError as error:
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
                 trouble = str(error) or type(error).__name__
                 continue
             if answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR:
@@ -136,7 +149,8 @@ class SchemaRegistry:
             return told
         status = answer.status_code
         if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
-            raise ConfigInvalid(
+            refused = _NotAllowed if status == httpx.codes.FORBIDDEN else ConfigInvalid
+            raise refused(
                 f"{self._access.secret_key}: {self._shown} does not let this user in: "
                 f"{_told(answer)}"
             )
@@ -145,6 +159,21 @@ class SchemaRegistry:
         if status in _REFUSED:
             raise SchemaRefused(f"{self._shown} refuses the schema: {_told(answer)}")
         raise self._away(f"{self._shown}: {_told(answer)}")
+
+
+def look_at_registry(
+    converter: str, config: Mapping[str, str], question: Callable[[SchemaRegistry], str]
+) -> Look:
+    """Ask a converter's registry while people wait; the answer is what to warn of, or empty."""
+    how = access(converter, config)
+    try:
+        told = question(SchemaRegistry(how, Away, LOOK_S))
+    except ConfigInvalid as error:
+        key, _, why = str(error).partition(": ")
+        return Look({key: why})
+    except (Away, NotReady, SchemaRefused) as error:
+        told = str(error)
+    return Look(warnings=(f"{how.key}: {told}",) if told else ())
 
 
 def _versions(subject: str) -> str:

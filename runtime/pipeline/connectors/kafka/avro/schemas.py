@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from fastavro import parse_schema
 from fastavro.schema import SchemaParseException, UnknownType
 
 from .registry import RegisteredSchema
+from .unions import branch, branches, tagged
 
 _UTC: Final = "UTC"
 _PLAIN: Final[Mapping[str, pa.DataType]] = {
@@ -77,6 +79,8 @@ class AvroSchema(NamedTuple):
     """The full name of a record; empty for everything else."""
     needed: frozenset[str]
     """The fields of a record that have no default and may not be null."""
+    has_branches: bool
+    """Whether there is a union of several types in it, which can be read, and not written."""
 
 
 def avro_schema(told: RegisteredSchema) -> AvroSchema:
@@ -85,13 +89,16 @@ def avro_schema(told: RegisteredSchema) -> AvroSchema:
         raise AvroRefused(f"it is {told.kind}, not Avro")
     try:
         documents = [json.loads(each) for each in (*told.references, told.text)]
-        *_, parsed = _parsed([_bare(each) for each in documents])
+        bare, numbers = [_bare(each) for each in documents], count()
+        marked = [tagged(each, numbers) for each in bare]
+        has_branches = next(numbers) > 0
+        *_, parsed = _parsed(marked if has_branches else bare)
         *_, whole = _parsed(documents, expand=True)
         is_record = isinstance(whole, dict) and whole["type"] == "record"
         fields = whole["fields"] if is_record else ()
         needed = (each["name"] for each in fields if "default" not in each and not _is_null(each))
         name = str(whole["name"]) if is_record else ""
-        return AvroSchema(parsed, _kind(whole), name, frozenset(needed))
+        return AvroSchema(parsed, _kind(whole), name, frozenset(needed), has_branches)
     except (SchemaParseException, UnknownType) as error:
         raise AvroRefused(f"it is no schema of Avro's: {error}") from None
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
@@ -170,9 +177,9 @@ def _bare(schema: Any) -> Any:  # noqa: ANN401  # JSON
 
 def _kind(schema: Any) -> pa.DataType:  # noqa: ANN401  # JSON
     if isinstance(schema, list):
-        kinds = [each for each in schema if each != "null"]
+        kinds = branches(schema)
         if len(kinds) > 1:
-            raise AvroRefused("a union of several types is no column")
+            return _of_branches(kinds)
         return _kind(kinds[0] if kinds else "null")
     if isinstance(schema, str):
         if schema not in _PLAIN:
@@ -185,6 +192,14 @@ def _kind(schema: Any) -> pa.DataType:  # noqa: ANN401  # JSON
         digits = min(schema["precision"], _MOST_DIGITS)
         return pa.decimal128(digits, min(schema.get("scale", 0), digits))
     return _LOGICAL.get((base, str(logical))) or _nested(base, schema)
+
+
+def _of_branches(kinds: Sequence[Any]) -> pa.DataType:
+    """Return the struct that Connect makes of a union: a field for each type, one of them set."""
+    names = [branch(each) for each in kinds]
+    if len({each.lower() for each in names}) < len(names):
+        raise AvroRefused(f"the types of a union are no fields by their names: {', '.join(names)}")
+    return pa.struct([(name, _kind(each)) for name, each in zip(names, kinds, strict=True)])
 
 
 def _nested(base: str, schema: Mapping[str, Any]) -> pa.DataType:

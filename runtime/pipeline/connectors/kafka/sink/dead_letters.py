@@ -1,6 +1,8 @@
 # pyright: basic, reportAttributeAccessIssue=false
 """A topic of dead letters: of each the text as the record's value, and its context as headers.
 
+A record of Kafka keeps its key and its value, byte for byte, as in Connect's queue.
+
 It is written to as a sink of topics is, by a group, a transactional id and a staging folder of its
 own: the task's sink may be the same cluster. The topic is made if it is not there, as Connect does.
 """
@@ -9,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 
 _OWN: Final = "dead-letters"
 """What tells a task's letters from its rows: no name of a task ends without its number."""
-_TEXT: Final = Converter("string")
+_BYTES: Final = Converter("bytes")
 _RETENTION_MS: Final = 7 * 24 * 3600 * 1000
 """How long brokers keep a mark unless they are told otherwise."""
 
@@ -64,7 +67,8 @@ class DeadLetterTopic(Sink["DataFrame"]):
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
         """Write letters to a file, as they will be sent; raises `RowsRefused`."""
         letters = rows.toArrow()
-        columns = {LONE: letters["raw"]}
+        texts = pc.cast(letters["raw"], pa.binary())
+        columns = {LONE: pc.coalesce(letters["value"], texts), "_key": letters["key"]}
         if "headers" in letters.column_names:
             columns["_headers"] = _headers(letters["headers"])
         return self._sink.stage(pa.table(columns), commit_id, input_bytes)
@@ -95,7 +99,7 @@ def dead_letter_topic(
     client = client_settings(place.end, config, keys.PRODUCER)
     cluster = KafkaCluster(client, SinkAway)
     sink = KafkaSink(
-        RecordEncoder(place.topic, "", (), _TEXT, _TEXT),
+        RecordEncoder(place.topic, "", (), _BYTES, _BYTES),
         StagingFolder(staging_root(context, place.staging) / _OWN),
         cluster,
         Publisher(client, cluster, f"fairlead.{context.resource}.{_OWN}"),

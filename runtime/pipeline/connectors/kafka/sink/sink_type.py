@@ -1,10 +1,11 @@
 """`sink.type=kafka`: topics that batches are sent to, each in one transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import ClassVar
 
-from ....spi.config import ConfigInvalid, Definition, ParsedConfig, has_deferred
+from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_deferred
 from ....spi.connector import Delivery
 from ....spi.context import Context, Outside
 from ....spi.errors import Away, SinkAway
@@ -12,7 +13,8 @@ from ....spi.types import Look, SinkType, WrittenColumns
 from .. import keys
 from ..cluster import KafkaCluster
 from ..connection import LOOK_S, client_settings, complaints, locations
-from ..registry_keys import AVRO, access, registers
+from ..converters import converter
+from ..registry_keys import AVRO, access, is_avro, registers
 from ..registry_keys import complaints as avro_complaints
 from .encoding import Converter, RecordEncoder
 from .publishing import Publisher
@@ -43,7 +45,7 @@ class KafkaSinkType(SinkType):
         told = dict(complaints("sink", config, keys.PRODUCER))
         if bool(config.get(keys.SINK_TOPIC)) == bool(config.get(keys.SINK_TOPIC_COLUMN)):
             told[keys.SINK_TOPIC] = f"give either {keys.SINK_TOPIC} or {keys.SINK_TOPIC_COLUMN}"
-        kind = keys.converter(config.get(keys.SINK_KEY_CONVERTER, "string"))
+        kind = converter(config.get(keys.SINK_KEY_CONVERTER, "string"))
         if kind not in {"json", AVRO} and "," in config.get(keys.SINK_KEY_COLUMNS, ""):
             told[keys.SINK_KEY_CONVERTER] = "a key of several columns is written as json, or avro"
         told |= avro_complaints((keys.SINK_KEY_CONVERTER, keys.SINK_VALUE_CONVERTER), config)
@@ -51,13 +53,13 @@ class KafkaSinkType(SinkType):
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
-        """Look for the cluster and the topic."""
+        """Look for the cluster and the topic, and for the registry and its subjects."""
         if has_deferred("sink.", config):
             return Look()
         for key, path in _paths(config).items():
             if flaw := outside.reach.flaw_in_path(path):
                 return Look({key: flaw})
-        return _look(config)
+        return reduce(Look.plus, _registries(config), _look(config))
 
     @classmethod
     def wants_columns(cls, config: Mapping[str, str]) -> bool:
@@ -118,10 +120,21 @@ def _look(config: Mapping[str, str]) -> Look:
     return Look()
 
 
+def _registries(config: Mapping[str, str]) -> Iterator[Look]:
+    settings = ConfigDef(keys.SINK).parse(config)
+    for kind in (keys.SINK_KEY_CONVERTER, keys.SINK_VALUE_CONVERTER):
+        if is_avro(kind, config):
+            from ..avro.encoding import look_at_subject  # noqa: PLC0415  # it loads fastavro
+
+            may_register = settings.flag(registers(kind))
+            topic = config.get(keys.SINK_TOPIC, "")
+            yield look_at_subject(kind, config, topic, registers=may_register)
+
+
 def _converter(
     config: Mapping[str, str], settings: ParsedConfig, kind: str, schemas: str
 ) -> Converter:
-    name = keys.converter(settings.text(kind))
+    name = converter(settings.text(kind))
     if name != AVRO:
         return Converter(name, settings.flag(schemas))
     from ..avro.encoding import AvroEncoder  # noqa: PLC0415  # who has no Avro loads none of it

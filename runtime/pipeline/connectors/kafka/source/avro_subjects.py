@@ -8,16 +8,18 @@ import pyarrow as pa
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.context import Context
 from ....spi.errors import NotReady, SourceAway
+from ....spi.types import Look
 from ...evolution.arrow_columns import ddl
 from ...evolution.json_columns import merged
 from ...evolution.policy import EVOLUTION, SchemaPolicy
 from .. import keys
 from ..avro.columns import KEYS, VALUES, AvroColumns
-from ..avro.registry import RegisteredSchema, SchemaRegistry
+from ..avro.registry import RegisteredSchema, SchemaRegistry, look_at_registry
 from ..avro.schemas import AvroRefused, as_columns, avro_schema
 from ..registry_keys import BY_TOPIC, access, strategy, subject_of
 from .avro import AvroDecoder, AvroKeyDecoder
 from .decoding import KafkaRows, RecordDecoder
+from .reader import empty_table
 
 Records = Callable[[], pa.Table]
 """Returns the last records of some topics."""
@@ -77,6 +79,22 @@ def registered_columns(
     return ddl(columns)
 
 
+def look_at_subjects(converter: str, config: Mapping[str, str], topics: Collection[str]) -> Look:
+    """Look for the subjects that columns are found by, where they go by topics that are named.
+
+    Else it is asked for nothing in particular: whether it answers, and knows the user.
+    """
+
+    def ask(registry: SchemaRegistry) -> str:
+        if topics and strategy(converter, config) == BY_TOPIC:
+            registered_columns(registry, config, converter, topics, empty_table)
+        else:
+            registry.reach()
+        return ""
+
+    return look_at_registry(converter, config, ask)
+
+
 def _of_topics(
     registry: SchemaRegistry, converter: str, topics: Iterable[str]
 ) -> Mapping[str, RegisteredSchema]:
@@ -84,7 +102,8 @@ def _of_topics(
     latest = ((f"subject {each}", registry.latest(each)) for each in subjects)
     found = {name: told for name, told in latest if told is not None}
     if not found:
-        raise NotReady(f"the schema registry has no subject {', '.join(subjects)}")
+        names = ", ".join(sorted(subjects))
+        raise NotReady(f"the schema registry has no subject {names}: the connector waits for it")
     return found
 
 

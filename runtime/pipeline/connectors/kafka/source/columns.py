@@ -14,13 +14,14 @@ from ....spi.context import Context
 from ....spi.errors import BadInput, NotReady
 from ....spi.source import Limit
 from ....spi.types import SourceColumns
-from ...common_keys import TOLERANCE
+from ...common_keys import QUEUE_TOPIC, TOLERANCE
 from ...evolution.policy import EVOLUTION, SchemaPolicy
 from ...files.source.inference import infer
 from ...files.source.text import CsvStyle
 from .. import keys
 from ..cluster import TopicPlace
 from ..connection import REQUEST_S
+from ..converters import converter
 from ..registry_keys import AVRO
 from .decoding import JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
 from .envelope import EnvelopeDecoder
@@ -44,8 +45,9 @@ def decoder(context: Context, config: Mapping[str, str], settings: ParsedConfig)
     """Return what makes rows of a task's records."""
     rows = KafkaRows(
         _metadata(settings.items(keys.METADATA)),
-        has_text_keys=keys.converter(settings.text(keys.KEY_CONVERTER)) == "string",
+        has_text_keys=converter(settings.text(keys.KEY_CONVERTER)) == "string",
         parts_bad=settings.text(TOLERANCE) == "all",
+        keeps_records=bool(config.get(QUEUE_TOPIC)),
     )
     values = _value_decoder(rows, context, config, settings)
     if not (has_avro_keys(settings) and "_key" in rows.metadata):
@@ -58,7 +60,7 @@ def decoder(context: Context, config: Mapping[str, str], settings: ParsedConfig)
 def _value_decoder(
     rows: KafkaRows, context: Context, config: Mapping[str, str], settings: ParsedConfig
 ) -> RecordDecoder:
-    kind = keys.converter(settings.text(keys.VALUE_CONVERTER))
+    kind = converter(settings.text(keys.VALUE_CONVERTER))
     if kind == AVRO:
         from .avro_subjects import shared_registry, value_decoder  # noqa: PLC0415  # as above
 
@@ -75,25 +77,25 @@ def _value_decoder(
 
 def needs_schema(settings: ParsedConfig) -> bool:
     """Tell whether the columns of values must be known before they are read."""
-    kind = keys.converter(settings.text(keys.VALUE_CONVERTER))
+    kind = converter(settings.text(keys.VALUE_CONVERTER))
     return kind == AVRO or (kind == "json" and not settings.flag(keys.VALUE_SCHEMAS))
 
 
 def has_avro_keys(settings: ParsedConfig) -> bool:
     """Tell whether keys are in Avro: their column, too, must be known before they are read."""
-    return keys.converter(settings.text(keys.KEY_CONVERTER)) == AVRO
+    return converter(settings.text(keys.KEY_CONVERTER)) == AVRO
 
 
 def told_columns(settings: ParsedConfig) -> SourceColumns:
     """Return the columns as far as a config tells them."""
-    kind = keys.converter(settings.text(keys.VALUE_CONVERTER))
+    kind = converter(settings.text(keys.VALUE_CONVERTER))
     values = {"string": "_value STRING", "bytes": "_value BINARY"}.get(kind, "")
     if needs_schema(settings):
         values = settings.text(keys.SCHEMA)
     metadata = _metadata(settings.items(keys.METADATA))
     if not values or ("_key" in metadata and has_avro_keys(settings)):
         return SourceColumns()
-    types = {**_BESIDE, "_key": _KEYS[keys.converter(settings.text(keys.KEY_CONVERTER))]}
+    types = {**_BESIDE, "_key": _KEYS[converter(settings.text(keys.KEY_CONVERTER))]}
     beside = (f"{name} {types[name]}" for name in metadata)
     return SourceColumns(", ".join((values, *beside)), keys.SCHEMA, is_given=True)
 

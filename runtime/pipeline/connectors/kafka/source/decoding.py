@@ -8,15 +8,16 @@ its offset, and ends the batch, or is left out of it as a bad row.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from ....batches.counting import observed
+from ....batches.counting import Passing
 from ....spark.spelling import literal, quoted, refusal
 from ....spi.errors import SchemaRefused
 from ....spi.rows import Rejects
@@ -43,6 +44,8 @@ class KafkaRows(NamedTuple):
     has_text_keys: bool
     parts_bad: bool
     """Whether records that cannot be decoded are bad rows; else they end the batch."""
+    keeps_records: bool = False
+    """Whether bad records are handed on with their keys and values as they came."""
 
 
 class RecordDecoder(ABC):
@@ -60,6 +63,11 @@ class RecordDecoder(ABC):
     def parts_rows(self) -> bool:
         """Whether the rows may be fewer than the records."""
         return False
+
+    @property
+    def keeps_records(self) -> bool:
+        """Whether bad records are handed on with their keys and values as they came."""
+        return self._rows.keeps_records
 
     @property
     def remark(self) -> str:
@@ -184,9 +192,9 @@ class JsonDecoder(RecordDecoder):
         bad = sf.expr(f"{empty} OR coalesce({PARSED}.{_CORRUPT} IS NOT NULL, false)")
         if not self._rows.parts_bad:
             return frame.where(sf.when(bad, self._refused()).otherwise(sf.expr("true")))
-        observation = Observation()
+        passing = Passing()
         frame = frame.withColumn(_CORRUPT, bad)
-        frame = frame.observe(observation, sf.count_if(sf.col(_CORRUPT)).alias("bad"))
+        frame = passing.on(frame, sf.count_if(sf.col(_CORRUPT)).alias("bad"))
         places = (
             part
             for name, column in zip(_POSITION, self._places, strict=True)
@@ -197,7 +205,7 @@ class JsonDecoder(RecordDecoder):
             .select(sf.create_map(*places).alias("position"), sf.col(LONE).alias(RAW))
             .select("position", json_reason(schema, {}).alias("reason"), sf.col(RAW).alias("raw"))
         )
-        count = lambda: int(observed(observation).get("bad", 0))  # noqa: E731
+        count = lambda: int(passing.values.get("bad", 0))  # noqa: E731
         self._rejects.append(Rejects(letters, count))
         return frame.where(~sf.col(_CORRUPT))
 
@@ -238,6 +246,16 @@ def rejected(spark: "SparkSession", table: pa.Table, rows: Mapping[int, str]) ->
         }
     )
     return Rejects(spark.createDataFrame(letters), lambda: len(rows))
+
+
+def with_records(rejects: Rejects, records: pa.Table) -> Rejects:
+    """Return bad records with their keys and values as they came, by their places in a batch."""
+    letters = rejects.frame
+    columns = {each: records[f"_{each}"] for each in ("key", "value", *_POSITION)}
+    originals = letters.sparkSession.createDataFrame(pa.table(columns))
+    is_same = (letters["position"][each] == originals[each].cast("string") for each in _POSITION)
+    joined = letters.join(originals, reduce(and_, is_same), "left").drop(*_POSITION)
+    return Rejects(joined, rejects.count)
 
 
 def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:

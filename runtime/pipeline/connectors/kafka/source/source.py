@@ -21,7 +21,7 @@ from ....spi.source import BatchPlan, Fetched, Fetching, Limit
 from ..cluster import KafkaCluster, TopicFacts, TopicPlace
 from ..shadow_group import ShadowGroup
 from .ahead import ReadAhead
-from .decoding import RecordDecoder
+from .decoding import RecordDecoder, with_records
 from .reader import OutOfRange, PartitionReader, empty_table
 from .topics import OFFSET, TOPIC_ID, document_of, offset_of
 
@@ -79,6 +79,8 @@ class KafkaSource(Fetching):
         self._warn, self._shadow = listeners
         self._facts: Mapping[str, TopicFacts] = {}
         """The topics as they were when the source began."""
+        self._records: pa.Table | None = None
+        """The records read last, if bad ones are handed on as they came."""
         self._is_begun = False
         """Whether the offsets were held against the topics."""
         self._moved: dict[TopicPlace, tuple[Document | None, int]] = {}
@@ -116,13 +118,17 @@ class KafkaSource(Fetching):
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> "pa.Table":
         """Decode what was fetched, and fetch what is next meanwhile."""
         (table,) = ranges
+        self._records = table if self._decoder.keeps_records else None
         if self._reader is not None:
             self._reader.go_on()
         return self._decoder.decode(spark, table)
 
     def rejects(self) -> Sequence[Rejects]:
         """Return the records read last that cannot be decoded, or must not be as they are."""
-        return self._decoder.rejects()
+        found, records = self._decoder.rejects(), self._records
+        if records is None:
+            return found
+        return [with_records(each, records) if each.count() else each for each in found]
 
     def verify(self, ranges: Sequence[pa.Table]) -> None:
         """Refuse a batch of a topic that was made anew meanwhile."""

@@ -2,9 +2,10 @@
 """`source.type=kafka`: topics, their partitions dealt to tasks."""
 
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
-from functools import partial
+from functools import partial, reduce
 from typing import ClassVar, Final
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from ....spi.connector import Delivery, Promise
 from ....spi.context import Context, Outside
 from ....spi.errors import Away, NotReady, SourceAway
 from ....spi.offsets import Offsets, Seek, SeekEnd, refuse_deferred
-from ....spi.types import Look, SourceColumns, SourceType
+from ....spi.types import Look, SourceType
 from .. import keys
 from ..cluster import EPOCH, KafkaCluster, TopicFacts, TopicPlace
 from ..connection import LOOK_S, Settings, client_settings, complaints, locations
@@ -95,14 +96,16 @@ class KafkaSourceType(SourceType):
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
-        """Look for the cluster and its topics."""
+        """Look for the cluster and its topics, and for the registry and its subjects."""
         if has_deferred("source.", config):
             return Look()
-        columns = told_columns(ConfigDef(keys.SOURCE).parse(config))
+        settings = ConfigDef(keys.SOURCE).parse(config)
+        columns = told_columns(settings)
         for key, path in locations("source", config).items():
             if flaw := outside.reach.flaw_in_path(path):
                 return Look({key: flaw}, columns=columns)
-        return _look(config, columns)
+        registries = _registries(config, has_schema=bool(settings.text(keys.SCHEMA)))
+        return reduce(Look.plus, registries, replace(_look(config), columns=columns))
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Deal the partitions to tasks; raises `NotReady` while there are none."""
@@ -228,20 +231,31 @@ def _share(places: Sequence[TopicPlace], later: Container[TopicPlace]) -> Mappin
     return {keys.TASK_PARTITIONS: topics.spell_share(places), **added}
 
 
-def _look(config: Mapping[str, str], columns: SourceColumns) -> Look:
+def _look(config: Mapping[str, str]) -> Look:
     servers = "source.bootstrap.servers"
     try:
         settings = client_settings("source", config, keys.CONSUMER)
         cluster = KafkaCluster(settings, SourceAway, LOOK_S)
     except ConfigInvalid as error:
-        return Look({servers: str(error)}, columns=columns)
+        return Look({servers: str(error)})
     try:
         missing = topics.missing_topics(cluster, config)
     except ConfigInvalid as error:
-        return Look({"source.security.protocol": str(error)}, columns=columns)
+        return Look({"source.security.protocol": str(error)})
     except Away as away:
-        return Look(warnings=(f"{servers}: {away}",), columns=columns)
-    return Look(warnings=(missing,) if missing else (), columns=columns)
+        return Look(warnings=(f"{servers}: {away}",))
+    return Look(warnings=(missing,) if missing else ())
+
+
+def _registries(config: Mapping[str, str], *, has_schema: bool) -> Iterator[Look]:
+    """Look at the registries of converters; `has_schema`: no subject is asked for the values'."""
+    for converter in (keys.KEY_CONVERTER, keys.VALUE_CONVERTER):
+        if not is_avro(converter, config):
+            continue
+        from .avro_subjects import look_at_subjects  # noqa: PLC0415  # it loads fastavro
+
+        is_given = has_schema and converter == keys.VALUE_CONVERTER
+        yield look_at_subjects(converter, config, () if is_given else topics.named(config))
 
 
 def _consumer(config: Mapping[str, str], group: str) -> Settings:

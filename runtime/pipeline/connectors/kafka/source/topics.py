@@ -61,21 +61,21 @@ def wanted(config: Mapping[str, str]) -> str:
 def is_wanted(topic: str, config: Mapping[str, str]) -> bool:
     """Tell whether a config reads a topic."""
     if config.get(keys.TOPICS):
-        return topic in _named(config)
+        return topic in named(config)
     return re.fullmatch(config.get(keys.TOPICS_REGEX, ""), topic) is not None
 
 
 def wanted_topics(cluster: KafkaCluster, config: Mapping[str, str]) -> Mapping[str, TopicFacts]:
     """Return the topics that are there of those that are wanted; raises `SourceAway`."""
     if config.get(keys.TOPICS):
-        return cluster.facts(_named(config))
+        return cluster.facts(named(config))
     return cluster.facts([each for each in cluster.topics() if is_wanted(each, config)])
 
 
 def missing_topics(cluster: KafkaCluster, config: Mapping[str, str]) -> str:
     """Return what is told of topics that are not there, empty if all are."""
     found = wanted_topics(cluster, config)
-    if missing := sorted(_named(config) - found.keys()):
+    if missing := sorted(named(config) - found.keys()):
         return f"{keys.TOPICS}: {', '.join(missing)} does not exist: the connector waits for it"
     if not found:
         return f"{keys.TOPICS_REGEX}: no topic matches yet: the connector waits for one"
@@ -124,5 +124,6 @@ def later_places(
     return later
 
 
-def _named(config: Mapping[str, str]) -> set[str]:
+def named(config: Mapping[str, str]) -> set[str]:
+    """Return the topics that a config names; empty: it has a pattern."""
     return {each.strip() for each in config.get(keys.TOPICS, "").split(",") if each.strip()}

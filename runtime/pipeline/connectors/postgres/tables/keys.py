@@ -25,6 +25,7 @@ TABLE_POLL_MS = "source.table.poll.interval.ms"
 NUMERIC_MAPPING = "source.numeric.mapping"
 TOPIC_PREFIX = "source.topic.prefix"
 SLOT = "source.slot.name"
+DROP_SLOT = "source.slot.drop.on.stop"
 PUBLICATION = "source.publication.name"
 AUTOCREATE = "source.publication.autocreate.mode"
 SKIPPED = "source.skipped.operations"
@@ -64,7 +65,7 @@ DEFINITIONS: Sequence[Definition] = (
         *MODES,
         importance=Importance.HIGH,
         required=True,
-        dependents=(INCREMENTING, TIMESTAMP, SLOT, PUBLICATION, AUTOCREATE, SKIPPED),
+        dependents=(INCREMENTING, TIMESTAMP, SLOT, DROP_SLOT, PUBLICATION, AUTOCREATE, SKIPPED),
     ),
     list_key(
         INCLUDE,
@@ -174,6 +175,14 @@ DEFINITIONS: Sequence[Definition] = (
         "",
         validator=_slot_name,
     ),
+    flag_key(
+        DROP_SLOT,
+        "Whether the slot goes once the connector is STOPPED (not paused, not restarted), so that "
+        "the server keeps no log for it. What is written from then on is in no log: a connector "
+        f"that is resumed reads the tables anew with {SNAPSHOT_MODE}={WHEN_NEEDED}, and fails "
+        "with the reason otherwise.",
+        default=False,
+    ),
     text_key(PUBLICATION, "The publication, for mode log. Empty: the name of the slot.", ""),
     choice_key(
         AUTOCREATE,
@@ -220,6 +229,8 @@ def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
         found[SNAPSHOT_MODE] = f"needs no log: set {MODE}={XMIN}"
     if config.get(SNAPSHOT_MODE) == WHEN_NEEDED and mode != LOG:
         found[SNAPSHOT_MODE] = f"is for {MODE}={LOG}, whose slot may go"
+    if config.get(DROP_SLOT, "").lower() == "true" and mode != LOG:
+        found[DROP_SLOT] = f"is for {MODE}={LOG}, which has a slot"
     if config.get(SNAPSHOT_MODE) == NO_DATA and mode == BULK:
         found[SNAPSHOT_MODE] = f"with {MODE}={BULK} nothing would be read"
     if config.get(QUERY):

@@ -77,6 +77,8 @@ class Slot:
 
     name: str
     publication: str
+    is_dropped_on_stop: bool = False
+    """Whether it goes with a connector that is STOPPED, so that the server keeps no log for it."""
 
     def look(self, connection: "psycopg.Connection[Any]") -> SlotState | None:
         """Return its state, None if there is none; raises `BadInput` if it is of no use here."""

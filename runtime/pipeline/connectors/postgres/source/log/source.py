@@ -116,6 +116,12 @@ class LogSource(Source[pa.Table]):
                 with suppress(SourceAway, BadInput), self._session.talking() as connection:
                     self._slot.advance(connection, Position.parse(each.end).lsn)
 
+    def release(self) -> None:
+        """Drop the slot, if that is wanted: the publication keeps nothing, and stays."""
+        if self._share is not None and self._slot.is_dropped_on_stop:
+            with self._session.talking() as connection:
+                self._slot.drop(connection)
+
     def forget(self) -> None:
         """Drop the slot, which would keep the server's log for ever, and the publication."""
         if self._share is not None:
@@ -237,11 +243,16 @@ class LogSource(Source[pa.Table]):
     def _move_on(
         self, offsets: Mapping[str, Document], place: Position, end: Position, *, is_due: bool
     ) -> BatchPlan[pa.Table]:
-        """Move the offset on by a batch without rows, if it has stood for long enough."""
+        """Move the offset on by a batch without rows, if it has stood for long enough.
+
+        A beginning without a snapshot is logged at once: else nobody could tell, should the slot
+        go, that anything is lost.
+        """
+        tables = self._share.tables if self._share else ()
         is_long = time.monotonic() - self._moved_at >= _IDLE_S
-        is_due = is_due or (is_long and end.lsn - place.lsn >= _IDLE_BYTES)
-        tables = self._share.tables if self._share and is_due and end > place else ()
-        nothing = self._rows.nothing(tables)
+        is_due = end > place and (is_due or (is_long and end.lsn - place.lsn >= _IDLE_BYTES))
+        is_new = not offsets and not any(each.chunks for each in tables)
+        nothing = self._rows.nothing(tables) if is_due or is_new else None
         if nothing is None:
             return BatchPlan(remark=self._remarked)
         partition = slot_partition(self._slot.name)

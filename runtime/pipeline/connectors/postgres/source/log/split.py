@@ -155,7 +155,8 @@ class LogSplit:
 def slot_of(settings: ParsedConfig, connector: str) -> Slot:
     """Return the slot that a config names, or that of the connector's own."""
     name = settings.text(keys.SLOT) or own_name(connector)
-    return Slot(name, settings.text(keys.PUBLICATION) or name)
+    is_dropped = settings.flag(keys.DROP_SLOT)
+    return Slot(name, settings.text(keys.PUBLICATION) or name, is_dropped)
 
 
 def publication_of(settings: ParsedConfig, slot: Slot) -> Publication:

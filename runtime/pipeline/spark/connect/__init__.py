@@ -1,0 +1,1 @@
+"""Spark Connect: the engine of a worker whose jobs a server runs."""
