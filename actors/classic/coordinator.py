@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ...events.group import Group
+from ...events.model import ClassicMember
 from ...events.records import ClassicGroup
 from ..backoff import earliest
 from ..messages.classic import ClassicCall
@@ -17,7 +18,7 @@ from ..messages.errors import Error
 from ..timer_queue import TimerQueue
 from .decide import ClassicCommand, EndPhase, ExpireMember, MemberCall, decide
 from .refusals import refusal_of
-from .state import Answer, Asked, ClassicSeat, ClassicSettings, state_of
+from .state import Answer, Asked, ClassicSeat, ClassicSettings, RoundPhase, state_of
 
 NEWCOMER_MS = 300_000
 """How long a newcomer waits at most for the answer to its first JoinGroup, as with Kafka."""
@@ -65,6 +66,25 @@ class ClassicCoordinator:
     def is_empty(self) -> bool:
         """Whether it has no members, and none that wait to be."""
         return not self._state.seats
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether it has no members, and no id is out that one could join with."""
+        return not self._state.seats and not self._state.expected
+
+    @property
+    def phase(self) -> RoundPhase:
+        """How far its round has come."""
+        return self._state.phase
+
+    @property
+    def protocol_type(self) -> str:
+        """What its members do together, or did last."""
+        return self._state.protocol_type
+
+    def members(self) -> tuple[ClassicMember, ...]:
+        """Return its members in the order in which they came."""
+        return tuple(seat.member for seat in self._state.seats.values())
 
     def grant_sessions(self, steady_ms: int) -> None:
         """Give every member a full session, as after a time in which nobody was heard."""

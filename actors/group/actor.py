@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from ...events.entries.codec import CONTROL, OFFSETS, restore
 from ...events.log.errors import LogError
@@ -27,17 +28,18 @@ from ...events.log.tables import LogKind
 from ...events.log.writer import GroupLog
 from ..door.actor import Actor, Address, Failure
 from ..messages.classic import ClassicCall
-from ..messages.commands import DescribeTraffic, GroupCommand, GroupRequest, Reply
+from ..messages.commands import DescribeTraffic, GroupCommand, GroupRequest
 from ..messages.errors import Error
 from ..messages.members import NO_COORDINATOR_EPOCH, CommitOffsets, HeartbeatReply
 from .commit import OffsetLedger
 from .members.request_filter import SALTS, first_epoch
-from .shard import CoordinatorShard, Now, drain
+from .shard import AddressedReply, CoordinatorShard, Now, drain
 from .state.settings import GroupSettings
 from .timers import LATE_MS, TICK_MS, LatenessBudget
 from .typed_shard import TypedShard
 
 LOGGER = logging.getLogger(__name__)
+Q = TypeVar("Q")
 EXIT_FAILED = 70
 EXIT_LOG = 74
 OFFSETS_KEPT = 50_000
@@ -88,12 +90,16 @@ class Tick:
 
 
 class HostedLogs:
-    """The two logs of a group that this process hosts; it alone writes them."""
+    """The two logs that this process hosts, of a group or of many; it alone writes them."""
 
-    def __init__(self, order: OpenGroup) -> None:
-        """Open them, or begin them where the group is new."""
-        self.control = _open_log(order, CONTROL)
-        self.offsets = _open_log(order, OFFSETS)
+    def __init__(
+        self, folder: Path, log_id: str, kinds: tuple[LogKind, LogKind], *, had_logs: bool
+    ) -> None:
+        """Open them, or begin them where they are new; that of control is the first kind."""
+        self.control, self.offsets = (
+            _open_log(folder / name, log_id, kind, had_logs=had_logs)
+            for name, kind in zip(("control", "offsets"), kinds, strict=True)
+        )
         self._offsets_low = 0
         """The first entry of the offset log that is readable by itself, as of the last trim."""
 
@@ -125,15 +131,15 @@ class HostedLogs:
         self.offsets.close()
 
 
-class GroupActor(Actor):
-    """One group, whose whole state is the fold of its log."""
+class HostActor(Actor, Generic[Q]):
+    """The process of a shard, whose whole state is the fold of its log."""
 
     _logs: HostedLogs
 
     def __init__(self) -> None:
         super().__init__()
-        self._shard: CoordinatorShard | None = None
-        self._queue: list[tuple[GroupRequest, Address]] = []
+        self._shard: CoordinatorShard[Q] | None = None
+        self._queue: list[tuple[Q, Any]] = []
         """What has arrived since the last decision, and who waits for its answer."""
         self._tick_at_ms: int | None = None
         """When it is to be woken next for its timers, steady clock; None: it is not, yet."""
@@ -142,28 +148,23 @@ class GroupActor(Actor):
         self._lateness = LatenessBudget()
         self._has_warned = False
 
-    def receive(self, message: object, sender: Address) -> None:
-        """Open the group, or queue what is asked of it."""
-        if isinstance(message, OpenGroup):
-            self._open(message, sender)
-        elif isinstance(message, Ping):
-            self.send(sender, Pong())
-        elif self._shard is None:
-            self.send(sender, Failure("the group is not open yet: ask again"))
-        elif isinstance(message, DescribeTraffic):
-            self.send(sender, self._shard.traffic())
-        elif isinstance(message, CommitOffsets | ClassicCall | GroupCommand):
-            if not self._queue:
-                self.wake_after(0, Flush())
-            self._queue.append((message, sender))
-        else:
-            self.send(sender, Failure(f"a group does not understand {type(message).__name__}"))
+    def enqueue(self, request: Q, sender: Any) -> None:  # noqa: ANN401  # as its shard knows it
+        """Have a request decided with all that arrives meanwhile."""
+        if not self._queue:
+            self.wake_after(0, Flush())
+        self._queue.append((request, sender))
+
+    def say(self, answers: Sequence[AddressedReply]) -> None:
+        """Say what may be said by now."""
+        for answer in answers:
+            self.send(answer.to, answer.reply)
+            log_fence(answer.reply)
 
     def woken(self, payload: object) -> None:
         """Decide the queue, let time pass if that is due, and write before anything is said."""
         if self._shard is None:
             return
-        shard, now = self._shard, _now()
+        shard, now = self._shard, clocks()
         is_time = isinstance(payload, Tick) and payload.at_ms == self._tick_at_ms
         if isinstance(payload, Tick) and is_time:
             self._excuse_lateness(shard, now.steady_ms - payload.at_ms, now.steady_ms)
@@ -175,9 +176,7 @@ class GroupActor(Actor):
             self._tick_at_ms, self._ticked_ms = None, now.steady_ms
             shard.pass_time(now)
             self._warn_of_epochs(shard)
-        for answer in drain(shard, self._logs, now):
-            self.send(answer.to, answer.reply)
-            log_fence(answer.reply)
+        self.say(drain(shard, self._logs, now))
         self._wake_in_time(shard, now)
 
     def stopping(self) -> None:
@@ -192,28 +191,21 @@ class GroupActor(Actor):
             self.send(sender, Failure(f"{type(error).__name__}: {error}"))
         self.die(EXIT_LOG if isinstance(error, LogError) else EXIT_FAILED)
 
-    def _open(self, order: OpenGroup, sender: Address) -> None:
-        if self._shard is None:
-            now, self._logs = _now(), HostedLogs(order)
-            control, ledger = self._logs.control, OffsetLedger(self._logs.offsets)
-            group = restore(order.group_id, *control.load())
-            number = first_epoch(control.epoch, secrets.randbelow(SALTS))
-            self._shard = TypedShard(group, order.settings, ledger, now.steady_ms, _new_id, number)
-            self._wake_in_time(self._shard, now)
-            gc.collect()
-            gc.freeze()  # the group lives as long as the process: no collection has to walk it
-        number = self._shard.coordinator_epoch
-        end = self._logs.control.end
-        self.send(sender, GroupOpened(order.group_id, end, os.getpid(), number))
+    def begin(self, shard: CoordinatorShard[Q], now: Now) -> None:
+        """Take requests from now on."""
+        self._shard = shard
+        self._wake_in_time(shard, now)
+        gc.collect()
+        gc.freeze()  # the shard lives as long as the process: no collection has to walk it
 
-    def _excuse_lateness(self, shard: CoordinatorShard, late_ms: int, now_ms: int) -> None:
+    def _excuse_lateness(self, shard: CoordinatorShard[Q], late_ms: int, now_ms: int) -> None:
         """See that nobody's time runs out because this process, or the machine, was too slow."""
         if late_ms >= LATE_MS:
             excused_ms = self._lateness.spend(late_ms, now_ms)
             LOGGER.warning("held up for %d ms: all members have %d ms more", late_ms, excused_ms)
             shard.excuse(excused_ms)
 
-    def _wake_in_time(self, shard: CoordinatorShard, now: Now) -> None:
+    def _wake_in_time(self, shard: CoordinatorShard[Q], now: Now) -> None:
         """See that time passes when it has to, unless it does so before that anyway.
 
         What is due already is due now: a tick counts as late from when it was asked for.
@@ -223,29 +215,62 @@ class GroupActor(Actor):
             self._tick_at_ms = at_ms
             self.wake_after(max(0, at_ms - now.steady_ms) / 1_000, Tick(at_ms))
 
-    def _warn_of_epochs(self, shard: CoordinatorShard) -> None:
+    def _warn_of_epochs(self, shard: CoordinatorShard[Q]) -> None:
         """Say once in each process that the group has counted far."""
         if not self._has_warned and (warning := shard.warning):
             self._has_warned = True
             LOGGER.warning(warning)
 
 
-def log_fence(reply: Reply) -> None:
+class GroupActor(HostActor[GroupRequest]):
+    """One group."""
+
+    def receive(self, message: object, sender: Address) -> None:
+        """Open the group, or queue what is asked of it."""
+        if isinstance(message, OpenGroup):
+            self._open(message, sender)
+        elif isinstance(message, Ping):
+            self.send(sender, Pong())
+        elif self._shard is None:
+            self.send(sender, Failure("the group is not open yet: ask again"))
+        elif isinstance(message, DescribeTraffic):
+            self.send(sender, self._shard.traffic())
+        elif isinstance(message, CommitOffsets | ClassicCall | GroupCommand):
+            self.enqueue(message, sender)
+        else:
+            self.send(sender, Failure(f"a group does not understand {type(message).__name__}"))
+
+    def _open(self, order: OpenGroup, sender: Address) -> None:
+        if self._shard is None:
+            now, kinds = clocks(), (CONTROL, OFFSETS)
+            self._logs = HostedLogs(order.folder, order.group_id, kinds, had_logs=order.had_logs)
+            control, ledger = self._logs.control, OffsetLedger(self._logs.offsets)
+            group = restore(order.group_id, *control.load())
+            number = first_epoch(control.epoch, secrets.randbelow(SALTS))
+            shard = TypedShard(group, order.settings, ledger, now.steady_ms, new_id, number)
+            self.begin(shard, now)
+        number = NO_COORDINATOR_EPOCH if self._shard is None else self._shard.coordinator_epoch
+        end = self._logs.control.end
+        self.send(sender, GroupOpened(order.group_id, end, os.getpid(), number))
+
+
+def log_fence(reply: object) -> None:
     """Log that a member was told to stop everything: its tasks will start anew."""
     if isinstance(reply, HeartbeatReply) and reply.error is Error.FENCED_MEMBER_EPOCH:
         LOGGER.warning("%s is fenced: %s", reply.member_id, reply.message)
 
 
-def _open_log(order: OpenGroup, kind: LogKind) -> GroupLog:
-    path = order.folder / kind.name
-    if order.had_logs:
+def _open_log(path: Path, log_id: str, kind: LogKind, *, had_logs: bool) -> GroupLog:
+    if had_logs:
         require_log(path)
-    return GroupLog.open_writer(path, order.group_id, kind)
+    return GroupLog.open_writer(path, log_id, kind)
 
 
-def _now() -> Now:
+def clocks() -> Now:
+    """Return this moment."""
     return Now(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)
 
 
-def _new_id() -> str:
+def new_id() -> str:
+    """Return an id that nobody ever had."""
     return str(uuid.uuid4())

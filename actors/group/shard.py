@@ -18,13 +18,14 @@ next one rebuilds the group from its logs.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ...events.log.frame import NewEntry
 from ...events.log.space import Room
-from ..messages.commands import GroupRequest, Reply, Traffic
+from ..messages.commands import Reply, Traffic
 
 Address = Any
+Q_contra = TypeVar("Q_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +77,17 @@ class Outbox:
 class Decider(Protocol):
     """What decides, and has something to write and to say then."""
 
-    def ready(self, now: Now) -> Ready:
+    def ready(self, now: Now, /) -> Ready:
         """Hand out what was decided since the last call."""
         ...
 
-    def advance(self, ready: Ready) -> None:
+    def advance(self, ready: Ready, /) -> None:
         """Learn that what was handed out is durable."""
         ...
 
 
-class CoordinatorShard(Decider, Protocol):
-    """One group, of whatever type; a process calls one method at a time."""
+class CoordinatorShard(Decider, Protocol[Q_contra]):
+    """One group of whatever type, or many; a process calls one method at a time."""
 
     @property
     def coordinator_epoch(self) -> int:
@@ -106,7 +107,7 @@ class CoordinatorShard(Decider, Protocol):
         """Learn how much may be written."""
         ...
 
-    def take(self, request: GroupRequest, sender: Address, now: Now) -> None:
+    def take(self, request: Q_contra, sender: Address, now: Now, /) -> None:
         """Decide a request; its answer comes with a `Ready`, at once or later."""
         ...
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from .classic import ClassicCall, ClassicReply
 from .computing import Install, InstallReply, Prepare, PrepareReply
 from .errors import Error
+from .groups import AdminReply
 from .members import (
     CommitOffsets,
     CommitReply,
@@ -196,4 +197,12 @@ GroupRequest = ConnectRequest | ClassicCall
 Command = GroupCommand | TimerCommand
 """What leads to a decision."""
 
-Reply = HeartbeatReply | PrepareReply | InstallReply | CommandReply | CommitReply | ClassicReply
+Reply = (
+    HeartbeatReply
+    | PrepareReply
+    | InstallReply
+    | CommandReply
+    | CommitReply
+    | ClassicReply
+    | AdminReply
+)

@@ -1,5 +1,6 @@
 """What the processes of one node are told, and what they tell the supervisor."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -184,6 +185,18 @@ class Whereabouts:
 
 
 @dataclass(frozen=True, slots=True)
+class WhereAreShards:
+    """To the supervisor: tell where the groups of Kafka's clients are served."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardsAt:
+    """From the supervisor: where each shard of them is, by number; None: not at this moment."""
+
+    addresses: tuple[Address | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DescribeNode:
     """To the supervisor: tell which processes there are."""
 
@@ -212,6 +225,8 @@ class NodeView:
     groups: tuple[ProcessView, ...]
     workers: tuple[ProcessView, ...]
     assignors: tuple[ProcessView, ...]
+    shards: tuple[ProcessView, ...] = ()
+    """Each has many groups of Kafka's clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,3 +237,20 @@ class ShutDown:
 @dataclass(frozen=True, slots=True)
 class AllLeft:
     """From the supervisor: no worker is left."""
+
+
+def answer_before_begin(question: object) -> object | None:
+    """Return the answer of a supervisor that was not told yet what to run, if one is due."""
+    match question:
+        case WhereIs(group_id):
+            return Whereabouts(group_id, None)
+        case WhereAreShards():
+            return ShardsAt(())
+        case DescribeNode():
+            return NodeView(os.getpid(), (), (), ())
+        case AddWorker() | StopWorker():
+            return WorkerAdded(question.name or "", "the node is not up yet: try again")
+        case ShutDown():
+            return AllLeft()
+        case _:
+            return None

@@ -87,10 +87,16 @@ class NodeSpec:
     """What tells this node's former workers from those of others."""
     log_level: str = "INFO"
     """What is worth a line in the logs of its processes, as `logging` names it."""
+    shards: int = 0
+    """How many processes the groups of Kafka's clients are spread over; 0: none are served."""
 
     def group_folder(self, group_id: str) -> Path:
         """Return where the logs of a group lie."""
         return self.data_dir / "groups" / quote(group_id, safe="")
+
+    def shard_folder(self, number: int) -> Path:
+        """Return where the logs of a shard of the groups of Kafka's clients lie."""
+        return self.data_dir / "shards" / str(number)
 
     @property
     def assignor_log(self) -> Path:

@@ -9,7 +9,7 @@ from ...actors.backoff import Backoff
 from ...actors.door.actor import Actor, Address
 from ...actors.group.actor import GroupActor, OpenGroup, Ping
 from ...events.log.process import kill, process_of
-from ..cluster.messages import ProcessView
+from ..cluster.messages import ProcessView, Whereabouts
 from ..cluster.spec import NodeSpec
 from .liveness import GroupProbe
 from .processes import NodeProcess, ProcessFiles
@@ -156,7 +156,13 @@ class GroupChild(ChildProcess):
         self.probe = GroupProbe(host.node.answer_timeout_ms / 1000, time.monotonic())
         ChildProcess.start(self, host)
 
-    def order(self, node: NodeSpec) -> OpenGroup:
+    def whereabouts(self, group_id: str) -> Whereabouts:
+        """Return where a group is served: None if it is not this one, or not at this moment."""
+        if group_id != self.name or self.state != "running":
+            return Whereabouts(group_id, None)
+        return Whereabouts(group_id, self.address, self.pid)
+
+    def order(self, node: NodeSpec) -> object:
         """Return what its process is told first."""
         return OpenGroup(self.name, node.group_folder(self.name), node.settings, self.has_run)
 

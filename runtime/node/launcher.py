@@ -259,7 +259,7 @@ class Launcher:
         """Whether the group takes commands and assignors are loaded, by the supervisor's word."""
         if self._view is None or not self._view.groups:
             return False
-        needed = (*self._view.groups, *self._view.assignors)
+        needed = (*self._view.groups, *self._view.shards, *self._view.assignors)
         return all(each.state == "running" for each in needed)
 
     def _replace_supervisor(self, system: System) -> None:
@@ -291,8 +291,8 @@ class Launcher:
             (SUPERVISOR, "", supervisor_pid, self._probe.silence.seconds),
         ]
         if self._view is not None and not self._probe.silence.is_slow:
-            groups = self._view.groups
-            silent += [("group", each.name, each.pid, each.silent_ms / 1000) for each in groups]
+            for kind, found in (("group", self._view.groups), ("shard", self._view.shards)):
+                silent += [(kind, each.name, each.pid, each.silent_ms / 1000) for each in found]
         return [
             SlowProcess(kind, name, pid, now - seconds, limit)
             for kind, name, pid, seconds in silent

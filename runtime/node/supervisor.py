@@ -17,6 +17,7 @@ from ...actors.group.actor import GroupOpened, Ping, Pong
 from ...actors.messages.commands import CommandReply
 from ...actors.messages.errors import Error
 from ...actors.messages.orders import ReleaseSeats
+from ...actors.shards.actor import ShardOpened
 from ...events.log.process import kill, process_of
 from ..cluster.messages import (
     SUPERVISOR,
@@ -34,16 +35,17 @@ from ..cluster.messages import (
     ShutDown,
     StartWorker,
     StopWorker,
-    Whereabouts,
+    WhereAreShards,
     WhereIs,
-    WorkerAdded,
     WorkerGone,
     WorkerSays,
     WorkerUp,
+    answer_before_begin,
 )
 from .assignor_process import ASSIGNOR, AssignorChild
 from .children import ChildProcess, GroupChild, Host
 from .processes import Deaths, NodeProcess, ProcessFiles
+from .shards import GroupShards, ShardChild
 from .workers import NodeWorkers, WorkerChild
 
 LOGGER = logging.getLogger(__name__)
@@ -53,7 +55,14 @@ LOOK: Final = "look"
 """What the timer brings that looks again whether an engine has ended."""
 
 OF_CHILDREN = (
-    GroupOpened | AssignorUp | AssignorsOpen | WorkerUp | WorkerSays | WorkerGone | EngineRuns
+    GroupOpened
+    | ShardOpened
+    | AssignorUp
+    | AssignorsOpen
+    | WorkerUp
+    | WorkerSays
+    | WorkerGone
+    | EngineRuns
 )
 """What children say of themselves: it may arrive after their end, when another has their place."""
 
@@ -66,6 +75,7 @@ class Supervisor(Actor):
     _deaths: Deaths
     """The members whose processes have ended, for the group."""
     _group: GroupChild
+    _shards: GroupShards
     _assignor: AssignorChild
     _workers: NodeWorkers
 
@@ -82,6 +92,7 @@ class Supervisor(Actor):
         self._handlers: dict[type, Callable[[Any, Address], None]] = {
             Begin: self._begin,
             GroupOpened: self._group_opened,
+            ShardOpened: self._shard_opened,
             AssignorUp: self._assignor_up,
             AssignorsOpen: self._assignors_open,
             AssignorHangs: lambda report, _: self._assignor.hangs(self._host, report),
@@ -91,7 +102,8 @@ class Supervisor(Actor):
             EngineRuns: lambda report, _: self._workers.take_engine(report),
             AddWorker: lambda order, sender: self.send(sender, self._workers.add(order)),
             StopWorker: lambda order, sender: self.send(sender, self._workers.let_go(order)),
-            WhereIs: self._where,
+            WhereIs: lambda ask, sender: self.send(sender, self._group.whereabouts(ask.group_id)),
+            WhereAreShards: lambda _, sender: self.send(sender, self._shards.whereabouts()),
             DescribeNode: self._describe,
             ShutDown: self._shut_down,
             Failure: self._note_failure,
@@ -121,8 +133,10 @@ class Supervisor(Actor):
             for child in (self._group, self._assignor):
                 if child.is_to_start(now):
                     child.start(self._host)
+            self._shards.start_due()
             self._workers.start_due()
         self._group.look(self._host)
+        self._shards.look()
         self._assignor.look(self._host)
         self._workers.look()
 
@@ -164,13 +178,15 @@ class Supervisor(Actor):
         if not self._has_begun:
             self._has_begun = True
             group_id, files = order.node.group_id, ProcessFiles(order.node.data_dir / "run")
-            self._host = Host(self, order.node, files)
-            self._deaths = Deaths(group_id, files)
+            self._host, self._deaths = Host(self, order.node, files), Deaths(group_id, files)
             self._group, self._assignor = GroupChild(group_id), AssignorChild(ASSIGNOR)
             self._workers = NodeWorkers(self._host, self._group, self._assignor)
-            kinds = (GroupChild.kind, AssignorChild.kind, WorkerChild.kind, SUPERVISOR)
+            self._shards = GroupShards(self._host)
+            actors = (GroupChild, ShardChild, AssignorChild, WorkerChild)
+            kinds = (*(each.kind for each in actors), SUPERVISOR)
             self._deaths.take_over(kinds)  # the node's first process answers for the others
             self._group.start(self._host)
+            self._shards.start()
             files.write(NodeProcess(SUPERVISOR, SUPERVISOR, process_of(os.getpid())))
             self._assignor.start(self._host)
             self.wake_after(TICK_SECONDS)
@@ -179,7 +195,7 @@ class Supervisor(Actor):
 
     def _answer_begin_if_ready(self) -> None:
         """Say that the node has begun, once the group takes commands and assignors are loaded."""
-        if self._group.state == self._assignor.state == "running":
+        if self._group.state == self._assignor.state == "running" and self._shards.all_run:
             self._answer_begin(Begun())
 
     def _answer_begin(self, begun: Begun) -> None:
@@ -200,6 +216,10 @@ class Supervisor(Actor):
             self._workers.begin()
         self._answer_begin_if_ready()
 
+    def _shard_opened(self, opened: ShardOpened, _: Address) -> None:
+        self._shards.take_up(opened)
+        self._answer_begin_if_ready()
+
     def _release_seats(self, group: Address) -> None:
         """Tell the group which static workers there are: it waits for no others of this node."""
         node = self._host.node
@@ -217,8 +237,9 @@ class Supervisor(Actor):
             self.wake_after(LOOK_SECONDS, LOOK)
 
     def _group_answers(self, _: Pong, sender: Address) -> None:
-        if self._find(sender) is self._group and self._group.probe is not None:
-            self._group.probe.heard()
+        child = self._find(sender)
+        if isinstance(child, GroupChild) and child.probe is not None:
+            child.probe.heard()
 
     # -- the assignors and the workers
 
@@ -251,23 +272,17 @@ class Supervisor(Actor):
 
     # -- answers
 
-    def _where(self, question: WhereIs, sender: Address) -> None:
-        group = self._group
-        if group.name == question.group_id and group.state == "running":
-            self.send(sender, Whereabouts(group.name, group.address, group.pid))
-        else:
-            self.send(sender, Whereabouts(question.group_id, None))
-
     def _describe(self, _: DescribeNode, sender: Address) -> None:
         group, assignor = self._group.view(), self._assignor.view()
-        self.send(sender, NodeView(os.getpid(), (group,), self._workers.views(), (assignor,)))
+        workers, shards = self._workers.views(), tuple(self._shards.views())
+        self.send(sender, NodeView(os.getpid(), (group,), workers, (assignor,), shards))
 
     def _note_failure(self, failure: Failure, sender: Address) -> None:
         LOGGER.warning("%s", failure.reason)
         child = self._find(sender)
         if child is not None:
             child.detail = failure.reason
-        if child is self._group:
+        if isinstance(child, GroupChild):
             self._answer_begin(Begun(failure.reason))
 
     def _note_reply(self, reply: CommandReply, _: Address) -> None:
@@ -278,22 +293,8 @@ class Supervisor(Actor):
     def _find(self, address: Address) -> ChildProcess | None:
         """Return the child whose present process has this address."""
         key = address_key(address)
-        for child in chain((self._group, self._assignor), self._workers.children):
+        others = chain(self._shards.children, self._workers.children)
+        for child in chain((self._group, self._assignor), others):
             if child.address is not None and address_key(child.address) == key:
                 return child
         return None
-
-
-def answer_before_begin(question: object) -> object | None:
-    """Return the answer of a supervisor that was not told yet what to run, if one is due."""
-    match question:
-        case WhereIs(group_id):
-            return Whereabouts(group_id, None)
-        case DescribeNode():
-            return NodeView(os.getpid(), (), (), ())
-        case AddWorker() | StopWorker():
-            return WorkerAdded(question.name or "", "the node is not up yet: try again")
-        case ShutDown():
-            return AllLeft()
-        case _:
-            return None

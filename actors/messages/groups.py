@@ -1,0 +1,119 @@
+"""What is asked of the groups of Kafka's clients, many of which share a process (PROTOCOL §15).
+
+Their members speak with the listener's process, which hands on what they say: all calls that came
+within one tick travel as one packed message, and each has a number by which its answer is known.
+A call that has to wait, such as a JoinGroup, is answered with a later packet; the listener's
+process asks for those on a line of its own (`AwaitReplies`). So no side speaks unasked.
+"""
+
+from dataclasses import dataclass
+
+from ...events.model import ClassicMember
+from .classic import ClassicCall, ClassicReply
+from .errors import Error
+
+
+@dataclass(frozen=True, slots=True)
+class ListGroups:
+    """Name all groups of the process."""
+
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListedGroup:
+    """One group by name; `state` as Kafka spells it."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    group_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListGroupsReply:
+    """The process answers, in the order of names."""
+
+    groups: tuple[ListedGroup, ...]
+    error: Error = Error.NONE
+    message: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeGroup:
+    """Tell of one group."""
+
+    group_id: str
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeGroupReply:
+    """The group answers; GROUP_ID_NOT_FOUND and the state Dead where there is none."""
+
+    error: Error
+    state: str
+    protocol_type: str = ""
+    protocol: str = ""
+    """Empty unless the group is stable."""
+    members: tuple[ClassicMember, ...] = ()
+    message: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveGroup:
+    """Forget a group that has no members."""
+
+    group_id: str
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveGroupReply:
+    """The group is gone, or why it is not."""
+
+    error: Error
+    message: str = ""
+    number: int = 0
+
+
+AdminCall = DescribeGroup | RemoveGroup
+"""What is asked about one group."""
+
+AdminReply = ListGroupsReply | DescribeGroupReply | RemoveGroupReply
+
+SharedCall = ClassicCall | AdminCall
+"""What may be asked of one of the groups that share a process."""
+
+HostCall = SharedCall | ListGroups
+HostReply = ClassicReply | AdminReply
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCalls:
+    """What was asked within one tick; `host` is the listener's process, a later one is greater."""
+
+    host: int
+    number: int
+    """Which of the host's packets this is: it counts them, and no number comes twice."""
+    calls: tuple[HostCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitReplies:
+    """The host asks for the next answers that had to wait."""
+
+    host: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReplies:
+    """Answers, in whatever order they came to be; `epoch` tells this process from earlier ones.
+
+    What an earlier process was asked and had not answered is not answered any more.
+    """
+
+    epoch: int
+    replies: tuple[HostReply, ...] = ()

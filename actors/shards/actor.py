@@ -1,0 +1,156 @@
+"""The process of many groups: what a host asks comes packed, and so are the answers.
+
+A host has two lines: on one it sends the calls of a tick and is answered at once, with all that is
+known by then; on the other it waits for what had to wait. So neither side ever speaks unasked.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ...events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS
+from ...events.log.errors import WrongLogError
+from ..classic.state import ClassicSettings
+from ..door.actor import Address, Failure
+from ..group.actor import HostActor, HostedLogs, Ping, Pong, clocks, new_id
+from ..group.shard import AddressedReply
+from ..messages.commands import DescribeTraffic
+from ..messages.groups import AwaitReplies, GroupCalls, GroupReplies, HostCall
+from .hosting import HostedGroups
+
+WAIT_SECONDS: Final = 2.0
+"""How long a host waits for later answers at most: then it is told that there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenShard:
+    """Which of how many shards the actor is, and where its logs lie."""
+
+    number: int
+    count: int
+    folder: Path
+    settings: ClassicSettings
+    had_logs: bool = False
+    """Whether it was open before: an empty shard must not take the place of logs that are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardOpened:
+    """The groups are rebuilt from their log, and take calls."""
+
+    number: int
+    pid: int
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class _EndWait:
+    """A host has waited for long enough; the number is that of its question."""
+
+    number: int
+
+
+class WrongShardCountError(Exception):
+    """Groups were spread over another number of shards: here nobody would find them."""
+
+
+class ShardActor(HostActor[HostCall]):
+    """Many groups, whose whole state is the fold of one log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._host = 0
+        """The latest host that has spoken; what others wait for is said to nobody."""
+        self._packets: list[Address] = []
+        """Who waits for the answer to a packet of calls."""
+        self._seen = 0
+        """The number of the host's last packet: one that comes a second time is dropped."""
+        self._waiting: Address | None = None
+        """Where the host waits for later answers."""
+        self._waits = 0
+        """How often it has begun to."""
+        self._outbox: list[Any] = []
+        """What the host is to be told next."""
+
+    def receive(self, message: object, sender: Address) -> None:
+        """Open the groups, or queue what is asked of them."""
+        if isinstance(message, OpenShard):
+            self._open(message, sender)
+        elif isinstance(message, Ping):
+            self.send(sender, Pong())
+        elif self._shard is None:
+            self.send(sender, Failure("the groups are not open yet: ask again"))
+        elif isinstance(message, GroupCalls | AwaitReplies):
+            if self._is_of_latest(message.host):
+                self._take(message, sender)
+        elif isinstance(message, DescribeTraffic):
+            self.send(sender, self._shard.traffic())
+        else:
+            self.send(sender, Failure(f"groups do not understand {type(message).__name__}"))
+
+    def woken(self, payload: object) -> None:
+        """Decide what has arrived, or end a wait."""
+        if isinstance(payload, _EndWait):
+            if payload.number == self._waits:
+                self._tell_waiting()
+        else:
+            super().woken(payload)
+
+    def say(self, answers: Sequence[AddressedReply]) -> None:
+        """Tell the host, if it asks; what it does not ask for now it is told later."""
+        self._outbox += [each.reply for each in answers if each.to == self._host]
+        packets, self._packets = self._packets, []
+        for sender in packets:
+            self._tell(sender)
+        if self._outbox:
+            self._tell_waiting()
+
+    def _is_of_latest(self, host: int) -> bool:
+        """Tell whether a host is the latest; one that is new has asked nothing yet."""
+        if host > self._host:
+            self._host, self._seen, self._waiting = host, 0, None
+            self._outbox.clear()
+            self._packets.clear()
+        return host == self._host
+
+    def _take(self, message: GroupCalls | AwaitReplies, sender: Address) -> None:
+        if isinstance(message, AwaitReplies):
+            self._waiting, self._waits = sender, self._waits + 1
+            self.wake_after(WAIT_SECONDS, _EndWait(self._waits))
+            if self._outbox:
+                self._tell_waiting()
+        elif message.number > self._seen:
+            self._seen = message.number
+            self._packets.append(sender)
+            for call in message.calls:
+                self.enqueue(call, self._host)
+
+    def _tell_waiting(self) -> None:
+        if (waiting := self._waiting) is not None:
+            self._waiting = None
+            self._tell(waiting)
+
+    def _tell(self, sender: Address) -> None:
+        epoch = 0 if self._shard is None else self._shard.coordinator_epoch
+        replies, self._outbox = tuple(self._outbox), []
+        self.send(sender, GroupReplies(epoch, replies))
+
+    def _open(self, order: OpenShard, sender: Address) -> None:
+        if self._shard is None:
+            now, name = clocks(), f"shard {order.number} of {order.count}"
+            kinds = (SHARED_CONTROL, SHARED_OFFSETS)
+            try:
+                self._logs = HostedLogs(order.folder, name, kinds, had_logs=order.had_logs)
+            except WrongLogError as error:
+                raise WrongShardCountError(
+                    f"kafka.group.shards = {order.count} is not what the groups in"
+                    f" {order.folder.parent} were spread over ({error}): set it back"
+                ) from None
+            entries, _ = self._logs.control.load()
+            epoch = self._logs.control.epoch
+            shard = HostedGroups(entries, order.settings, epoch, now.steady_ms, new_id)
+            self.begin(shard, now)
+            self._opened = ShardOpened(order.number, os.getpid(), len(shard))
+        self.send(sender, self._opened)

@@ -1,0 +1,116 @@
+"""Many groups in one process, with a log and a clock of their own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+from fairlead.actors.classic.state import ClassicSettings
+from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.messages.classic import (
+    ClassicHeartbeat,
+    ClassicHeartbeatReply,
+    JoinGroup,
+    JoinGroupReply,
+    LeaveGroup,
+    Leaver,
+    SyncGroup,
+)
+from fairlead.actors.messages.commands import Reply
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.groups import HostCall
+from fairlead.actors.shards.hosting import HostedGroups
+from fairlead.events.entries.group_keys import SHARED_CONTROL
+from fairlead.events.log.frame import NewEntry
+from fairlead.events.log.space import Room
+from fairlead.events.log.writer import GroupLog
+from fairlead_tests.classic.driver import offers
+
+AT_ONCE = ClassicSettings(initial_delay_ms=0, least_session_ms=1_000)
+WALL_MS = 1_700_000_000_000
+
+
+def joining(group_id: str, member_id: str = "", *, asks_for_id: bool = False) -> JoinGroup:
+    """What a member says to join; by default it needs no id before."""
+    return JoinGroup(
+        group_id, member_id, "game", offers("chess"), 6_000, 20_000, asks_for_id=asks_for_id
+    )
+
+
+@dataclass
+class ShardDriver:
+    """The groups of one shard, as its process drives them."""
+
+    folder: Path
+    settings: ClassicSettings = AT_ONCE
+    now_ms: int = 0
+    room: Room | None = None
+    """How much may be written; None: enough."""
+    appends: list[int] = field(default_factory=list[int])
+    """How many entries each append had."""
+
+    def __post_init__(self) -> None:
+        self._numbers, self._ids = count(1), map(str, count(1))
+        self.open()
+
+    def open(self) -> None:
+        """Begin anew from the log, as another process."""
+        self.log = GroupLog.open_writer(self.folder, "shard 0 of 1", SHARED_CONTROL)
+        entries, _ = self.log.load()
+        self.groups = HostedGroups(
+            entries, self.settings, self.log.epoch, self.now_ms, lambda: next(self._ids)
+        )
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self.log.close()
+
+    @property
+    def now(self) -> Now:
+        """This moment."""
+        return Now(WALL_MS + self.now_ms, self.now_ms)
+
+    def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the offset log."""
+
+    def append(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the control log."""
+        self.appends.append(len(entries))
+        self.log.append(self.log.end, entries, now.wall_ms)
+
+    def asks(self, *calls: HostCall) -> list[Reply]:
+        """Have calls decided together; return all that is said."""
+        if self.room is not None:
+            self.groups.see_room(self.room, self.now)
+        for call in calls:
+            self.groups.take(replace(call, number=next(self._numbers)), 1, self.now)
+        return [each.reply for each in drain(self.groups, self, self.now)]
+
+    def passes(self, milliseconds: int) -> list[Reply]:
+        """Let time pass, as often as something is due meanwhile; return what is said."""
+        end_ms, said = self.now_ms + milliseconds, list[Reply]()
+        while (tick_ms := self.groups.next_tick_ms(self.now)) <= end_ms:
+            self.now_ms = max(self.now_ms, tick_ms)
+            self.groups.pass_time(self.now)
+            said += [each.reply for each in drain(self.groups, self, self.now)]
+        self.now_ms = end_ms
+        return said
+
+    def member_of(self, group_id: str) -> str:
+        """Have one member in a group, which has synced; return its id."""
+        (joined,) = self.asks(joining(group_id))
+        assert isinstance(joined, JoinGroupReply)
+        assert joined.error is Error.NONE
+        given = {joined.member_id: b"all"}
+        self.asks(SyncGroup(group_id, joined.member_id, joined.generation, assignments=given))
+        return joined.member_id
+
+    def beat(self, group_id: str, member_id: str, generation: int = 1) -> Error:
+        """Have a member beat; return what it is told."""
+        (reply,) = self.asks(ClassicHeartbeat(group_id, member_id, generation))
+        assert isinstance(reply, ClassicHeartbeatReply)
+        return reply.error
+
+    def leaves(self, group_id: str, member_id: str) -> None:
+        """Have a member leave."""
+        self.asks(LeaveGroup(group_id, (Leaver(member_id),)))
