@@ -8,15 +8,17 @@ tombstones of what was never seen, a target with shares of the departed.
 from bisect import bisect_left, insort
 
 from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
-from .group import NO_SCHEDULE, NO_TARGET, Group
-from .model import NOTHING, Resource, Scope, Succession
+from .group import NO_SCHEDULE, NO_TARGET, Group, Member
+from .model import CONNECT, NOTHING, ClassicMember, MemberState, Resource, Scope, Succession
 from .records import (
     ClassicGroup,
     ConnectorsTasksMetadata,
+    CurrentAssignment,
     GroupConfiguration,
     GroupDeletion,
     GroupMetadata,
     Loss,
+    MemberMetadata,
     Operator,
     ScheduledRebalance,
     TargetAssignment,
@@ -36,13 +38,43 @@ def drop_epoch(group: Group) -> None:
 
 def set_generation(group: Group, record: ClassicGroup) -> None:
     """Take a generation of classic members; it is a group epoch like any other."""
+    drop_generation(group)
     group.classic = record
     group.group_epoch = max(group.group_epoch, record.generation)
+    if record.protocol_type == CONNECT:
+        for each in record.members:
+            group.classic_members[each.member_id] = _seat_of(record.generation, each)
+            group.owner.update(dict.fromkeys((*each.assigned, *each.pending), each.member_id))
 
 
 def drop_generation(group: Group) -> None:
     """Be of the classic protocol no more; the same batch says from which epoch on to count."""
     group.classic = None
+    for member_id, member in group.classic_members.items():
+        for resource in (*member.current.assigned, *member.current.pending):
+            if group.owner.get(resource) == member_id:
+                del group.owner[resource]
+    group.classic_members.clear()
+
+
+def _seat_of(generation: int, member: ClassicMember) -> Member:
+    """Return a classic worker as a member that is at its generation."""
+    returns = Succession(member.returns, member.member_id, generation) if member.returns else None
+    metadata = MemberMetadata(
+        member.member_id,
+        joined_epoch=generation,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        instance_id=member.instance_id,
+        url=member.url,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        session_timeout_ms=member.session_timeout_ms,
+        succession=returns,
+    )
+    state = MemberState.UNREVOKED if member.pending else MemberState.STABLE
+    epochs = generation, generation - 1
+    held = member.assigned, member.pending
+    return Member(metadata, CurrentAssignment(member.member_id, *epochs, state, *held))
 
 
 def delete_group(group: Group, record: GroupDeletion) -> None:

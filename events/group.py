@@ -146,6 +146,8 @@ class Group:
     """The urls of those, sorted, each with its member id."""
     target_owner: dict[Resource, str] = field(default_factory=dict[Resource, str])
     """Which member the target gives a resource to, if that member has a seat."""
+    classic_members: dict[str, Member] = field(default_factory=dict[str, Member])
+    """The workers of Connect in the last generation, as members that are at it."""
     stable_at: dict[int, int] = field(default_factory=dict[int, int])
     """How many members are STABLE at an epoch."""
     assignor_ranges: dict[AssignorRange, int] = field(default_factory=dict[AssignorRange, int])
@@ -201,6 +203,14 @@ class Group:
             return GroupState.RECONCILING
         return GroupState.STABLE
 
+    def member(self, member_id: str) -> Member | None:
+        """Return a member of either protocol; None: there is no such worker."""
+        return self.members.get(member_id) or self.classic_members.get(member_id)
+
+    def workers(self) -> list[Member]:
+        """Return the members of either protocol that run work, those that are away included."""
+        return [*self.members.values(), *self.classic_members.values()]
+
     def members_away(self) -> list[Member]:
         """Return the members that left for a while, ordered by member id."""
         return [self.members[each] for each in sorted(self.away)]
@@ -236,7 +246,9 @@ def token_of(group: Group, member_id: str, resource: Resource) -> Token | None:
     """
     if group.owner.get(resource) != member_id:
         return None
-    member = group.members[member_id]
+    member = group.member(member_id)
+    if member is None:
+        return None
     current, succession = member.current, member.metadata.succession
     grants: Grants = current.assigned if resource in current.assigned else current.pending
     generation = generation_of(group, resource)

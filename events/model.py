@@ -5,7 +5,7 @@ the weighing alters it. The words are those of the protocol.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
@@ -227,6 +227,10 @@ Key = tuple[str | int, ...]
 """What tells a fact of the log from others of its kind."""
 
 
+CONNECT = "connect"
+"""The protocol type of groups of Connect's workers, as they say it when they join."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClassicProtocol:
     """What a classic member can speak: a name, and what it says of itself in that protocol."""
@@ -250,3 +254,11 @@ class ClassicMember:
     client_host: str = ""
     assignment: bytes = b""
     """What the leader gave it, as the leader wrote it."""
+    url: str = ""
+    """Where its REST interface is, if it is a worker of Connect."""
+    assigned: Grants = field(default_factory=dict[Resource, int])
+    """What a worker of Connect runs by now, each since the generation that gave it, unbroken."""
+    pending: Grants = field(default_factory=dict[Resource, int])
+    """What it was told to give up, and has not joined without yet."""
+    returns: int = 0
+    """How often another process took its static seat over, and its work, within a generation."""

@@ -108,7 +108,7 @@ class MemberFollower:
     costs each member every step of all others, so that a change costs members x records. Here a
     member looks for the keys that concern it, and for nothing else:
 
-    * its own seat and step, with the shards of that;
+    * its own seat and step, with the shards of that, or the generation of a classic group;
     * what the connectors of its resources are to do, and how they split their work;
     * the status of resources that it has reported on;
     * the head of the target: who computed it, and what that one had to say to all.
@@ -130,6 +130,7 @@ class MemberFollower:
             _spell(MemberMetadata, (member_id,)),
             _spell(CurrentAssignment, (member_id,)),
             _spell(TargetAssignment, ()),
+            _spell(ClassicGroup, ()),
         }
         self._known: dict[bytes, int] = dict.fromkeys(self._own, -1)
         """The offset of the entry that was folded of each key of the view; -1: there was none."""
@@ -223,7 +224,7 @@ class MemberFollower:
             yield _spell(TaskStatus, tuple(resource))
 
     def _member(self) -> Member:
-        return self.group.members.get(self.member_id, self._seatless)
+        return self.group.member(self.member_id) or self._seatless
 
     def _bury(self, key: bytes) -> None:
         """Forget what a key said: the log shows it no more, or it is no concern any more."""

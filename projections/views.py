@@ -65,7 +65,13 @@ def doing(group: Group, resource: Resource) -> Doing:
             return Doing(RunState.RUNNING, status.worker, STOPPING)
         why = "" if status.reason == BATCHES_RUN else status.reason
         return Doing(status.state, status.worker, why, status.restarts)
-    return Doing(RunState.UNASSIGNED, group.members[holder].metadata.worker_url)
+    return Doing(RunState.UNASSIGNED, worker_of(group, holder))
+
+
+def worker_of(group: Group, member_id: str) -> str:
+    """Return by what people know the worker of a member, the member id where there is none."""
+    member = group.member(member_id)
+    return member.metadata.worker_url if member else member_id
 
 
 def _wait(group: Group, resource: Resource) -> str:
@@ -98,12 +104,12 @@ def troubles(group: Group, name: str) -> Counter[ErrorClass]:
 
 def members(group: Group) -> list[Member]:
     """Return the members of a group, ordered by worker."""
-    return sorted(group.members.values(), key=lambda m: (m.metadata.worker_url, m.member_id))
+    return sorted(group.workers(), key=lambda m: (m.metadata.worker_url, m.member_id))
 
 
 def assigned(group: Group) -> Resources:
     """Return the configured resources that some member holds and is not asked to give up."""
-    held = (each.current.assigned for each in group.members.values())
+    held = (each.current.assigned for each in group.workers())
     return frozenset(resource for grants in held for resource in grants) & group.configured
 
 

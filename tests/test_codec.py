@@ -68,6 +68,10 @@ CLASSIC_MEMBERS = st.builds(
     st.lists(st.builds(ClassicProtocol, NAMES, st.binary(max_size=9)), max_size=3).map(tuple),
     st.none() | NAMES,
     assignment=st.binary(max_size=9),
+    url=st.text(max_size=9),
+    assigned=GRANTS,
+    pending=GRANTS,
+    returns=EPOCHS,
 )
 ASSIGNORS = st.builds(ClientAssignor, NAMES, EPOCHS, EPOCHS, EPOCHS, EPOCHS, st.binary(max_size=9))
 COMMIT_IDS = st.builds(CommitId, NAMES, EPOCHS, TOKENS, EPOCHS)

@@ -21,6 +21,8 @@ from ..messages.classic import (
     SyncGroupReply,
 )
 from ..messages.errors import Error
+from .embedded import url_of_worker
+from .grants import grant, succeed, take_over
 from .refusals import refuse_generation, refuse_join, refuse_member, refuse_sync, seat_of
 from .rounds import (
     begin_round,
@@ -89,7 +91,7 @@ def _add(turn: Turn, call: JoinGroup, asked: Asked, member_id: str) -> None:
         begin_round(turn, Cause(Why.MEMBER_JOINED, member_id))
 
 
-def _member(call: JoinGroup, member_id: str, assignment: bytes = b"") -> ClassicMember:
+def _member(call: JoinGroup, member_id: str) -> ClassicMember:
     return ClassicMember(
         member_id,
         call.session_timeout_ms,
@@ -98,7 +100,7 @@ def _member(call: JoinGroup, member_id: str, assignment: bytes = b"") -> Classic
         call.instance_id,
         call.client_id,
         call.client_host,
-        assignment,
+        url=url_of_worker(call.protocol_type, call.protocols),
     )
 
 
@@ -115,8 +117,7 @@ def _rejoin(turn: Turn, call: JoinGroup, asked: Asked) -> None:
     if seat.joining is not None:  # it asks once more: whoever waits no longer counts
         superseded = JoinGroupReply(Error.REBALANCE_IN_PROGRESS, call.member_id)
         turn.answer(seat.joining, superseded)
-    member = _member(call, call.member_id, seat.member.assignment)
-    member = replace(member, instance_id=seat.member.instance_id)
+    member = succeed(seat.member, _member(call, call.member_id))
     state.put(replace(seat, member=member, joining=asked))
     if state.phase is RoundPhase.PREPARING:
         complete_if_all_joined(turn)
@@ -132,7 +133,7 @@ def _replace(turn: Turn, call: JoinGroup, asked: Asked, old_id: str, member_id: 
     """
     state, old = turn.state, turn.state.seats[old_id]
     remove(turn, old_id, Error.FENCED_INSTANCE_ID)
-    member = _member(call, member_id, old.member.assignment)
+    member = _member(call, member_id)
     state.put(ClassicSeat(member, is_new=old.is_new, owes_sync=old.owes_sync))
     leads = state.leader == old_id
     state.leader = member_id if leads else state.leader
@@ -140,6 +141,7 @@ def _replace(turn: Turn, call: JoinGroup, asked: Asked, old_id: str, member_id: 
     last = turn.group.classic
     protocol = elect_protocol(seat.member for seat in state.seats.values())
     if state.phase is RoundPhase.STABLE and last is not None and last.protocol == protocol:
+        state.put(replace(state.seats[member_id], member=take_over(last, old.member, member)))
         members = tuple(seat.member for seat in state.seats.values())
         turn.record = replace(last, time_ms=turn.wall_ms, leader=state.leader, members=members)
         told = joined(turn, member_id)
@@ -182,14 +184,13 @@ def _assign(turn: Turn, call: SyncGroup) -> None:
     if last is None:
         return
     state.phase = RoundPhase.STABLE
-    for seat in [*state.seats.values()]:
-        assignment = call.assignments.get(seat.member_id, b"")
-        member = replace(seat.member, assignment=assignment)
+    granted = grant(last, [seat.member for seat in state.seats.values()], call.assignments)
+    for member in granted:
+        seat = state.seats[member.member_id]
         state.put(replace(seat, member=member, syncing=None))
         if seat.syncing is not None:
             _hand_over(turn, last, member, seat.syncing)
-    members = tuple(seat.member for seat in state.seats.values())
-    turn.record = replace(last, time_ms=turn.wall_ms, members=members, is_synced=True)
+    turn.record = replace(last, time_ms=turn.wall_ms, members=granted, is_synced=True)
 
 
 def _hand_over(turn: Turn, last: ClassicGroup, member: ClassicMember, asked: Asked) -> None:

@@ -3,14 +3,15 @@
 Consumers and Connect's workers are known; what others tell each other is their own affair.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from ...events.model import CONNECT, ClassicProtocol
 from ..assignors.classic.protocol import VERSIONS
 from .bytes import connect, consumer
 from .bytes.primitives import UnreadableError
 
-CONSUMER, CONNECT = "consumer", "connect"
-"""The protocol types of Kafka's own clients."""
+CONSUMER = "consumer"
+"""The protocol type of Kafka's consumers."""
 
 
 def flaw_in_metadata(protocol_type: str, protocol: str, metadata: bytes) -> str:
@@ -31,6 +32,18 @@ def flaw_in_assignment(protocol_type: str, protocol: str, assignment: bytes) -> 
     if protocol_type == CONNECT and assignment and version is not None:
         return _flaw(lambda: connect.decode_assignment(assignment, version))
     return ""
+
+
+def url_of_worker(protocol_type: str, protocols: Iterable[ClassicProtocol]) -> str:
+    """Return where the REST interface of a worker of Connect is; nothing for other members.
+
+    Raises UnreadableError.
+    """
+    if protocol_type != CONNECT:
+        return ""
+    told = (each for each in protocols if each.name in VERSIONS)
+    first = next(told, None)
+    return connect.decode_metadata(first.metadata, VERSIONS[first.name]).url if first else ""
 
 
 def _flaw(read: Callable[[], object]) -> str:

@@ -174,7 +174,7 @@ def report_status(group: Group, soft: SoftState, command: ReportStatus, _: int) 
     Of two words under one token the later one counts, by the worker's clock: a message that was
     repeated or overtaken on its way may arrive when the worker has said something else since.
     """
-    member = group.members.get(command.member_id)
+    member = group.member(command.member_id)
     if member is None:
         message = f"{command.member_id} is no member: its report is not kept; join, and report then"
         return refuse(soft, Error.UNKNOWN_MEMBER_ID, message)

@@ -84,6 +84,9 @@ def _in_generation(group: Group, record: ClassicGroup) -> str:
         return f"generation {record.generation} of a group with members of the connect protocol"
     if record.members and record.leader not in {each.member_id for each in record.members}:
         return f"generation {record.generation} is led by {record.leader!r}, which is not in it"
+    held = [each for member in record.members for each in (*member.assigned, *member.pending)]
+    if len(held) > len({*held}):
+        return f"generation {record.generation} gives a resource to two members"
     return ""
 
 

@@ -18,7 +18,8 @@ import msgspec
 from .. import records
 from ..commits import Committed, TaskProgress
 from ..connectors import TaskStatus
-from ..model import AutoRestart, Cause, ClassicMember, Resource, RunState, Token, Why
+from ..model import AutoRestart, Cause, Resource, RunState, Token, Why
+from .wire_classic import ClassicMemberWire
 from .wire_commits import CommittedWire, TaskProgressWire
 from .wire_resources import (
     ConfiguredShardWire,
@@ -96,7 +97,7 @@ class ClassicGroupWire(msgspec.Struct):
     protocol_type: str = ""
     protocol: str | None = None
     leader: str = ""
-    members: tuple[ClassicMember, ...] = ()
+    members: tuple[ClassicMemberWire, ...] = ()
     is_synced: bool = False
 
     @classmethod
@@ -108,7 +109,7 @@ class ClassicGroupWire(msgspec.Struct):
             record.protocol_type,
             record.protocol,
             record.leader,
-            record.members,
+            tuple(map(ClassicMemberWire.of, record.members)),
             record.is_synced,
         )
 
@@ -120,7 +121,7 @@ class ClassicGroupWire(msgspec.Struct):
             self.protocol_type,
             self.protocol,
             self.leader,
-            self.members,
+            tuple(each.to_member() for each in self.members),
             self.is_synced,
         )
 

@@ -250,13 +250,13 @@ class CurrentShardWire(msgspec.Struct):
 
     @classmethod
     def of(cls, record: records.CurrentShard) -> Self:
-        assigned = _grants_by_connector(record.assigned)
-        pending = _grants_by_connector(record.pending)
+        assigned = grants_by_connector(record.assigned)
+        pending = grants_by_connector(record.pending)
         return cls(record.member_id, record.number, assigned, pending)
 
     def to_record(self) -> records.CurrentShard:
-        assigned = _grants_from_connectors(self.assigned)
-        pending = _grants_from_connectors(self.pending)
+        assigned = grants_from_connectors(self.assigned)
+        pending = grants_from_connectors(self.pending)
         return records.CurrentShard(self.member_id, self.number, assigned, pending)
 
 
@@ -273,7 +273,7 @@ def _from_connectors(value: TasksByConnector) -> Resources:
     return frozenset([Resource(name, task) for name, tasks in value.items() for task in tasks])
 
 
-def _grants_by_connector(grants: Grants) -> GrantsByConnector:
+def grants_by_connector(grants: Grants) -> GrantsByConnector:
     """Return what is granted in the form of shards."""
     pairs: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for (name, task), epoch in grants.items():
@@ -281,7 +281,7 @@ def _grants_by_connector(grants: Grants) -> GrantsByConnector:
     return {name: [*chain.from_iterable(sorted(pairs[name]))] for name in sorted(pairs)}
 
 
-def _grants_from_connectors(value: GrantsByConnector) -> Grants:
+def grants_from_connectors(value: GrantsByConnector) -> Grants:
     """Return what a shard grants; raises ValueError if a resource lacks its epoch."""
     return {
         Resource(name, task): epoch

@@ -350,7 +350,8 @@ WRITTEN: list[Golden] = [
             "m1",
             (
                 ClassicMember(
-                    *("m1", 6, 60, (ClassicProtocol("chess", b"x"),), "i1", "c", "/h", b"y")
+                    *("m1", 6, 60, (ClassicProtocol("chess", b"x"),), "i1", "c", "/h", b"y"),
+                    *("http://l/", {A1: 3, A: 5}, {B0: 2}, 1),
                 ),
             ),
             is_synced=True,
@@ -373,6 +374,10 @@ WRITTEN: list[Golden] = [
                     "client_id": "c",
                     "client_host": "/h",
                     "assignment": b"y",
+                    "url": "http://l/",
+                    "assigned": {"A": [-1, 5, 1, 3]},
+                    "pending": {"B": [0, 2]},
+                    "returns": 1,
                 }
             ],
             "is_synced": True,
@@ -416,7 +421,7 @@ def before(now: Record, was: Record, *lacking: str) -> Golden:
         *outer, name = path.split(".")
         inner: Any = value
         for each in outer:
-            inner = inner[each]
+            inner = inner[int(each)] if each.isdigit() else inner[each]
         del inner[name]
     return Golden(was, form.key, value)
 
@@ -444,6 +449,11 @@ def _earlier() -> Iterator[Golden]:
     yield before(bump, replace(bump, since_ms=0), "since_ms")
     said = "session_timeout_ms", "succession", "node"
     yield before(member, replace(member, session_timeout_ms=0, succession=None), *said)
+    generation = now[records.ClassicGroup]
+    (known,) = generation.members
+    ungranted = replace(known, url="", assigned={}, pending={}, returns=0)
+    lacking = (f"members.0.{each}" for each in ("url", "assigned", "pending", "returns"))
+    yield before(generation, replace(generation, members=(ungranted,)), *lacking)
 
 
 EARLIER: list[Golden] = [*_earlier()]

@@ -217,7 +217,9 @@ def test_what_the_log_does_not_hold_yet_is_looked_up_once(tmp_path: Path) -> Non
         reader = MemberFollower(GROUP, "W1", counting)
         reader.catch_up()
         asked = counting.looked_up
-        assert asked == len(["seat", "step", "target", "config", "split", "target state"])
+        assert asked == len(
+            ["seat", "step", "target", "generation", "config", "split", "target state"]
+        )
         write(log, MemberMetadata("another"))
         reader.catch_up()
         assert (counting.looked_up, reader.group.connectors) == (asked, {})

@@ -128,14 +128,15 @@ def _restarting(
     for resource in chosen:
         owner = group.owner.get(resource)
         token = token_of(group, owner, resource) if owner else None
-        if owner is None or token is None:
+        member = group.member(owner) if owner else None
+        if member is None or token is None:
             continue
         raised = _next_generation(group, resource) - (generation_of(group, resource) or 0)
         known = group.statuses.get(resource)
         yield TaskStatus(
             resource,
             RunState.RESTARTING,
-            group.members[owner].metadata.worker_url,
+            member.metadata.worker_url,
             Token(token.grant_epoch, token.generation + raised),
             known.time_ms if known else now_ms,
             reason,

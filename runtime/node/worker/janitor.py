@@ -120,7 +120,7 @@ class Estate:
     def chores(self, group: Group, unpublished: Resources) -> Iterator[Chore]:
         """Yield what is to be done as the log stands; a task is to be swept only once."""
         swept = {task: self._gone.pop(task) for task in [*self._gone] if _is_over(group, task)}
-        stale = Token(group.assignment_epoch, ANY_GENERATION)
+        stale = Token(group.assigned_epoch, ANY_GENERATION)
         for task, last in swept.items():
             is_deleted = task.connector not in group.connectors
             yield replace(last.chore(task, stale), is_deleted=is_deleted)
@@ -133,7 +133,7 @@ class Estate:
 
 def is_on_duty(group: Group, member_id: str) -> bool:
     """Tell whether a member is the one that does the chores; one that is away is not."""
-    present = (each for each, member in group.members.items() if not member.is_away)
+    present = (each.member_id for each in group.workers() if not each.is_away)
     return member_id == min(present, default=None)
 
 

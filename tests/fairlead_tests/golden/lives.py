@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from fairlead.actors.assignors.built_in import incremental
 from fairlead.actors.group.commit import OffsetLedger
@@ -44,6 +45,7 @@ from fairlead.events.group import token_of
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import ClassicProtocol, ClientAssignor, Resource, RunState
+from fairlead_tests.classic.workers import as_worker, told
 from fairlead_tests.coordination.driver import SESSION_MS, CoordinatorDriver
 from fairlead_tests.decider import COOPERATIVE, resource
 from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Life
@@ -358,6 +360,43 @@ def gently(stage: Stage) -> None:
     stage.pass_with(SESSION_MS + MINUTE_MS, "W3")
 
 
+def crew(stage: Stage) -> None:
+    """Two of Connect's workers share a connector: one gives up what the other gets then."""
+    ids = map(str, count())
+    settings = replace(stage.settings, initial_delay_ms=0)
+    shard = TypedShard(stage.group, settings, OffsetLedger(stage.offsets), 0, lambda: next(ids), 1)
+    tasks = "a-0", "a-1"
+
+    def ask(request: GroupRequest) -> list[AddressedReply]:
+        shard.take(request, "someone", stage.now)
+        return [*drain(shard, stage, stage.now)]
+
+    def joins(url: str, member_id: str, *runs: str, instance_id: str | None = None) -> None:
+        said: dict[str, Any] = {
+            **as_worker(url, *runs),
+            "session_timeout_ms": SESSION_MS,
+            "rebalance_timeout_ms": MINUTE_MS,
+            "instance_id": instance_id,
+            "asks_for_id": False,
+        }
+        ask(JoinGroup("connect", member_id, client_id="w", **said))
+
+    def syncs(assignments: dict[str, bytes]) -> None:
+        assert stage.group.classic is not None
+        generation = stage.group.classic.generation
+        ask(SyncGroup("connect", "i1-0", generation, assignments=assignments))
+
+    joins("http://1/", "", instance_id="i1")
+    syncs({"i1-0": told(["a", *tasks])})
+    joins("http://2/", "")
+    joins("http://1/", "i1-0", "a", *tasks)
+    syncs({"i1-0": told(taken=["a-1"]), "w-2": told()})
+    joins("http://1/", "i1-0", "a", "a-0")
+    joins("http://2/", "w-2")
+    syncs({"i1-0": told(), "w-2": told(["a-1"])})
+    joins("http://1/", "", instance_id="i1")
+
+
 def classic(stage: Stage) -> None:
     """Members of the classic protocol come and go; when they have left, one of ours joins."""
     ids = map(str, count())
@@ -419,7 +458,7 @@ LIVES: dict[str, Callable[[Stage], None]] = {
     life.__name__: life
     for life in (
         *(moves, losses, deaths, revocations, static, orders, many, settings, failures, gently),
-        *(stops, replays, classic, storm),
+        *(stops, replays, classic, crew, storm),
     )
 }
 
