@@ -16,7 +16,8 @@ class ConnectorConfig:
     `version` counts the configs of this connector that its work can tell apart, and its restarts:
     what is said of placement makes none. `deleting` stands while its work is brought to an end;
     only then the key gets its tombstone. `offsets_before` is how many offsets there were of an
-    earlier connector of this name when it was created: they count for this one.
+    earlier connector of this name when it was created: they count for this one. `to_forget` stands
+    beside `deleting` until its source has removed what it keeps outside, such as a slot.
     """
 
     connector: str
@@ -25,6 +26,7 @@ class ConnectorConfig:
     time_ms: int = 0
     deleting: bool = False
     offsets_before: int = 0
+    to_forget: bool = False
 
 
 @dataclass(frozen=True, slots=True)

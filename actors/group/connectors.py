@@ -17,7 +17,7 @@ from ...events.placement import placement_in, work_in
 from ...events.records import ConnectorsTasksMetadata, Operator, Record, Tombstone
 from ..messages.commands import FinishDeletion
 from ..messages.errors import Error
-from ..messages.members import PutTaskConfigs, ReportStatus, StatusUpdate
+from ..messages.members import PutTaskConfigs, ReportStatus, SourceForgot, StatusUpdate
 from ..messages.orders import DeleteConnector, PutConnector
 from .orders.offsets import forget_alterations
 from .state.soft_state import Decision, SoftState, accept, bump, refuse
@@ -89,11 +89,15 @@ def delete_connector(
     """Take a connector and its tasks out of what is to run; its config goes last."""
     name = command.connector
     old = group.connectors.get(name)
+    if old is not None and old.to_forget and not command.forgets:
+        return accept(group, soft, [replace(old, to_forget=False)])
     if old is None or old.deleting:
         message = f"there is no connector {name} to delete, or no longer; nothing was changed"
         return refuse(soft, Error.UNKNOWN_CONNECTOR, message)
     rest = frozenset(resource for resource in group.configured if resource.connector != name)
-    records: list[Record] = [replace(old, deleting=True), ConnectorsTasksMetadata(rest)]
+    to_forget = command.forgets and name in group.task_configs
+    ending = replace(old, deleting=True, to_forget=to_forget)
+    records: list[Record] = [ending, ConnectorsTasksMetadata(rest)]
     if group.members:
         records.append(bump(group, Why.CONNECTOR_DELETED, name, now_ms, command.principal))
     return accept(group, soft, records)
@@ -102,11 +106,11 @@ def delete_connector(
 def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: int) -> Decision:
     """Bury a deleted connector once nobody holds any of it, and all that counts is published.
 
-    Its offsets stay.
+    Nothing may be left of it outside; its offsets stay.
     """
     name = command.connector
     old = group.connectors.get(name)
-    if old is None or not old.deleting:
+    if old is None or not old.deleting or old.to_forget:
         return Decision(soft)
     if soft.facts.has_unpublished(name) or _is_wanted(group, name):
         return Decision(soft)
@@ -122,6 +126,17 @@ def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: i
     records += (Tombstone(Operator, key_of(group.resource_orders[each])) for each in ordered)
     records.append(Tombstone(ConnectorConfig, (name,)))
     return Decision(soft, tuple(records), offset_records=forget_alterations(soft.facts, [name]))
+
+
+def source_forgot(group: Group, soft: SoftState, command: SourceForgot, _: int) -> Decision:
+    """Take that a deleted connector keeps nothing outside any more; it may be said again."""
+    if command.member_id not in group.members:
+        message = f"{command.member_id} is no member: what it forgot is not known to be so"
+        return refuse(soft, Error.UNKNOWN_MEMBER_ID, message)
+    old = group.connectors.get(command.connector)
+    if old is None or not old.to_forget or old.time_ms != command.config_ms:
+        return accept(group, soft, ())
+    return accept(group, soft, [replace(old, to_forget=False)])
 
 
 def _is_wanted(group: Group, name: str) -> bool:

@@ -26,7 +26,7 @@ from ..messages.commands import (
     TimeOutAssignor,
 )
 from ..messages.computing import Install, Prepare
-from ..messages.members import Heartbeat, PutTaskConfigs, ReportStatus
+from ..messages.members import Heartbeat, PutTaskConfigs, ReportStatus, SourceForgot
 from ..messages.orders import (
     AlterOffsets,
     ConfigureGroup,
@@ -53,6 +53,7 @@ from .connectors import (
     put_connector,
     put_task_configs,
     report_status,
+    source_forgot,
 )
 from .members.depart import end_member, expire_rebalance, expire_session
 from .members.heartbeat import heartbeat
@@ -71,6 +72,7 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     Install: install,
     ReportStatus: report_status,
     PutTaskConfigs: put_task_configs,
+    SourceForgot: source_forgot,
     PutConnector: put_connector,
     DeleteConnector: delete_connector,
     FinishDeletion: finish_deletion,

@@ -13,6 +13,7 @@ from .members import (
     HeartbeatReply,
     PutTaskConfigs,
     ReportStatus,
+    SourceForgot,
 )
 from .orders import (
     ConfigureGroup,
@@ -129,7 +130,10 @@ class EndGathering:
 
 @dataclass(frozen=True, slots=True)
 class FinishDeletion:
-    """A connector is being deleted: bury it once nothing of it runs, or waits to be published."""
+    """A connector is being deleted: bury it once nothing of it runs, or waits to be published.
+
+    Nor may its source have anything to forget.
+    """
 
     connector: str
 
@@ -179,6 +183,7 @@ GroupCommand = (
     | ConnectorOrder
     | PutTaskConfigs
     | ReportStatus
+    | SourceForgot
     | ConfigureGroup
     | DeleteGroup
     | EndMember

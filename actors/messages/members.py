@@ -114,6 +114,19 @@ class PutTaskConfigs:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceForgot:
+    """A member tells the group that nothing is left outside of a connector that is being deleted.
+
+    It is the one whose config was set at `config_ms`, wall clock: none that was made since.
+    """
+
+    group_id: str
+    member_id: str
+    connector: str
+    config_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class StatusUpdate:
     """What one resource does at its worker, and since when by the worker's wall clock."""
 

@@ -55,11 +55,16 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class DeleteConnector:
-    """Stop a connector for good; its offsets stay, as in Kafka Connect."""
+    """Stop a connector for good; its offsets stay, as in Kafka Connect.
+
+    With `forgets` it is gone only once its source has removed what it keeps outside. Without, one
+    that is being deleted waits for that no longer.
+    """
 
     group_id: str
     connector: str
     principal: str | None = None
+    forgets: bool = False
 
 
 MUST_BE_STOPPED: Final = (

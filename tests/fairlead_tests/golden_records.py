@@ -174,6 +174,7 @@ WRITTEN: list[Golden] = [
             "time_ms": 9,
             "deleting": False,
             "offsets_before": 0,
+            "to_forget": False,
         },
     ),
     Golden(
@@ -443,6 +444,8 @@ def _earlier() -> Iterator[Golden]:
     yield before(progress, replace(progress, skipped=0, dead_letters=0), "skipped", "dead_letters")
     status, member = now[TaskStatus], now[records.MemberMetadata]
     yield before(status, replace(status, restarts=AutoRestart()), "restarts", "restarted_ms")
+    config = now[ConnectorConfig]
+    yield before(config, config, "to_forget")
     for head in records.HEADS:
         yield before(now[head], now[head], "shards")
     bump = now[records.GroupMetadata]

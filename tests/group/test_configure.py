@@ -1,10 +1,18 @@
 """Connectors and their tasks come, change and go (DATA_PLANE §1)."""
 
+from copy import copy
+from dataclasses import replace
+
 import pytest
 
 from fairlead.actors.messages.commands import CommandReply, FinishDeletion
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.members import PutTaskConfigs, ReportStatus, StatusUpdate
+from fairlead.actors.messages.members import (
+    PutTaskConfigs,
+    ReportStatus,
+    SourceForgot,
+    StatusUpdate,
+)
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.connectors import ConnectorConfig, TaskConfigs, TaskStatus
 from fairlead.events.group import token_of
@@ -85,6 +93,26 @@ def test_a_deleted_connector_is_buried_when_nobody_holds_any_of_it(
         Tombstone(ConnectorConfig, ("A",)),
     )
     assert decider.carry_out(FinishDeletion("A")).records == ()
+
+
+def test_a_deleted_connector_is_buried_once_its_source_forgot_or_is_to_be_left_alone(
+    decider: Decider,
+) -> None:
+    at_ms = decider.group.connectors["A"].time_ms
+    decider.carry_out(DeleteConnector("connect", "A", forgets=True))
+    decider.settle()
+    assert decider.carry_out(FinishDeletion("A")).records == ()
+    told = SourceForgot("connect", "W1", "A", at_ms)
+    assert decider.command(replace(told, member_id="W9")).error is Error.UNKNOWN_MEMBER_ID
+    for late in (replace(told, config_ms=at_ms - 1), replace(told, connector="B")):
+        assert decider.carry_out(late).records == ()
+    before = copy(decider.group.connectors["A"])
+    for enough in (told, DeleteConnector("connect", "A")):
+        decider.write(before)
+        decider.carry_out(enough)
+        assert not decider.group.connectors["A"].to_forget
+        assert decider.carry_out(enough).records == ()
+    assert decider.carry_out(FinishDeletion("A")).records != ()
 
 
 def test_a_connector_that_is_being_deleted_can_not_be_put_or_deleted(

@@ -11,7 +11,12 @@ import pytest
 from fairlead.actors.group.commit import OffsetLedger, commit_offsets
 from fairlead.actors.messages.commands import FinishDeletion, FinishStop
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.members import CommitOffsets, CommitVerdict, PutTaskConfigs
+from fairlead.actors.messages.members import (
+    CommitOffsets,
+    CommitVerdict,
+    PutTaskConfigs,
+    SourceForgot,
+)
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector, SetTargetState
 from fairlead.events.commits import Commit, CommitId
 from fairlead.events.entries.codec import encode
@@ -21,9 +26,15 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import MemberState, Resource, RunState, Token
 from fairlead.events.records import CurrentAssignment, MemberMetadata
-from fairlead.runtime.node.worker.core.contract import AnswerCommit, BatchPublished, CommitAsked
+from fairlead.runtime.node.worker.chores import Chore
+from fairlead.runtime.node.worker.core.contract import (
+    AnswerCommit,
+    BatchPublished,
+    CommitAsked,
+    Forgotten,
+)
 from fairlead.runtime.node.worker.group_ledger import GroupLedger
-from fairlead.runtime.node.worker.janitor import Chore, Janitor, Rota, is_on_duty
+from fairlead.runtime.node.worker.janitor import Janitor, Rota, is_on_duty
 from fairlead.runtime.pipeline.spi.connector import Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.source import Source
@@ -59,10 +70,15 @@ class Scene:
         self.decider.carry_out(split)
         self.decider.settle()
 
-    def delete(self) -> None:
+    def delete(self, *, forgets: bool = False) -> None:
         """Delete the connector, and let W1 give everything up."""
-        self.decider.carry_out(DeleteConnector("connect", NAME))
+        self.decider.carry_out(DeleteConnector("connect", NAME, forgets=forgets))
         self.decider.settle()
+
+    def bury(self) -> bool:
+        """Bury the connector if nothing is left of it any more; whether that was done."""
+        self.decider.carry_out(FinishDeletion(NAME))
+        return NAME not in self.decider.group.connectors
 
     @staticmethod
     def pipeline_of(chore: Chore) -> Pipeline:
@@ -91,9 +107,12 @@ class Scene:
         """Commit what W1 staged."""
         assert self.tell(CommitOffsets("connect", "W1", commits))
 
-    def hear(self, asked: CommitAsked | BatchPublished) -> None:
+    def hear(self, asked: CommitAsked | BatchPublished | Forgotten) -> None:
         """Take what a task or the janitor hands over; a commit that was accepted is so again."""
-        if isinstance(asked, BatchPublished):
+        if isinstance(asked, Forgotten):
+            told = SourceForgot("connect", "W1", asked.connector, asked.config_ms)
+            self.decider.carry_out(told)
+        elif isinstance(asked, BatchPublished):
             self.handed_over.append(asked)
         else:
             commit_id = asked.commit.commit_id
@@ -103,9 +122,7 @@ class Scene:
         """Let the janitor look, do, and look again."""
         for _ in range(3):
             self.janitor.tick(self.decider.group, member_id)
-            for thread in threading.enumerate():
-                if thread.name == "janitor":
-                    thread.join()
+            join_janitor()
 
     def is_all_published(self) -> bool:
         """Tell the group what the janitor says; whether the log names no commit after that."""
@@ -115,6 +132,12 @@ class Scene:
     @property
     def seen(self) -> list[int]:
         return written(self.root)
+
+
+def join_janitor() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "janitor":
+            thread.join()
 
 
 @pytest.fixture
@@ -259,26 +282,34 @@ def test_only_the_member_whose_turn_it_is_and_the_next_follow_the_whole_group(
     assert following(0) == [], "both have come before them"
 
 
-def test_the_source_of_a_deleted_connector_forgets_what_it_keeps(
+def test_a_connector_is_gone_only_once_the_sources_of_all_its_tasks_forgot_what_they_keep(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forgotten: list[Source[Any]] = []
+    tries: list[Source[Any]] = []
 
     def forget(source: Source[Any]) -> None:
-        forgotten.append(source)
+        tries.append(source)
+        if len(tries) < 3:
+            raise OSError("the server is away")
 
     monkeypatch.setattr(Source, "forget", forget)
     scene.work()
     scene.split(1)
     scene.work()
-    assert forgotten == []  # a task that is gone has siblings
-    scene.delete()
-    scene.decider.carry_out(FinishDeletion(NAME))
+    scene.split(2)
+    assert tries == []  # a task that is gone has siblings
+    scene.delete(forgets=True)
+    scene.janitor.tick(scene.decider.group, "W1")
+    join_janitor()
+    assert (len(tries), scene.bury()) == (2, False)
+    scene.janitor = Janitor(scene.ledger, scene.pipeline_of)  # the worker's process is another
     scene.work()
-    assert len(forgotten) == 1
+    assert (len(tries), scene.bury()) == (4, True)
+    scene.work()
+    assert len(tries) == 4
 
 
-def test_the_source_of_a_connector_that_was_created_anew_keeps_what_it_has(
+def test_a_source_keeps_what_is_to_be_left_there_and_what_a_new_connector_goes_on_with(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries: list[Source[Any]] = []
@@ -289,13 +320,14 @@ def test_the_source_of_a_connector_that_was_created_anew_keeps_what_it_has(
 
     monkeypatch.setattr(Source, "forget", forget)
     scene.split(1)
-    scene.work()
     config = scene.decider.group.connectors[NAME].config
-    scene.delete()
-    scene.decider.carry_out(FinishDeletion(NAME))
+    scene.delete(forgets=True)
     scene.work()
     assert tries, "the deleted one's is asked to forget"
+    assert not scene.bury()
+    scene.delete()
     tries.clear()
+    assert scene.bury()
     scene.decider.carry_out(PutConnector("connect", NAME, config))
     scene.work()
     assert tries == []

@@ -18,6 +18,7 @@ from fairlead.runtime.node.worker.core.contract import (
     AnswerCommit,
     BatchPublished,
     CommitAsked,
+    Forgotten,
 )
 from fairlead.runtime.node.worker.group_ledger import ANSWER_SECONDS, GroupLedger
 from fairlead.runtime.pipeline.tasks.ledger import Fenced, LedgerUnavailable
@@ -42,7 +43,7 @@ def test_a_task_waits_until_it_is_told_what_became_of_its_commit(
     tmp_path: Path, answer: AnswerCommit, ended: Exception | None
 ) -> None:
     GroupLog.open_writer(tmp_path / "log", "g").close()
-    asked: Queue[CommitAsked | BatchPublished] = Queue()
+    asked: Queue[CommitAsked | BatchPublished | Forgotten] = Queue()
     ledger, told = GroupLedger("g", tmp_path / "log", asked.put), list[Exception | None]()
 
     def commit_batch() -> None:
@@ -63,7 +64,7 @@ def test_a_task_waits_until_it_is_told_what_became_of_its_commit(
 
 
 def test_an_answer_that_nobody_waits_for_is_ignored(tmp_path: Path) -> None:
-    asked: Queue[CommitAsked | BatchPublished] = Queue()
+    asked: Queue[CommitAsked | BatchPublished | Forgotten] = Queue()
     ledger = GroupLedger("g", tmp_path, asked.put)
     ledger.answer(AnswerCommit(BATCH.commit_id, None, "late"))
     ledger.published(CommitId("A", 0, Token(1, 1), 9))
@@ -71,7 +72,7 @@ def test_an_answer_that_nobody_waits_for_is_ignored(tmp_path: Path) -> None:
 
 
 def test_a_task_that_is_cut_short_waits_for_no_answer(tmp_path: Path) -> None:
-    asked: Queue[CommitAsked | BatchPublished] = Queue()
+    asked: Queue[CommitAsked | BatchPublished | Forgotten] = Queue()
     ledger, told = GroupLedger("g", tmp_path, asked.put), list[str]()
 
     def commit_batch() -> None:

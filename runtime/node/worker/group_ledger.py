@@ -18,7 +18,7 @@ from ....events.log.frame import Entry
 from ....events.log.reader import LogReader
 from ....events.model import Key, Resource, Resources
 from ...pipeline.tasks.ledger import Fenced, LedgerUnavailable, Unpublished
-from .core.contract import AnswerCommit, BatchPublished, CommitAsked
+from .core.contract import AnswerCommit, BatchPublished, CommitAsked, Forgotten
 
 ANSWER_SECONDS = 5.0
 
@@ -30,7 +30,7 @@ class GroupLedger:
         self,
         group_id: str,
         offsets: Path,
-        hand_over: Callable[[CommitAsked | BatchPublished], None],
+        hand_over: Callable[[CommitAsked | BatchPublished | Forgotten], None],
         cluster_id: str = "",
     ) -> None:
         """Read the log at a path; `hand_over` gets commits to the worker, from any thread."""
@@ -102,6 +102,10 @@ class GroupLedger:
     def published(self, commit_id: CommitId) -> None:
         """Tell that a batch's files are in place."""
         self._hand_over(BatchPublished(commit_id))
+
+    def forgotten(self, connector: str, config_ms: int) -> None:
+        """Tell that a deleted connector keeps nothing outside."""
+        self._hand_over(Forgotten(connector, config_ms))
 
     # -- for the actor, on its own thread
 

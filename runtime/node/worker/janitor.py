@@ -8,30 +8,27 @@ can name.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import islice
 from threading import Thread
 from typing import Protocol
 
 from ....events.catalogue import TYPE_OF, pack_key
 from ....events.commits import CommitId
-from ....events.connectors import TargetState
 from ....events.entries.codec import decode
 from ....events.group import AWAY_EPOCH, Group
 from ....events.log.reader import LogReader
-from ....events.model import Resource, Resources, TaskConfig, Token
-from ....events.placement import work_in
+from ....events.model import Resource, Resources
 from ....events.records import CurrentAssignment, MemberMetadata
 from ....projections.follow import Follower
 from ...pipeline.spi.connector import Pipeline
 from ...pipeline.tasks.ledger import LedgerUnavailable, Unpublished
 from ...pipeline.tasks.plugins.calls import CallLimits, Calls, LeftBehind
 from ...pipeline.tasks.plugins.guard import guard_pipeline
+from .chores import Chore, Estate
 
 LOGGER = logging.getLogger(__name__)
-ANY_GENERATION = (1 << 63) - 1
 _LIMITS = CallLimits.of({})
 ROTA_MS = 2_000
 """How long it may take a member to learn that its turn has come, or is next."""
@@ -52,83 +49,9 @@ class Commits(Protocol):
         """Tell that a batch's files are in place."""
         ...
 
-
-@dataclass(frozen=True, slots=True)
-class Chore:
-    """A task that nobody holds, and what is left to do for it: to publish, then to sweep.
-
-    `connector_config` and `config` lead to its sink. No commit under `stale` or an older token
-    is accepted any more; None leaves the sweeping to the task's next owner. `is_deleted` tells
-    whether the connector is, so that its source is to forget what it keeps; `stop` that it is
-    STOPPED, so that its source may have something to give up.
-    """
-
-    resource: Resource
-    connector_config: Mapping[str, str]
-    config: Mapping[str, str]
-    stale: Token | None = None
-    is_deleted: bool = False
-    stop: TargetState | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Split:
-    connector_config: Mapping[str, str]
-    tasks: tuple[TaskConfig, ...]
-
-    def chore(self, task: Resource, stale: Token | None = None) -> Chore:
-        """Return a chore; a task that is gone is known by a sibling's config."""
-        config = self.tasks[min(task.task, len(self.tasks) - 1)].config
-        return Chore(task, self.connector_config, config, stale)
-
-
-class Estate:
-    """The connectors as they were last seen, so that a deleted one's sink is still known."""
-
-    def __init__(self) -> None:
-        self._splits: dict[str, _Split] = {}
-        """How each connector splits its work, by name."""
-        self._gone: dict[Resource, _Split] = {}
-        """The tasks to be swept once nobody holds them, each with the last split that it was in."""
-        self.connectors: Set[str] = frozenset()
-        """The names of the connectors that there are, or are being deleted."""
-        self.stops: Mapping[Resource, TargetState] = {}
-        """The tasks of the connectors that are STOPPED, each with that stop."""
-        self.released: Set[tuple[Resource, TargetState]] = frozenset()
-        """Those of which the source gave up what it need not keep."""
-
-    def follow(self, group: Group) -> None:
-        """Take note of the tasks that are not among their connector's any more."""
-        self.connectors = frozenset(group.connectors)
-        for name, split in self._splits.items():
-            now = group.task_configs.get(name)
-            for number in range(len(now.tasks) if now else 0, len(split.tasks)):
-                self._gone[Resource(name, number)] = split
-        self._splits = {
-            name: _Split(work_in(group.connectors[name].config), split.tasks)
-            for name, split in group.task_configs.items()
-            if split.tasks and name in group.connectors
-        }
-        self.stops = {
-            Resource(name, number): group.target_states[name]
-            for name, split in self._splits.items()
-            if group.is_stopped(name)
-            for number in range(len(split.tasks))
-        }
-        self.released &= self.stops.items()
-
-    def chores(self, group: Group, unpublished: Resources) -> Iterator[Chore]:
-        """Yield what is to be done as the log stands; a task is to be swept only once."""
-        swept = {task: self._gone.pop(task) for task in [*self._gone] if _is_over(group, task)}
-        stale = Token(group.assigned_epoch, ANY_GENERATION)
-        for task, last in swept.items():
-            is_deleted = task.connector not in group.connectors
-            yield replace(last.chore(task, stale), is_deleted=is_deleted)
-        for task in unpublished - swept.keys() - group.owner.keys():
-            if split := self._splits.get(task.connector):
-                yield split.chore(task)
-        for task, stop in self.stops.items() - self.released:
-            yield replace(self._splits[task.connector].chore(task), stop=stop)
+    def forgotten(self, connector: str, config_ms: int) -> None:
+        """Tell that a deleted connector, its config of that time, keeps nothing outside."""
+        ...
 
 
 def is_on_duty(group: Group, member_id: str) -> bool:
@@ -244,6 +167,8 @@ class Janitor:
                 if not is_done and chore.stale is not None:
                     self._again[chore.resource] = chore
             self._doing = None
+            for name, config_ms in self._estate.forgotten().items():
+                self._commits.forgotten(name, config_ms)
             with suppress(LedgerUnavailable):
                 self._unpublished = self._commits.tasks_with_unpublished()
 
@@ -274,17 +199,13 @@ class Janitor:
             if chore.stale is not None:
                 pipeline.sweep(chore.resource, chore.stale)
             # One that was created anew under the name goes on with what its source keeps outside.
-            if chore.is_deleted and chore.resource.connector not in self._estate.connectors:
+            forgets = self._estate.to_forget.get(chore.resource)
+            if forgets is not None and chore.forgets == forgets:
                 pipeline.source.forget()
+                self._estate.forgot |= {(chore.resource, forgets)}
             stop = self._estate.stops.get(chore.resource)
             if stop is not None and chore.stop == stop:  # it was not resumed since
                 pipeline.source.release()
                 self._estate.released |= {(chore.resource, stop)}
         finally:
             pipeline.close(lambda error: LOGGER.warning("closing %s: %s", chore.resource, error))
-
-
-def _is_over(group: Group, task: Resource) -> bool:
-    """Tell whether nobody holds a task, nor will, unless a target is computed anew."""
-    is_wanted = task in group.configured or task in group.target_owner
-    return not is_wanted and task not in group.owner

@@ -32,9 +32,10 @@ from ...pipeline.spi.context import Context
 from ...pipeline.tasks.ledger import Ledger
 from ...pipeline.tasks.reports import BatchDone, Report
 from ...pipeline.tasks.runner import Runner
+from .chores import Chore
 from .core.contract import CoreReport, EngineStarted, EngineWarm
 from .group_ledger import GroupLedger
-from .janitor import Chore, Janitor, Rota
+from .janitor import Janitor, Rota
 from .unsealing import UnsealingRunner
 
 LOGGER = logging.getLogger(__name__)

@@ -125,6 +125,16 @@ class Connector(ABC):
         return Promise(cls.delivery)
 
     @classmethod
+    def keeps_outside(cls, config: Mapping[str, str]) -> bool:
+        """Tell whether its sources keep anything outside that a deletion has to remove.
+
+        The deletion is complete only once `Source.forget` did that. Values may hold `${...}`
+        unresolved: what nobody can tell is True.
+        """
+        del config
+        return False
+
+    @classmethod
     def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:
         """Find what keeps a config, which `validate` finds sound, from working here and now.
 

@@ -93,8 +93,8 @@ class Source(ABC, Generic[R]):
     def forget(self) -> None:
         """Remove what it keeps outside for a connector that was deleted.
 
-        Called on an object that is made for it, once nobody has the task any more; again, if it
-        raises.
+        Called on an object that is made for it, once nobody has the task any more, if the type
+        says that it keeps anything (`keeps_outside`); again, if it raises, and until all is done.
         """
 
     def close(self) -> None:

@@ -124,6 +124,12 @@ class SourceType(_Type):
         return Look()
 
     @classmethod
+    def keeps_outside(cls, config: Mapping[str, str]) -> bool:
+        """Tell whether a source keeps anything outside; see `Connector.keeps_outside`."""
+        del config
+        return False
+
+    @classmethod
     def check_offset(
         cls, config: Mapping[str, str], partition: Document, offset: Document | None
     ) -> None:

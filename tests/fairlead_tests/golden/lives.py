@@ -24,7 +24,7 @@ from fairlead.actors.messages.classic import (
 )
 from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
-from fairlead.actors.messages.members import CommitOffsets, ReportStatus, StatusUpdate
+from fairlead.actors.messages.members import CommitOffsets, ReportStatus, SourceForgot, StatusUpdate
 from fairlead.actors.messages.orders import (
     AlterOffsets,
     ConfigureGroup,
@@ -305,8 +305,11 @@ def stops(stage: Stage) -> None:
     stage.send(SetTargetState("connect", "flights", RunState.STOPPED))
     stage.settle()
     stage.passes(1_000)
-    stage.send(DeleteConnector("connect", "flights", "someone"))
+    stage.send(DeleteConnector("connect", "flights", "someone", forgets=True))
     stage.settle()
+    stage.passes(1_000)
+    config_ms = stage.group.connectors["flights"].time_ms
+    stage.send(SourceForgot("connect", "W1", "flights", config_ms))
     stage.passes(1_000)
 
 

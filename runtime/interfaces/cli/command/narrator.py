@@ -153,7 +153,9 @@ def _generation(_: Narrator, record: records.ClassicGroup) -> str:
 def _connector(_: Narrator, record: ConnectorConfig) -> str:
     made_by = record.config.get("connector.class", "").rpartition(".")[2]
     facts = f"version {record.version}, {made_by or 'no class'}, {len(record.config)} keys"
-    return f"{record.connector} {facts}{', is being deleted' if record.deleting else ''}"
+    ending = ", is being deleted" if record.deleting else ""
+    kept = ", its source is to remove what it keeps outside" if record.to_forget else ""
+    return f"{record.connector} {facts}{ending}{kept}"
 
 
 def _split(_: Narrator, record: TaskConfigs) -> str:

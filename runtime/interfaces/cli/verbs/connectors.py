@@ -78,9 +78,18 @@ def delete(
         Deletable, typer.Argument(metavar="KIND", help="connector.", show_default=False)
     ],
     name: Connector,
+    *,
+    forget: Annotated[
+        bool,
+        typer.Option(
+            "--forget/--no-forget",
+            help="Remove what its source keeps outside, such as a replication slot.",
+        ),
+    ] = True,
 ) -> None:
     """Delete a connector: its tasks stop, its offsets stay."""
-    pending = client_of(place).delete(Message, "connectors", name)
+    query = dict[str, str]() if forget else {"forget": "false"}
+    pending = client_of(place).delete(Message, "connectors", name, **query)
     say(pending.message if pending else f"{what.value} {name} deleted")
 
 

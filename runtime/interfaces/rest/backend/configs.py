@@ -145,6 +145,17 @@ def _told(plugin: Plugin, config: tuple[tuple[str, str], ...]) -> Told:
     return Told(validation.remarks, promise.delivery.value if promise else "")
 
 
+def keeps_outside(plugins: Plugins, config: Mapping[str, str]) -> bool:
+    """Tell whether a deletion of a stored connector has anything to remove outside."""
+    try:
+        return plugins.find(config.get(CONNECTOR_CLASS, "")).made_by.keeps_outside(config)
+    except PluginUnknown:
+        return False  # nobody could be asked to remove it
+    except (Exception, SystemExit):
+        LOGGER.exception("it is not known what %s keeps outside", config.get(CONNECTOR_CLASS))
+        return True
+
+
 def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
     """Return a config that says its connector's name; raises `ApiError` if it says another."""
     included = config.get(NAME)

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Annotated, Final
 from urllib.parse import quote
 
+from fastapi import Query
 from msgspec import structs
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from starlette.concurrency import run_in_threadpool
@@ -26,7 +27,7 @@ from ....config.secrets import shown
 from ....pipeline.connectors.common_keys import NAME
 from ...replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState
 from ...replies.node import Message
-from ..backend.configs import Prepared, check_name, invalid, named, prepare
+from ..backend.configs import Prepared, check_name, invalid, keeps_outside, named, prepare
 from ..backend.errors import ApiError, not_found
 from ..backend.schema import Changes, ChangesBody, Extended, HttpAnswer, Routes, text_of
 from ..backend.service import ORDER_ERRORS, Principal, Served, Service, refuse, require_written
@@ -45,6 +46,8 @@ DELETION_SECONDS: Final = 10.0
 """How long a new connector waits until one of its name is gone that is being deleted."""
 PUBLISH_SECONDS: Final = 1.0
 """How long a deletion waits for a batch that may be about to be published."""
+FORGET_SECONDS: Final = 5.0
+"""How long it waits for tasks to end, and their source to remove what it keeps outside."""
 
 
 def _name_of(value: object) -> object:
@@ -60,6 +63,10 @@ def _state_of(value: object) -> object:
 
 
 Name = Annotated[str, BeforeValidator(_name_of)]
+Forget = Annotated[
+    bool,
+    Query(description="Whether its source is to remove what it keeps outside."),
+]
 
 
 class NewConnector(BaseModel):
@@ -154,24 +161,32 @@ async def patch_config(
     errors=ORDER_ERRORS,
 )
 async def delete_connector(
-    service: Served, principal: Principal, connector: str
+    service: Served,
+    principal: Principal,
+    connector: str,
+    forget: Forget = True,  # noqa: FBT002
 ) -> HttpAnswer[Message] | None:
     """Delete a connector; its last batches are brought to an end, its offsets stay.
 
-    The answer is 202 and says what it waits for if one of them cannot be published.
+    The answer is 202 and says what it waits for if one of them cannot be published, or if its
+    source cannot remove what it keeps outside, such as a replication slot. With `forget=false`
+    that stays there.
     """
     before = await run_in_threadpool(_find, service, connector)
-    if before is None or before.deleting:
+    gives_up = before is not None and before.to_forget and not forget
+    if before is None or (before.deleting and not gives_up):
         waits = await run_in_threadpool(_reason_kept, service, connector) if before else ""
         why = f": it is being deleted{waits}" if waits else ""
         raise not_found(f"Connector {connector} not found{why}")
-    command = DeleteConnector(service.group_id, connector, principal)
+    forgets = forget and await run_in_threadpool(keeps_outside, service.plugins, before.config)
+    command = DeleteConnector(service.group_id, connector, principal, forgets)
     outcome = await service.commands.carry_out(command)
     if not (outcome.repeated and outcome.reply.error is Error.UNKNOWN_CONNECTOR):
         refuse(outcome.reply)
+    until = time.monotonic() + (FORGET_SECONDS if forgets else PUBLISH_SECONDS)
     waits = await run_in_threadpool(_reason_kept, service, connector)
-    if waits:
-        await asyncio.sleep(PUBLISH_SECONDS)
+    while waits and time.monotonic() < until:
+        await asyncio.sleep(LOOK_SECONDS)
         waits = await run_in_threadpool(_reason_kept, service, connector)
     if waits:
         message = f"connector {connector} is being deleted{waits}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
-from typing import Annotated, TypeVar
+from typing import Annotated, Final, TypeVar
 
 from fastapi import Path, Query
 from msgspec.structs import replace
@@ -153,15 +153,23 @@ def require_connector(logs: FollowedGroup, name: str, unknown: str = "") -> Conn
 
 
 def deletion_waits(logs: FollowedGroup, name: str) -> str:
-    """Say which batches keep a connector from being deleted, and where they belong; or nothing."""
+    """Say which batches, or what else, keep a connector from being deleted; or nothing."""
     left = logs.unpublished(name)
     if not left:
-        return ""
+        config = logs.group.connectors.get(name)
+        return FORGETS if config is not None and config.to_forget else ""
     roots = ", ".join(sorted({each.manifest.root for each in left}))
     return (
         f"it waits until what counts already is published in {roots} "
         f"({describe_unpublished(left)}); what keeps that from being done is in logs/actors.log"
     )
+
+
+FORGETS: Final = (
+    "it waits until its source has removed what it keeps outside, such as a replication slot, which"
+    " a worker does as soon as it can; what keeps that from being done is in logs/actors.log. To"
+    " leave it where it is, delete the connector once more with ?forget=false"
+)
 
 
 def describe_connector(service: Service, group: Group, name: str) -> ConnectorInfo:

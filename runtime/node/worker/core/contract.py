@@ -15,6 +15,7 @@ from .....actors.messages.members import (
     Heartbeat,
     PutTaskConfigs,
     ReportStatus,
+    SourceForgot,
 )
 from .....events.commits import Commit, CommitId
 from .....events.group import Group
@@ -23,7 +24,9 @@ from .....projections.launches import Launch
 from ....cluster.messages import AssignorHangs, EngineRuns, WorkerGone, WorkerSays
 from ....pipeline.tasks.reports import Report
 
-GroupMessage = Heartbeat | Prepare | Install | ReportStatus | PutTaskConfigs | CommitOffsets
+GroupMessage = (
+    Heartbeat | Prepare | Install | ReportStatus | PutTaskConfigs | SourceForgot | CommitOffsets
+)
 AssignorMessage = DescribeAssignors | ComputeAssignment | NotifyAssignment
 SupervisorMessage = AssignorHangs | EngineRuns | WorkerGone | WorkerSays
 
@@ -114,6 +117,14 @@ class BatchPublished:
 
 
 @dataclass(frozen=True, slots=True)
+class Forgotten:
+    """From the janitor: a deleted connector, its config of that time, keeps nothing outside."""
+
+    connector: str
+    config_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class EngineStarted:
     """From the runner: its engine has a new process, which ends with the worker's."""
 
@@ -125,7 +136,7 @@ class EngineWarm:
     """From the runner: its engine can take work now."""
 
 
-CoreReport = Report | CommitAsked | BatchPublished | EngineStarted | EngineWarm
+CoreReport = Report | CommitAsked | BatchPublished | Forgotten | EngineStarted | EngineWarm
 
 
 class MemberLog(Protocol):

@@ -7,11 +7,11 @@ for an answer: what the log does not show after a while is said again.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from .....actors.messages.members import PutTaskConfigs, ReportStatus, StatusUpdate
+from .....actors.messages.members import PutTaskConfigs, ReportStatus, SourceForgot, StatusUpdate
 from .....events.group import Group, token_of
 from .....events.model import BATCHES_RUN, NOTHING, Resource, Resources, RunState, Token
 from ....pipeline.tasks.reports import BatchDone, StatusChanged, Stopped, TaskConfigsChanged
-from .contract import MemberLog
+from .contract import Forgotten, MemberLog
 
 AGAIN_MS = 1_000
 """After which what the log does not show is said again."""
@@ -43,6 +43,8 @@ class StatusReporter:
         """What is to be said of a task once it is said that it runs batches."""
         self._splits: dict[str, ReportedSplit] = {}
         """The latest split of each connector, while the log does not show it."""
+        self._forgotten: list[Forgotten] = []
+        """What is to be said once: the janitor says it again."""
         self._said_at_ms = -AGAIN_MS
         """When all of this was said last."""
         self._is_fresh = False
@@ -62,6 +64,8 @@ class StatusReporter:
                 began, resource = report.began_ms, Resource(connector, task)
                 told = RunState.RUNNING, began, BATCHES_RUN, report.restarts
                 self._take(StatusUpdate(resource, token, *told))
+            case Forgotten():
+                self._forgotten.append(report)
             case TaskConfigsChanged(connector, token, configs):
                 self._splits[connector] = ReportedSplit(token, configs)
                 self._is_fresh = True
@@ -78,8 +82,13 @@ class StatusReporter:
         else:
             self._take(update)
 
-    def take_due(self, group: Group, now_ms: int) -> Iterator[ReportStatus | PutTaskConfigs]:
+    def take_due(
+        self, group: Group, now_ms: int
+    ) -> Iterator[ReportStatus | PutTaskConfigs | SourceForgot]:
         """Yield what is to be sent now: what is new at once, the rest now and then."""
+        for each in self._forgotten:
+            yield SourceForgot(self._group_id, self._log.member_id, each.connector, each.config_ms)
+        self._forgotten.clear()
         if not (self._statuses or self._splits):
             return
         self._drop_known(group)

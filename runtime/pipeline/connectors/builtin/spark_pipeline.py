@@ -59,6 +59,11 @@ class SparkPipeline(Connector):
         return Promise(whole.delivery, (*less, *whole.why))
 
     @classmethod
+    def keeps_outside(cls, config: Mapping[str, str]) -> bool:
+        """Ask the type of the source."""
+        return keys.Ends.of(config).source.keeps_outside(config)
+
+    @classmethod
     def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:
         """Look at the source, at what Spark says of the SQL over its columns, and at the sink."""
         return check_outside(config, outside, keys.Ends.of(config))

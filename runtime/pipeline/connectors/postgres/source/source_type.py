@@ -11,7 +11,14 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ......events.commits import Document
-from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_deferred
+from ....spi.config import (
+    ConfigDef,
+    ConfigInvalid,
+    Definition,
+    ParsedConfig,
+    has_deferred,
+    is_deferred,
+)
 from ....spi.connector import Delivery, Promise
 from ....spi.context import Context, Outside
 from ....spi.errors import Away, BadInput, NotReady, SourceAway
@@ -90,6 +97,11 @@ class PostgresSourceType(SourceType):
             return Promise(cls.delivery)
         told = f"{keys.MODE}={keys.BULK} may miss or double rows that change while it reads"
         return Promise(Delivery.BEST_EFFORT, (told,))
+
+    @classmethod
+    def keeps_outside(cls, config: Mapping[str, str]) -> bool:
+        """Tell that a slot is kept for whoever reads the log."""
+        return config.get(keys.MODE) == keys.LOG or is_deferred(config.get(keys.MODE, ""))
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
