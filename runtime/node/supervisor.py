@@ -229,10 +229,10 @@ class Supervisor(Actor):
 
     def _report_deaths(self) -> None:
         """Tell the group of the members that have ended; of others once their engines have."""
-        if self._group.state != "running":
+        if (group := self._group.whereabouts(self._group.name).address) is None:
             return  # it is told once it is open
         for report in self._deaths.take_ended():
-            self.send(self._group.address, report)
+            self.send(group, report)
         if self._deaths.is_waiting:
             self.wake_after(LOOK_SECONDS, LOOK)
 

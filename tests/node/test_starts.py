@@ -1,7 +1,9 @@
 """A supervisor starts workers as fast as they begin; it lets go those whose command has ended."""
 
+import os
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from fairlead.actors.door.actor import Actor
 from fairlead.actors.group.actor import GroupOpened
 from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.messages.orders import EndMember
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.messages import (
     AddWorker,
@@ -43,11 +46,15 @@ class Address:
 class Supervisor(real.Supervisor):
     """Keeps what it starts and sends to itself."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pids: Mapping[str, int] | None = None) -> None:
         super().__init__()
+        self.pids = pids or {}
+        """Those of the children that have a process, by name."""
         self.started: list[str] = []
         self.stopped: list[str] = []
         self.let_go: list[str] = []
+        self.ended: list[str] = []
+        """The members whose end the group was told."""
         self.views: list[NodeView] = []
         names = tuple(f"w{number}" for number in range(WORKERS))
         node = NodeSpec(
@@ -61,14 +68,17 @@ class Supervisor(real.Supervisor):
         del kind
         return Address(str(name))
 
-    def pid_of(self, child: object) -> None:
-        del child
+    def pid_of(self, child: object) -> int | None:
+        return self.pids.get(str(child))
 
     def send(self, to: object, message: object) -> None:
+        assert to is not None
         if isinstance(message, StartWorker):
             self.started.append(str(to))
         elif isinstance(message, Leave):
             self.let_go.append(str(to))
+        elif isinstance(message, EndMember):
+            self.ended.append(message.member_id)
         elif isinstance(message, NodeView):
             self.views.append(message)
 
@@ -147,6 +157,21 @@ def test_a_worker_is_let_go_once_when_the_process_that_it_is_tied_to_has_ended(
     assert supervisor.let_go == ["mine"]
     supervisor.child_exited(Address("mine"))
     assert "mine" not in [each.name for each in supervisor.described().workers]
+
+
+def test_a_group_that_ends_before_it_heard_of_a_worker_is_started_again_and_told(
+    tmp_path: Path,
+) -> None:
+    with subprocess.Popen(["sleep", "60"]) as engine:
+        supervisor = Supervisor(tmp_path, {"w0": engine.pid, "connect": os.getpid()})
+        supervisor.hears_from("w0")
+        supervisor.child_exited(Address("w0"))
+        assert supervisor.ended == [], "something of it still runs"
+        engine.kill()
+    supervisor.child_exited(Address("connect"))
+    assert supervisor.described().groups[0].state == "starting"
+    supervisor.receive(GroupOpened("connect", 0, 2), Address("connect"))
+    assert supervisor.ended == ["id of w0"]
 
 
 def test_what_a_process_has_said_before_its_end_is_not_taken_for_its_successors(

@@ -82,6 +82,8 @@ class QueryCheck:
         """Held while a question is asked: the JVM answers one at a time."""
         self._jvm: _Jvm | None = None
         """None until a question needs it, and after it was idle."""
+        self._swap = threading.Lock()
+        """Held while the JVM is taken away, so that one alone ends it."""
         self._idle: threading.Timer | None = None
         """Ends the JVM after a while without questions."""
 
@@ -113,7 +115,8 @@ class QueryCheck:
 
     def close(self) -> None:
         """End the JVM, if there is one; the next question starts another."""
-        jvm, self._jvm = self._jvm, None
+        with self._swap:
+            jvm, self._jvm = self._jvm, None
         if jvm is not None:
             jvm.end()
 
@@ -248,8 +251,6 @@ class _Jvm:
     def _said(self) -> str:
         said = self._process.stdout.readline() if self._process.stdout else ""
         if not said:
-            self._process.kill()
-            self._process.communicate()
             raise OSError("the JVM ended before it could be asked")
         return said.strip()
 
