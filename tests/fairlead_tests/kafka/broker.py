@@ -12,7 +12,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -122,6 +123,16 @@ class Broker:
     def has_ended(self) -> bool:
         """Whether it was started and does not run any more."""
         return self._process is not None and self._process.poll() is not None
+
+    @contextmanager
+    def hanging(self) -> Generator[None]:
+        """Stop its process for a while: connections stay, and nobody answers."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def let_in(self, user: str, password: str) -> None:
         """Make a user by SCRAM-SHA-512."""

@@ -43,6 +43,7 @@ _NO_TLS: Final = (KafkaError._SSL, KafkaError._TRANSPORT)  # noqa: SLF001
 """A handshake that fails; as a connection that does if the first answer is all that it takes."""
 _UNTRUSTED: Final = "certificate"
 """What librdkafka says if it is not the connection that failed, but the trust in who it is to."""
+_OTHER_EPOCH: Final = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH)
 FENCED: Final = (
     KafkaError._FENCED,  # noqa: SLF001
     KafkaError.INVALID_PRODUCER_EPOCH,
@@ -116,6 +117,7 @@ class KafkaCluster:
     def __init__(self, settings: Settings, away: type[Away], timeout_s: float = REQUEST_S) -> None:
         """Make a client, which connects when it is asked; raises `ConfigInvalid`."""
         self.trouble = Trouble()
+        self._settings = settings
         self._admin = made(AdminClient, settings, self.trouble)
         self._servers = settings.get(SERVERS, "")
         self.away = away
@@ -170,17 +172,29 @@ class KafkaCluster:
             return {}
         level = IsolationLevel.READ_COMMITTED if is_committed else IsolationLevel.READ_UNCOMMITTED
         with self.asking():
-            asked = self._admin.list_offsets(
-                {TopicPartition(*place): _spec(to) for place in places},
-                isolation_level=level,
-                request_timeout=self._timeout_s,
-            )
-            found = {
-                TopicPlace(each.topic, each.partition): answer.result(self._timeout_s).offset
-                for each, answer in asked.items()
-            }
+            try:
+                found = self._listed(places, to, level)
+            except KafkaException as error:
+                if error.args[0].code() not in _OTHER_EPOCH:
+                    raise
+                # The leader is another since: this client goes by what it knew for minutes.
+                self._admin = made(AdminClient, self._settings, self.trouble)
+                found = self._listed(places, to, level)
         late = [place for place, at in found.items() if at < 0]
         return {**found, **self.offsets(late, SeekEnd.LATEST, is_committed=is_committed)}
+
+    def _listed(
+        self, places: Collection[TopicPlace], to: Seek, level: IsolationLevel
+    ) -> Mapping[TopicPlace, int]:
+        asked = self._admin.list_offsets(
+            {TopicPartition(*place): _spec(to) for place in places},
+            isolation_level=level,
+            request_timeout=self._timeout_s,
+        )
+        return {
+            TopicPlace(each.topic, each.partition): answer.result(self._timeout_s).offset
+            for each, answer in asked.items()
+        }
 
     def largest_records(self, topics: Iterable[str]) -> Mapping[str, int]:
         """Return how many bytes a batch of records may have in each topic."""

@@ -7,6 +7,7 @@ id of its topic, and each batch is held against it before it counts.
 """
 
 import re
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _BLAMED: Final = re.compile(r"the record of \S+ at offset \d+: [^\n\[]*")
+_LOOK_S: Final = 10.0
+"""How long nothing may come before somebody looks whether the brokers answer at all.
+
+One that hangs keeps its connections: librdkafka waits a minute for what it has asked for.
+"""
 _SQLSTATE: Final = re.compile(r"\s*SQLSTATE: \w+.*")
 
 
@@ -81,6 +87,8 @@ class KafkaSource(Fetching):
         """The topics as they were when the source began."""
         self._records: pa.Table | None = None
         """The records read last, if bad ones are handed on as they came."""
+        self._look_at = 0.0
+        """When to see that the brokers answer if nothing comes until then, monotonic clock."""
         self._is_begun = False
         """Whether the offsets were held against the topics."""
         self._moved: dict[TopicPlace, tuple[Document | None, int]] = {}
@@ -102,9 +110,10 @@ class KafkaSource(Fetching):
             self._skip(gone.place, logged[gone.place])
             return None
         if records is None:
-            if reader.is_troubled:
+            if reader.is_troubled or time.monotonic() >= self._look_at:
                 self._look_at_topics()
             return None
+        self._look_at = time.monotonic() + _LOOK_S
         return Fetched(records.table, self._advances(logged, records.ends), records.backlog)
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> "BatchPlan[pa.Table]":
@@ -165,6 +174,7 @@ class KafkaSource(Fetching):
     def _look_at_topics(self) -> None:
         """Raise `SourceAway` unless the topics are the same as when the source began."""
         facts = self._cluster.facts(self._facts.keys())
+        self._look_at = time.monotonic() + _LOOK_S
         for name, known in self._facts.items():
             if name not in facts:
                 raise SourceAway(f"topic {name} does not exist")
