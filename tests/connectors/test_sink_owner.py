@@ -281,6 +281,19 @@ def test_an_unreadable_mark_is_named(root: Path) -> None:
     assert NAME in config.values()
 
 
+def test_a_batch_that_waits_in_the_folder_of_an_earlier_config_is_published_there(
+    root: Path, tmp_path: Path
+) -> None:
+    config, former, log = begun(root)
+    write(former, log, [1])
+    commit(former, log, [2])
+    elsewhere = tmp_path / "elsewhere"
+    moved = sink_of(claimed(elsewhere, "a", config))
+    begin(moved, log, SECOND)
+    write(moved, log, [3], SECOND)
+    assert (published(root), staged(root), published(elsewhere)) == ([1, 2], [], [3])
+
+
 def test_a_former_owner_that_wakes_while_it_publishes_leaves_the_mark_of_its_successor(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 
 import json
 import os
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -189,6 +190,27 @@ def test_a_batch_that_waited_for_longer_than_marks_stand_is_not_published_by_its
     else:
         log.publish(mine)
     assert topics.values(topic) == (['{"n":1}'] if rule == "publish" else [])
+
+
+@pytest.mark.parametrize("rule", ["fail", "publish", "skip"])
+def test_a_batch_that_waits_for_the_brokers_of_an_earlier_config_goes_to_others_only_if_told_so(
+    topics: Topics, topic: str, sink: Any, log: SinkLog, rule: str
+) -> None:
+    mine = sink(topic=topic, unmarked_batch=rule)
+    commit_id, manifest = log.stage(mine, pa.table({"n": [1]}))
+    here = manifest.note["kafka.cluster"]
+    log.count((commit_id, replace(manifest, note={**manifest.note, "kafka.cluster": "former"})))
+    if rule == "fail":
+        with pytest.raises(
+            SinkBroken, match=f"waits for the Kafka cluster former, .* to {here} by"
+        ):
+            log.publish(mine)
+    else:
+        log.publish(mine)
+    assert topics.values(topic) == (['{"n":1}'] if rule == "publish" else [])
+    log.waiting.clear()
+    log.write(mine, pa.table({"n": [2]}))
+    assert topics.values(topic)[-1] == '{"n":2}'
 
 
 def test_a_mark_of_another_cluster_or_of_a_newer_log_is_not_passed_over(

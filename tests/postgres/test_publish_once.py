@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from fairlead.events.commits import CommitId
+from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors.postgres.sink import publishing
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SinkBroken
 from fairlead.runtime.pipeline.spi.sink import Sink, Tenure
@@ -92,6 +93,24 @@ def test_a_batch_whose_staging_is_gone_is_told(database: Database, log: SinkLog)
     with pytest.raises(SinkBroken, match=r"where rows for public\.t were staged, is not in test"):
         log.publish(sink)
     sink.close()
+
+
+def test_a_batch_that_waits_for_the_database_of_an_earlier_config_waits_there(
+    database: Database, log: SinkLog
+) -> None:
+    former = sink_of(database)
+    log.acquire(former)
+    log.count(log.stage(former, numbers(9)))
+    former.close()
+    other = database.server.empty("other")
+    moved = sink_of(other)
+    with pytest.raises(SinkBroken, match=r"is not in other.*go back to the one before"):
+        log.acquire(moved, SECOND)
+    moved.close()
+    former = sink_of(database)
+    log.acquire(former, Token(3, 0))
+    assert values(database) == [9]
+    former.close()
 
 
 def _without_drops(execute: Callable[..., Any]) -> Callable[..., Any]:

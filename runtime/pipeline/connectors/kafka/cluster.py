@@ -120,8 +120,18 @@ class KafkaCluster:
         self._settings = settings
         self._admin = made(AdminClient, settings, self.trouble)
         self._servers = settings.get(SERVERS, "")
+        self._id: str | None = None
+        """Its id; None: it was not asked for yet."""
         self.away = away
         self._timeout_s = timeout_s
+
+    def id(self) -> str:
+        """Return what tells the cluster from others, whatever its brokers are; "": it has no id."""
+        if self._id is None:
+            with self.asking():
+                asked = self._admin.describe_cluster(request_timeout=self._timeout_s)
+                self._id = str(asked.result(self._timeout_s).cluster_id or "")
+        return self._id
 
     def topics(self) -> Collection[str]:
         """Return the names of all topics that may be seen, Kafka's own left out."""

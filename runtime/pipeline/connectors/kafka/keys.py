@@ -196,9 +196,9 @@ SINK: Final = (
     ),
     choice_key(
         UNMARKED,
-        "What becomes of a committed batch that waited for longer than that, if there is no mark "
-        "to tell whether it was published: `fail` waits for you, `publish` and `skip` take it for "
-        "one that was not, or was.",
+        "What becomes of a committed batch that waited for longer than that, or for the brokers of "
+        "another cluster, if there is no mark to tell whether it was published: `fail` waits for "
+        "you, `publish` and `skip` take it for one that was not, or was.",
         "fail",
         "publish",
         "skip",

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ......events.commits import CommitId, Manifest
+from ......events.commits import CommitId, Document, Manifest
 from ......events.model import Resource, Token
 from ....spi.errors import RowsRefused, SinkBroken
 from ....spi.sink import Sink, Tenure
@@ -21,6 +21,8 @@ from .staging import StagingFolder, read
 
 _BATCH_BYTES: Final = "batch.bytes"
 """In manifests: how many bytes records may be grouped up to, so that all their topics take them."""
+_KAFKA: Final = "kafka.cluster"
+"""In manifests: the id of the cluster that a batch was staged for."""
 _FRAME: Final = 200
 """How many bytes Kafka's own framing of one record may take."""
 _HEADER: Final = 10
@@ -80,9 +82,8 @@ class KafkaSink(Sink["pa.Table"]):
         limit = self._refuse_large(records)
         size = self._staging.write(commit_id, records)
         name = self._staging.name_of(commit_id)
-        return Manifest(
-            str(self._staging.root), name, rows.num_rows, size, 1, note={_BATCH_BYTES: limit}
-        )
+        note: Document = {_BATCH_BYTES: limit, _KAFKA: self._cluster.id()}
+        return Manifest(str(self._staging.root), name, rows.num_rows, size, 1, note=note)
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
         """Send a batch in one transaction, unless its mark says that it was."""
@@ -94,7 +95,9 @@ class KafkaSink(Sink["pa.Table"]):
         if last is not None:
             self._refuse_other_cluster(last)
         if last is None or last.batch < mark.batch:
-            self._send(path, mark, sequence, is_marked=last is not None)
+            meant = str(manifest.note.get(_KAFKA, ""))
+            if meant in {"", self._cluster.id()} or not self._is_left_there(mark, meant):
+                self._send(path, mark, sequence, is_marked=last is not None)
         StagingFolder(Path(manifest.root)).discard(manifest.staging)
 
     def discard(self, commit_id: CommitId) -> None:
@@ -122,6 +125,17 @@ class KafkaSink(Sink["pa.Table"]):
         if not is_marked and age_ms > self._rules.retention_ms and self._is_left_out(mark):
             return
         self._publisher.send(batches, mark, sequence)
+
+    def _is_left_there(self, mark: BatchMark, meant: str) -> bool:
+        """Tell what is to become of a batch that waits for the cluster of an earlier config."""
+        if self._rules.unmarked == "fail":
+            raise SinkBroken(
+                f"{mark.batch} counts, and waits for the Kafka cluster {meant}, to which the sink "
+                f"led when it was staged; it leads to {self._cluster.id()} by now. Nothing was "
+                "lost: set the former sink.bootstrap.servers until the batch is published, or, if "
+                "that cluster is gone, sink.unmarked.batch=publish (here) or skip"
+            )
+        return self._rules.unmarked == "skip"
 
     def _is_left_out(self, mark: BatchMark) -> bool:
         """Tell what is to become of a batch of which nobody knows whether it was published."""
