@@ -18,6 +18,7 @@ from ...events.model import Key, Resource, RunState, Token
 from ...events.records import Record
 from ...projections.launches import Launch, launches
 from ..node.worker.core.contract import AnswerCommit, CommitAsked
+from ..node.worker.core.starts import core_of
 from ..pipeline.tasks.reports import Ending, Hung, StatusChanged, Stopped, TaskConfigsChanged
 from .durable_state import MemoryLog
 from .environment import Violation
@@ -139,7 +140,12 @@ class SimulatedEngine:
 
     def outdated(self) -> list[Resource]:
         """Return what runs here otherwise than the log grants it by now."""
-        return [each for each, task in self.tasks.items() if self._granted(each) != task.launch]
+        granted = {each: self._granted(each) for each in self.tasks}
+        return [
+            each
+            for each, launch in granted.items()
+            if launch is None or core_of(launch) != core_of(self.tasks[each].launch)
+        ]
 
     def _granted(self, resource: Resource) -> Launch | None:
         group = self._world.durable_state.group

@@ -22,7 +22,7 @@ from fairlead.actors.messages.members import (
 )
 from fairlead.events.commits import CommitId
 from fairlead.events.connectors import ConnectorConfig, TaskConfigs
-from fairlead.events.model import NOTHING, ClientAssignor, Resource, RunState, Token
+from fairlead.events.model import NOTHING, ClientAssignor, Resource, RunState, TaskConfig, Token
 from fairlead.events.records import MemberMetadata, TargetAssignment
 from fairlead.runtime.cluster.messages import AssignorAt, GroupAt, Leave
 from fairlead.runtime.node.worker.core.commit_queue import ANSWER_MS
@@ -190,6 +190,42 @@ def test_a_launch_that_changed_is_stopped_and_starts_anew_when_it_has_ended() ->
         < Stopped
         > start A-0 under 1-2
     """)
+
+
+def test_a_task_is_stopped_once_for_a_config_of_which_its_connector_is_to_tell_it() -> None:
+    driven = running()
+    driven.log.write(ConnectorConfig("A", {"name": "A", "x": "y"}, 2, 0))
+    driven.answer()
+    driven.ends("A")
+    driven.transcript()
+    driven.log.write(TaskConfigs("A", 2, (TaskConfig({"task": "0", "x": "y"}, 2),)))
+    driven.answer()
+    driven.ends("A-0")
+    assert driven.transcript() == transcript("""
+        < NONE at 1: no news
+        > heartbeat at 1
+        > stop A-0
+        < Stopped
+        > start A-0 under 1-2
+    """)
+
+
+def test_a_task_is_stopped_for_what_only_its_connectors_config_has() -> None:
+    driven = running()
+    for memory in ("9", "8"):
+        config = {"name": "A", "task.memory": memory}
+        driven.log.write(ConnectorConfig("A", config, 2, 0))
+        driven.answer()
+        driven.ends("A-0")
+        assert "> stop A-0" in driven.transcript().splitlines()
+    repeated = TaskConfig({"task": "0", "task.memory": "8"}, 1)
+    driven.log.write(TaskConfigs("A", 1, (repeated,)))
+    driven.answer()
+    driven.ends("A-0")
+    driven.transcript()
+    driven.log.write(ConnectorConfig("A", {"name": "A", "task.memory": "7"}, 2, 0))
+    driven.answer()
+    assert "stop A-0" not in driven.transcript()
 
 
 def test_what_ends_by_itself_rests_and_begins_again_under_the_same_token() -> None:

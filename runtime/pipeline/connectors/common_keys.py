@@ -172,6 +172,13 @@ COMMON: Final = ConfigDef(
     )
 )
 
+OF_TASKS: Final = (
+    CONNECTOR_CLASS,
+    CONNECTOR_VERSION,
+    *(each.name for each in (*_RESTARTS, *_RETRIES, *_LIMITS)),
+)
+"""What the runner of a task takes from its connector's config, and not from the task's own."""
+
 _DEFAULTS: Final = COMMON.parse({NAME: "-", CONNECTOR_CLASS: "-"})
 
 

@@ -7,11 +7,13 @@ again. Many are started a few at a time: a worker of a slow machine that began f
 hear no answer of its group meanwhile, and its session would end.
 """
 
+from dataclasses import replace
 from heapq import nsmallest
 
 from .....actors.backoff import earliest
 from .....events.model import NOTHING, Resource, Resources
 from .....projections.launches import Launch, launches
+from ....pipeline.connectors.common_keys import OF_TASKS
 from .contract import MemberLog, StartResource, StopResource
 
 REST_MS = 1_000
@@ -113,7 +115,7 @@ class Starts:
         resource = launch.resource
         running = self._running.get(resource)
         if running is not None:
-            if running == launch or resource in self._stopping:
+            if core_of(running) == core_of(launch) or resource in self._stopping:
                 return None
             self._stopping.add(resource)
             return StopResource(resource)
@@ -125,3 +127,15 @@ class Starts:
         self._room -= 1
         self._running[resource] = launch
         return StartResource(launch)
+
+
+def core_of(launch: Launch) -> Launch:
+    """Return a launch with what must be stopped if it changes.
+
+    Of its connector's config a task has a few keys. Those that its own config repeats change with
+    that, once its connector has split its work anew: it would be stopped a second time then.
+    """
+    if not launch.resource.is_task:
+        return launch
+    whole = {**launch.connector_config, **launch.config}
+    return replace(launch, connector_config={key: whole.get(key, "") for key in OF_TASKS})
