@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ...events.group import Group
+from ...events.log.space import NoRoomError
 from ...events.model import ClassicMember
 from ...events.records import ClassicGroup
 from ..backoff import earliest
@@ -37,10 +38,6 @@ class ClassicHost(Protocol):
     def say(self, answer: Answer) -> None:
         """Say this once all is durable that was written by now."""
         ...
-
-
-class NoRoomError(Exception):
-    """A record would have to be written, and there is no room: nothing was changed."""
 
 
 class ClassicCoordinator:

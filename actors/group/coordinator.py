@@ -18,7 +18,7 @@ from ...events.entries.codec import UnwritableRecordError, encode
 from ...events.entries.shard_layout import Layout, lay_out
 from ...events.evolve import evolve
 from ...events.group import Group, epoch_warning
-from ...events.log.space import RESERVE_BYTES, Room
+from ...events.log.space import RESERVE_BYTES, NoRoomError, Room
 from ...events.records import MemberMetadata, Tombstone
 from ..messages.commands import Command, CommandReply, GroupCommand, Reply, Traffic
 from ..messages.computing import Install, InstallReply
@@ -57,10 +57,6 @@ ENOUGH_ROOM: Final = Room(Path(), RESERVE_BYTES)
 
 LOOK_FOR_ROOM_MS: Final = 100
 """How often time passes while the disk is full: what is due waits for room."""
-
-
-class OutOfRoomError(Exception):
-    """A decision would have to be written down, and there is no room: nothing was changed."""
 
 
 class Coordinator:
@@ -123,7 +119,7 @@ class Coordinator:
         self._call_for_computation()
         is_overtaken = is_due(self.group)
         for asked in self._long_poll.stirred(now.steady_ms, is_overtaken=is_overtaken):
-            with suppress(OutOfRoomError):  # it stays held
+            with suppress(NoRoomError):  # it stays held
                 decision = self._decide_heartbeat(asked, now)
                 if self._long_poll.releases(asked, has_news=decision.news):
                     self._answer(asked.sender, decision.reply)
@@ -168,7 +164,7 @@ class Coordinator:
             self._answer(sender, refuse_stale(self._soft, request))
         elif self._filter.admits(request):
             self._soft = self._soft.numbered(self._filter.coordinator_epoch)
-            with suppress(OutOfRoomError):  # unanswered, the member asks again
+            with suppress(NoRoomError):  # unanswered, the member asks again
                 self._carry_out(HeldRequest(request, sender, now.steady_ms), now)
 
     def _carry_out(self, asked: HeldRequest, now: Now) -> None:
@@ -211,7 +207,7 @@ class Coordinator:
                     # So it is once epochs are spent. Nothing is changed, and the group goes on.
                     LOGGER.critical("%s is not carried out: %s", type(command).__name__, error)
         for asked in self._long_poll.due(now.steady_ms):
-            with suppress(OutOfRoomError):  # unanswered, the member asks again
+            with suppress(NoRoomError):  # unanswered, the member asks again
                 decision = self._decide_heartbeat(asked, now)
                 self._answer(asked.sender, decision.reply)
 
@@ -230,7 +226,7 @@ class Coordinator:
         laid_out = lay_out(self.group.log_shards, decision.records)
         entries = [encode(part) for laid in laid_out for part in laid.parts]
         if entries and self._room.is_out:
-            raise OutOfRoomError
+            raise NoRoomError(self._room.refusal())
         self._ledger.write(decision.offset_records)
         if decision.soft.settings is not self._soft.settings:
             self._long_poll.tell_interval_anew(self.group.members)
@@ -263,7 +259,7 @@ class Coordinator:
         """Answer a command; one whose records are not encodable is refused."""
         try:
             return self._decide(command, now).reply
-        except OutOfRoomError:
+        except NoRoomError:
             refused = self._refuse_for_room()
             is_install = isinstance(command, Install)
             return InstallReply(refused.error, refused.message) if is_install else refused
@@ -277,7 +273,7 @@ class Coordinator:
 
     def _fail(self, command: Install, error: str, now: Now) -> InstallReply:
         """Record a computation as failed whose result no rule refused, but is not encodable."""
-        with suppress(OutOfRoomError):  # unrecorded, the computation is timed out
+        with suppress(NoRoomError):  # unrecorded, the computation is timed out
             self._decide(replace(command, assignment=None, error=error), now)
         return InstallReply(Error.INVALID_ASSIGNMENT, f"{error}; {KEPT}")
 

@@ -13,9 +13,9 @@ from typing import Final
 from ...events.entries.codec import encode
 from ...events.evolve import evolve
 from ...events.group import Group
-from ...events.log.space import Room
+from ...events.log.space import NoRoomError, Room
 from ...events.records import ClassicGroup
-from ..classic.coordinator import ClassicCoordinator, NoRoomError
+from ..classic.coordinator import ClassicCoordinator
 from ..classic.state import Answer, Asked, ClassicSettings
 from ..messages.classic import ClassicCall
 from ..messages.commands import CommandReply, ConnectRequest, GroupRequest, Traffic

@@ -62,6 +62,10 @@ def allocate_lock_file(path: Path) -> None:
         os.close(descriptor)
 
 
+class NoRoomError(Exception):
+    """Something would have to be written, and there is no room: nothing was changed."""
+
+
 class Room(NamedTuple):
     """How much may still be written where a log lies, and what is kept in reserve of it."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
-from fairlead.actors.classic.coordinator import ClassicCoordinator, NoRoomError
+from fairlead.actors.classic.coordinator import ClassicCoordinator
 from fairlead.actors.classic.state import Answer, Asked, ClassicSettings
 from fairlead.actors.group.legality import Legality
 from fairlead.actors.messages.classic import (
@@ -20,6 +20,7 @@ from fairlead.events.entries.codec import encode, restore
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry
+from fairlead.events.log.space import NoRoomError
 from fairlead.events.model import ClassicProtocol
 from fairlead.events.records import ClassicGroup
 
