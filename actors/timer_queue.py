@@ -2,9 +2,23 @@
 
 import heapq
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 K = TypeVar("K")
+
+
+class Moment(Protocol):
+    """A time by the clock on the wall and by a steady one, in milliseconds."""
+
+    @property
+    def wall_ms(self) -> int:
+        """The wall's: for what is written."""
+        ...
+
+    @property
+    def steady_ms(self) -> int:
+        """The steady one's: for what comes due."""
+        ...
 
 
 class TimerQueue(Generic[K]):

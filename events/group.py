@@ -142,6 +142,8 @@ class Group:
     """Which member sits in the seat of an instance id."""
     away: set[str] = field(default_factory=set[str])
     """The ids of members that left for a while, and have not returned."""
+    translated: set[str] = field(default_factory=set[str])
+    """The ids of members that speak the classic protocol to this connect group."""
     away_urls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """The urls of those, sorted, each with its member id."""
     target_owner: dict[Resource, str] = field(default_factory=dict[Resource, str])

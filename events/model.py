@@ -101,6 +101,10 @@ class Why(Enum):
     WORKER_EXPECTED = "worker-expected"
     PLACEMENT_CHANGED = "placement-changed"
     REBALANCE_REQUESTED = "rebalance-requested"
+    GROUP_UPGRADED = "group-upgraded"
+    """A worker joined a classic group by the connect protocol: the subject."""
+    GROUP_DOWNGRADED = "group-downgraded"
+    """The last member of the connect protocol went, and classic ones are left: the subject."""
     OPERATOR = "operator"
     UNKNOWN = "unknown"
     """A cause that a later version wrote."""
@@ -237,6 +241,18 @@ class ClassicProtocol:
 
     name: str
     metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicMetadata:
+    """What a member of a connect group says of itself that speaks the classic protocol."""
+
+    protocols: tuple[ClassicProtocol, ...]
+    """What it offered when it joined last, its first choice first."""
+    protocol: str
+    """What it was told to speak."""
+    spoke: str = ""
+    """What it spoke when it joined last; empty: it was new."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from .model import (
     NOTHING,
     Cause,
     ClassicMember,
+    ClassicMetadata,
     ClientAssignor,
     Grants,
     Key,
@@ -85,6 +86,8 @@ class MemberMetadata:
     """Set once a static member came back; a first occupant has none."""
     node: str = ""
     """The id of the node that it runs on: which seats a node left, only that node may say."""
+    classic: ClassicMetadata | None = None
+    """Set while it speaks the classic protocol to a group of the connect type."""
 
     @property
     def worker_url(self) -> str:

@@ -27,6 +27,10 @@ def seat_member(group: Group, record: MemberMetadata) -> None:
         _index(group, member.metadata, -1)
         group.members[record.member_id] = replace(member, metadata=record)
     _index(group, record, 1)
+    if record.classic is None:
+        group.translated.discard(record.member_id)
+    else:
+        group.translated.add(record.member_id)
     known = member.metadata if member else MemberMetadata(record.member_id)
     if record.member_id in group.away:
         _list_url(group, known, -1)
@@ -48,6 +52,7 @@ def unseat_member(group: Group, member_id: str) -> None:
         _count_stable(group, NOT_STARTED, -1)
         _index(group, member.metadata, -1)
         _list_runner(group, member.metadata, -1)
+        group.translated.discard(member_id)
     folds.drop_share(group, member_id)
 
 

@@ -5,21 +5,29 @@ record, then the answers that rest on it. A decision for which there is no room 
 group goes on as it was, and whoever asked is told so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from ...events.group import Group
 from ...events.log.space import NoRoomError
-from ...events.model import ClassicMember
+from ...events.model import Cause, ClassicMember
 from ...events.records import ClassicGroup
 from ..backoff import earliest
-from ..messages.classic import ClassicCall
+from ..messages.classic import ClassicCall, JoinGroupReply, SyncGroupReply
 from ..messages.errors import Error
-from ..timer_queue import TimerQueue
-from .decide import ClassicCommand, EndPhase, ExpireMember, MemberCall, decide
+from ..timer_queue import Moment, TimerQueue
+from .decide import BeginRound, ClassicCommand, EndPhase, ExpireMember, MemberCall, decide
 from .refusals import refusal_of
-from .state import Answer, Asked, ClassicSeat, ClassicSettings, RoundPhase, state_of
+from .state import (
+    Answer,
+    Asked,
+    ClassicSeat,
+    ClassicSettings,
+    ClassicState,
+    RoundPhase,
+    state_of,
+)
 
 NEWCOMER_MS = 300_000
 """How long a newcomer waits at most for the answer to its first JoinGroup, as with Kafka."""
@@ -83,6 +91,15 @@ class ClassicCoordinator:
         """Return its members in the order in which they came."""
         return tuple(seat.member for seat in self._state.seats.values())
 
+    @property
+    def newcomers(self) -> int:
+        """How many members are in no generation yet."""
+        return sum(seat.is_new for seat in self._state.seats.values())
+
+    def remaining(self) -> Sequence[ClassicMember]:
+        """Return the members of the last generation that have not left, as they said last."""
+        return [seat.member for seat in self._state.seats.values() if not seat.is_new]
+
     def grant_sessions(self, steady_ms: int) -> None:
         """Give every member a full session, as after a time in which nobody was heard."""
         for each in (*self._state.seats, *self._state.expected):
@@ -91,6 +108,35 @@ class ClassicCoordinator:
     def excuse(self, late_ms: int) -> None:
         """Give every member, and each phase, as much time more."""
         self._excused_ms += late_ms
+
+    def hand_over(self) -> Mapping[str, int]:
+        """Let go of all members, since the group is of the connect type from now on.
+
+        Who waits is told to join anew. Returns the ids that may join for the first time, each with
+        its session, in milliseconds: those that were given out, and newcomers that waited.
+        """
+        state, self._state = self._state, ClassicState()
+        self._silences = TimerQueue()
+        for seat in state.seats.values():
+            if seat.joining is not None:
+                reply = JoinGroupReply(Error.REBALANCE_IN_PROGRESS, seat.member_id)
+                self._host.say(Answer(seat.joining, replace(reply, number=seat.joining.number)))
+            if seat.syncing is not None:
+                told = SyncGroupReply(Error.REBALANCE_IN_PROGRESS, number=seat.syncing.number)
+                self._host.say(Answer(seat.syncing, told))
+        newcomers = (each for each in state.seats.values() if each.is_new)
+        sessions = {each.member_id: each.member.session_timeout_ms for each in newcomers}
+        return {**state.expected, **sessions}
+
+    def take_up(self, cause: Cause | None, settings: ClassicSettings, now: Moment) -> None:
+        """Take up the members of a group that has become classic, and have them agree anew.
+
+        Without a cause they have nothing to agree on.
+        """
+        self._state = state_of(self._group, now.steady_ms - self._excused_ms)
+        self.grant_sessions(now.steady_ms)
+        if cause is not None:
+            self._decide(BeginRound(cause), settings, now.wall_ms, now.steady_ms)
 
     def take(
         self,

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...events.group import Group
+from ...events.model import Cause
 from ...events.records import ClassicGroup
 from ..messages.classic import ClassicCall, ClassicHeartbeat, JoinGroup, SyncGroup
 from .calls import heartbeat, join, leave, sync
 from .refusals import refusal_of, refuse_group
-from .rounds import end_phase, expire
+from .rounds import begin_round, end_phase, expire
 from .state import Answer, Asked, ClassicSettings, ClassicState, Turn
 
 
@@ -33,7 +34,14 @@ class EndPhase:
     """The phase may be over by now."""
 
 
-ClassicCommand = MemberCall | ExpireMember | EndPhase
+@dataclass(frozen=True, slots=True)
+class BeginRound:
+    """The members have to agree anew: a connect group has become theirs."""
+
+    cause: Cause
+
+
+ClassicCommand = BeginRound | MemberCall | ExpireMember | EndPhase
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,8 @@ def decide(
         expire(turn, command.member_id)
     elif isinstance(command, EndPhase):
         end_phase(turn)
+    elif isinstance(command, BeginRound):
+        begin_round(turn, command.cause)
     else:
         _carry_out(turn, command)
     return ClassicDecision(turn.state, turn.record, turn.answers, turn.heard)

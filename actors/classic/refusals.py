@@ -22,7 +22,7 @@ from ..messages.classic import (
 from ..messages.errors import Error
 from .bytes.primitives import LONGEST_ASSIGNMENT, LONGEST_METADATA
 from .embedded import flaw_in_assignment, flaw_in_metadata
-from .state import Turn
+from .state import ClassicSettings, Turn
 
 MOST_PROTOCOLS: Final = 16
 """How many protocols a member may offer."""
@@ -57,7 +57,12 @@ def refuse_group(group: Group, call: ClassicCall) -> Refusal | None:
 
 def refuse_join(turn: Turn, call: JoinGroup) -> Refusal | None:
     """Return why a JoinGroup changes nothing, whoever sent it; None if it may go on."""
-    settings = turn.settings
+    refused = refuse_terms(turn.settings, call) or _refuse_size(turn, call)
+    return refused or _refuse_protocols(turn, call) or refuse_metadata(call)
+
+
+def refuse_terms(settings: ClassicSettings, call: JoinGroup) -> Refusal | None:
+    """Return why no group takes a JoinGroup as it is; None if it may go on."""
     least_ms, longest_ms = settings.least_session_ms, settings.longest_session_ms
     if not least_ms <= call.session_timeout_ms <= longest_ms:
         allowed = f"allowed is {least_ms} to {longest_ms} ms"
@@ -65,7 +70,7 @@ def refuse_join(turn: Turn, call: JoinGroup) -> Refusal | None:
         return Error.INVALID_SESSION_TIMEOUT, message
     if flaw := next(_flaws_in(call), ""):
         return Error.INVALID_REQUEST, f"{flaw}; nothing was changed"
-    return _refuse_size(turn, call) or _refuse_protocols(turn, call) or _refuse_metadata(call)
+    return None
 
 
 def _flaws_in(call: JoinGroup) -> Iterator[str]:
@@ -115,9 +120,6 @@ def _refuse_protocols(turn: Turn, call: JoinGroup) -> Refusal | None:
     """Refuse who has nothing in common with all others: what it offered before does not count."""
     state, itself = turn.state, seat_of(turn, call)
     names = {each.name for each in call.protocols}
-    if turn.group.members:
-        message = "the group has members of the protocol of KIP-848: join again once they have left"
-        return Error.INCONSISTENT_GROUP_PROTOCOL, message
     if not call.protocol_type or not names:
         return Error.INCONSISTENT_GROUP_PROTOCOL, "no protocol, or no type of it, is named"
     others = len(state.seats) - (itself is not None)
@@ -134,7 +136,7 @@ def _refuse_protocols(turn: Turn, call: JoinGroup) -> Refusal | None:
     return None
 
 
-def _refuse_metadata(call: JoinGroup) -> Refusal | None:
+def refuse_metadata(call: JoinGroup) -> Refusal | None:
     """Refuse what the leader could not read: it would never assign, and all would wait for it."""
     for each in call.protocols:
         if flaw := flaw_in_metadata(call.protocol_type, each.name, each.metadata):

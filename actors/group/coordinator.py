@@ -11,14 +11,12 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import Final
 
 from ...events.entries.codec import UnwritableRecordError, encode
 from ...events.entries.shard_layout import Layout, lay_out
 from ...events.evolve import evolve
 from ...events.group import Group, epoch_warning
-from ...events.log.space import RESERVE_BYTES, NoRoomError, Room
+from ...events.log.space import NoRoomError, Room
 from ...events.records import MemberMetadata, Tombstone
 from ..messages.commands import Command, CommandReply, GroupCommand, Reply, Traffic
 from ..messages.computing import Install, InstallReply
@@ -32,6 +30,7 @@ from ..messages.members import (
     HeartbeatReply,
 )
 from ..messages.orders import ConfigureGroup, ConnectorOrder, DeleteGroup, OperatorCommand
+from ..timer_queue import Moment
 from .commit import OffsetLedger
 from .computing.compute import is_due
 from .computing.install import KEPT, is_news
@@ -42,9 +41,9 @@ from .long_poll import HeldRequest, LongPoll
 from .members.admission import refuse_heartbeat, refuse_stale
 from .members.request_filter import Quota, RequestFilter
 from .orders.configuration import open_soft_state
-from .shard import Address, AddressedReply, Now, Outbox, Ready
+from .shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, Address, AddressedReply, Now, Outbox, Ready
 from .state.settings import GroupSettings
-from .state.soft_state import Decision
+from .state.soft_state import Decision, Rule, SoftState
 from .state.workers import is_silenced
 
 LOGGER = logging.getLogger(__name__)
@@ -52,11 +51,7 @@ LOGGER = logging.getLogger(__name__)
 FROM_PEOPLE = ConnectorOrder | ConfigureGroup | DeleteGroup | OperatorCommand
 """What is refused while room is low: it can be asked for again, and nothing depends on it."""
 
-ENOUGH_ROOM: Final = Room(Path(), RESERVE_BYTES)
-"""What is taken for granted until the host has looked at its disk."""
-
-LOOK_FOR_ROOM_MS: Final = 100
-"""How often time passes while the disk is full: what is due waits for room."""
+Rules = Callable[[Group, SoftState, Command, int], Decision]
 
 
 class Coordinator:
@@ -75,6 +70,8 @@ class Coordinator:
 
         No other process of the group may ever have had the same `coordinator_epoch`.
         """
+        self.rules: Rules = decide
+        """What a command leads to."""
         self.group = group
         """The group as decided: ahead of the log by what no host has written yet."""
         self.out = Outbox()
@@ -221,8 +218,12 @@ class Coordinator:
     # -- one decision
 
     def _decide(self, command: Command, now: Now) -> Decision:
+        at_ms = now.wall_ms
+        return self.carry_out(lambda group, soft: self.rules(group, soft, command, at_ms), now)
+
+    def carry_out(self, rule: Rule, now: Moment) -> Decision:
         """Decide, and change the group by it; raises `UnwritableRecordError`, nothing changed."""
-        decision = decide(self.group, self._soft, command, now.wall_ms)
+        decision = rule(self.group, self._soft)
         laid_out = lay_out(self.group.log_shards, decision.records)
         entries = [encode(part) for laid in laid_out for part in laid.parts]
         if entries and self._room.is_out:
@@ -238,6 +239,11 @@ class Coordinator:
         self._due.see_promises(now.wall_ms, now.steady_ms)
         self.out.entries += entries
         return decision.at_end(begin, self.group.end)
+
+    def hear(self, member_id: str, now: Moment) -> None:
+        """Begin a member's session anew."""
+        if member := self.group.members.get(member_id):
+            self._due.members.keep_alive(member, self._soft.settings, now.steady_ms)
 
     def _decide_heartbeat(self, asked: HeldRequest, now: Now) -> Decision:
         """Decide a heartbeat; the session that its answer speaks of runs from its arrival."""
@@ -277,7 +283,7 @@ class Coordinator:
             self._decide(replace(command, assignment=None, error=error), now)
         return InstallReply(Error.INVALID_ASSIGNMENT, f"{error}; {KEPT}")
 
-    def _write(self, laid_out: Sequence[Layout], now: Now) -> None:
+    def _write(self, laid_out: Sequence[Layout], now: Moment) -> None:
         self._long_poll.see(self.group, [laid.whole for laid in laid_out])
         for record, parts in laid_out:
             self._legality.check(self.group, record)

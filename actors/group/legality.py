@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ...events.group import Group
-from ...events.model import MemberState
+from ...events.model import MemberState, Why
 from ...events.records import (
     ClassicGroup,
     CurrentAssignment,
@@ -78,6 +78,8 @@ def _in_bump(group: Group, record: GroupMetadata) -> str:
 def _in_generation(group: Group, record: ClassicGroup) -> str:
     last = group.classic
     is_told_again = last is not None and last.generation == record.generation
+    if last is None and record.cause.why is Why.GROUP_DOWNGRADED:
+        is_told_again = record.generation == group.group_epoch  # its members know it by targets
     if not is_told_again and record.generation != group.group_epoch + 1:
         return f"generation {record.generation} cannot follow epoch {group.group_epoch}"
     if group.members:

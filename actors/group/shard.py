@@ -18,14 +18,21 @@ next one rebuilds the group from its logs.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
 
 from ...events.log.frame import NewEntry
-from ...events.log.space import Room
+from ...events.log.space import RESERVE_BYTES, Room
 from ..messages.commands import Reply, Traffic
 
 Address = Any
 Q_contra = TypeVar("Q_contra", contravariant=True)
+
+ENOUGH_ROOM: Final = Room(Path(), RESERVE_BYTES)
+"""What is taken for granted until the host has looked at its disk."""
+
+LOOK_FOR_ROOM_MS: Final = 100
+"""How often time passes while the disk is full: what is due waits for room."""
 
 
 @dataclass(frozen=True, slots=True)

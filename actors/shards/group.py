@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from ...events.group import Group
-from ...events.log.space import Room
+from ...events.log.space import NoRoomError, Room
 from ...events.records import ClassicGroup, Record, Tombstone
-from ..classic.coordinator import ClassicCoordinator, NoRoomError
+from ..classic.coordinator import ClassicCoordinator
 from ..classic.state import Answer, Asked, ClassicSettings, RoundPhase
 from ..group.legality import Legality
 from ..group.shard import AddressedReply, Now

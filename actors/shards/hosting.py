@@ -19,8 +19,7 @@ from ...events.log.space import Room
 from ...events.records import Record
 from ..classic.refusals import refusal_of
 from ..classic.state import ClassicSettings
-from ..group.coordinator import ENOUGH_ROOM, LOOK_FOR_ROOM_MS
-from ..group.shard import AddressedReply, Now, Outbox, Ready
+from ..group.shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, AddressedReply, Now, Outbox, Ready
 from ..messages.commands import Traffic
 from ..messages.errors import Error
 from ..messages.groups import (

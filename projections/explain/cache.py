@@ -203,7 +203,7 @@ def line_of(reading: EpochReading) -> EpochLine:
     answer, changed = change.assignment_epoch if change else None, reading.changed
     if report.generation is not None:
         answer, settled_ms = bump.group_epoch, report.generation.assigned_ms
-        changed = report.generation.summary
+        changed = "; ".join(filter(None, (reading.changed, report.generation.summary)))
     counted = change if change and change.assignment_epoch == bump.group_epoch else None
     return EpochLine(
         bump.group_epoch,

@@ -9,6 +9,7 @@ left: what that one changed cannot be known any more.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import Final
 
 from ...events.connectors import TaskStatus
 from ...events.entries.codec import decode, restore
@@ -16,7 +17,7 @@ from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import Entry
 from ...events.log.reader import LogReader
-from ...events.model import GroupState
+from ...events.model import GroupState, Why
 from ...events.records import (
     ClassicGroup,
     CurrentAssignment,
@@ -33,6 +34,14 @@ from .diff import Homes, TargetChange
 from .epochs import Attempt, EpochReport, Explanation, GenerationReport
 from .following import Handovers
 from .handovers import FollowedHandover, Handover
+
+UPGRADED: Final = (
+    "converted from the classic protocol, because {} joined by the connect protocol; members that"
+    " keep their work: {}, from generation {}"
+)
+CONVERTED: Final = (
+    "converted to the classic protocol, because {} was the last that spoke the connect protocol"
+)
 
 
 @dataclass(slots=True)
@@ -82,6 +91,8 @@ class EpochReader:
         """The last generation of classic members that the log tells of."""
         self._formed: EpochReading | None = None
         """That generation; None where it lies before what is read."""
+        self._converted = ""
+        """How the group has become classic, until the next generation tells of it."""
         self._change: TargetChange | None = None
         self._aimed_at = -1
         """The offset of the record that `_change` was read from."""
@@ -130,7 +141,7 @@ class EpochReader:
             return
         self._note(whole, entry)
         if isinstance(whole, GroupMetadata):
-            detection, changed = self._detector.detect(whole), self._changed.describe(whole)
+            detection, changed = self._detector.detect(whole), self._describe(whole)
             self._unanswered.append(EpochReading(EpochReport(whole), detection, changed))
         elif isinstance(whole, ClassicGroup):
             self._form(whole)
@@ -157,16 +168,27 @@ class EpochReader:
         self._absences.take(record, now_ms)
         self._handovers.take(record, now_ms)
 
+    def _describe(self, bump: GroupMetadata) -> str:
+        if bump.cause.why is not Why.GROUP_UPGRADED:
+            return self._changed.describe(bump)
+        members = len(self._group.translated)
+        return UPGRADED.format(bump.cause.subject, members, self._generation)
+
     def _form(self, record: ClassicGroup) -> None:
         """Begin a generation, or learn that its leader has assigned.
 
-        No target answers the epochs before it any more: the members that there are, are others.
+        No target answers the epochs before it any more: the members that there are, are others. The
+        one that a connect group leaves behind is no epoch of its own: the next one tells of it.
         """
-        if record.generation > self._generation:
+        if record.cause.why is Why.GROUP_DOWNGRADED:
+            self._generation, self._formed = record.generation, None
+            self._converted = CONVERTED.format(record.cause.subject)
+        elif record.generation > self._generation:
             self._generation = record.generation
             bump = GroupMetadata(record.generation, record.cause, record.time_ms)
             report = EpochReport(bump, generation=_generation_of(record))
-            self._formed = EpochReading(report, self._detector.detect(bump), "")
+            self._formed = EpochReading(report, self._detector.detect(bump), self._converted)
+            self._converted = ""
             self._done += self.rest()
             self._answered, self._unanswered, self._change = [], [self._formed], None
         elif self._formed is not None:

@@ -172,20 +172,21 @@ class NodeSettings:
         " assigns. 0: not at all.",
     )
     group_min_session_timeout_ms: int = _setting(
-        kinds.MILLISECONDS,
-        6_000,
-        "The shortest session that a member of the classic protocol may ask for.",
+        kinds.MILLISECONDS, 6_000, "The shortest session that a classic member may ask for."
     )
     group_max_session_timeout_ms: int = _setting(
-        kinds.MILLISECONDS,
-        1_800_000,
-        "The longest session that a member of the classic protocol may ask for.",
+        kinds.MILLISECONDS, 1_800_000, "The longest session that a classic member may ask for."
     )
     connect_initial_rebalance_delay_ms: int = _setting(
         kinds.MILLISECONDS_OR_NONE,
         0,
-        "How long an empty connect group waits for more members before its first target. 0: not"
-        " at all.",
+        "How long an empty connect group waits for more members before its first target.",
+    )
+    group_migration_policy: str = _setting(
+        kinds.MIGRATION_POLICY,
+        "bidirectional",
+        "Whether groups with members go over to the connect protocol (upgrade), and back.",
+        in_connect="group.consumer.migration.policy",
     )
     member_request_rate: int = _setting(
         kinds.RATE,

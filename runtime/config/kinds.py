@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
+from ...actors.group.state.settings import MigrationPolicy
 from ...actors.messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS
 from ...actors.settings import Convert, SettingType, whole, word
 from ...events.placement import (
@@ -295,4 +296,5 @@ TAGS: Final = Domain(
 )
 CAPACITY: Final = _number(1, LARGEST_CAPACITY)
 INSTANCE_ID: Final = Domain(_check_instance, "a name, or nothing")
+MIGRATION_POLICY: Final = Domain(word(*MigrationPolicy), ", ".join(MigrationPolicy))
 GROUP_PROTOCOL: Final = Domain(word("connect"), "connect, and nothing else yet")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from ...actors.group.state.settings import GroupSettings, flaw_in_bounds
+from ...actors.group.state.settings import GroupSettings, MigrationPolicy, flaw_in_bounds
 from ...actors.settings import Value
 from ...actors.worker.instructions import Timing, flaw_in_session
 from ...events.placement import ORDINARY, Abilities, split_list
@@ -143,6 +143,7 @@ class Config(NodeSettings):
             least_classic_session_ms=self.group_min_session_timeout_ms,
             longest_classic_session_ms=self.group_max_session_timeout_ms,
             connect_initial_delay_ms=self.connect_initial_rebalance_delay_ms,
+            migration_policy=MigrationPolicy(self.group_migration_policy),
             requests_per_second=self.member_request_rate,
             fence_margin_ms=self.fence_margin_ms,
         )

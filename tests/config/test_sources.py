@@ -58,6 +58,7 @@ def test_nothing_given_is_all_defaults() -> None:
         "group.min.session.timeout.ms": 6_000,
         "group.max.session.timeout.ms": 1_800_000,
         "connect.initial.rebalance.delay.ms": 0,
+        "group.migration.policy": "bidirectional",
         "member.request.rate": 0,
         "data.dir": "./fairlead-data",
         "workers": 2,

@@ -33,6 +33,7 @@ from fairlead.events.model import (
     AutoRestart,
     Cause,
     ClassicMember,
+    ClassicMetadata,
     ClassicProtocol,
     ClientAssignor,
     MemberState,
@@ -97,6 +98,7 @@ WRITTEN: list[Golden] = [
             url="http://w1",
             session_timeout_ms=10_000,
             succession=Succession(2, "W0", 1),
+            classic=ClassicMetadata((ClassicProtocol("eager", b"x"),), "eager", "eager"),
         ),
         b"W1\0",
         {
@@ -123,6 +125,11 @@ WRITTEN: list[Golden] = [
             "session_timeout_ms": 10_000,
             "succession": {"returns": 2, "target_id": "W0", "assignment_epoch": 1},
             "node": "",
+            "classic": {
+                "protocols": [{"name": "eager", "metadata": b"x"}],
+                "protocol": "eager",
+                "spoke": "eager",
+            },
         },
     ),
     Golden(
@@ -450,8 +457,9 @@ def _earlier() -> Iterator[Golden]:
         yield before(now[head], now[head], "shards")
     bump = now[records.GroupMetadata]
     yield before(bump, replace(bump, since_ms=0), "since_ms")
-    said = "session_timeout_ms", "succession", "node"
-    yield before(member, replace(member, session_timeout_ms=0, succession=None), *said)
+    said = "session_timeout_ms", "succession", "node", "classic"
+    blank = replace(member, session_timeout_ms=0, succession=None, classic=None)
+    yield before(member, blank, *said)
     generation = now[records.ClassicGroup]
     (known,) = generation.members
     ungranted = replace(known, url="", assigned={}, pending={}, returns=0)

@@ -10,6 +10,7 @@ INDEXES = (
     "owner",
     "instances",
     "away",
+    "translated",
     "away_urls",
     "target_owner",
     "stable_at",
@@ -40,6 +41,7 @@ def indexes_from_scratch(group: Group) -> dict[str, Any]:
         },
         "instances": {each.instance_id: each.member_id for each in spoken if each.instance_id},
         "away": {each.member_id for each in members if each.is_away},
+        "translated": {each.member_id for each in spoken if each.classic is not None},
         "away_urls": sorted(
             (each.metadata.url, each.member_id) for each in members if each.is_away
         ),

@@ -42,19 +42,23 @@ class Electorate:
     """How many name this server assignor."""
     members: int
     """How many there are in all."""
+    unable: int = 0
+    """How many of them can compute nothing: those that speak the classic protocol."""
 
     @classmethod
     def of(cls, group: Group) -> "Electorate":
         """Return that of a group as it is."""
-        return cls(group.assignor_ranges, group.ballots, group.server_choices, len(group.members))
+        counts = len(group.members), len(group.translated)
+        return cls(group.assignor_ranges, group.ballots, group.server_choices, *counts)
 
     def turned(self, old: MemberMetadata | None, new: MemberMetadata | None) -> "Electorate":
         """Return that in which one member is new, says something new, or is gone."""
         ranges, ballots = Counter(self.ranges), Counter(self.ballots)
-        server_choices = Counter(self.server_choices)
+        server_choices, unable = Counter(self.server_choices), self.unable
         for metadata, change in ((old, -1), (new, 1)):
             if metadata is None:
                 continue
+            unable += change * (metadata.classic is not None)
             for each in metadata.assignors:
                 ranges[range_of(each)] += change
             if metadata.assignors:
@@ -62,7 +66,7 @@ class Electorate:
             if metadata.server_assignor is not None:
                 server_choices[metadata.server_assignor] += change
         members = self.members + (new is not None) - (old is not None)
-        return Electorate(+ranges, +ballots, +server_choices, members)
+        return Electorate(+ranges, +ballots, +server_choices, members, unable)
 
     def without(self, gone: Iterable[MemberMetadata]) -> "Electorate":
         """Return that in which these members are not counted."""
@@ -73,7 +77,7 @@ class Electorate:
 
     def fit(self) -> Fit:
         """Return the assignors with which a member can compute for all."""
-        return fit_ranges(self.ranges, self.members)
+        return fit_ranges(self.ranges, self.members - self.unable)
 
     def server_assignor(self, known: Collection[str]) -> str:
         """Return the server assignor that most members name, ties by name, or nothing."""

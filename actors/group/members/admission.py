@@ -64,7 +64,9 @@ def _refuse_member(
     if refused := refuse_instance(group, request):
         return refused
     returns = member.is_away and request.member_epoch == JOIN_EPOCH
-    if request.incarnation != member.metadata.incarnation and not returns:
+    becomes_modern = member.metadata.classic is not None and request.member_epoch >= JOIN_EPOCH
+    is_another = request.incarnation != member.metadata.incarnation
+    if is_another and not returns and not becomes_modern:
         taken = f"{request.member_id} is the seat of another process, which keeps it"
         message = f"{taken}: join under a member id of your own"
         return Error.UNRELEASED_INSTANCE_ID, message

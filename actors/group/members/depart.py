@@ -83,7 +83,7 @@ def end_member(group: Group, soft: SoftState, command: EndMember, now_ms: int) -
     member = group.members.get(command.member_id)
     if member is None or member.metadata.incarnation != command.incarnation or member.is_away:
         return accept(group, soft, ())
-    departure = _unheard(group, soft, member, Why.PROCESS_ENDED)
+    departure = unheard(group, soft, member, Why.PROCESS_ENDED)
     departure = replace(departure, since_ms=command.ended_ms)
     return accept(group, soft, depart(group, soft, departure, now_ms).records)
 
@@ -97,7 +97,7 @@ def expire_session(group: Group, soft: SoftState, command: ExpireSession, now_ms
     if member is None or command.joined_epoch not in {None, member.metadata.joined_epoch}:
         return Decision(soft)
     since_ms = now_ms - command.silent_ms if command.silent_ms else 0
-    departure = _unheard(group, soft, member, Why.SESSION_EXPIRED, since_ms)
+    departure = unheard(group, soft, member, Why.SESSION_EXPIRED, since_ms)
     return depart(group, soft, departure, now_ms)
 
 
@@ -112,10 +112,10 @@ def expire_rebalance(
         or member.current.state is not MemberState.UNREVOKED
     ):
         return Decision(soft)
-    return depart(group, soft, _unheard(group, soft, member, Why.REBALANCE_EXPIRED), now_ms)
+    return depart(group, soft, unheard(group, soft, member, Why.REBALANCE_EXPIRED), now_ms)
 
 
-def _unheard(
+def unheard(
     group: Group, soft: SoftState, member: Member, why: Why, since_ms: int = 0
 ) -> Departure:
     """Return how a member goes that does not say so: a loss, unless an operator removes it."""

@@ -15,15 +15,15 @@ from ....events.records import (
 )
 from ...messages.errors import Error
 from ...messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
-from ..computing.compute import schedule_target
 from ..computing.install import ask
 from ..computing.snapshot import needs_placing_anew
 from ..state.soft_state import Decision, SoftState, bump
 from ..state.workers import welcome
 from .admission import REMEDY, refuse, refuse_heartbeat
 from .depart import bury, leave, tombstones
-from .reconcile import Goal, UnknownStateError, reconcile
+from .reconcile import UnknownStateError
 from .seats import ended_by, is_left_short, seat_of, take_seat
+from .step import Speaker, advance
 
 SCHEDULED_REBALANCE_DUE = 2
 """The reason by which a member's assignor asks for what a deadline brings by itself."""
@@ -51,15 +51,8 @@ def _advance(
     bumped = _bump(group, seat, request, member.metadata, now_ms)
     if bumped is not None:
         records.append(bumped)
-    soft, made, ahead = schedule_target(group, soft, records, now_ms)
-    records += made
-    target = ahead.share_of(seat.member_id if seat and not made else request.member_id)
     owned = _owned(seat, request)
-    goal = Goal(ahead.assignment_epoch, target, ahead.owner)
-    after = reconcile(member.current, goal, owned)
-    if after is not member.current:
-        records.append(after)
-
+    soft, records, after = advance(group, soft, Speaker(seat, member, owned), records, now_ms)
     group_epoch = bumped.group_epoch if bumped else group.group_epoch
     soft, computes, asked_first = ask(soft, request.member_id, group_epoch)
     end = group.end + len(records)
@@ -75,7 +68,7 @@ def _hear(
 ) -> tuple[Member, list[Record]]:
     """Return the member as it is by what it says, and the records of that."""
     session_ms = soft.settings.session_timeout_ms
-    if seat is None or seat.is_away:
+    if seat is None or seat.is_away or seat.member_id != request.member_id:
         member = take_seat(group, seat, request)
         metadata = _merge(member.metadata, request, session_ms)
         records = bury(group, ended_by(group, request))
@@ -150,9 +143,12 @@ def _missed(request: Heartbeat, after: CurrentAssignment, owned: Resources | Non
 
 def _merge(old: MemberMetadata, request: Heartbeat, session_timeout_ms: int) -> MemberMetadata:
     """Return what is known of the member now; the same object if the request adds nothing."""
-    if request.is_bare and not 0 < old.session_timeout_ms < session_timeout_ms:
+    told_longer = 0 < old.session_timeout_ms < session_timeout_ms
+    if request.is_bare and not told_longer and old.classic is None:
         return old
     changes: dict[str, object] = {}
+    if old.classic is not None:  # it speaks the connect protocol from now on
+        changes = {"classic": None, "incarnation": request.incarnation}
     for name in ("rack", "url", "client_id", "client_host", "instance_id", "node"):
         said = getattr(request, name)
         if said is not None and said != getattr(old, name):
@@ -224,6 +220,8 @@ def _change_in(group: Group, old: MemberMetadata, new: MemberMetadata) -> Why | 
     target that stands is as good as it was.
     """
     if old.assignors is new.assignors or new.server_assignor is not None:
+        return None
+    if old.classic is not None:  # it could compute nothing before: the target is as good as it was
         return None
     if _ranges(old.assignors) != _ranges(new.assignors):
         return Why.ASSIGNORS_CHANGED

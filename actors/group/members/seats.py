@@ -68,13 +68,22 @@ def refuse_instance(group: Group, request: Heartbeat) -> tuple[Error, str] | Non
 def _refuse_join(group: Group, request: Heartbeat, owner: str | None) -> tuple[Error, str] | None:
     """Refuse a join to the seat of another that is not away, or from one seat to the next."""
     instance_id, member_id = request.instance_id, request.member_id
-    if owner is not None and not group.members[owner].is_away:
+    if owner is not None and not _may_be_taken(group.members[owner]):
         message = f"instance id {instance_id!r} is in use by {owner}, who keeps it"
         return Error.UNRELEASED_INSTANCE_ID, f"{message}: ask again once it has gone"
     if member_id in group.members:
         message = f"{member_id} has a seat of its own: leave it before you join as {instance_id!r}"
         return Error.INVALID_REQUEST, message
     return None
+
+
+def _may_be_taken(seat: Member) -> bool:
+    """Tell whether another process may have the seat: its member is away, or a classic one.
+
+    Classic members say no goodbye when their process is to come back; its successor takes over at
+    once, and with new tokens (KIP-345).
+    """
+    return seat.is_away or seat.metadata.classic is not None
 
 
 def step_away(current: CurrentAssignment) -> CurrentAssignment:
@@ -116,6 +125,7 @@ def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:
         member_id=member_id,
         incarnation=incarnation,
         succession=_succession(group, away),
+        classic=None,
     )
     return Member(metadata, CurrentAssignment(member_id, 0, 0, MemberState.STABLE, {}, {}))
 
@@ -151,7 +161,10 @@ def patience_ms(member: Member, settings: GroupSettings) -> int:
     that it goes by the shorter one; once lengthened, from the first answer that says so,
     which is written down before it leaves. So the group never ends a session before the
     member has, whichever answer is lost and whichever process restarts. A member that is away runs
-    nothing, and is waited for as long as lost work would be parked.
+    nothing, and is waited for as long as lost work would be parked. A classic member has the
+    session that it asked for.
     """
+    if member.metadata.classic is not None:
+        return member.metadata.session_timeout_ms
     session_ms = max(settings.session_timeout_ms, member.metadata.session_timeout_ms)
     return max(session_ms, settings.max_delay_ms) if member.is_away else session_ms

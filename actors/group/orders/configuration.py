@@ -18,7 +18,7 @@ from ...messages.orders import ConfigureGroup
 from ...misspelling import hint
 from ...settings import Setting, SettingType, whole
 from ...worker.instructions import flaw_in_session
-from ..state.settings import GroupSettings, flaw_in_bounds
+from ..state.settings import GroupSettings, MigrationPolicy, flaw_in_bounds
 from ..state.soft_state import (
     NO_FACTS,
     Decision,
@@ -113,6 +113,13 @@ FIELDS: Mapping[str, Setting] = {
         "How long an empty connect group waits for more members before its first target. 0: not"
         " at all.",
     ),
+    "migration_policy": Setting(
+        "group.migration.policy",
+        SettingType.STRING,
+        "Whether a group with members goes over to the connect protocol (upgrade), and back.",
+        convert=MigrationPolicy,
+        allowed=", ".join(MigrationPolicy),
+    ),
     "requests_per_second": _number(
         "member.request.rate",
         0,
@@ -180,16 +187,16 @@ def _applied(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:
         for field, setting in FIELDS.items()
         if setting.name in configs and (value := _parse(setting, configs[setting.name])) is not None
     }
-    return replace(node, **values)
+    return replace(node, **values)  # type: ignore[arg-type]
 
 
-def _parse(setting: Setting, text: str) -> int | None:
-    """Return the number that a text spells, None if it is not allowed."""
+def _parse(setting: Setting, text: str) -> int | MigrationPolicy | None:
+    """Return the value that a text spells, None if it is not allowed."""
     try:
         value = setting.parse(text)
     except ValueError:
         return None
-    return value if isinstance(value, int) else None
+    return value if isinstance(value, int | MigrationPolicy) else None
 
 
 def _flaws(group: Group, configs: Mapping[str, str | None]) -> Iterator[str]:

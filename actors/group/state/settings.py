@@ -4,7 +4,29 @@ It leans on nothing, so that whoever reads a configuration has it at once.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
+
+
+class MigrationPolicy(StrEnum):
+    """Which conversions of a group with members are allowed, in Kafka's words."""
+
+    DISABLED = "disabled"
+    UPGRADE = "upgrade"
+    """A classic group becomes a connect group when a worker joins by that protocol."""
+    DOWNGRADE = "downgrade"
+    """A connect group becomes classic when only classic members are left in it."""
+    BIDIRECTIONAL = "bidirectional"
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether classic groups may become connect groups."""
+        return self in {MigrationPolicy.UPGRADE, MigrationPolicy.BIDIRECTIONAL}
+
+    @property
+    def downgrades(self) -> bool:
+        """Whether connect groups may become classic."""
+        return self in {MigrationPolicy.DOWNGRADE, MigrationPolicy.BIDIRECTIONAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +57,8 @@ class GroupSettings:
     longest_classic_session_ms: int = 1_800_000
     connect_initial_delay_ms: int = 0
     """How long the first target of an empty connect group waits for more members, likewise."""
+    migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    """Which conversions between the two protocols are allowed while there are members."""
 
 
 def flaw_in_bounds(least_ms: int, longest_ms: int) -> str:

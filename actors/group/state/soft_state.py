@@ -131,6 +131,10 @@ class Decision:
         return self
 
 
+Rule = Callable[[Group, SoftState], Decision]
+"""What is decided of a group as it is, beside its soft state."""
+
+
 def accept(
     group: Group, soft: SoftState, records: Sequence[Record], *, created: bool = False
 ) -> Decision:

@@ -24,7 +24,13 @@ from fairlead.actors.messages.classic import (
 )
 from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
-from fairlead.actors.messages.members import CommitOffsets, ReportStatus, SourceForgot, StatusUpdate
+from fairlead.actors.messages.members import (
+    CommitOffsets,
+    PutTaskConfigs,
+    ReportStatus,
+    SourceForgot,
+    StatusUpdate,
+)
 from fairlead.actors.messages.orders import (
     AlterOffsets,
     ConfigureGroup,
@@ -34,6 +40,7 @@ from fairlead.actors.messages.orders import (
     EndMember,
     Expect,
     Place,
+    PutConnector,
     Rebalance,
     RemoveMember,
     Restart,
@@ -400,6 +407,56 @@ def crew(stage: Stage) -> None:
     joins("http://1/", "", instance_id="i1")
 
 
+def migration(stage: Stage) -> None:
+    """A classic group becomes one of the connect type when a worker joins so, and classic again."""
+    ids = map(str, count())
+    settings = replace(stage.settings, initial_delay_ms=0)
+    shard = TypedShard(stage.group, settings, OffsetLedger(stage.offsets), 0, lambda: next(ids), 1)
+
+    def ask(request: GroupRequest) -> list[AddressedReply]:
+        shard.take(request, "someone", stage.now)
+        return [*drain(shard, stage, stage.now)]
+
+    def joins(member_id: str, *runs: str, instance_id: str) -> None:
+        said: dict[str, Any] = {
+            **as_worker(f"http://{instance_id}/", *runs),
+            "session_timeout_ms": SESSION_MS,
+            "rebalance_timeout_ms": MINUTE_MS,
+            "instance_id": instance_id,
+            "asks_for_id": False,
+        }
+        ask(JoinGroup("connect", member_id, client_id="w", **said))
+
+    def beats(epoch: int, **said: Any) -> None:
+        ask(stage.request("W1", epoch, coordinator_epoch=1, **said))
+
+    ask(PutConnector("connect", "a", {"name": "a"}))
+    joins("", instance_id="i1")
+    ask(SyncGroup("connect", "i1-0", 1, assignments={"i1-0": told(["a"])}))
+    token = token_of(stage.group, "i1-0", resource("a"))
+    assert token is not None
+    ask(PutTaskConfigs("connect", "i1-0", "a", token, ({"n": "0"}, {"n": "1"})))
+    tasks = "a-0", "a-1"
+    joins("i1-0", "a", instance_id="i1")
+    ask(SyncGroup("connect", "i1-0", 2, assignments={"i1-0": told(tasks)}))
+    beats(
+        0,
+        url="http://3/",
+        instance_id="i3",
+        rebalance_timeout_ms=MINUTE_MS,
+        server_assignor="uniform",
+        owned=(),
+    )
+    joins("i1-0", "a", *tasks, instance_id="i1")
+    joins("i1-0", *sorted(map(str, stage.group.share_of("i1-0"))), instance_id="i1")
+    for _ in range(2):
+        epoch = stage.group.members["W1"].current.member_epoch
+        beats(epoch, owned=tuple(sorted(stage.group.members["W1"].current.assigned)))
+    joins("", instance_id="i2")
+    joins("", instance_id="i3")
+    joins("i1-0", "a", instance_id="i1")
+
+
 def classic(stage: Stage) -> None:
     """Members of the classic protocol come and go; when they have left, one of ours joins."""
     ids = map(str, count())
@@ -461,7 +518,7 @@ LIVES: dict[str, Callable[[Stage], None]] = {
     life.__name__: life
     for life in (
         *(moves, losses, deaths, revocations, static, orders, many, settings, failures, gently),
-        *(stops, replays, classic, crew, storm),
+        *(stops, replays, classic, crew, migration, storm),
     )
 }
 

@@ -12,7 +12,8 @@ import pytest
 
 from fairlead.actors.group import commit, decide, timers
 from fairlead.actors.group.computing import target
-from fairlead.actors.group.members import admission, depart, heartbeat, reconcile, seats
+from fairlead.actors.group.members import admission, depart, reconcile, seats
+from fairlead.actors.group.members import step as steps
 from fairlead.actors.group.members.request_filter import RequestFilter
 from fairlead.actors.group.orders import lifecycle
 from fairlead.actors.group.state import validate
@@ -99,7 +100,7 @@ def take_silence_for_an_acknowledgement(patch: Patch) -> None:
             owned = frozenset[Any]()
         return original(current, goal, owned)
 
-    patch.setattr(heartbeat, "reconcile", step)
+    patch.setattr(steps, "reconcile", step)
 
 
 def take_any_word_for_an_acknowledgement(patch: Patch) -> None:
@@ -110,7 +111,7 @@ def take_any_word_for_an_acknowledgement(patch: Patch) -> None:
             owned = owned - current.pending.keys()
         return original(current, goal, owned)
 
-    patch.setattr(heartbeat, "reconcile", step)
+    patch.setattr(steps, "reconcile", step)
 
 
 def grant_what_others_hold(patch: Patch) -> None:
@@ -119,7 +120,7 @@ def grant_what_others_hold(patch: Patch) -> None:
     def step(current: Any, goal: Any, owned: Any) -> Any:
         return original(current, goal._replace(owner={}), owned)
 
-    patch.setattr(heartbeat, "reconcile", step)
+    patch.setattr(steps, "reconcile", step)
 
 
 def be_blocked_by_oneself(patch: Patch) -> None:

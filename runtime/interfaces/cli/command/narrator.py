@@ -63,6 +63,7 @@ def _member(narrator: Narrator, record: records.MemberMetadata) -> str:
         f"joined for epoch {record.joined_epoch}",
         record.url and f"at {record.url}",
         assignors and f"assignors {assignors}",
+        f"speaks the classic protocol, {record.classic.protocol}" if record.classic else "",
         f"rebalance timeout {record.rebalance_timeout_ms} ms",
     )
     return f"{narrator.who(record.member_id)} {', '.join(filter(None, facts))}"

@@ -20,6 +20,8 @@ ABOUT_WORKERS: Final = frozenset(
     {
         Why.MEMBER_JOINED,
         Why.MEMBER_LEFT,
+        Why.GROUP_UPGRADED,
+        Why.GROUP_DOWNGRADED,
         Why.SESSION_EXPIRED,
         Why.PROCESS_ENDED,
         Why.REBALANCE_EXPIRED,

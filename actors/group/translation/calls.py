@@ -1,0 +1,139 @@
+"""SyncGroup, Heartbeat and LeaveGroup in a group of the connect type.
+
+A classic member hears that it is to join anew (REBALANCE_IN_PROGRESS) when its target is of a later
+epoch, when it is to give something up, and when all is free that it waits for; SyncGroup tells what
+it may run. Only what it says when it joins counts as its word on that.
+"""
+
+from collections.abc import Sequence
+
+from ....events.group import Group, Member
+from ....events.model import MemberState, Why
+from ....events.records import Record
+from ...classic.bytes.primitives import UnreadableError, UnwritableError
+from ...messages.classic import (
+    ClassicHeartbeat,
+    ClassicHeartbeatReply,
+    LeaveGroup,
+    LeaveGroupReply,
+    Leaver,
+    LeaverReply,
+    SyncGroup,
+    SyncGroupReply,
+)
+from ...messages.errors import Error
+from ..computing.compute import with_target
+from ..members.depart import Departure, close_seats, depart, unheard
+from ..state.soft_state import Decision, SoftState, bump
+from .given import given_to
+from .protocol import Translation
+
+
+def sync(group: Group, soft: SoftState, call: SyncGroup, translation: Translation) -> Decision:
+    """Tell a classic member what it may run; nothing is written."""
+    member = _member(group, call.member_id, call.instance_id, call.generation)
+    if isinstance(member, Error):
+        return Decision(soft, reply=SyncGroupReply(member))
+    classic = member.metadata.classic
+    protocol = classic.protocol if classic else ""
+    told = translation.protocol_type, protocol
+    if (call.protocol_type or told[0], call.protocol or told[1]) != told:
+        message = f"the member was told to speak {' '.join(told)}"
+        error = Error.INCONSISTENT_GROUP_PROTOCOL
+        return Decision(soft, reply=SyncGroupReply(error, message=message))
+    is_behind = member.current.member_epoch < group.assignment_epoch
+    if is_behind and member.state is not MemberState.UNREVOKED:
+        return Decision(soft, reply=SyncGroupReply(Error.REBALANCE_IN_PROGRESS))
+    try:
+        assignment = translation.assignment(protocol, given_to(group, member, translation))
+    except (UnreadableError, UnwritableError) as error:
+        message = f"what {member.member_id} is to run cannot be told in {protocol}: {error}"
+        error_code = Error.INCONSISTENT_GROUP_PROTOCOL
+        return Decision(soft, reply=SyncGroupReply(error_code, message=message))
+    return Decision(soft, reply=SyncGroupReply(Error.NONE, *told, assignment))
+
+
+def heartbeat(group: Group, soft: SoftState, call: ClassicHeartbeat) -> Decision:
+    """Hear a classic member; it is told where it is to join anew. Nothing is written."""
+    member = _member(group, call.member_id, call.instance_id, call.generation)
+    if isinstance(member, Error):
+        return Decision(soft, reply=ClassicHeartbeatReply(member))
+    is_called = _is_called(group, member)
+    error = Error.REBALANCE_IN_PROGRESS if is_called else Error.NONE
+    return Decision(soft, reply=ClassicHeartbeatReply(error))
+
+
+def _is_called(group: Group, member: Member) -> bool:
+    """Tell whether a member can only go on by joining anew."""
+    current = member.current
+    if current.member_epoch < group.assignment_epoch or current.state is MemberState.UNREVOKED:
+        return True
+    if current.state is not MemberState.UNRELEASED:
+        return False
+    awaited = group.share_of(member.member_id) - current.assigned.keys()
+    return awaited.isdisjoint(group.owner)
+
+
+def _member(
+    group: Group, member_id: str, instance_id: str | None, generation: int
+) -> Member | Error:
+    """Return the classic member that a call is from, or why it changes nothing."""
+    owner = None if instance_id is None else group.instances.get(instance_id)
+    if owner is not None and owner != member_id:
+        return Error.FENCED_INSTANCE_ID
+    member = group.members.get(member_id)
+    if member is None or member.metadata.classic is None or (instance_id and owner is None):
+        return Error.UNKNOWN_MEMBER_ID
+    return member if member.current.member_epoch == generation else Error.ILLEGAL_GENERATION
+
+
+def leave(group: Group, soft: SoftState, call: LeaveGroup, now_ms: int) -> Decision:
+    """Let members go for good, with one rise of the epoch for them all; the answer tells of each.
+
+    Operators end a static seat by its instance id alone, whichever protocol its member speaks.
+    """
+    gone: dict[str, Member] = {}
+    told = [
+        LeaverReply(each.member_id, each.instance_id, _leave(group, each, gone))
+        for each in call.leavers
+    ]
+    reply = LeaveGroupReply(Error.NONE, tuple(told))
+    if not gone:
+        return Decision(soft, reply=reply)
+    seats = [*gone.values()]
+    records: list[Record] = close_seats(group, seats)
+    records.append(bump(group, Why.MEMBER_LEFT, _subject(seats), now_ms))
+    return with_target(group, Decision(soft, tuple(records), reply), now_ms)
+
+
+def _leave(group: Group, leaver: Leaver, gone: dict[str, Member]) -> Error:
+    owner = None if leaver.instance_id is None else group.instances.get(leaver.instance_id)
+    if leaver.member_id and owner not in {None, leaver.member_id}:
+        return Error.FENCED_INSTANCE_ID
+    member = group.members.get(leaver.member_id or owner or "")
+    is_operators = not leaver.member_id
+    is_unknown = leaver.instance_id is not None and owner is None
+    if member is None or is_unknown or member.member_id in gone:
+        return Error.UNKNOWN_MEMBER_ID
+    if member.metadata.classic is None and not is_operators:
+        return Error.UNKNOWN_MEMBER_ID
+    gone[member.member_id] = member
+    return Error.NONE
+
+
+def _subject(seats: Sequence[Member]) -> str:
+    first = Departure(seats[0], Why.MEMBER_LEFT).cause.subject
+    return first + (f" and {len(seats) - 1} more" if len(seats) > 1 else "")
+
+
+def expire(group: Group, soft: SoftState, member_id: str, now_ms: int) -> Decision:
+    """Remove a classic member that did not join anew in time, or did not ask for its assignment.
+
+    It goes like one that was not heard of. One that is gone, or speaks the connect protocol by
+    now, stays as it is.
+    """
+    member = group.members.get(member_id)
+    if member is None or member.metadata.classic is None:
+        return Decision(soft)
+    departure = unheard(group, soft, member, Why.REBALANCE_EXPIRED)
+    return with_target(group, depart(group, soft, departure, now_ms), now_ms)

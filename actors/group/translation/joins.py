@@ -1,0 +1,196 @@
+"""JoinGroup in a group of the connect type: the member's word becomes a step of its own.
+
+Nobody waits for others: the answer leaves as soon as it is durable. The generation is the member's
+epoch, and nobody leads. What the member's metadata name is what it owns; it is asked to join anew
+(see `calls`) when there is something to give up or to take.
+
+A static member takes its seat at once, also from a process that is still there, and from one of the
+connect protocol: it is granted the seat's share anew, under tokens that fence the other (KIP-345).
+"""
+
+from dataclasses import dataclass, replace
+
+from ....events.group import Group, Member
+from ....events.model import NOTHING, ClassicMetadata, Resources, Why
+from ....events.records import MemberMetadata, Record
+from ...classic.refusals import Refusal, refuse_metadata, refuse_terms
+from ...classic.state import ClassicSettings
+from ...messages.classic import JoinGroup, JoinGroupReply
+from ...messages.errors import Error
+from ...messages.members import JOIN_EPOCH, Heartbeat
+from ..members.depart import bury, tombstones
+from ..members.reconcile import UnknownStateError
+from ..members.seats import ended_by, is_left_short, take_seat
+from ..members.step import Speaker, advance
+from ..state.soft_state import Decision, SoftState, bump
+from ..state.workers import welcome
+from .given import owned_by
+from .protocol import Translation
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """A JoinGroup, and who it is from as far as the group's process knows."""
+
+    call: JoinGroup
+    fresh: str
+    """An id that nobody ever had."""
+    is_expected: bool
+    """Whether its id was given to it, and it joins with that for the first time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """By what classic members are judged, and how their bytes are read."""
+
+    settings: ClassicSettings
+    translation: Translation
+
+
+@dataclass(frozen=True, slots=True)
+class _Seating:
+    """Under which id somebody joins, and in whose seat; None: in a new one."""
+
+    member_id: str
+    seat: Member | None = None
+
+
+def join(group: Group, soft: SoftState, joining: Joining, terms: Terms, now_ms: int) -> Decision:
+    """Take a classic member in, or hear it anew."""
+    call = joining.call
+    seat = _seat_of(group, call)
+    refused = refuse_terms(terms.settings, call) or _refuse_size(group, terms.settings, seat)
+    refused = refused or _refuse_protocols(group, call, seat, terms.translation)
+    refused = refused or refuse_metadata(call)
+    if refused:
+        return _refuse(soft, call, *refused)
+    found = _identify(joining, seat)
+    if isinstance(found, Error):
+        return _refuse(soft, call, found)
+    if not call.member_id and call.instance_id is None and call.asks_for_id:
+        reply = JoinGroupReply(Error.MEMBER_ID_REQUIRED, found.member_id)
+        return Decision(soft, reply=reply)
+    try:
+        return _advance(group, soft, call, found, terms.translation, now_ms)
+    except UnknownStateError:  # a later version wrote it: its process begins anew
+        return _refuse(soft, call, Error.UNKNOWN_MEMBER_ID)
+
+
+def _refuse(soft: SoftState, call: JoinGroup, error: Error, message: str = "") -> Decision:
+    return Decision(soft, reply=JoinGroupReply(error, call.member_id, message=message))
+
+
+def _seat_of(group: Group, call: JoinGroup) -> Member | None:
+    """Return the seat that the call is about: by its instance id, or else by its member id."""
+    owner = call.member_id
+    if call.instance_id is not None:
+        owner = group.instances.get(call.instance_id, "")
+    return group.members.get(owner)
+
+
+def _refuse_size(group: Group, settings: ClassicSettings, seat: Member | None) -> Refusal | None:
+    if seat is not None or len(group.members) < settings.max_size:
+        return None
+    full = f"the group has as many members as group.max.size = {settings.max_size} allows"
+    return Error.GROUP_MAX_SIZE_REACHED, f"{full}: raise it, or ask again once one has left"
+
+
+def _refuse_protocols(
+    group: Group, call: JoinGroup, seat: Member | None, translation: Translation
+) -> Refusal | None:
+    """Refuse who is of another kind, or has nothing in common with all other classic members."""
+    common = {each.name for each in call.protocols}
+    if call.protocol_type != translation.protocol_type or not common:
+        message = f"the group takes in classic members of the type {translation.protocol_type!a}"
+        told = f"{message}, with a protocol of theirs, and not {call.protocol_type!a}"
+        return Error.INCONSISTENT_GROUP_PROTOCOL, told
+    for member_id in group.translated:
+        classic = group.members[member_id].metadata.classic
+        if classic is not None and (seat is None or seat.member_id != member_id):
+            common &= {each.name for each in classic.protocols}
+    if common:
+        return None
+    message = "it has no protocol in common with all other classic members"
+    return Error.INCONSISTENT_GROUP_PROTOCOL, message
+
+
+def _identify(joining: Joining, seat: Member | None) -> _Seating | Error:
+    call, fresh = joining.call, joining.fresh
+    if not call.member_id:
+        return _Seating(f"{call.instance_id or call.client_id}-{fresh}", seat)
+    if joining.is_expected and call.instance_id is None:
+        return _Seating(call.member_id)
+    if seat is not None and seat.member_id != call.member_id:
+        return Error.FENCED_INSTANCE_ID
+    if seat is None or seat.metadata.classic is None:
+        return Error.UNKNOWN_MEMBER_ID
+    return _Seating(call.member_id, seat)
+
+
+def _advance(
+    group: Group,
+    soft: SoftState,
+    call: JoinGroup,
+    seating: _Seating,
+    translation: Translation,
+    now_ms: int,
+) -> Decision:
+    """Seat the member, or hear what it says anew, and let it take its next step."""
+    seat = seating.seat
+    if seat is None or seat.member_id != seating.member_id:
+        member, records = _sit_down(group, call, seating, translation)
+        owned: Resources | None = NOTHING
+        if seat is None or (seat.is_away and is_left_short(group, seat)):
+            records.append(bump(group, Why.MEMBER_JOINED, member.metadata.worker_url, now_ms))
+    else:
+        metadata = _told(seat.metadata, call, translation)
+        records = [] if metadata == seat.metadata else [metadata]
+        member, owned = replace(seat, metadata=metadata), _owned(metadata, translation)
+    soft, records, after = advance(group, soft, Speaker(seat, member, owned), records, now_ms)
+    reply = JoinGroupReply(
+        Error.NONE,
+        member.member_id,
+        after.member_epoch,
+        translation.protocol_type,
+        call.protocols[0].name,
+    )
+    return Decision(soft, tuple(records), reply)
+
+
+def _sit_down(
+    group: Group, call: JoinGroup, seating: _Seating, translation: Translation
+) -> tuple[Member, list[Record]]:
+    """Return the member that takes a seat, and the records by which it does."""
+    seat, url = seating.seat, translation.read(call.protocols[0]).url
+    request = Heartbeat(
+        call.group_id, seating.member_id, JOIN_EPOCH, instance_id=call.instance_id, url=url
+    )
+    member = take_seat(group, seat, request)
+    blank = replace(
+        member.metadata, assignors=(), server_assignor=None, rack=None, node="", classic=None
+    )
+    metadata = _told(replace(blank, instance_id=call.instance_id), call, translation)
+    records = bury(group, ended_by(group, request))
+    if seat is None:
+        records.append(metadata)
+    else:
+        records += [*tombstones(seat), metadata, member.current]
+    return replace(member, metadata=metadata), [*records, *welcome(group, metadata)]
+
+
+def _told(old: MemberMetadata, call: JoinGroup, translation: Translation) -> MemberMetadata:
+    """Return what is known of a member now."""
+    spoke = old.classic.protocol if old.classic else ""
+    return replace(
+        old,
+        url=translation.read(call.protocols[0]).url,
+        rebalance_timeout_ms=call.rebalance_timeout_ms,
+        session_timeout_ms=call.session_timeout_ms,
+        client_id=call.client_id,
+        client_host=call.client_host,
+        classic=ClassicMetadata(call.protocols, call.protocols[0].name, spoke),
+    )
+
+
+def _owned(metadata: MemberMetadata, translation: Translation) -> Resources | None:
+    return None if metadata.classic is None else owned_by(metadata.classic, translation)

@@ -1,0 +1,159 @@
+"""The classic members of a connect group, beside the group: their ids and the time of their calls.
+
+What they ask is decided at once, and nobody waits. Soft state is which ids were given out, and two
+timers for each member: it is to join within its rebalance timeout once it was asked to, and to ask
+for its assignment as soon after it has joined. Their sessions are the group's matter.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from ....events.group import Group
+from ....events.log.space import NoRoomError
+from ...classic.calls import MOST_EXPECTED
+from ...classic.refusals import refusal_of, refuse_group
+from ...classic.state import Answer, Asked
+from ...messages.classic import (
+    ClassicCall,
+    ClassicHeartbeat,
+    ClassicReply,
+    JoinGroup,
+    JoinGroupReply,
+    SyncGroup,
+)
+from ...messages.errors import Error
+from ...timer_queue import Moment, TimerQueue
+from ..state.soft_state import Decision, Rule
+from .calls import expire, heartbeat, leave, sync
+from .joins import Joining, Terms, join
+
+
+class MixedHost(Protocol):
+    """Who carries out what is decided."""
+
+    def carry_out(self, rule: Rule, now: Moment) -> Decision:
+        """Decide, and have the group evolve by it; raises `NoRoomError`, and does nothing then."""
+        ...
+
+    def hear(self, member_id: str, now: Moment) -> None:
+        """Begin a member's session anew; one that is gone has none."""
+        ...
+
+    def say(self, answer: Answer) -> None:
+        """Say this once all is durable that was decided by now."""
+        ...
+
+
+class Owed(Enum):
+    """What somebody owes the group, and has a time for."""
+
+    FIRST_JOIN = "to join with the id that it was given"
+    JOIN = "to join anew"
+    SYNC = "to ask for its assignment"
+
+
+class Debt(NamedTuple):
+    """Who owes what."""
+
+    owed: Owed
+    member_id: str
+
+
+class MixedMembers:
+    """The classic members of one connect group."""
+
+    def __init__(self, group: Group, host: MixedHost, new_id: Callable[[], str]) -> None:
+        """Begin with nothing remembered: who is called has the whole time anew."""
+        self._group, self._host, self._new_id = group, host, new_id
+        self._expected: dict[str, None] = {}
+        """The ids that were given out and have not joined."""
+        self._called: set[str] = set()
+        """The members that were asked to join anew and have not."""
+        self._debts: TimerQueue[Debt] = TimerQueue()
+        self._excused_ms = 0
+        """For how long in all nobody could be heard."""
+
+    def excuse(self, late_ms: int) -> None:
+        """Give everybody as much time more."""
+        self._excused_ms += late_ms
+
+    def expect(self, member_id: str, session_ms: int, now: Moment) -> None:
+        """Let somebody join with this id within its session."""
+        if len(self._expected) >= MOST_EXPECTED:
+            del self._expected[next(iter(self._expected))]
+        self._expected[member_id] = None
+        self._owe(Owed.FIRST_JOIN, member_id, session_ms, now)
+
+    def take(self, call: ClassicCall, asked: Asked, terms: Terms, now: Moment) -> None:
+        """Decide a call, and answer it."""
+        try:
+            reply = self._answer(call, terms, now)
+        except NoRoomError as error:
+            reply = refusal_of(call, Error.COORDINATOR_NOT_AVAILABLE, str(error))
+        self._host.say(Answer(asked, replace(reply, number=asked.number)))
+
+    def _answer(self, call: ClassicCall, terms: Terms, now: Moment) -> ClassicReply:
+        if refused := refuse_group(self._group, call):
+            return refusal_of(call, *refused)
+        decision = self._host.carry_out(self._rule(call, terms, now.wall_ms), now)
+        reply = decision.reply
+        if not isinstance(reply, ClassicReply):
+            raise TypeError(f"{type(call).__name__} is answered by {type(reply).__name__}")
+        if isinstance(call, JoinGroup) and isinstance(reply, JoinGroupReply):
+            self._see_join(call, reply, now)
+        elif isinstance(call, SyncGroup | ClassicHeartbeat):
+            self._see_word(call, reply.error, now)
+        return reply
+
+    def _rule(self, call: ClassicCall, terms: Terms, now_ms: int) -> Rule:
+        if isinstance(call, JoinGroup):
+            joining = Joining(call, self._new_id(), call.member_id in self._expected)
+            return lambda group, soft: join(group, soft, joining, terms, now_ms)
+        if isinstance(call, SyncGroup):
+            return lambda group, soft: sync(group, soft, call, terms.translation)
+        if isinstance(call, ClassicHeartbeat):
+            return lambda group, soft: heartbeat(group, soft, call)
+        return lambda group, soft: leave(group, soft, call, now_ms)
+
+    def _see_join(self, call: JoinGroup, reply: JoinGroupReply, now: Moment) -> None:
+        if reply.error is Error.MEMBER_ID_REQUIRED:
+            self.expect(reply.member_id, call.session_timeout_ms, now)
+        elif reply.error is Error.NONE:
+            self._expected.pop(reply.member_id, None)
+            self._called.discard(reply.member_id)
+            self._debts.cancel(Debt(Owed.JOIN, reply.member_id))
+            self._owe(Owed.SYNC, reply.member_id, call.rebalance_timeout_ms, now)
+            self._host.hear(reply.member_id, now)
+
+    def _see_word(self, call: SyncGroup | ClassicHeartbeat, error: Error, now: Moment) -> None:
+        member = self._group.members.get(call.member_id)
+        if member is None or error not in {Error.NONE, Error.REBALANCE_IN_PROGRESS}:
+            return
+        self._host.hear(call.member_id, now)
+        if error is Error.REBALANCE_IN_PROGRESS and call.member_id not in self._called:
+            self._called.add(call.member_id)
+            self._owe(Owed.JOIN, call.member_id, member.metadata.rebalance_timeout_ms, now)
+        elif error is Error.NONE and isinstance(call, SyncGroup):
+            self._debts.cancel(Debt(Owed.SYNC, call.member_id))
+
+    def _owe(self, owed: Owed, member_id: str, timeout_ms: int, now: Moment) -> None:
+        self._debts.set(Debt(owed, member_id), now.steady_ms + timeout_ms - self._excused_ms)
+
+    def pass_time(self, now: Moment) -> None:
+        """Do what is due by now; not to be called while there is no room."""
+        for owed, member_id in self._debts.due(now.steady_ms - self._excused_ms):
+            self._called.discard(member_id)
+            if owed is Owed.FIRST_JOIN:
+                self._expected.pop(member_id, None)
+            else:
+                self._expire(member_id, now)
+
+    def _expire(self, member_id: str, now: Moment) -> None:
+        self._host.carry_out(lambda group, soft: expire(group, soft, member_id, now.wall_ms), now)
+
+    def next_ms(self) -> int | None:
+        """Return when something may be due next, steady clock."""
+        next_ms = self._debts.next_ms()
+        return None if next_ms is None else next_ms + self._excused_ms

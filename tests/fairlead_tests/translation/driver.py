@@ -1,0 +1,282 @@
+"""A group of either type with real logs and a clock, its invariants held at each write."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TypeVar
+
+from fairlead.actors.assignors.classic.protocol import VERSIONS
+from fairlead.actors.classic.bytes.connect import decode_assignment
+from fairlead.actors.group.commit import OffsetLedger
+from fairlead.actors.group.shard import AddressedReply, Now, drain
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.group.typed_shard import TypedShard
+from fairlead.actors.messages.classic import (
+    ClassicHeartbeat,
+    ClassicHeartbeatReply,
+    ClassicReply,
+    JoinGroup,
+    JoinGroupReply,
+    LeaveGroup,
+    LeaveGroupReply,
+    Leaver,
+    SyncGroup,
+    SyncGroupReply,
+)
+from fairlead.actors.messages.commands import GroupRequest
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
+from fairlead.events.connectors import ConnectorConfig, TaskConfigs
+from fairlead.events.entries.codec import decode, encode, restore
+from fairlead.events.evolve import evolve
+from fairlead.events.group import Group
+from fairlead.events.log.frame import Entry, NewEntry
+from fairlead.events.model import TaskConfig
+from fairlead.events.records import ConnectorsTasksMetadata, Record, TargetAssignment
+from fairlead.runtime.simulation.invariants import GroupInvariants, consistent, same
+from fairlead_tests.classic.workers import as_worker, told
+from fairlead_tests.coordination.driver import REBALANCE_MS, SETTINGS, CoordinatorDriver
+from fairlead_tests.decider import resources
+
+R = TypeVar("R", bound=ClassicReply)
+CLASSIC_SESSION_MS, CLASSIC_REBALANCE_MS = 6_000, 20_000
+AT_ONCE = GroupSettings(
+    session_timeout_ms=SETTINGS.session_timeout_ms,
+    heartbeat_interval_ms=SETTINGS.heartbeat_interval_ms,
+    initial_delay_ms=0,
+    max_delay_ms=0,
+)
+
+
+@dataclass
+class MixedDriver(CoordinatorDriver):
+    """The process of one group, whose members may speak either protocol."""
+
+    settings: GroupSettings = AT_ONCE
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    ids: Iterator[int] = field(default_factory=lambda: count(1))
+    said: dict[int, ClassicReply] = field(default_factory=dict[int, ClassicReply])
+    """The answers to classic calls, by number."""
+    records: list[Record] = field(default_factory=list[Record])
+    """All that was written."""
+    folded: Group = field(default_factory=lambda: Group("connect"))
+    invariants: GroupInvariants = field(default_factory=GroupInvariants)
+
+    def open(self) -> None:
+        """Begin anew from the log, as another process."""
+        super().open()
+        group: Group = restore("connect", *self.control.load())
+        ledger, number = OffsetLedger(self.offsets), self.coordinator.coordinator_epoch
+        self.shard = TypedShard(
+            group, self.settings, ledger, self.now_ms, lambda: f"u{next(self.ids)}", number
+        )
+        self.coordinator = self.shard._connect  # pyright: ignore[reportPrivateUsage]
+
+    def append(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the control log, and hold the group against all invariants."""
+        for each in entries:
+            entry = Entry(self.control.end, *each[:3], now.wall_ms, each.value)
+            super().append([each], now)
+            record = decode(entry)
+            assert record is not None
+            evolve(self.folded, record, entry.offset)
+            if not isinstance(record, TargetAssignment) or not record.computed_by:
+                self.invariants.saw(record, self.folded)
+            self.records.append(record)
+        if entries:
+            self.invariants.hold(self.group, self.folded)
+
+    def flush(self) -> list[AddressedReply]:
+        """Write what was decided, and return what is said; nobody is told twice."""
+        found = list(drain(self.shard, self, self.now))
+        for each in found:
+            if isinstance(each.reply, ClassicReply):
+                assert each.reply.number not in self.said
+                self.said[each.reply.number] = each.reply
+        return found
+
+    def asks(self, *requests: Heartbeat) -> list[AddressedReply]:
+        """Have heartbeats decided together, each asked by its member."""
+        for each in requests:
+            self.shard.take(each, each.member_id, self.now)
+        return self.flush()
+
+    def send(self, command: GroupRequest) -> list[AddressedReply]:
+        """Have anything decided; returns all that is said."""
+        self.shard.take(command, "someone", self.now)
+        return self.flush()
+
+    def passes(self, milliseconds: int) -> list[AddressedReply]:
+        """Let time pass, second by second."""
+        found: list[AddressedReply] = []
+        end_ms = self.now_ms + milliseconds
+        while self.now_ms < end_ms:
+            self.now_ms = min(end_ms, self.now_ms + 500)
+            self.shard.pass_time(self.now)
+            found += self.flush()
+        return found
+
+    def write(self, *records: Record) -> None:
+        """Write records that no rule of these tests leads to."""
+        for record in records:
+            evolve(self.group, record, self.group.end)
+        self.append([encode(each) for each in records], self.now)
+
+    def configure(self, text: str) -> None:
+        """Write configs as if the connectors had split their work into these tasks."""
+        configured = resources(text)
+        for name in sorted({each.connector for each in configured}):
+            numbers = [each.task for each in configured if each.connector == name and each.is_task]
+            tasks = tuple(TaskConfig({}, 1) for _ in range(max(numbers, default=-1) + 1))
+            self.write(ConnectorConfig(name, {"name": name}, 1, 0), TaskConfigs(name, 1, tasks))
+        self.write(ConnectorsTasksMetadata(configured))
+
+    # -- classic members
+
+    def pair(self, first: str, second: str, mode: str = "sessioned") -> tuple[str, str]:
+        """Have two classic workers in a stable group of generation 2, which run this."""
+        one = self.joins(mode=mode).member_id
+        self.syncs(one, 1)
+        waiting = self.call(self.join_call(mode=mode, url="http://d/"))
+        assert self.joins(one, mode=mode).generation == 2
+        reply = self.said[waiting]
+        assert isinstance(reply, JoinGroupReply)
+        two = reply.member_id
+        given = {one: told(first.split(), mode=mode), two: told(second.split(), mode=mode)}
+        assert self.syncs(one, 2, assignments=given).error is Error.NONE
+        assert self.syncs(two, 2).error is Error.NONE
+        return one, two
+
+    def call(self, call: JoinGroup | SyncGroup | ClassicHeartbeat | LeaveGroup) -> int:
+        """Have a classic call decided; returns its number."""
+        number = next(self.numbers)
+        self.send(replace(call, number=number))
+        return number
+
+    def answer(self, call: JoinGroup | SyncGroup | ClassicHeartbeat | LeaveGroup) -> ClassicReply:
+        """Have a call decided that is answered at once."""
+        return self.said[self.call(call)]
+
+    def join_call(
+        self,
+        member_id: str = "",
+        runs: str = "",
+        mode: str = "sessioned",
+        instance_id: str | None = None,
+        **more: object,
+    ) -> JoinGroup:
+        """What a worker says to join that runs this."""
+        url = str(more.pop("url", "http://c/"))
+        said: dict[str, object] = {
+            "session_timeout_ms": CLASSIC_SESSION_MS,
+            "rebalance_timeout_ms": CLASSIC_REBALANCE_MS,
+            "instance_id": instance_id,
+            "client_id": "c",
+            "asks_for_id": False,
+            **as_worker(url, *runs.split(), mode=mode),
+            **more,
+        }
+        return JoinGroup("connect", member_id, **said)  # type: ignore[arg-type]
+
+    def joins(self, *said: str, **more: object) -> JoinGroupReply:
+        """Have a worker join, and be answered at once."""
+        reply = self.answer(self.join_call(*said, **more))  # type: ignore[arg-type]
+        assert isinstance(reply, JoinGroupReply)
+        return reply
+
+    def syncs(self, member_id: str, generation: int, **more: object) -> SyncGroupReply:
+        """Have a member ask for its assignment, and be answered at once."""
+        reply = self.answer(SyncGroup("connect", member_id, generation, **more))  # type: ignore[arg-type]
+        assert isinstance(reply, SyncGroupReply)
+        return reply
+
+    def classic_beat(
+        self, member_id: str, generation: int | None = None, instance_id: str | None = None
+    ) -> Error:
+        """Have a classic member beat, at its epoch by default."""
+        if generation is None:
+            generation = self.group.members[member_id].current.member_epoch
+        reply = self.answer(ClassicHeartbeat("connect", member_id, generation, instance_id))
+        assert isinstance(reply, ClassicHeartbeatReply)
+        return reply.error
+
+    def leaves(self, *leavers: Leaver) -> LeaveGroupReply:
+        """Have members leave."""
+        reply = self.answer(LeaveGroup("connect", leavers))
+        assert isinstance(reply, LeaveGroupReply)
+        return reply
+
+    def newcomer(self, number: int) -> str:
+        """Return the id that a JoinGroup was answered with."""
+        reply = self.said[number]
+        assert isinstance(reply, JoinGroupReply)
+        return reply.member_id
+
+    # -- members of the connect protocol
+
+    def joining(self, member: str, **fields: object) -> Heartbeat:
+        """The request that joins a member, for whom the coordinator computes."""
+        told: dict[str, object] = {
+            "url": f"http://{member}",
+            "rebalance_timeout_ms": REBALANCE_MS,
+            "server_assignor": "uniform",
+            "owned": (),
+            **fields,
+        }
+        return self.request(member, 0, **told)
+
+    def modern_joins(self, member: str, **fields: object) -> HeartbeatReply:
+        """Have a member join by the connect protocol."""
+        return self.heartbeat_reply(self.joining(member, **fields))
+
+    def heartbeat_reply(self, request: Heartbeat) -> HeartbeatReply:
+        """Have a heartbeat decided, and answered at once or when its time is up."""
+        found = self.asks(request)
+        while True:
+            for each in found:
+                if isinstance(each.reply, HeartbeatReply) and each.to == request.member_id:
+                    return each.reply
+            found = self.passes(self.settings.heartbeat_interval_ms)
+
+    def beats(self, member: str) -> None:
+        """Have a member beat that runs what it holds; its answer may be held."""
+        owned = tuple(sorted(self.group.members[member].current.assigned))
+        self.asks(self.request(member, owned=owned))
+
+    def modern_goes_on(self, member: str) -> HeartbeatReply:
+        """Have a member beat that runs what it holds."""
+        owned = tuple(sorted(self.group.members[member].current.assigned))
+        return self.heartbeat_reply(self.request(member, owned=owned))
+
+    def lives(self, member: str, milliseconds: int) -> None:
+        """Let time pass in which one member of the connect protocol beats."""
+        end_ms = self.now_ms + milliseconds
+        while self.now_ms < end_ms:
+            self.asks(
+                self.request(member, owned=tuple(self.group.members[member].current.assigned))
+            )
+            self.passes(min(2_000, end_ms - self.now_ms))
+
+    def reopen(self) -> None:
+        """Replace the process; the log tells the same group."""
+        told = self.group
+        self.open()
+        same(self.group, told)
+        consistent(self.group)
+
+
+def given(reply: SyncGroupReply) -> tuple[str, str]:
+    """Return what an assignment gives a worker, and what it takes from it."""
+    assert reply.error is Error.NONE, reply
+    read = decode_assignment(reply.assignment, VERSIONS[reply.protocol or ""])
+    return " ".join(map(str, sorted(read.assigned))), " ".join(map(str, sorted(read.revoked or ())))
+
+
+def held(driver: MixedDriver, member_id: str) -> str:
+    """Return what a member is assigned."""
+    return " ".join(map(str, sorted(driver.group.members[member_id].current.assigned)))
+
+
+def refused(reply: HeartbeatReply | ClassicReply) -> tuple[str, str]:
+    """Return the error of an answer, and what it says."""
+    return reply.error.name, reply.message
