@@ -160,12 +160,12 @@ def drop_loss(group: Group, member_id: str) -> None:
 
 def set_configured(group: Group, record: ConnectorsTasksMetadata) -> None:
     """Take the connectors and tasks that the group is to run."""
-    group.configured = record.configured
+    group.configured, group.configured_offset = record.configured, group.end - 1
 
 
 def drop_configured(group: Group) -> None:
     """Have nothing to run."""
-    group.configured = NOTHING
+    group.configured, group.configured_offset = NOTHING, group.end - 1
 
 
 def put_connector(group: Group, record: ConnectorConfig) -> None:

@@ -110,6 +110,8 @@ class Group:
     """The target by member id, without the departed."""
     configured: Resources = NOTHING
     """The connectors and tasks that the group is to run."""
+    configured_offset: int = -1
+    """Where the record lies that says so; -1: there is none."""
     configs: Mapping[str, str] = field(default_factory=dict[str, str])
     """The settings in which the group differs from its node's."""
     worker_orders: dict[str, Operator] = field(default_factory=dict[str, Operator])

@@ -15,6 +15,8 @@ from ..events.log.tables import unpack_view_key, view_key
 from ..events.model import NOTHING, Grants, Key, Resource, Resources, Why
 from ..events.records import (
     ClassicGroup,
+    ConfiguredShard,
+    ConnectorsTasksMetadata,
     CurrentAssignment,
     CurrentShard,
     GroupMetadata,
@@ -89,6 +91,10 @@ class Rebalances:
             self.by_cause[record.cause.why] += 1
 
 
+_SEATLESS: Final = Member(MemberMetadata(""), NOT_STARTED)
+"""What a member is before the log shows a seat of it."""
+
+
 class KeyedLog(Protocol):
     """A log that is read by key, as `ReadableLog` is."""
 
@@ -111,7 +117,8 @@ class MemberFollower:
     * its own seat and step, with the shards of that, or the generation of a classic group;
     * what the connectors of its resources are to do, and how they split their work;
     * the status of resources that it has reported on;
-    * the head of the target: who computed it, and what that one had to say to all.
+    * the head of the target: who computed it, and what that one had to say to all;
+    * what is configured, if it may have to assign.
 
     Their records are folded into a `Group` that holds nothing else, so that every rule which asks
     only for the member's own part gives the same answer as with all of the group.
@@ -120,18 +127,15 @@ class MemberFollower:
     their statuses, and the target without its shares.
     """
 
-    def __init__(self, group_id: str, member_id: str, log: KeyedLog) -> None:
+    def __init__(
+        self, group_id: str, member_id: str, log: KeyedLog, *, sees_configured: bool = False
+    ) -> None:
+        """Follow what concerns a member, and all that is configured if it may have to assign."""
         self._log = log
         self.member_id = member_id
         self.group = Group(group_id)
-        self._seatless = Member(MemberMetadata(member_id), NOT_STARTED)
-        """What it is before the log shows a seat of it."""
-        self._own = {
-            _spell(MemberMetadata, (member_id,)),
-            _spell(CurrentAssignment, (member_id,)),
-            _spell(TargetAssignment, ()),
-            _spell(ClassicGroup, ()),
-        }
+        self._sees_configured = sees_configured
+        self._own = self._keys_of_its_own()
         self._known: dict[bytes, int] = dict.fromkeys(self._own, -1)
         """The offset of the entry that was folded of each key of the view; -1: there was none."""
         self._fresh = set(self._own)
@@ -140,6 +144,25 @@ class MemberFollower:
         self._end = 0
         """The log's end as of the last look."""
         self._changed: set[Resource] = set()
+
+    def rename(self, member_id: str) -> None:
+        """Follow the member under the name that the group has given it."""
+        if member_id == self.member_id:
+            return
+        self.member_id = member_id
+        self._own = self._keys_of_its_own()
+        self._follow()
+
+    def _keys_of_its_own(self) -> set[bytes]:
+        heads: list[type] = [TargetAssignment, ClassicGroup]
+        if self._sees_configured:
+            heads.append(ConnectorsTasksMetadata)
+        seat = (self.member_id,)
+        return {
+            _spell(MemberMetadata, seat),
+            _spell(CurrentAssignment, seat),
+            *(_spell(each, ()) for each in heads),
+        }
 
     def watch(self, reported: Resources) -> None:
         """Follow the statuses of these as well, whether the member has them or not."""
@@ -207,6 +230,8 @@ class MemberFollower:
         fresh = wanted - self._known.keys()
         if any(BY_NUMBER[unpack_view_key(key)[0]].record is CurrentShard for key in fresh):
             fresh.add(_spell(CurrentAssignment, (self.member_id,)))  # it joins its shards
+        if any(BY_NUMBER[unpack_view_key(key)[0]].record is ConfiguredShard for key in fresh):
+            fresh.add(_spell(ConnectorsTasksMetadata, ()))
         self._known.update(dict.fromkeys(fresh, -1))
         self._fresh = (self._fresh | fresh) & wanted
         return bool(fresh)
@@ -215,6 +240,9 @@ class MemberFollower:
         member = self._member()
         for number in range(member.current.shards):
             yield _spell(CurrentShard, (self.member_id, number))
+        configured = self.group.log_shards.wholes.get((ConnectorsTasksMetadata, ()))
+        for number in range(configured.shards if configured else 0):
+            yield _spell(ConfiguredShard, (number,))
         connectors = {each.connector for each in (*_grants(member), *self._reported)}
         for connector in connectors:
             yield _spell(ConnectorConfig, (connector,))
@@ -224,7 +252,7 @@ class MemberFollower:
             yield _spell(TaskStatus, tuple(resource))
 
     def _member(self) -> Member:
-        return self.group.member(self.member_id) or self._seatless
+        return self.group.member(self.member_id) or _SEATLESS
 
     def _bury(self, key: bytes) -> None:
         """Forget what a key said: the log shows it no more, or it is no concern any more."""

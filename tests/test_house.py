@@ -31,7 +31,13 @@ ROOMS_LEAN_ON = {
     "actors/messages": {"events"},
     "actors/assignors": {"events", "actors/messages"},
     "actors/classic": {"events", "actors", "actors/messages", "actors/assignors"},
-    "actors/worker": {"events", "actors", "actors/messages"},
+    "actors/worker": {
+        "events",
+        "actors",
+        "actors/messages",
+        "actors/assignors",
+        "actors/classic",
+    },
     "actors/group": {
         "events",
         "actors",
@@ -169,7 +175,7 @@ PURE = (
     "actors/classic/**/*.py",
     "runtime/planning/changes.py",
     "runtime/planning/dry_run.py",
-    "actors/worker/*.py",
+    "actors/worker/**/*.py",
     "runtime/node/worker/core/*.py",
     "projections/launches.py",
 )

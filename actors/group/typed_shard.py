@@ -10,6 +10,7 @@ All sides evolve one group and write into one `Outbox`, in the order in which th
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from ...events.entries.codec import encode
@@ -21,7 +22,7 @@ from ...events.records import ClassicGroup
 from ..backoff import earliest
 from ..classic.coordinator import ClassicCoordinator
 from ..classic.state import Answer, Asked, ClassicSettings
-from ..messages.classic import ClassicCall
+from ..messages.classic import ClassicCall, SyncGroupReply
 from ..messages.commands import Command, CommandReply, GroupRequest, Traffic
 from ..messages.errors import Error
 from ..messages.members import JOIN_EPOCH, NO_COORDINATOR_EPOCH, Heartbeat
@@ -97,7 +98,10 @@ class TypedShard:
 
     def say(self, answer: Answer) -> None:
         """Say this once all is durable that was decided by now."""
-        self._connect.out.answers.append(AddressedReply(answer.to.sender, answer.reply))
+        reply = answer.reply
+        if isinstance(reply, SyncGroupReply):
+            reply = replace(reply, log_offset=self.group.end)
+        self._connect.out.answers.append(AddressedReply(answer.to.sender, reply))
 
     def carry_out(self, rule: Rule, now: Moment) -> Decision:
         """Decide what a classic member of a connect group asks; raises `NoRoomError`."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ...events.model import ClassicProtocol
 from .errors import Error
+from .members import HeartbeatReply
 
 NO_GENERATION = -1
 """What is said where no generation is meant."""
@@ -88,6 +89,8 @@ class SyncGroupReply:
     protocol: str | None = None
     assignment: bytes = b""
     message: str = ""
+    log_offset: int = -1
+    """How far the log has to be read for all that was granted; -1: it was not said."""
     number: int = 0
 
 
@@ -152,3 +155,6 @@ ClassicCall = JoinGroup | SyncGroup | ClassicHeartbeat | LeaveGroup
 """What may be asked of a classic group."""
 
 ClassicReply = JoinGroupReply | SyncGroupReply | ClassicHeartbeatReply | LeaveGroupReply
+
+MemberReply = HeartbeatReply | ClassicReply
+"""What a member of either protocol is answered."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ...events.model import Resources
+from ..messages.classic import ClassicCall
 from ..messages.members import Heartbeat
 
 REQUEST_GRACE_MS = 1_500
@@ -62,6 +63,13 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
+class SendCall:
+    """Send this call of the classic protocol to the group."""
+
+    call: ClassicCall
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """Run these, with what the log says up to `log_offset`; they count as owned already."""
 
@@ -104,4 +112,4 @@ class Gone:
     error: str = ""
 
 
-Instruction = Send | Start | Stop | Fence | Kill | Compute | Gone
+Instruction = Send | SendCall | Start | Stop | Fence | Kill | Compute | Gone

@@ -16,10 +16,9 @@ itself before anybody else may start it.
 states. What ends when is in `deadlines.py`, what is said and when in `voice.py`.
 """
 
-from collections.abc import Iterable
-
 from ...events.model import NOTHING, ClientAssignor, Resources
 from ..backoff import earliest
+from ..messages.classic import MemberReply
 from ..messages.errors import MEANINGS, SUCCESS, Error, Remedy
 from ..messages.members import (
     JOIN_EPOCH,
@@ -28,13 +27,13 @@ from ..messages.members import (
     TEMPORARY_LEAVE_EPOCH,
     HeartbeatReply,
 )
-from .deadlines import Deadlines
-from .instructions import Compute, Fence, Gone, Identity, Instruction, Kill, Start, Stop, Timing
-from .states import SPEAKING, Machine, State, Work
+from .group_membership import GroupMembership
+from .instructions import Compute, Gone, Identity, Instruction, Kill, Start, Stop, Timing
+from .states import SPEAKING, WAYS, State
 from .voice import Requests, Sent, Voice
 
 
-class Membership:
+class Membership(GroupMembership):
     """One member of one group; every call returns what is to be done because of it."""
 
     def __init__(
@@ -46,28 +45,20 @@ class Membership:
         server_assignor: str | None = None,
     ) -> None:
         """Name assignors that this member can run, or one of the group's (else `ValueError`)."""
-        self.identity = identity
-        self.member_epoch = JOIN_EPOCH
-        """The assignment epoch that it has reached; below 1 without a seat."""
-        self.computing = False
-        """Whether a computation is under way; the member's owner sets it back when it is over."""
-        self._machine = Machine()
+        super().__init__(identity, timing, WAYS)
+        self._epoch = JOIN_EPOCH
         self._requests = Requests(identity, assignors, server_assignor)
         self._voice = Voice(self._requests, timing)
-        self._deadlines = Deadlines(timing.fence_margin_ms)
-        self._work = Work()
-        self._goodbye: int | None = None
-        """The epoch by which it says goodbye, once it was told to leave."""
 
     @property
-    def state(self) -> State:
-        """Where the member stands."""
-        return self._machine.state
+    def member_id(self) -> str:
+        """What the group calls it."""
+        return self.identity.member_id
 
     @property
-    def owned(self) -> Resources:
-        """What runs here: from before its start begins until after its stop has completed."""
-        return self._work.owned
+    def member_epoch(self) -> int:
+        """The assignment epoch that it has reached; below 1 without a seat."""
+        return self._epoch
 
     @property
     def timing(self) -> Timing:
@@ -79,43 +70,13 @@ class Membership:
         """The number of the group's process that it has heard of last."""
         return self._requests.coordinator_epoch
 
-    def end_ms(self) -> int | None:
-        """Return by when nothing may run here unless an answer comes, None if nothing has to."""
-        return self._deadlines.end_ms()
-
     # -- what happens to a member
 
     def join(self, now_ms: int) -> list[Instruction]:
         """Ask for a seat; nothing may run yet."""
         self._machine.go(State.JOINING, "told to join")
-        self._goodbye = None
+        self._leaves_for_good = None
         return self._send(now_ms)
-
-    def leave(self, now_ms: int, *, temporary: bool = False) -> list[Instruction]:
-        """Give everything up in good order, then say goodbye; once begun it stays as it began.
-
-        With `temporary` the seat and its work wait for the next process with the instance id;
-        raises `ValueError` for a member without one.
-        """
-        if temporary and self.identity.instance_id is None:
-            raise ValueError("only a member with an instance id can leave for a while")
-        if self._goodbye is None:
-            self._goodbye = TEMPORARY_LEAVE_EPOCH if temporary else LEAVE_EPOCH
-        if self.state in {State.FENCED, State.UNSUBSCRIBED}:
-            return self._settle(now_ms)
-        if self.state in {State.LEAVING, State.FATAL, State.PREPARE_LEAVING}:
-            return []
-        self._machine.go(State.PREPARE_LEAVING, "told to leave")
-        stop: list[Instruction] = [Stop(self.owned)] if self.owned else []
-        return stop + self._settle(now_ms)
-
-    def release(self, resources: Iterable[object], now_ms: int) -> list[Instruction]:
-        """Take note that these do not run any more."""
-        if not self._work.release(resources):
-            return []
-        if not self.owned:
-            self._deadlines.call_off_kill()
-        return self._settle(now_ms)
 
     def change_assignors(
         self, assignors: tuple[ClientAssignor, ...], now_ms: int
@@ -138,9 +99,11 @@ class Membership:
         self._voice.speak_up()
         return self._send(now_ms)
 
-    def take_reply(self, reply: HeartbeatReply, now_ms: int) -> list[Instruction]:
+    def take_reply(self, reply: MemberReply, now_ms: int) -> list[Instruction]:
         """Take the answer to the latest request; any other answer is ignored."""
-        sent = self._requests.match_reply(reply) if self.state in SPEAKING else None
+        if not isinstance(reply, HeartbeatReply) or self.state not in SPEAKING:
+            return []
+        sent = self._requests.match_reply(reply)
         if sent is None:
             return []
         if reply.throttle_time_ms > 0 and self.state is not State.LEAVING:
@@ -178,7 +141,7 @@ class Membership:
     def _succeeded(self, reply: HeartbeatReply, sent: Sent, now_ms: int) -> list[Instruction]:
         if self.state is State.LEAVING:
             return self._left() if sent.request.member_epoch < JOIN_EPOCH else []
-        self.member_epoch = reply.member_epoch
+        self._epoch = reply.member_epoch
         self._work.log_offset = max(self._work.log_offset, reply.log_offset)
         self._requests.keep_heard(sent.request)
         session_ms = self._voice.take_success(reply)
@@ -234,7 +197,7 @@ class Membership:
             if not self.owned:
                 self._machine.go(State.LEAVING, "everything is released")
                 self._deadlines.start_goodbye(now_ms + self.timing.session_timeout_ms)
-                self.member_epoch = self._goodbye or LEAVE_EPOCH
+                self._epoch = LEAVE_EPOCH if self._leaves_for_good else TEMPORARY_LEAVE_EPOCH
                 self._voice.speak_up()  # a goodbye frees the others: it does not wait
                 return self._send(now_ms)
             self._requests.repeat_owned()  # what is granted now is never begun, nor given up
@@ -260,41 +223,19 @@ class Membership:
         return instructions
 
     def _send(self, now_ms: int) -> list[Instruction]:
-        return self._voice.say(self.member_epoch, self.owned, now_ms, self._deadlines.fence_at_ms())
+        return self._voice.say(self._epoch, self.owned, now_ms, self._deadlines.fence_at_ms())
 
     # -- endings
-
-    def _fence(self, reason: str, now_ms: int) -> list[Instruction]:
-        """Stop everything without grace; no late answer calls this off."""
-        end = self._end_all(State.FENCED, reason, now_ms)
-        return end if self.owned else self._rejoin(now_ms)
-
-    def _end_all(self, state: State, why: str, now_ms: int) -> list[Instruction]:
-        """Forget the seat; cancel what runs, or kill it if there is no time left to stop."""
-        end: list[Instruction] = []
-        if self.owned:
-            end = [Fence(why)] if self._deadlines.cancel(now_ms) else [Kill(why)]
-        self._machine.go(state, why)
-        self._forget()
-        return end
 
     def _forget(self) -> None:
         self._voice.clear()
         self._deadlines.clear()
         self._work.target = NOTHING
-        self.member_epoch = JOIN_EPOCH
+        self._epoch = JOIN_EPOCH
         self.computing = False
 
     def _rejoin(self, now_ms: int) -> list[Instruction]:
-        if self._goodbye is not None:
+        if self._leaves_for_good is not None:
             return self._left()
         self._machine.go(State.JOINING, "nothing runs any more")
         return self._send(now_ms)
-
-    def _left(self) -> list[Instruction]:
-        self._forget()
-        self._machine.go(State.UNSUBSCRIBED, "left")
-        return [Gone()]
-
-    def _die(self, error: str, now_ms: int) -> list[Instruction]:
-        return [*self._end_all(State.FATAL, error, now_ms), Gone(error)]

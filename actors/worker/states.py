@@ -6,7 +6,7 @@ meant to.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from ...events.model import NOTHING, Resource, Resources
@@ -45,6 +45,23 @@ WAYS: dict[State, frozenset[State]] = {
 }
 """From each state, where a member may go; staying where it is is always legal."""
 
+CLASSIC_WAYS: dict[State, frozenset[State]] = {
+    State.UNSUBSCRIBED: frozenset({State.JOINING}),
+    State.JOINING: frozenset({State.RECONCILING, State.FENCED, State.PREPARE_LEAVING, State.FATAL}),
+    State.RECONCILING: frozenset(
+        {State.JOINING, State.STABLE, State.FENCED, State.PREPARE_LEAVING, State.FATAL}
+    ),
+    State.STABLE: frozenset({State.RECONCILING, State.FENCED, State.PREPARE_LEAVING, State.FATAL}),
+    State.FENCED: frozenset({State.JOINING, State.UNSUBSCRIBED}),
+    State.PREPARE_LEAVING: frozenset({State.LEAVING, State.FENCED, State.FATAL}),
+    State.LEAVING: frozenset({State.UNSUBSCRIBED}),
+    State.FATAL: frozenset(),
+}
+"""The same for a member of the classic protocol: it joins each generation anew.
+
+JOINING lasts until its SyncGroup is answered, RECONCILING until nothing has to stop any more.
+"""
+
 SPEAKING = frozenset(
     {
         State.JOINING,
@@ -67,8 +84,9 @@ class IllegalTransitionError(Exception):
 class Machine:
     """The state, and the last steps that led to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, ways: Mapping[State, frozenset[State]] = WAYS) -> None:
         self.state = State.UNSUBSCRIBED
+        self._ways = ways
         self._story: deque[str] = deque(maxlen=STORY_LENGTH)
 
     def go(self, state: State, why: str) -> None:
@@ -76,7 +94,7 @@ class Machine:
         if state is self.state:
             return
         self._story.append(f"{self.state.value} -> {state.value}: {why}")
-        if state not in WAYS[self.state]:
+        if state not in self._ways[self.state]:
             raise IllegalTransitionError("\n".join(self._story))
         self.state = state
 

@@ -74,6 +74,9 @@ class NodeSpec:
     """How long a process that ended rests before it is started again."""
     server_assignor: str | None = None
     """Which assignor the group itself runs for these workers; None: they compute."""
+    classic_mode: str = ""
+    """What these workers speak as classic members, a value of `connect.protocol`; empty: they are
+    connect members."""
     instance: str = ""
     """What makes this node's own workers static members, if anything."""
     traits: WorkerTraits = WorkerTraits()

@@ -260,13 +260,13 @@ class NodeSettings:
     connect_protocol: str = _setting(
         kinds.CONNECT_PROTOCOL,
         "sessioned",
-        "Accepted for Connect's sake; group.protocol decides.",
+        "What classic workers offer: eager stops all for a rebalance, the others what moves.",
         SAME,
     )
     group_protocol: str = _setting(
         kinds.GROUP_PROTOCOL,
         "connect",
-        "How workers and group speak: connect is KIP-848's way.",
+        "How workers and group speak: connect is KIP-848's way; by classic, one of them assigns.",
         SAME,
     )
     offset_flush_interval_ms: int = _setting(

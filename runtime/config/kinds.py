@@ -297,4 +297,4 @@ TAGS: Final = Domain(
 CAPACITY: Final = _number(1, LARGEST_CAPACITY)
 INSTANCE_ID: Final = Domain(_check_instance, "a name, or nothing")
 MIGRATION_POLICY: Final = Domain(word(*MigrationPolicy), ", ".join(MigrationPolicy))
-GROUP_PROTOCOL: Final = Domain(word("connect"), "connect, and nothing else yet")
+GROUP_PROTOCOL: Final = Domain(word("connect", "classic"), "connect or classic")

@@ -65,6 +65,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
         backoff_ms=Backoff(config.worker_restart_backoff_ms, config.worker_restart_backoff_max_ms),
         answer_timeout_ms=config.process_answer_timeout_ms,
         server_assignor=config.group_remote_assignor or None,
+        classic_mode=config.connect_protocol if config.group_protocol == "classic" else "",
         instance=config.group_instance_id,
         traits=WorkerTraits(config.client_rack or None, config.abilities()),
         assignors=AssignorSpec(

@@ -22,7 +22,6 @@ from random import Random
 from typing import Any, Final
 
 from ...actors.group.shard import Now
-from ...actors.messages.commands import GroupCommand
 from ...actors.messages.members import (
     NO_COORDINATOR_EPOCH,
     CommitOffsets,
@@ -31,6 +30,7 @@ from ...actors.messages.members import (
     PutTaskConfigs,
     ReportStatus,
 )
+from ..node.worker.core.contract import GroupMessage
 
 WALL_MS = 1_700_000_000_000
 """The wall clock at the beginning, in milliseconds since 1970."""
@@ -221,7 +221,7 @@ class ForeignClient:
     def __init__(self) -> None:
         self.member_id = ""
 
-    def says(self, message: GroupCommand | CommitOffsets) -> GroupCommand | CommitOffsets:
+    def says(self, message: GroupMessage) -> GroupMessage:
         """Return what the client says in place of the message."""
         match message:
             case Heartbeat():

@@ -10,9 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...actors.messages.assignors import Worker
-from ...actors.messages.commands import GroupCommand
 from ...actors.messages.errors import SUCCESS
-from ...actors.messages.members import JOIN_EPOCH, CommitOffsets, Heartbeat, HeartbeatReply
+from ...actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ...events.group import Group
 from ...events.model import Resources
 from ...projections.follow import MemberFollower
@@ -24,6 +23,7 @@ from ..node.worker.core.contract import (
     CoreReport,
     Effect,
     Exit,
+    GroupMessage,
     SendToGroup,
     StartResource,
     StopResource,
@@ -56,6 +56,9 @@ class ForeignLog:
     def group(self) -> Group:
         """The member's part of the group, as of the last `catch_up`."""
         return self._follower.group
+
+    def rename(self, member_id: str) -> None:
+        """Go on: the client's own name is what counts."""
 
     def watch(self, reported: Resources) -> None:
         """Have the next `catch_up` show the status of these as well."""
@@ -255,7 +258,7 @@ class SimulatedWorker:
                 self.world.story.tell("{} stops everything: {}", self.name, reason)
                 self.engine.abandon()
 
-    def _say(self, message: GroupCommand | CommitOffsets) -> None:
+    def _say(self, message: GroupMessage) -> None:
         network, process = self.world.network, self.world.process
         if isinstance(message, Heartbeat) and message.member_epoch == JOIN_EPOCH:
             self.world.exclusivity.own(self.name)

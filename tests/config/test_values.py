@@ -89,7 +89,7 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
         ("engine=flink", "allowed is spark or noop"),
         ("log.level=loud", "allowed is DEBUG, INFO, WARNING or ERROR"),
         ("connect.protocol=v9", "allowed is eager, compatible or sessioned"),
-        ("group.protocol=classic", "allowed is connect, and nothing else yet"),
+        ("group.protocol=consumer", "allowed is connect or classic"),
         ("data.dir=", "it is blank; allowed is a folder"),
         (
             "group.id= ",

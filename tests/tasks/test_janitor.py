@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ from fairlead.runtime.node.worker.core.contract import (
     Forgotten,
 )
 from fairlead.runtime.node.worker.group_ledger import GroupLedger
-from fairlead.runtime.node.worker.janitor import Janitor, Rota, is_on_duty
+from fairlead.runtime.node.worker.janitor import Janitor
+from fairlead.runtime.node.worker.rota import Rota, is_on_duty
 from fairlead.runtime.pipeline.spi.connector import Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.source import Source
@@ -42,6 +44,13 @@ from fairlead_tests.decider import Decider
 from fairlead_tests.tasks.numbers import Hooks, LineSink, Numbers, staged, written
 
 NAME, FIRST, SECOND = "A", Resource("A", 0), Resource("A", 1)
+
+
+@dataclass
+class Named:
+    """A member by its name."""
+
+    member_id: str
 
 
 class Scene:
@@ -271,7 +280,7 @@ def test_only_the_member_whose_turn_it_is_and_the_next_follow_the_whole_group(
 
     def following(now_ms: int) -> list[str]:
         with LogReader.open(tmp_path / "log") as log:
-            rotas = {each: Rota("connect", each, log) for each in ("W0", "W1", "W2", "W3")}
+            rotas = {each: Rota("connect", Named(each), log) for each in ("W0", "W1", "W2", "W3")}
             return [each for each, rota in rotas.items() if rota.group(now_ms) is not None]
 
     write(*(MemberMetadata(f"W{number}") for number in range(4)))

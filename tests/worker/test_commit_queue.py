@@ -20,7 +20,7 @@ PUBLISHED = CommitId("A", 0, Token(1, 1), 9)
 
 def carried(queue: CommitQueue, now_ms: int = 0) -> CommitOffsets:
     """What is sent to the group now."""
-    found = queue.carry(now_ms)
+    found = queue.carry("m", now_ms)
     assert found is not None
     return found
 
@@ -32,20 +32,22 @@ def verdict(message: CommitOffsets, error: Error = Error.NONE) -> CommitReply:
 
 
 def test_a_group_that_cannot_write_is_asked_again_after_a_while_and_the_task_told_why() -> None:
-    queue = CommitQueue("g", "m")
+    queue = CommitQueue("g")
     queue.add(BATCH)
     queue.add_published(PUBLISHED)
     message = carried(queue)
     assert message.published == (PUBLISHED,)
     refused = CommitReply((), message.number, Error.COORDINATOR_NOT_AVAILABLE, "no room")
     assert queue.settle(refused, 10) == [AnswerCommit(BATCH.commit_id, None, "no room")]
-    assert queue.carry(10 + REFUSED_MS - 1) is None, "not at once, or the two would ask for ever"
+    assert queue.carry("m", 10 + REFUSED_MS - 1) is None, (
+        "not at once, or the two would ask for ever"
+    )
     assert queue.next_tick_ms() == 10 + REFUSED_MS
     assert carried(queue, 10 + REFUSED_MS).published == (PUBLISHED,), "nothing is forgotten"
 
 
 def test_an_answer_to_a_message_that_was_given_up_is_ignored() -> None:
-    queue = CommitQueue("g", "m")
+    queue = CommitQueue("g")
     queue.add(BATCH)
     first = carried(queue)
     assert queue.lose("away") == [AnswerCommit(BATCH.commit_id, None, "away")]
@@ -54,13 +56,13 @@ def test_an_answer_to_a_message_that_was_given_up_is_ignored() -> None:
     assert (first.commits, second.commits) == ((BATCH,), (BATCH,))
     assert first.number != second.number
     assert queue.settle(verdict(first, Error.FENCED), 0) == []
-    assert queue.carry(0) is None, "the second is still on its way"
+    assert queue.carry("m", 0) is None, "the second is still on its way"
     answer = AnswerCommit(BATCH.commit_id, CommitVerdict(BATCH.commit_id, Error.NONE))
     assert queue.settle(verdict(second), 0) == [answer]
 
 
 def test_a_message_without_an_answer_is_given_up() -> None:
-    queue = CommitQueue("g", "m")
+    queue = CommitQueue("g")
     queue.add(BATCH)
     carried(queue, 100)
     assert queue.next_tick_ms() == 100 + ANSWER_MS
@@ -70,18 +72,18 @@ def test_a_message_without_an_answer_is_given_up() -> None:
 
 
 def test_what_waits_while_a_message_is_on_its_way_goes_with_the_next() -> None:
-    queue = CommitQueue("g", "m")
+    queue = CommitQueue("g")
     queue.add(BATCH)
     first = carried(queue)
     queue.add(commit("A-1"))
     queue.add(commit("A-1"))
-    assert queue.carry(0) is None
+    assert queue.carry("m", 0) is None
     queue.settle(verdict(first), 0)
     assert carried(queue).commits == (commit("A-1"),)
 
 
 def test_what_was_published_is_told_again_until_that_very_message_is_answered() -> None:
-    queue = CommitQueue("g", "m")
+    queue = CommitQueue("g")
     queue.add_published(PUBLISHED)
     first = carried(queue)
     queue.lose()
@@ -92,11 +94,11 @@ def test_what_was_published_is_told_again_until_that_very_message_is_answered() 
     assert [each.published for each in (first, second, third)] == [(PUBLISHED,)] * 3
     assert [each.number for each in (first, second, third)] == [1, 2, 3]
     queue.settle(verdict(third), 0)
-    assert queue.carry(0) is None
+    assert queue.carry("m", 0) is None
 
 
 def test_a_commit_without_a_verdict_is_told_as_unknown_and_why() -> None:
-    queue = CommitQueue("g", "m")
+    queue = CommitQueue("g")
     queue.add(BATCH)
     reply = CommitReply((), carried(queue).number)
     assert queue.settle(reply, 0) == [AnswerCommit(BATCH.commit_id, None, NO_VERDICT)]

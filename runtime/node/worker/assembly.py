@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ....actors.messages.assignors import Worker
+from ....actors.worker.classic.membership import ClassicMembership
+from ....actors.worker.group_membership import GroupMembership
 from ....actors.worker.instructions import Identity
 from ....actors.worker.membership import Membership
 from ....events.entries.codec import CONTROL
@@ -18,7 +20,7 @@ from ...cluster.run_folder import RunFolder
 from .core.contract import CoreReport, MemberLog
 from .core.worker_core import WorkerCore
 from .group_ledger import GroupLedger
-from .janitor import Rota
+from .rota import Rota
 from .runner import NoopRunner, WorkerRunner
 
 
@@ -37,9 +39,10 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
     `report` takes what happens to what runs here, from any thread.
     """
     node, membership = order.node, membership_of(order)
-    folder, member_id = node.group_folder(node.group_id), membership.identity.member_id
+    folder = node.group_folder(node.group_id)
     reader = LogReader.open(folder / "control", node.group_id, CONTROL)
-    log = MemberFollower(node.group_id, member_id, reader)
+    may_lead = bool(node.classic_mode)
+    log = MemberFollower(node.group_id, membership.member_id, reader, sees_configured=may_lead)
     cluster = cluster_id(RunFolder(node.data_dir).key())
     ledger = GroupLedger(node.group_id, folder / "offsets", report, cluster)
     core = core_of(order, membership, log)
@@ -47,14 +50,14 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
         return WorkerParts(core, NoopRunner(report), ledger, log)
     from .spark_runner import SparkRunner  # noqa: PLC0415  # heavy, and only here
 
-    rota = Rota(node.group_id, member_id, reader)
+    rota = Rota(node.group_id, log, reader)
     return WorkerParts(core, SparkRunner(node, order.name, ledger, rota, report), ledger, log)
 
 
-def membership_of(order: StartWorker) -> Membership:
+def membership_of(order: StartWorker) -> GroupMembership:
     """Return the membership of a worker's new process.
 
-    It names its assignors, which have yet to say what it joins with.
+    As a connect member it names its assignors, which have yet to say what it joins with.
     """
     node = order.node
     identity = Identity(
@@ -68,23 +71,26 @@ def membership_of(order: StartWorker) -> Membership:
         rack=order.traits.zone,
         node=node.node_id,
     )
+    if node.classic_mode:
+        delay_ms = node.settings.max_delay_ms
+        return ClassicMembership(identity, node.timing, node.classic_mode, delay_ms)
     named = () if node.server_assignor else tuple(map(ClientAssignor, node.assignors.names))
     return Membership(identity, node.timing, named, server_assignor=node.server_assignor)
 
 
-def core_of(order: StartWorker, membership: Membership, log: MemberLog) -> WorkerCore:
+def core_of(order: StartWorker, membership: GroupMembership, log: MemberLog) -> WorkerCore:
     """Return the core of a worker that has not begun yet.
 
-    It joins cold and says so, but for two: one that names a server assignor has no way to say it,
-    and a static one would have its seat's work moved away by saying it.
+    It joins cold and says so, but for three: one that names a server assignor, or is a classic
+    member, has no way to say it, and a static one would have its seat's work moved away by it.
     """
     node, traits = order.node, order.traits
-    able = traits.abilities
+    able, is_mute = traits.abilities, bool(node.server_assignor or node.classic_mode)
     return WorkerCore(
         membership,
         log,
         Worker(order.name, traits.zone, able.tags, able.capacity),
-        () if node.server_assignor else node.assignors.names,
+        () if is_mute else node.assignors.names,
         is_warm=node.engine.kind == "noop",
-        joins_warm=node.server_assignor is not None or membership.identity.instance_id is not None,
+        joins_warm=is_mute or membership.identity.instance_id is not None,
     )

@@ -10,28 +10,21 @@ can name.
 import logging
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from itertools import islice
 from threading import Thread
 from typing import Protocol
 
-from ....events.catalogue import TYPE_OF, pack_key
 from ....events.commits import CommitId
-from ....events.entries.codec import decode
-from ....events.group import AWAY_EPOCH, Group
-from ....events.log.reader import LogReader
+from ....events.group import Group
 from ....events.model import Resource, Resources
-from ....events.records import CurrentAssignment, MemberMetadata
-from ....projections.follow import Follower
 from ...pipeline.spi.connector import Pipeline
 from ...pipeline.tasks.ledger import LedgerUnavailable, Unpublished
 from ...pipeline.tasks.plugins.calls import CallLimits, Calls, LeftBehind
 from ...pipeline.tasks.plugins.guard import guard_pipeline
 from .chores import Chore, Estate
+from .rota import is_on_duty
 
 LOGGER = logging.getLogger(__name__)
 _LIMITS = CallLimits.of({})
-ROTA_MS = 2_000
-"""How long it may take a member to learn that its turn has come, or is next."""
 
 
 class Commits(Protocol):
@@ -52,51 +45,6 @@ class Commits(Protocol):
     def forgotten(self, connector: str, config_ms: int) -> None:
         """Tell that a deleted connector, its config of that time, keeps nothing outside."""
         ...
-
-
-def is_on_duty(group: Group, member_id: str) -> bool:
-    """Tell whether a member is the one that does the chores; one that is away is not."""
-    present = (each.member_id for each in group.workers() if not each.is_away)
-    return member_id == min(present, default=None)
-
-
-class Rota:
-    """The whole group, for those who may have chores to do: whose turn it is, and who is next.
-
-    All others need not follow it. The next one does, so that it knows what was there before its
-    turn comes. The rota is read anew now and then: that somebody does not know of its turn yet
-    puts chores off, and no more.
-    """
-
-    def __init__(self, group_id: str, member_id: str, log: LogReader) -> None:
-        self._group_id = group_id
-        self.member_id = member_id
-        self._log = log
-        self._follower: Follower | None = None
-        """Follows the whole group; None where the member has no chores to expect."""
-        self._look_at_ms = 0
-        """When to read the rota next."""
-
-    def group(self, now_ms: int) -> Group | None:
-        """Return the group as its log has it, None where the member has no chores to expect."""
-        if now_ms >= self._look_at_ms:
-            self._look_at_ms = now_ms + ROTA_MS
-            if not self._is_near():
-                self._follower = None
-            elif self._follower is None:
-                self._follower = Follower(self._group_id, self._log)
-        return None if self._follower is None else self._follower.catch_up()
-
-    def _is_near(self) -> bool:
-        """Tell whether the member is one of the first two of those present."""
-        ids = (entry.key for entry in self._log.scan(TYPE_OF[MemberMetadata].number))
-        first = islice(filter(self._is_present, ids), 2)
-        return pack_key((self.member_id,)) in first
-
-    def _is_present(self, key: bytes) -> bool:
-        entry = self._log.get(TYPE_OF[CurrentAssignment].number, key)
-        step = None if entry is None else decode(entry)
-        return not (isinstance(step, CurrentAssignment) and step.member_epoch == AWAY_EPOCH)
 
 
 class Janitor:

@@ -35,7 +35,8 @@ from ...pipeline.tasks.runner import Runner
 from .chores import Chore
 from .core.contract import CoreReport, EngineStarted, EngineWarm
 from .group_ledger import GroupLedger
-from .janitor import Janitor, Rota
+from .janitor import Janitor
+from .rota import Rota
 from .unsealing import UnsealingRunner
 
 LOGGER = logging.getLogger(__name__)

@@ -75,14 +75,14 @@ def call_a_fence_off(patch: Patch) -> None:
     before: dict[Membership, tuple[Any, ...]] = {}
 
     def begin(self: Membership, reason: str, now_ms: int) -> Any:
-        before[self] = (self._requests.sent, self.member_epoch, self._work.target)
+        before[self] = (self._requests.sent, self._epoch, self._work.target)
         return fence(self, reason, now_ms)
 
     def take(self: Membership, reply: Any, now_ms: int) -> Any:
         sent, epoch, aimed = before.get(self, (None, 0, None))
         asked = sent.request.sequence if sent else None
         if self.state is State.FENCED and reply.sequence == asked and not reply.message:
-            self._requests.sent, self.member_epoch = sent, epoch
+            self._requests.sent, self._epoch = sent, epoch
             self._work.target = aimed
             self._machine.state = State.RECONCILING
             self._deadlines.call_off_kill()
@@ -120,7 +120,7 @@ def rejoin_while_something_runs(patch: Patch) -> None:
 
     def fence(self: Membership, reason: str, now_ms: int) -> Any:
         done = original(self, reason, now_ms)
-        if self.state is State.FENCED and self._goodbye is None:
+        if self.state is State.FENCED and self._leaves_for_good is None:
             self._work.owned = frozenset()
             done += self._rejoin(now_ms)
         return done

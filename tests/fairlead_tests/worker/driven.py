@@ -65,6 +65,10 @@ class FixedLog:
         for record in records:
             evolve(self.group, record, self.group.end)
 
+    def rename(self, member_id: str) -> None:
+        """Show the member under another name."""
+        self.member_id = member_id
+
     def watch(self, reported: Resources) -> None:
         """Show everything."""
 

@@ -24,9 +24,8 @@ NO_VERDICT = "the group's answer says nothing of this commit"
 class CommitQueue:
     """What waits to be carried, and what is on its way; times in milliseconds on any one clock."""
 
-    def __init__(self, group_id: str, member_id: str) -> None:
+    def __init__(self, group_id: str) -> None:
         self._group_id = group_id
-        self._member_id = member_id
         self._waiting: dict[CommitId, Commit] = {}
         """The commits that were not carried yet."""
         self._published: list[CommitId] = []
@@ -48,15 +47,13 @@ class CommitQueue:
         """Take that a batch's files are in place."""
         self._published.append(commit_id)
 
-    def carry(self, now_ms: int) -> CommitOffsets | None:
-        """Return what is to be sent now, None if nothing is or something is on its way."""
+    def carry(self, member_id: str, now_ms: int) -> CommitOffsets | None:
+        """Return what to send now in a member's name; None: nothing, or something is on its way."""
         if self._carried or now_ms < self._pause_until_ms or self._is_empty:
             return None
         self._number += 1
         commits, published = tuple(self._waiting.values()), tuple(self._published)
-        self._carried = CommitOffsets(
-            self._group_id, self._member_id, commits, published, self._number
-        )
+        self._carried = CommitOffsets(self._group_id, member_id, commits, published, self._number)
         self._give_up_at_ms = now_ms + ANSWER_MS
         self._waiting, self._published = {}, []
         return self._carried

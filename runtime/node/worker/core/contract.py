@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .....actors.messages.assignors import ComputeAssignment, DescribeAssignors, NotifyAssignment
+from .....actors.messages.classic import ClassicCall
 from .....actors.messages.computing import Install, Prepare
 from .....actors.messages.members import (
     CommitOffsets,
@@ -25,7 +26,14 @@ from ....cluster.messages import AssignorHangs, EngineRuns, WorkerGone, WorkerSa
 from ....pipeline.tasks.reports import Report
 
 GroupMessage = (
-    Heartbeat | Prepare | Install | ReportStatus | PutTaskConfigs | SourceForgot | CommitOffsets
+    ClassicCall
+    | Heartbeat
+    | Prepare
+    | Install
+    | ReportStatus
+    | PutTaskConfigs
+    | SourceForgot
+    | CommitOffsets
 )
 AssignorMessage = DescribeAssignors | ComputeAssignment | NotifyAssignment
 SupervisorMessage = AssignorHangs | EngineRuns | WorkerGone | WorkerSays
@@ -151,6 +159,7 @@ class MemberLog(Protocol):
     * what the log says of what this member has reported (`statuses` of the reported resources,
       their connectors, the task configs of its own connectors);
     * who computed the target, and what that assignor said to all (`target` without its shares);
+    * what is configured, for a member that may have to assign;
     * how far the log was read (`end`).
     """
 
@@ -162,6 +171,10 @@ class MemberLog(Protocol):
     @property
     def group(self) -> Group:
         """The member's part of the group, as of the last `catch_up`."""
+        ...
+
+    def rename(self, member_id: str) -> None:
+        """Have the next `catch_up` show the member under the name that it was given."""
         ...
 
     def watch(self, reported: Resources) -> None:

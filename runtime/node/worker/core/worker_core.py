@@ -1,10 +1,10 @@
 """A worker without its process: messages, reports and time come in, effects go out.
 
-The core holds all that a worker decides: its membership, its part in computing assignments, what
-it asks of its assignors, what it starts and stops, what it has to tell the group, and the commits
-of its tasks. It has no clock, no thread and no library, and it does nothing by itself. A shell
-(the worker's actor on real processes, the simulator in virtual time) hands in what happened and
-carries out the effects, in their order and before anything else is handed in:
+The core holds all that a worker decides: its membership in either protocol, its part in computing
+assignments, what it starts and stops, what it has to tell the group, and the commits of its tasks.
+It has no clock, no thread and no library, and it does nothing by itself. A shell
+(the worker's actor, or the simulator in virtual time) hands in what happened and carries out the
+effects, in their order and before anything else is handed in:
 
     core.begin(now_ms)                      # and each of the following: -> list[Effect]
     core.receive(reply, now_ms)             # from the group, an assignor process, a supervisor
@@ -14,13 +14,11 @@ carries out the effects, in their order and before anything else is handed in:
 Times are milliseconds on the monotonic clock; `wall_ms` is the time of day.
 
 Three rules of order are kept here. The group hears that a task has ended before it hears that its
-resource is free, for the next owner reports under a newer token. It hears ends and commits
-before a goodbye, for it takes no word from a member that has left. And a resource starts only
-when nothing of it runs, by a launch that the log grants.
+resource is free, for the next owner reports under a newer token. It hears ends and commits before
+a goodbye. And a resource starts only when nothing of it runs, by a launch that the log grants.
 
-The log is read when there may be something new in it: with every message from the group, whose
-answers say how far they rest on it, when something has ended, and at each tick. Between two looks
-`MemberLog.group` stays as it is.
+The log is read with every message from the group, whose answers say how far they rest on it, when
+something has ended, and at each tick. Between two looks `MemberLog.group` stays as it is.
 """
 
 from collections import deque
@@ -29,7 +27,9 @@ from dataclasses import replace
 
 from .....actors.backoff import earliest
 from .....actors.messages.assignors import ComputeAssignment, DescribeAssignorsReply, Worker
+from .....actors.messages.classic import ClassicCall, LeaveGroup, MemberReply
 from .....actors.messages.members import JOIN_EPOCH, CommitReply, Heartbeat, HeartbeatReply
+from .....actors.worker.group_membership import GroupMembership
 from .....actors.worker.instructions import (
     Compute,
     Fence,
@@ -37,10 +37,10 @@ from .....actors.worker.instructions import (
     Instruction,
     Kill,
     Send,
+    SendCall,
     Start,
     Stop,
 )
-from .....actors.worker.membership import Membership
 from .....events.group import Group
 from .....events.model import Resource
 from ....cluster.messages import EngineRuns, GroupAt, Leave, WorkerGone
@@ -64,10 +64,9 @@ from .contract import (
 from .starts import Starts
 from .status_reporter import StatusReporter
 
-LOOK_MS = 1_000
-"""How often to look into the log though nobody said that anything is new: a net, no more."""
-LOOK_AGAIN_MS = 50
-"""When to look again into a log that does not show yet what an answer rests on."""
+LOOK_MS, LOOK_AGAIN_MS = 1_000, 50
+"""How often to look into the log unasked, and where it does not show yet what an answer rests on.
+"""
 
 
 class WorkerCore:
@@ -75,7 +74,7 @@ class WorkerCore:
 
     def __init__(
         self,
-        membership: Membership,
+        membership: GroupMembership,
         log: MemberLog,
         worker: Worker,
         assignors: Sequence[str],
@@ -85,8 +84,8 @@ class WorkerCore:
     ) -> None:
         """Be the worker with these facts, once it is warm; it has not joined yet.
 
-        `assignors` are the names of its own ones, in the order of preference: none if the group
-        runs one itself. With `joins_warm` it joins only once it is warm.
+        `assignors` are the names of its own, the preferred first: none if it has no say in that.
+        With `joins_warm` it joins only once it is warm.
         """
         identity, timeout_ms = membership.identity, membership.timing.rebalance_timeout_ms
         self.membership = membership
@@ -95,14 +94,13 @@ class WorkerCore:
         self._is_warm = is_warm
         self._joins_warm = joins_warm
         self._waits_to_join = False
-        """Whether it is to join as soon as it may."""
         facts = worker if is_warm else replace(worker, capacity=0)
         questions = AssignorQuestions(identity.member_id, facts, assignors, timeout_ms)
         computing = Computing(identity.group_id, identity.member_id, timeout_ms)
         self._assignors = AssignorClient(worker.name, questions, computing)
         self._reporter = StatusReporter(identity.group_id, log)
         self._starts = Starts(log)
-        self._commits = CommitQueue(identity.group_id, identity.member_id)
+        self._commits = CommitQueue(identity.group_id)
         self._effects: list[Effect] = []
         """What the call under way has led to so far."""
         self._rests_on = 0
@@ -138,9 +136,8 @@ class WorkerCore:
     def receive(self, message: object, now_ms: int) -> list[Effect]:
         """Take an order, or an answer; what is meant for nobody here is ignored."""
         match message:
-            case HeartbeatReply():
-                self._has_new_share |= message.assignment is not None
-                self._obey(self.membership.take_reply(message, now_ms), now_ms)
+            case _ if isinstance(message, MemberReply):
+                self._take_reply(message, now_ms)
             case CommitReply():
                 self._effects += self._commits.settle(message, now_ms)
             case GroupAt():
@@ -158,6 +155,11 @@ class WorkerCore:
                 self._effects += self._assignors.receive(message, epoch, now_ms)
         return self._go_on(now_ms)
 
+    def _take_reply(self, message: MemberReply, now_ms: int) -> None:
+        if isinstance(message, HeartbeatReply):
+            self._has_new_share |= message.assignment is not None
+        self._obey(self.membership.take_reply(message, now_ms), now_ms)
+
     def _take_assignors(self, message: DescribeAssignorsReply, now_ms: int) -> None:
         """Have heartbeats say what the assignors now say of this worker."""
         effects, said = self._assignors.take(message, now_ms)
@@ -167,7 +169,7 @@ class WorkerCore:
             self._obey(self.membership.change_assignors(said, now_ms), now_ms)
 
     def take_back(self, asked: ComputeAssignment, now_ms: int) -> None:
-        """Take note that the assignor process had no time for a question: it is asked again."""
+        """Have a question asked again for which the assignor process had no time."""
         self._assignors.computing.put_off(asked, now_ms)
 
     def report(self, reports: Iterable[CoreReport], now_ms: int, wall_ms: int) -> list[Effect]:
@@ -188,9 +190,8 @@ class WorkerCore:
         return self._go_on(now_ms)
 
     def _leave(self, order: Leave, now_ms: int) -> None:
-        is_static = self.membership.identity.instance_id is not None
         self._waits_to_join = False
-        temporary = order.is_temporary and is_static
+        temporary = order.is_temporary and self.membership.identity.instance_id is not None
         self._obey(self.membership.leave(now_ms, temporary=temporary), now_ms)
 
     def _hear(self, report: CoreReport, wall_ms: int) -> None:
@@ -216,14 +217,13 @@ class WorkerCore:
     def _go_on(self, now_ms: int, ended: Sequence[Resource] = ()) -> list[Effect]:
         """Do what follows from what just happened, and return all that came of it."""
         if ended:
-            self._tell_statuses(self._catch_up(), now_ms)
+            self._tell(self._catch_up(), now_ms)
             free = [each for each in ended if self._starts.take_end(each, now_ms)]
             self._obey(self.membership.release(free, now_ms), now_ms)
         self._join_if_ready(now_ms)
         self._look(now_ms)
         self.membership.computing = self._assignors.computing.is_busy
-        self._tell_statuses(self._log.group, now_ms)
-        self._carry_commits(now_ms)
+        self._tell(self._log.group, now_ms)
         effects, self._effects = self._effects, []
         return effects
 
@@ -237,6 +237,8 @@ class WorkerCore:
     def _look(self, now_ms: int) -> None:
         """Read what is new in the log, and have run what it grants."""
         group = self._catch_up()
+        seen = group.configured, group.configured_offset
+        self._obey(self.membership.see_configured(*seen, now_ms), now_ms)
         is_behind = group.end < self._rests_on
         self._look_at_ms = now_ms + (LOOK_AGAIN_MS if is_behind else LOOK_MS)
         self._effects += self._starts.align(now_ms)
@@ -248,15 +250,14 @@ class WorkerCore:
                 self._effects += self._assignors.tell_share(group.target, share)
 
     def _catch_up(self) -> Group:
-        """Read what is new in the log, also of what it is to show before it is said no more."""
+        """Read what is new in the log, also of what was said and is to be shown."""
+        self._log.rename(self.membership.member_id)
         self._log.watch(self._reporter.awaited)
         return self._log.catch_up()
 
-    def _tell_statuses(self, group: Group, now_ms: int) -> None:
+    def _tell(self, group: Group, now_ms: int) -> None:
         self._effects += map(SendToGroup, self._reporter.take_due(group, now_ms))
-
-    def _carry_commits(self, now_ms: int) -> None:
-        if carried := self._commits.carry(now_ms):
+        if carried := self._commits.carry(self.membership.member_id, now_ms):
             self._effects.append(SendToGroup(carried))
 
     # -- what the membership wants
@@ -268,7 +269,7 @@ class WorkerCore:
 
     def _carry_out(self, instruction: Instruction, now_ms: int) -> list[Instruction]:
         match instruction:
-            case Send(request):
+            case Send(request) | SendCall(request):
                 self._send(request, now_ms)
             case Start(resources, log_offset):
                 self._rests_on = max(self._rests_on, log_offset)
@@ -291,9 +292,9 @@ class WorkerCore:
                 self._effects.append(TellSupervisor(WorkerGone(self._worker.name, error)))
         return []
 
-    def _send(self, request: Heartbeat, now_ms: int) -> None:
-        """Send a heartbeat; a goodbye comes last, after all that the group is still to hear."""
-        if request.member_epoch < JOIN_EPOCH:
-            self._tell_statuses(self._catch_up(), now_ms)
-            self._carry_commits(now_ms)
+    def _send(self, request: Heartbeat | ClassicCall, now_ms: int) -> None:
+        """Send what a member says; a goodbye comes last, after all that its group is to hear."""
+        is_goodbye = isinstance(request, LeaveGroup)
+        if is_goodbye or (isinstance(request, Heartbeat) and request.member_epoch < JOIN_EPOCH):
+            self._tell(self._catch_up(), now_ms)
         self._effects.append(SendToGroup(request))

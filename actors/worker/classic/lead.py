@@ -1,0 +1,126 @@
+"""What a leader does: who runs what in the next generation, by Connect's own assignors.
+
+The configs are those of the group's log, so that how far a worker has read them is an offset that
+can be compared. A leader that is behind one of its members assigns nothing: it tells all of them
+so, reads on, and all join anew.
+
+What the incremental assignor remembers is the leader's alone; the next leader begins without.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ....events.model import NOTHING, Resources
+from ...assignors.classic.incremental import (
+    Increments,
+    LeaderMemory,
+    Round,
+    RoundTime,
+    assign,
+)
+from ...assignors.classic.loads import Loads, deal_eagerly
+from ...assignors.classic.protocol import (
+    EAGER,
+    VERSIONS,
+    AssignmentError,
+    ReceivedAssignment,
+)
+from ...classic.bytes.connect import WorkerMetadata, decode_metadata, encode_assignment
+from ...messages.classic import NO_GENERATION, JoinGroupReply
+
+
+@dataclass(frozen=True, slots=True)
+class Configs:
+    """What the log shows of what is configured, and the offset of the record that says so."""
+
+    offset: int = -1
+    """-1: nothing was ever configured."""
+    configured: Resources = NOTHING
+
+
+class Lead:
+    """The assignments that one worker makes whenever it leads."""
+
+    def __init__(self, max_delay_ms: int) -> None:
+        """Let lost work wait for so long at most, in milliseconds."""
+        self._max_delay_ms = max_delay_ms
+        self._memory = LeaderMemory()
+        self._made: tuple[int, Mapping[str, bytes]] = (NO_GENERATION, {})
+        """The generation that was assigned last, and what was assigned in it."""
+
+    def clear(self) -> None:
+        """Begin anew: another may have led meanwhile."""
+        self._memory = LeaderMemory()
+        self._made = (NO_GENERATION, {})
+
+    def assign(
+        self, told: JoinGroupReply, configs: Configs, completed: int, now_ms: int
+    ) -> Mapping[str, bytes]:
+        """Return the assignment of each member; asked for once more, the same.
+
+        `completed` is the last generation that this worker was in to its end. Raises
+        UnwritableError for an assignment that is too large.
+        """
+        if self._made[0] != told.generation:
+            members = _read(told)
+            made = self._answer(told, members, configs, completed, now_ms)
+            self._made = told.generation, made
+        return self._made[1]
+
+    def _answer(
+        self,
+        told: JoinGroupReply,
+        members: Mapping[str, WorkerMetadata],
+        configs: Configs,
+        completed: int,
+        now_ms: int,
+    ) -> Mapping[str, bytes]:
+        version, url = VERSIONS[told.protocol or ""], members[told.leader].url
+        furthest = max(each.config_offset for each in members.values())
+        error, delay_ms = AssignmentError.NO_ERROR, 0
+        given: Loads = {}
+        taken: Loads = {}
+        if configs.offset < furthest:
+            error = AssignmentError.CONFIG_MISMATCH
+        elif version == EAGER:
+            given = deal_eagerly(configs.configured, members.keys())
+        else:
+            made = self._increments(told.generation, members, configs, completed, now_ms)
+            given, taken, delay_ms = made.assigned, made.revoked, made.delay_ms
+        return {
+            member_id: encode_assignment(
+                ReceivedAssignment(
+                    given.get(member_id, ()),
+                    taken.get(member_id, ()),
+                    delay_ms,
+                    max(furthest, configs.offset),
+                    error,
+                    told.leader,
+                    url,
+                    version,
+                )
+            )
+            for member_id in members
+        }
+
+    def _increments(
+        self,
+        generation: int,
+        members: Mapping[str, WorkerMetadata],
+        configs: Configs,
+        completed: int,
+        now_ms: int,
+    ) -> Increments:
+        reported = {
+            member_id: each.allocation.assigned if each.allocation else ()
+            for member_id, each in members.items()
+        }
+        clock = RoundTime(now_ms, self._max_delay_ms)
+        given = Round(configs.configured, reported, generation, completed, clock)
+        self._memory, made = assign(self._memory, given)
+        return made
+
+
+def _read(told: JoinGroupReply) -> Mapping[str, WorkerMetadata]:
+    version = VERSIONS[told.protocol or ""]
+    return {each.member_id: decode_metadata(each.metadata, version) for each in told.members}

@@ -1,0 +1,295 @@
+"""A worker's side of the classic protocol, without any input or output (sans-io).
+
+It is the other `Membership`: the core that drives the one drives the other. A member goes round
+and round:
+
+    JoinGroup ─▶ (the leader assigns) ─▶ SyncGroup ─▶ stop, start ─▶ heartbeats ─▶ JoinGroup
+
+It joins anew when its group calls for a round, by itself after it gave something up, when lost
+work has waited long enough, and, as the leader, when the configs have changed. In the protocols
+`compatible` and `sessioned` what it runs goes on meanwhile; in `default` it stops all first.
+
+Beyond Kafka's workers, one that hears nothing of its group stops everything by itself before its
+session ends, and so does one that cannot join a round in time (`deadlines.py`). What it commits
+goes by the fencing tokens that the log grants it (PROTOCOL §14).
+"""
+
+from ....events.model import Resources
+from ...assignors.classic.protocol import VERSIONS, ReceivedAssignment
+from ...backoff import earliest
+from ...classic.bytes.connect import decode_assignment, encode_offers
+from ...classic.bytes.primitives import UnwritableError
+from ...messages.classic import (
+    ClassicHeartbeatReply,
+    JoinGroupReply,
+    LeaveGroupReply,
+    MemberReply,
+    SyncGroupReply,
+)
+from ...messages.errors import MEANINGS, Error, Remedy
+from ...messages.members import NO_COORDINATOR_EPOCH
+from ..group_membership import GroupMembership
+from ..instructions import Gone, Identity, Instruction, Kill, Timing
+from ..states import CLASSIC_WAYS, SPEAKING, State
+from .calls import MemberCalls
+from .lead import Configs, Lead
+from .share import Share
+
+IN_A_ROUND = frozenset({State.STABLE, State.RECONCILING, State.PREPARE_LEAVING})
+"""The states in which a member has to join, or to be gone, once a round is called for."""
+
+
+class ClassicMembership(GroupMembership):
+    """One classic member of one group; every call returns what is to be done because of it."""
+
+    def __init__(self, identity: Identity, timing: Timing, mode: str, max_delay_ms: int) -> None:
+        """Be a worker of a mode, one of `connect.protocol`.
+
+        As a leader it lets lost work wait for so long at most, in milliseconds.
+        """
+        super().__init__(identity, timing, CLASSIC_WAYS)
+        self._timing, self._mode = timing, mode
+        self._calls = MemberCalls(identity, timing)
+        self._lead = Lead(max_delay_ms)
+        self._share = Share(self._work)
+        self._round: JoinGroupReply | None = None
+        """The generation that it was told of last."""
+        self._completed = -1
+        """The last generation that it was in to its end."""
+        self._configs = Configs()
+        self._leads_now = False
+        """Whether it is to assign as soon as it has looked into the log."""
+        self._alive_ms = self._calm_ms = 0
+        """When the newest call was sent that was answered, and that of no round being called."""
+
+    @property
+    def timing(self) -> Timing:
+        """As configured."""
+        return self._timing
+
+    @property
+    def member_id(self) -> str:
+        """What the group calls it; empty before it was given a name."""
+        return self._calls.member_id
+
+    @property
+    def member_epoch(self) -> int:
+        """Its generation."""
+        return self._calls.generation
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it leads the generation that it was told of last."""
+        return self._round is not None and self._round.leader == self.member_id != ""
+
+    # -- what happens to a member
+
+    def join(self, now_ms: int) -> list[Instruction]:
+        """Ask for a seat; nothing may run yet."""
+        self._leaves_for_good = None
+        return self._ask_to_join("told to join", now_ms)
+
+    def reconnect(
+        self, now_ms: int, coordinator_epoch: int = NO_COORDINATOR_EPOCH
+    ) -> list[Instruction]:
+        """Say again, at once, what was not answered: the group is served by another process."""
+        del coordinator_epoch
+        return self._calls.repeat(now_ms) if self.state in SPEAKING else []
+
+    def see_configured(self, configured: Resources, offset: int, now_ms: int) -> list[Instruction]:
+        """Learn what the log shows to be configured, and by which record; a leader assigns it."""
+        self._configs = Configs(offset, configured)
+        if self._leads_now:
+            return self._assign(now_ms)
+        if self.state is State.RECONCILING:
+            return self._settle(now_ms)
+        is_old = self._share.config_offset < self._configs.offset
+        if self.state is State.STABLE and self.is_leader and is_old:
+            return self._join_anew("the configs have changed", now_ms)
+        return []
+
+    def take_reply(self, reply: MemberReply, now_ms: int) -> list[Instruction]:
+        """Take the answer to the latest call; any other answer is ignored."""
+        if self.state not in SPEAKING or not self._calls.match(reply):
+            return []
+        if self.state is State.LEAVING:
+            return self._left() if isinstance(reply, LeaveGroupReply) else []
+        match reply:
+            case JoinGroupReply():
+                return self._take_generation(reply, now_ms)
+            case SyncGroupReply() if self.state is State.JOINING:
+                return self._take_assignment(reply, now_ms)
+            case ClassicHeartbeatReply():
+                return self._take_beat(reply, now_ms)
+            case _:
+                return []
+
+    def tick(self, now_ms: int) -> list[Instruction]:
+        """Let time pass: repeat what was not answered, beat, and fence when it is time."""
+        if self._deadlines.kill_is_due(now_ms):
+            return [Kill("what had to stop has not stopped in time")]
+        if self.state not in SPEAKING:
+            return []
+        if overdue := self._deadlines.why_overdue(now_ms):
+            return self._fence(overdue, now_ms)
+        if self._deadlines.goodbye_is_over(now_ms):
+            return self._left()
+        return self._do_what_is_due(now_ms)
+
+    def _do_what_is_due(self, now_ms: int) -> list[Instruction]:
+        if self._calls.joins_again(now_ms) and self.state is State.JOINING:
+            return self._ask_to_join("a refusal has rested", now_ms)
+        due_ms = self._share.rejoin_at_ms
+        if self.state is State.STABLE and due_ms is not None and now_ms >= due_ms:
+            return self._join_anew("lost work has waited long enough", now_ms)
+        return self._calls.tick(now_ms)
+
+    def next_tick_ms(self) -> int | None:
+        """Return when `tick` has something to do at the earliest, None if never."""
+        if self.state not in SPEAKING:
+            return self._deadlines.next_kill_ms()
+        rejoin_ms = self._share.rejoin_at_ms if self.state is State.STABLE else None
+        return earliest(self._calls.next_ms(), self._deadlines.next_ms(), rejoin_ms)
+
+    # -- answers
+
+    def _take_generation(self, reply: JoinGroupReply, now_ms: int) -> list[Instruction]:
+        if reply.error is Error.MEMBER_ID_REQUIRED and self.state is State.JOINING:
+            self._calls.member_id = reply.member_id
+            return self._ask_to_join("it was given a name", now_ms)
+        if reply.error is not Error.NONE:
+            return self._refused(reply.error, reply.message, now_ms)
+        self._calls.be_in(reply.member_id, reply.generation)
+        if self.state is not State.JOINING:
+            return []
+        self._round = reply
+        self._leads_now = self.is_leader and not reply.skips_assignment
+        return [] if self._leads_now else self._calls.sync(reply.protocol, {}, now_ms)
+
+    def _assign(self, now_ms: int) -> list[Instruction]:
+        """Assign, as the leader; the log was just looked into."""
+        self._leads_now = False
+        if self._round is None:
+            return []
+        try:
+            made = self._lead.assign(self._round, self._configs, self._completed, now_ms)
+        except UnwritableError as error:
+            return self._die(f"what it is to assign is too large for one message: {error}", now_ms)
+        return self._calls.sync(self._round.protocol, made, now_ms)
+
+    def _take_assignment(self, reply: SyncGroupReply, now_ms: int) -> list[Instruction]:
+        """Stop and start what an assignment says, and join anew if it calls for that."""
+        if reply.error is Error.REBALANCE_IN_PROGRESS:
+            return self._ask_to_join("another round has begun", now_ms)
+        if reply.error is not Error.NONE:
+            return self._refused(reply.error, reply.message, now_ms)
+        self._stay_alive()
+        if overdue := self._deadlines.why_overdue(now_ms):  # the answer lay unread for long
+            return self._fence(overdue, now_ms)
+        self._completed = self._calls.generation
+        self._work.log_offset = max(self._work.log_offset, reply.log_offset)
+        version, offset = VERSIONS[reply.protocol or ""], self._configs.offset
+        told = ReceivedAssignment(config_offset=offset)
+        if reply.assignment:
+            told = decode_assignment(reply.assignment, version)
+        stop = self._share.take(version, told, offset, now_ms)
+        self._machine.go(State.RECONCILING, "an assignment")
+        return stop + self._settle(now_ms)
+
+    def _take_beat(self, reply: ClassicHeartbeatReply, now_ms: int) -> list[Instruction]:
+        if reply.error is Error.NONE:
+            self._stay_alive()
+            self._calm_ms = self._calls.answered_ms
+        elif reply.error is Error.REBALANCE_IN_PROGRESS:
+            self._stay_alive()
+            return self._join_round(now_ms)
+        elif reply.error is not Error.ILLEGAL_GENERATION or self.state is not State.JOINING:
+            return self._refused(reply.error, reply.message, now_ms)
+        return []
+
+    def _join_round(self, now_ms: int) -> list[Instruction]:
+        """Join a round that another has called for, before it is too late to be in it."""
+        if self.state in IN_A_ROUND:
+            self._deadlines.time_revocation(self._calm_ms + self._timing.rebalance_timeout_ms)
+        if self.state is State.STABLE:
+            return self._join_anew("a round has begun", now_ms)
+        if self.state is State.RECONCILING:
+            self._share.rejoins = True
+            return self._settle(now_ms)
+        return []
+
+    def _refused(self, error: Error, message: str, now_ms: int) -> list[Instruction]:
+        """Do what helps against the error; a join that is refused is no seat to lose."""
+        meaning = MEANINGS[error]
+        reason = f"{error.value}: {message or meaning.advice}"
+        if meaning.remedy is Remedy.FATAL:
+            return self._die(reason, now_ms)
+        if error is Error.UNKNOWN_MEMBER_ID:
+            self._calls.member_id = ""
+        if meaning.remedy is Remedy.REJOIN and (self.owned or self.state is not State.JOINING):
+            return self._fence(reason, now_ms)
+        if self.state is State.JOINING:
+            self._calls.back_off(now_ms)
+        return []
+
+    def _stay_alive(self) -> None:
+        """Count the session from the newest call that was answered."""
+        self._alive_ms = max(self._alive_ms, self._calls.answered_ms)
+        session_ms = min(self._timing.session_timeout_ms, self._timing.rebalance_timeout_ms)
+        self._deadlines.start_session(self._alive_ms, session_ms)
+
+    # -- what follows
+
+    def _settle(self, now_ms: int) -> list[Instruction]:
+        """Do what the state calls for after something changed."""
+        if self.state is State.FENCED:
+            return [] if self.owned else self._rejoin(now_ms)
+        if self.state is State.UNSUBSCRIBED:
+            return [Gone()]
+        if self.state is State.PREPARE_LEAVING:
+            return [] if self.owned else self._say_goodbye(now_ms)
+        if self.state is not State.RECONCILING or self._work.must_release:
+            return []
+        started = self._share.start()
+        if not self._share.rejoins:
+            self._machine.go(State.STABLE, "all that it was given runs")
+        elif not self._share.waits_for_configs(self._configs.offset):
+            return started + self._ask_to_join("nothing has to stop any more", now_ms)
+        return started
+
+    def _join_anew(self, why: str, now_ms: int) -> list[Instruction]:
+        """Join anew; in the eager protocol only once nothing runs."""
+        self._machine.go(State.RECONCILING, why)
+        return self._share.prepare_to_rejoin() + self._settle(now_ms)
+
+    def _ask_to_join(self, why: str, now_ms: int) -> list[Instruction]:
+        """Say what runs here, and how far the configs were read."""
+        self._machine.go(State.JOINING, why)
+        self._leads_now, self._deadlines.revoke_by_ms = False, None
+        metadata = self._share.tell(self.identity.url, self._configs.offset)
+        try:
+            offers = encode_offers(self._mode, metadata)
+        except UnwritableError as error:
+            return self._die(f"what runs here is too much for one message: {error}", now_ms)
+        return self._calls.join(offers, now_ms)
+
+    # -- endings
+
+    def _say_goodbye(self, now_ms: int) -> list[Instruction]:
+        self._machine.go(State.LEAVING, "everything is released")
+        if not self._leaves_for_good or not self.member_id:
+            return self._left()
+        self._deadlines.start_goodbye(now_ms + self._timing.session_timeout_ms)
+        self._calls.clear()
+        return self._calls.leave(now_ms)
+
+    def _forget(self) -> None:
+        for each in (self._calls, self._deadlines, self._lead):
+            each.clear()
+        self._share.give_up()
+        self._round, self._leads_now = None, False
+
+    def _rejoin(self, now_ms: int) -> list[Instruction]:
+        if self._leaves_for_good is not None:
+            return self._left()
+        return self._ask_to_join("nothing runs any more", now_ms)

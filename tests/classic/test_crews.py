@@ -1,0 +1,313 @@
+"""Crews of classic workers: what their group, its leader and they make of each other."""
+
+import pytest
+
+from fairlead.actors.assignors.classic.protocol import AssignmentError, ReceivedAssignment
+from fairlead.actors.classic.bytes.connect import decode_assignment
+from fairlead.actors.messages.classic import JoinGroupReply, SyncGroupReply
+from fairlead.actors.messages.errors import Error
+from fairlead.events.group import token_of
+from fairlead.events.model import Resource
+from fairlead_tests.classic.crew import TIMING, Crew
+
+WORK = "a a-0 a-1 a-2 b b-0"
+BEAT_MS = TIMING.heartbeat_interval_ms
+
+
+@pytest.fixture
+def crew() -> Crew:
+    made = Crew()
+    made.configure(WORK)
+    return made
+
+
+def told(crew: Crew, name: str) -> ReceivedAssignment:
+    """Return what a worker was told in the last generation."""
+    member_id, classic = crew.workers[name].membership.member_id, crew.group.classic
+    assert classic is not None
+    (found,) = (each for each in classic.members if each.member_id == member_id)
+    return decode_assignment(found.assignment, 2)
+
+
+def test_a_first_worker_leads_and_runs_everything(crew: Crew) -> None:
+    crew.comes("w1")
+    assert crew.running() == {"w1": WORK}
+    assert (crew.generation, crew.leader(), crew.is_settled) == (1, "w1", True)
+
+
+def test_work_moves_in_two_rounds_one_to_give_up_and_one_to_give(crew: Crew) -> None:
+    crew.comes("w1")
+    crew.comes("w2")
+    crew.goes_on(BEAT_MS)
+    assert crew.generation == 2
+    assert told(crew, "w1").revoked == (Resource("a"), Resource("a", 0), Resource("a", 1))
+    assert told(crew, "w2").assigned == ()
+    assert crew.running() == {"w1": "a-2 b b-0", "w2": ""}
+    crew.goes_on(BEAT_MS)
+    assert (crew.generation, crew.is_settled) == (3, True)
+    assert crew.running() == {"w1": "a-2 b b-0", "w2": "a a-0 a-1"}
+
+
+def test_what_does_not_move_runs_on_under_its_token(crew: Crew) -> None:
+    crew.comes("w1")
+    first = crew.workers["w1"].membership.member_id
+    crew.comes("w2")
+    crew.goes_on(2 * BEAT_MS)
+    held = {
+        member_id: each.current.assigned for member_id, each in crew.group.classic_members.items()
+    }
+    second = crew.workers["w2"].membership.member_id
+    assert set(held[first].values()) == {1}
+    assert set(held[second].values()) == {3}
+
+
+def test_a_worker_joins_anew_only_once_all_has_stopped_that_it_gives_up(crew: Crew) -> None:
+    crew.comes("w1")
+    crew.comes("w2")
+    crew.stop_ms = 5_000
+    crew.goes_on(BEAT_MS + 4_000)
+    assert crew.running() == {"w1": WORK, "w2": ""}
+    assert crew.generation == 2
+    crew.goes_on(2 * BEAT_MS)
+    assert crew.running() == {"w1": "a-2 b b-0", "w2": "a a-0 a-1"}
+
+
+def test_in_eager_crews_all_stops_before_a_round_and_one_round_is_enough(crew: Crew) -> None:
+    crew.comes("w1", "eager")
+    crew.comes("w2", "eager")
+    crew.stop_ms = 1_000
+    crew.goes_on(BEAT_MS)
+    assert crew.running() == {"w1": WORK, "w2": ""}
+    crew.goes_on(1_000)
+    assert crew.generation == 2
+    assert crew.running() == {"w1": "a a-0 a-2", "w2": "a-1 b b-0"}
+    assert crew.is_settled
+
+
+def test_beside_an_eager_worker_all_speak_eager_and_return_when_it_has_left(crew: Crew) -> None:
+    crew.comes("w1")
+    crew.comes("w2", "eager")
+    crew.goes_on(2 * BEAT_MS)
+    assert crew.group.classic is not None
+    assert (crew.group.classic.protocol, crew.is_settled) == ("default", True)
+    assert crew.running() == {"w1": "a a-0 a-2", "w2": "a-1 b b-0"}
+    crew.lets_leave("w2")
+    del crew.workers["w2"]
+    crew.goes_on(2 * BEAT_MS)
+    assert crew.group.classic.protocol == "sessioned"
+    assert (crew.running()["w1"], crew.is_settled) == (WORK, True)
+
+
+def test_a_worker_that_left_in_good_order_has_its_work_run_on_by_others(crew: Crew) -> None:
+    crew.comes("w1")
+    crew.comes("w2")
+    crew.goes_on(2 * BEAT_MS)
+    crew.stop_ms = 1_000
+    crew.lets_leave("w2")
+    assert crew.workers["w2"].said[-1] != "LeaveGroup"
+    crew.goes_on(1_000)
+    assert (crew.workers["w2"].said[-1], crew.workers["w2"].gone) == ("LeaveGroup", "")
+    del crew.workers["w2"]
+    crew.goes_on(20_000)
+    assert (crew.running(), crew.is_settled) == ({"w1": WORK}, True)
+
+
+def test_lost_work_waits_for_its_worker_until_the_delay_is_over(crew: Crew) -> None:
+    crew.comes("w1", delay_ms=8_000)
+    crew.comes("w2", delay_ms=8_000)
+    crew.goes_on(2 * BEAT_MS)
+    crew.dies("w2")
+    crew.goes_on(TIMING.session_timeout_ms + BEAT_MS)
+    assert told(crew, "w1").delay_ms == 8_000
+    assert crew.running() == {"w1": "a-2 b b-0"}
+    crew.goes_on(8_000)
+    assert (crew.running(), crew.is_settled) == ({"w1": WORK}, True)
+
+
+def test_a_worker_that_comes_within_the_delay_gets_the_lost_work_when_it_is_over(
+    crew: Crew,
+) -> None:
+    crew.comes("w1", delay_ms=8_000)
+    crew.comes("w2", delay_ms=8_000)
+    crew.goes_on(2 * BEAT_MS)
+    crew.dies("w2")
+    crew.goes_on(TIMING.session_timeout_ms + BEAT_MS)
+    crew.comes("w2", delay_ms=8_000)
+    crew.goes_on(BEAT_MS)
+    assert crew.running() == {"w1": "a-2 b b-0", "w2": ""}
+    crew.goes_on(10_000)
+    assert (crew.running(), crew.is_settled) == ({"w1": "a-2 b b-0", "w2": "a a-0 a-1"}, True)
+
+
+def test_after_the_leader_is_lost_another_leads_and_remembers_nothing(crew: Crew) -> None:
+    crew.comes("w1", delay_ms=60_000)
+    crew.comes("w2", delay_ms=60_000)
+    crew.goes_on(2 * BEAT_MS)
+    crew.dies("w1")
+    crew.goes_on(TIMING.session_timeout_ms + BEAT_MS)
+    assert crew.leader() == "w2"
+    assert (crew.running(), crew.is_settled) == ({"w2": WORK}, True)
+
+
+def test_a_leader_that_bounces_within_a_round_leaves_it_to_another(crew: Crew) -> None:
+    crew.comes("w1")
+    crew.comes("w2")
+    crew.goes_on(2 * BEAT_MS)
+    crew.comes("w3")
+    crew.stop_ms = 4_000
+    crew.goes_on(BEAT_MS)  # the round has begun
+    crew.dies("w1")
+    crew.comes("w1")
+    crew.goes_on(40_000)
+    assert crew.is_settled
+    assert sorted(" ".join(crew.running().values()).split()) == WORK.split()
+
+
+def test_new_configs_are_a_round_that_the_leader_alone_calls_for(crew: Crew) -> None:
+    crew.comes("w1")
+    crew.comes("w2")
+    crew.goes_on(2 * BEAT_MS)
+    crew.workers["w2"].said.clear()
+    crew.configure(f"{WORK} c c-0")
+    assert "JoinGroup" not in crew.workers["w2"].said
+    crew.goes_on(2 * BEAT_MS)
+    assert crew.is_settled
+    assert sorted(" ".join(crew.running().values()).split()) == f"{WORK} c c-0".split()
+
+
+def test_what_is_configured_no_more_is_given_up(crew: Crew) -> None:
+    crew.comes("w1")
+    crew.configure("a a-0")
+    crew.goes_on(1)
+    assert (crew.running(), crew.is_settled) == ({"w1": "a a-0"}, True)
+    assert [*crew.group.owner] == [Resource("a"), Resource("a", 0)]
+
+
+def test_a_worker_behind_the_configs_starts_nothing_and_joins_anew_once_it_has_read_them(
+    crew: Crew,
+) -> None:
+    crew.comes("w1")
+    crew.comes("w2")
+    crew.goes_on(2 * BEAT_MS)
+    crew.workers["w2"].sees_log = False
+    crew.configure(f"{WORK} c c-0 d d-0")
+    crew.goes_on(2 * BEAT_MS)
+    assert told(crew, "w2").assigned
+    assert crew.running()["w2"] == "a a-0 a-1"
+    generation = crew.generation
+    crew.workers["w2"].sees_log = True
+    crew.look()
+    crew.goes_on(2 * BEAT_MS)
+    assert crew.generation > generation
+    assert crew.is_settled
+    assert sorted(" ".join(crew.running().values()).split()) == f"{WORK} c c-0 d d-0".split()
+
+
+def test_a_leader_behind_the_configs_assigns_nothing_and_all_join_anew(crew: Crew) -> None:
+    crew.comes("w1")
+    crew.comes("w2")
+    crew.goes_on(2 * BEAT_MS)
+    crew.workers["w1"].sees_log = False
+    crew.configure(f"{WORK} c c-0")
+    crew.dies("w2")
+    crew.workers["w1"].sees_log = True  # it would have looked as it joined
+    crew.comes("w2")
+    crew.goes_on(30_000)
+    assert crew.is_settled
+    assert sorted(" ".join(crew.running().values()).split()) == f"{WORK} c c-0".split()
+
+
+def test_an_answer_of_an_older_generation_is_not_taken(crew: Crew) -> None:
+    crew.comes("w1")
+    worker = crew.workers["w1"]
+    crew.comes("w2")
+    crew.goes_on(2 * BEAT_MS)
+    before = crew.running()
+    everything = told(crew, "w1")
+    late = SyncGroupReply(Error.NONE, "connect", "sessioned", b"", number=2)
+    assert worker.membership.take_reply(late, crew.now_ms) == []
+    again = JoinGroupReply(Error.NONE, worker.membership.member_id, 1, number=1)
+    assert worker.membership.take_reply(again, crew.now_ms) == []
+    assert (crew.running(), told(crew, "w1")) == (before, everything)
+
+
+def test_a_static_worker_bounces_without_a_round_and_goes_on_under_newer_tokens(
+    crew: Crew,
+) -> None:
+    crew.comes("w1")
+    crew.comes("w2", static=True)
+    crew.goes_on(2 * BEAT_MS)
+    generation, had = crew.generation, crew.running()
+    crew.lets_leave("w2", temporary=True)
+    assert crew.workers["w2"].said[-1] != "LeaveGroup"
+    crew.comes("w2", static=True)
+    assert (crew.generation, crew.running(), crew.is_settled) == (generation, had, True)
+    returned = crew.group.classic_members[crew.workers["w2"].membership.member_id]
+    assert returned.metadata.succession is not None
+    assert returned.metadata.succession.returns == 1
+
+
+def test_a_static_worker_whose_seat_was_taken_over_stops_and_ends(crew: Crew) -> None:
+    crew.comes("w1", static=True)
+    old = crew.workers.pop("w1")
+    crew.comes("w1", static=True)
+    new = crew.workers["w1"]
+    crew.workers["old"] = old
+    crew.goes_on(BEAT_MS)
+    assert old.gone is not None
+    assert old.gone.startswith("FENCED_INSTANCE_ID")
+    assert (old.runs, " ".join(sorted(map(str, new.runs)))) == (frozenset(), WORK)
+
+
+def test_a_worker_that_is_cut_off_has_stopped_before_others_have_its_work(crew: Crew) -> None:
+    crew.comes("w1", delay_ms=0)
+    crew.comes("w2", delay_ms=0)
+    crew.goes_on(2 * BEAT_MS)
+    crew.workers["w2"].is_cut = True
+    for _ in range(200):
+        crew.goes_on(100)
+        both = crew.workers["w1"].runs & crew.workers["w2"].runs
+        assert not both
+    assert crew.running() == {"w1": WORK, "w2": ""}
+    crew.workers["w2"].is_cut = False
+    crew.goes_on(30_000)
+    assert crew.is_settled
+
+
+def test_lost_calls_are_said_again(crew: Crew) -> None:
+    crew.comes("w1")
+    crew.comes("w2").is_cut = True
+    crew.goes_on(TIMING.patience_ms - 1_000)
+    crew.workers["w2"].is_cut = False
+    crew.goes_on(30_000)
+    assert crew.is_settled
+    assert all(crew.running().values())
+
+
+def test_a_coordinator_that_is_lost_within_a_round_is_told_all_again(crew: Crew) -> None:
+    crew.comes("w1")
+    crew.comes("w2")
+    crew.open()
+    for name, each in crew.workers.items():
+        crew.obey(name, each.membership.reconnect(crew.now_ms))
+    crew.goes_on(30_000)
+    assert crew.is_settled
+    assert all(crew.running().values())
+
+
+def test_what_a_worker_may_commit_is_what_it_runs(crew: Crew) -> None:
+    crew.comes("w1")
+    crew.comes("w2")
+    crew.goes_on(2 * BEAT_MS)
+    for worker in crew.workers.values():
+        member_id = worker.membership.member_id
+        mine = {each for each, owner in crew.group.owner.items() if owner == member_id}
+        assert mine == worker.runs
+
+
+def test_where_nothing_is_configured_a_worker_is_given_nothing() -> None:
+    empty = Crew()
+    empty.comes("w1")
+    assert (empty.generation, empty.is_settled) == (1, True)
+    assert told(empty, "w1").error == AssignmentError.NO_ERROR
+    assert token_of(empty.group, "w1-u1", Resource("a")) is None
