@@ -68,6 +68,7 @@ def test_parquet_has_its_types(tmp_path: Path) -> None:
             ("m", pa.map_(pa.string(), pa.float32())),
             ("z", pa.timestamp("us", "UTC")),
             ("n", pa.timestamp("us")),
+            ("fine", pa.timestamp("ns")),
         ]
     )
     papq.write_table(schema.empty_table(), tmp_path / "a.parquet")
@@ -75,7 +76,8 @@ def test_parquet_has_its_types(tmp_path: Path) -> None:
     papq.write_table(old, tmp_path / "b.parquet", use_deprecated_int96_timestamps=True)
     found = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     assert infer("parquet", found, PLAIN, MUCH) == (
-        "`i` INT, `d` DECIMAL(10, 2), `m` MAP<STRING, FLOAT>, `z` TIMESTAMP, `n` TIMESTAMP_NTZ"
+        "`i` INT, `d` DECIMAL(10, 2), `m` MAP<STRING, FLOAT>, `z` TIMESTAMP, `n` TIMESTAMP_NTZ, "
+        "`fine` TIMESTAMP_NTZ"
     )
 
 
@@ -228,7 +230,7 @@ def test_types_of_parquet_that_spark_does_not_read_are_refused_with_a_way_out(
     file = tmp_path / "a.parquet"
     for kind, way_out in {
         pa.time64("us"): "BIGINT, which is its microseconds",
-        pa.timestamp("ns"): "BIGINT, which is its nanoseconds",
+        pa.time64("ns"): "BIGINT, which is its nanoseconds",
     }.items():
         papq.write_table(pa.table({"n": [1], "t": pa.array([1], kind)}), file)
         told = rf"^{file}: .*: column `t` is .*, which Spark does not read; .*`source.schema`, .*"

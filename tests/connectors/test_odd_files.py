@@ -45,6 +45,37 @@ def test_a_column_of_parquet_without_any_value_is_null_whatever_others_have_in_i
     assert found == [{"n": 1, "t": "x"}, {"n": 2, "S": "y"}, {"n": 3, "t": "z"}, {}]
 
 
+def test_times_of_nanoseconds_in_parquet_are_times_of_microseconds(
+    run: Run, folders: dict[str, str], tmp_path: Path
+) -> None:
+    times = [-1, 1_700_000_000_123_456_789, None]
+    columns = {
+        "at": pa.array(times, pa.timestamp("ns", "UTC")),
+        "local": pa.array(times, pa.timestamp("ns")),
+        "count": pa.array(times, pa.timestamp("ns")),
+    }
+    papq.write_table(pa.table(columns), tmp_path / "in" / "fine")
+    coarse = {"at": pa.array([0], pa.timestamp("us", "UTC")), "local": [None], "count": [7]}
+    papq.write_table(pa.table(coarse), tmp_path / "in" / "coarse")
+    given = {"source.schema": "at TIMESTAMP, local TIMESTAMP_NTZ, count BIGINT"}
+    given |= {"source.format": "parquet", "spark.conf.spark.sql.session.timeZone": "Asia/Tokyo"}
+    found = rows_through(run, {**folders, **given})
+    assert found == [
+        {
+            "at": "1970-01-01T08:59:59.999999+09:00",
+            "local": "1969-12-31T23:59:59.999999",
+            "count": -1,
+        },
+        {"at": "1970-01-01T09:00:00.000000+09:00", "count": 7},
+        {
+            "at": "2023-11-15T07:13:20.123456+09:00",
+            "local": "2023-11-14T22:13:20.123456",
+            "count": 1_700_000_000_123_456_789,
+        },
+        {},
+    ]
+
+
 @pytest.mark.parametrize("tolerance", ["none", "all"])
 def test_files_are_read_whatever_their_names(
     run: Run, folders: dict[str, str], tmp_path: Path, tolerance: str

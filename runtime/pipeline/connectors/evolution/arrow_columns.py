@@ -98,6 +98,9 @@ def _as_number(kind: pa.DataType) -> str:
         return "INT, which is its milliseconds"
     if pa.types.is_time(kind):
         return f"BIGINT, which is its {'nano' if kind.unit == 'ns' else 'micro'}seconds"
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        return "BIGINT, which is its nanoseconds: `timestamp_micros(t div 1000)` makes a time of it"
     return ""
+
+
+def is_of_nanoseconds(kind: pa.DataType) -> bool:
+    """Tell whether a type is that of times which Spark reads as numbers alone."""
+    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")

@@ -17,6 +17,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     DataType,
     DateType,
+    LongType,
     StringType,
     StructField,
     StructType,
@@ -28,6 +29,7 @@ from ....spi.config import ConfigInvalid, ParsedConfig, under
 from ....spi.errors import BadInput
 from ....spi.rows import Rejects
 from ...evolution.arrow_columns import rows_of
+from ...evolution.filling import filled
 from ...evolution.policy import EVOLUTION, SchemaPolicy, struct_of
 from .. import keys
 from .bad_rows import (
@@ -91,10 +93,10 @@ class ReadFormat:
         """Describe the rows of files that were looked through, and those that do not fit.
 
         Csv files go by their headers: those that lack a column have no values in it, as those of
-        parquet whose column can hold none.
+        parquet whose column can hold none; times of nanoseconds are converted.
         """
         is_alike = self.name == "csv" and not self.policy.adds
-        if is_alike or not any(each.header or each.valueless for each in files):
+        if is_alike or not any(each.header or _is_unlike(each) for each in files):
             return self._read(spark, files, copies)
         named = sorted(((_group(each), each) for each in files), key=lambda each: each[0])
         frames: list[DataFrame] = []
@@ -103,15 +105,19 @@ class ReadFormat:
             alike = [each for _, each in group]
             form = self._with_columns_of(alike[0])
             frame, bad = form._read(spark, alike, copies)  # noqa: SLF001  # of this class
-            frames.append(_filled(frame, self.columns))
+            frames.append(filled(frame, self.columns))
             rejects += bad
         return reduce(lambda one, other: one.unionAll(other), frames), tuple(rejects)
 
     def _with_columns_of(self, found: Surveyed) -> "ReadFormat":
         """Return this format for files like one: its columns, with the types that all have."""
-        if found.valueless:
+        if _is_unlike(found):
             has = [each for each in self.columns.fields if each.name.lower() not in found.valueless]
-            return replace(self, grown=StructType(has))
+            read = [
+                StructField(each.name, LongType()) if each.name.lower() in found.nanos else each
+                for each in has
+            ]
+            return replace(self, grown=StructType(read))
         if found.columns is None or self.name == "parquet":
             return replace(self, grown=None)  # without a header the order is that of the schema
         types = {each.name.lower(): each for each in self.columns.fields}
@@ -281,20 +287,12 @@ class ReadFormat:
         return {**base, **self.options, **(KEEPING if self.tolerant else {})}
 
 
-def _group(found: Surveyed) -> tuple[str, ...]:
+def _group(found: Surveyed) -> tuple[tuple[str, ...], ...]:
     """Return what files have in common whose rows have the same columns."""
     header = tuple(each.lower() for each in found.header) if found.columns is not None else ()
-    return header or tuple(sorted(found.valueless))
+    return header, tuple(sorted(found.valueless)), tuple(sorted(found.nanos))
 
 
-def _filled(frame: "DataFrame", schema: StructType) -> "DataFrame":
-    """Return rows with all columns of a schema, in its order."""
-    there = {name.lower() for name in frame.columns}
-    return frame.select(
-        *(
-            sf.col(quoted(each.name)).alias(each.name)
-            if each.name.lower() in there
-            else sf.lit(None).cast(each.dataType).alias(each.name)
-            for each in schema.fields
-        )
-    )
+def _is_unlike(found: Surveyed) -> bool:
+    """Tell whether Spark does not read a file's columns as what they are."""
+    return bool(found.valueless or found.nanos)

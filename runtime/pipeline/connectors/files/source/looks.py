@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
 from ....spi.errors import SchemaRefused
-from ...evolution.arrow_columns import ddl, parquet_columns, rows_of
+from ...evolution.arrow_columns import ddl, is_of_nanoseconds, parquet_columns, rows_of
 from ...evolution.json_columns import JsonColumns
 from ...evolution.policy import ADD_COLUMNS, EVOLUTION, struct_of
 from .formats import ReadFormat
@@ -75,9 +75,9 @@ def _of_parquet(file: Path) -> Surveyed:
         return Surveyed(file)
     valueless = [each for each in found if pa.types.is_null(each.type)]
     columns = struct_of(ddl(pa.schema([each for each in found if each not in valueless])))
-    return Surveyed(
-        file, columns=columns, valueless=frozenset(each.name.lower() for each in valueless)
-    )
+    nanos = frozenset(each.name.lower() for each in found if is_of_nanoseconds(each.type))
+    none = frozenset(each.name.lower() for each in valueless)
+    return Surveyed(file, columns=columns, valueless=none, nanos=nanos)
 
 
 def _of_csv(form: ReadFormat, file: Path, header: Sequence[str]) -> StructType | None:

@@ -90,8 +90,7 @@ class CsvStyle:
 class Surveyed:
     """A file that Spark can read: where it lies, what ends its lines, what its header says.
 
-    `quotes_nothing`: it may hold `""`, which is an empty text, but no number. `header` is empty
-    where the first lines do not tell.
+    `quotes_nothing`: it may hold `""`, an empty text, but no number. An empty `header`: not known.
     """
 
     path: Path
@@ -103,7 +102,8 @@ class Surveyed:
     columns: "StructType | None" = None
     """Those that it has, as far as anybody but the reader can tell; None: nobody can."""
     valueless: frozenset[str] = frozenset()
-    """Those that can hold no value, in lower case; Spark does not read them as what they are."""
+    nanos: frozenset[str] = frozenset()
+    """Those that can hold no value, those of nanoseconds, in lower case: Spark reads neither."""
 
 
 @dataclass(slots=True)
