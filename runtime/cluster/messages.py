@@ -135,7 +135,8 @@ class Begun:
 class AddWorker:
     """To the supervisor: run one more worker, tied to the life of a process.
 
-    Its zone, its tags and its capacity are those of all workers of the node where they are None.
+    What is None is as with all workers of the node: its zone, its tags, its capacity, and what it
+    speaks as a classic member (nothing: it is a connect member).
     """
 
     tied_to: int
@@ -143,13 +144,15 @@ class AddWorker:
     zone: str | None = None
     tags: frozenset[str] | None = None
     capacity: int | None = None
+    classic_mode: str | None = None
 
     def traits(self, node: WorkerTraits) -> WorkerTraits:
         """Return what sets the worker apart, given what does so for all of its node."""
         usual = node.abilities
         tags = usual.tags if self.tags is None else self.tags
         capacity = usual.capacity if self.capacity is None else self.capacity
-        return WorkerTraits(self.zone or node.zone, Abilities(capacity, tags))
+        mode = node.classic_mode if self.classic_mode is None else self.classic_mode
+        return WorkerTraits(self.zone or node.zone, Abilities(capacity, tags), mode)
 
 
 @dataclass(frozen=True, slots=True)

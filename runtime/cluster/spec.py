@@ -53,10 +53,13 @@ class AssignorSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorkerTraits:
-    """What sets a worker apart from others: the zone that it is in, and what it can take."""
+    """What sets a worker apart: the zone that it is in, what it can take, and how it speaks."""
 
     zone: str | None = None
     abilities: Abilities = ORDINARY
+    classic_mode: str = ""
+    """What it speaks as a classic member, a value of `connect.protocol`; empty: it is a connect
+    member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +77,6 @@ class NodeSpec:
     """How long a process that ended rests before it is started again."""
     server_assignor: str | None = None
     """Which assignor the group itself runs for these workers; None: they compute."""
-    classic_mode: str = ""
-    """What these workers speak as classic members, a value of `connect.protocol`; empty: they are
-    connect members."""
     instance: str = ""
     """What makes this node's own workers static members, if anything."""
     traits: WorkerTraits = WorkerTraits()

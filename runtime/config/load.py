@@ -117,6 +117,10 @@ class Config(NodeSettings):
         """Return the assignors of the workers, in the order of preference."""
         return tuple(name.strip() for name in self.group_local_assignors.split(","))
 
+    def classic_mode(self) -> str:
+        """Return what workers speak as classic members; nothing: they are connect members."""
+        return self.connect_protocol if self.group_protocol == "classic" else ""
+
     def assignor_settings(self) -> Mapping[str, str]:
         """Return what assignors are handed: settings `assignor.*`, without that prefix."""
         apart = {"assignor_conf", "assignor_memory_max"}

@@ -65,9 +65,8 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
         backoff_ms=Backoff(config.worker_restart_backoff_ms, config.worker_restart_backoff_max_ms),
         answer_timeout_ms=config.process_answer_timeout_ms,
         server_assignor=config.group_remote_assignor or None,
-        classic_mode=config.connect_protocol if config.group_protocol == "classic" else "",
         instance=config.group_instance_id,
-        traits=WorkerTraits(config.client_rack or None, config.abilities()),
+        traits=WorkerTraits(config.client_rack or None, config.abilities(), config.classic_mode()),
         assignors=AssignorSpec(
             config.assignor_names(), config.assignor_settings(), config.assignor_memory()
         ),

@@ -8,6 +8,7 @@ import pytest
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker import states
 from fairlead.actors.worker.states import (
+    CLASSIC_WAYS,
     SPEAKING,
     STORY_LENGTH,
     WAYS,
@@ -186,6 +187,13 @@ def test_the_documented_ways_are_those_of_the_table() -> None:
     for name, ends, *_ in table("Ways"):
         documented[State[name]] = frozenset(State[each] for each in ends.split(", ") if each != "-")
     assert documented == WAYS
+
+
+def test_the_documented_ways_of_a_classic_member_are_those_of_its_table() -> None:
+    documented = dict[State, frozenset[State]]()
+    for name, ends, *_ in table("Ways of a classic member"):
+        documented[State[name]] = frozenset(State[each] for each in ends.split(", ") if each != "-")
+    assert documented == CLASSIC_WAYS
 
 
 def test_the_documented_heartbeats_are_those_of_who_speaks() -> None:

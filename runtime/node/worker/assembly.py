@@ -41,7 +41,7 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
     node, membership = order.node, membership_of(order)
     folder = node.group_folder(node.group_id)
     reader = LogReader.open(folder / "control", node.group_id, CONTROL)
-    may_lead = bool(node.classic_mode)
+    may_lead = bool(order.traits.classic_mode)
     log = MemberFollower(node.group_id, membership.member_id, reader, sees_configured=may_lead)
     cluster = cluster_id(RunFolder(node.data_dir).key())
     ledger = GroupLedger(node.group_id, folder / "offsets", report, cluster)
@@ -71,9 +71,8 @@ def membership_of(order: StartWorker) -> GroupMembership:
         rack=order.traits.zone,
         node=node.node_id,
     )
-    if node.classic_mode:
-        delay_ms = node.settings.max_delay_ms
-        return ClassicMembership(identity, node.timing, node.classic_mode, delay_ms)
+    if mode := order.traits.classic_mode:
+        return ClassicMembership(identity, node.timing, mode, node.settings.max_delay_ms)
     named = () if node.server_assignor else tuple(map(ClientAssignor, node.assignors.names))
     return Membership(identity, node.timing, named, server_assignor=node.server_assignor)
 
@@ -85,7 +84,7 @@ def core_of(order: StartWorker, membership: GroupMembership, log: MemberLog) -> 
     member, has no way to say it, and a static one would have its seat's work moved away by it.
     """
     node, traits = order.node, order.traits
-    able, is_mute = traits.abilities, bool(node.server_assignor or node.classic_mode)
+    able, is_mute = traits.abilities, bool(node.server_assignor or traits.classic_mode)
     return WorkerCore(
         membership,
         log,

@@ -173,9 +173,10 @@ class Node:
         assert isinstance(reply, CommandReply), reply
         assert reply.error is Error.NONE, reply
 
-    def add(self, name: str, tied_to: int | None = None) -> None:
-        """Have one more worker run."""
-        added = self.ask(self.supervisor, AddWorker(tied_to or os.getpid(), name))
+    def add(self, name: str, tied_to: int | None = None, mode: str | None = None) -> None:
+        """Have one more worker run; the mode is its own if it is to speak otherwise than others."""
+        order = AddWorker(tied_to or os.getpid(), name, classic_mode=mode)
+        added = self.ask(self.supervisor, order)
         assert added == WorkerAdded(name)
 
     def remove(self, name: str) -> None:
@@ -201,12 +202,12 @@ class Node:
         """What each worker holds, by the worker's name."""
         return {
             member.metadata.url.rpartition("/")[2]: {str(each) for each in member.current.assigned}
-            for member in self.group().members.values()
+            for member in self.group().workers()
         }
 
     def shares(self) -> list[int]:
         """How many tasks each worker holds, in order."""
-        members = self.group().members.values()
+        members = self.group().workers()
         return sorted(sum(each.is_task for each in member.current.assigned) for member in members)
 
     def is_stable(self, *workers: str) -> bool:
@@ -270,6 +271,7 @@ def _is_running(group: Group, resource: Resource) -> bool:
     holder = group.owner.get(resource)
     if status is None or holder is None or status.state is not RunState.RUNNING:
         return False
-    member = group.members[holder]
+    member = group.member(holder)
+    assert member is not None
     is_its = status.token.grant_epoch == member.current.assigned.get(resource)
     return is_its and member.current.state is MemberState.STABLE

@@ -14,7 +14,7 @@ from fairlead.actors.backoff import Backoff
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.run_folder import RunFolder
-from fairlead.runtime.cluster.spec import AssignorSpec, EngineSpec, NodeSpec
+from fairlead.runtime.cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits
 from fairlead.runtime.node.launcher import Launcher, NodeFailedError
 from fairlead_tests.system_process import watch_files
 
@@ -33,6 +33,8 @@ def spec(order: dict[str, Any]) -> NodeSpec:
             heartbeat_interval_ms=order["heartbeat_ms"],
             max_delay_ms=order["delay_ms"],
             retry_backoff_ms=order["retry_ms"],
+            initial_delay_ms=0,
+            least_classic_session_ms=1_000,
         ),
         timing=Timing(
             order["heartbeat_ms"], order["session_ms"], order["rebalance_ms"], order["margin_ms"]
@@ -42,6 +44,7 @@ def spec(order: dict[str, Any]) -> NodeSpec:
         answer_timeout_ms=order["answer_ms"],
         server_assignor=order["assignor"],
         instance=order["instance"],
+        traits=WorkerTraits(classic_mode=order["classic_mode"]),
         assignors=AssignorSpec(
             tuple(order["assignors"]), order["assignor_conf"], order["assignor_memory"]
         ),

@@ -39,6 +39,7 @@ QUICK: dict[str, Any] = {
     "assignor_conf": {},
     "assignor_memory": 1 << 30,
     "instance": "",
+    "classic_mode": "",
 }
 
 

@@ -70,6 +70,14 @@ def worker(
             help="How much it takes next to others; default: as the node's.",
         ),
     ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            "--protocol",
+            metavar="<connect|classic>",
+            help="How it speaks with its group; default: as the node's.",
+        ),
+    ] = None,
 ) -> None:
     """Run one more worker on the node that is up. Ctrl-C lets it leave."""
     if name is not None and not WORKER_NAME.fullmatch(name):
@@ -80,12 +88,16 @@ def worker(
     for option, labels in (("--zone", [] if zone is None else [zone]), ("--tag", tags or [])):
         if flaw := flaw_in_labels(labels):
             raise Misused(f"{option}: {flaw}")
+    if protocol not in {None, "connect", "classic"}:
+        raise Misused(f"--protocol is connect or classic, not {protocol!r}")
     config = place.configured()
     from ....cluster.messages import AddWorker  # noqa: PLC0415
     from ....node.commands import run_worker  # noqa: PLC0415
 
     tagged = frozenset(tags) if tags else None
-    raise typer.Exit(run_worker(config, AddWorker(os.getpid(), name, zone, tagged, capacity)))
+    mode = None if protocol is None else config.connect_protocol * (protocol == "classic")
+    order = AddWorker(os.getpid(), name, zone, tagged, capacity, mode)
+    raise typer.Exit(run_worker(config, order))
 
 
 class Scene(StrEnum):
