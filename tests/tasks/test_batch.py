@@ -53,6 +53,16 @@ def test_a_batch_of_which_spark_saw_that_it_is_empty_leaves_no_file(
     sink.discard.assert_called_once_with(COMMIT)
 
 
+def test_rows_that_no_transform_makes_more_or_less_are_counted_by_the_sink_alone() -> None:
+    source, sink = MagicMock(), MagicMock(counts_rows=True, takes_arrow=False)
+    source.rejects.return_value = ()
+    sink.stage.return_value = Manifest("/sink", "staging", 7, 9, 1)
+    pipeline = Pipeline(source, (), sink, Pace(Limit(1, 1, 1)))
+    staged = Batch(pipeline, Target(sink), BatchPlan((1,), (), 1), COMMIT).run(MagicMock())
+    assert (staged.rows_in, staged.manifest.rows) == (7, 7)
+    sink.stage.assert_called_once_with(source.read.return_value, COMMIT, 1)
+
+
 def failing(bad: set[int], tried: list[int]) -> Callable[[Any], None]:
     def attempt(part: Any) -> None:
         tried.append(part.num_rows)

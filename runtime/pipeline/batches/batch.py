@@ -127,11 +127,13 @@ class Batch:
         rows = self.pipeline.source.read(spark, ranges)
         table = _arrow(rows)
         if table is not None and self.pipeline.sink.takes_arrow and not self.pipeline.transforms:
-            return replace(self._stage_table(spark, table), rows_in=table.num_rows)
+            return self._stage_table(spark, table)
         is_planned = len(ranges) == len(self.plan.ranges)
         rows_in = table.num_rows if table is not None else self.plan.rows if is_planned else -1
         frame = cast("DataFrame", rows) if table is None else _described(spark, table)
-        incoming = RowCount() if rows_in < 0 else None
+        # Without transforms they are those that the sink counts. To count rows as they pass takes
+        # them out of the code that Spark generates, one by one.
+        incoming = RowCount() if rows_in < 0 and self.pipeline.transforms else None
         frame = incoming.on(frame) if incoming else frame
         try:
             staged = self._stage_frame(spark, self._transformed(frame))
@@ -143,7 +145,8 @@ class Batch:
             if not self._is_of_rows(error):
                 raise
             return self._stage_what_passes(spark, ranges)
-        return replace(staged, rows_in=incoming.rows if incoming else rows_in)
+        rows_in = incoming.rows if incoming else rows_in
+        return staged if rows_in < 0 else replace(staged, rows_in=rows_in)
 
     def _transformed(self, frame: "DataFrame") -> "DataFrame":
         for transform in self.pipeline.transforms:
@@ -185,10 +188,11 @@ class Batch:
             return self._stage_table(spark, _held(frame))
         self.target.prepare(frame)
         if sink.counts_rows:
-            return Staged(sink.stage(frame, self.commit_id, size), -1)
+            manifest = sink.stage(frame, self.commit_id, size)
+            return Staged(manifest, manifest.rows)
         outgoing = RowCount()
         manifest = sink.stage(outgoing.on(frame), self.commit_id, size)
-        return Staged(replace(manifest, rows=outgoing.rows), -1)
+        return Staged(replace(manifest, rows=outgoing.rows), outgoing.rows)
 
     def _stage_table(self, spark: "SparkSession", table: ArrowTable) -> Staged:
         """Hand a table to the sink, but for the rows that it refuses where that is tolerated."""
@@ -201,14 +205,15 @@ class Batch:
             return sink.stage(rows, self.commit_id, size)
 
         try:
-            return Staged(replace(stage(table), rows=table.num_rows), -1)
+            return Staged(replace(stage(table), rows=table.num_rows), table.num_rows)
         except RowsRefused:
             if not most:
                 raise
         found = failing_rows(table, stage, refusal_of_sink, most)
         left = without(table, found)
         failed = (("sink", as_rejects(spark, table, found)),) if found else ()
-        return Staged(replace(stage(left), rows=left.num_rows), -1, failed=failed)
+        manifest = replace(stage(left), rows=left.num_rows)
+        return Staged(manifest, table.num_rows, failed=failed)
 
     def _without_files(self, staged: Staged) -> Staged:
         """Drop the empty file that Spark writes when there is no row."""
