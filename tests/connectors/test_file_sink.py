@@ -233,6 +233,17 @@ def test_what_was_staged_beside_a_manifest_is_not_published(root: Path) -> None:
     assert published(root) == list(range(7))
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_batch_that_is_staged_once_more_holds_nothing_of_the_first_time(
+    root: Path, form: str
+) -> None:
+    _, sink, log = begun(root, sink_format=form)
+    first: Any = Rows(range(30))
+    sink.stage(first, CommitId(*TASK, FIRST, 0), 0)
+    write(sink, log, range(9))
+    assert published(root) == list(range(9))
+
+
 def test_publishers_at_once_are_harmless(root: Path) -> None:
     config, sink, log = begun(root)
     made, faults = commit(sink, log, range(60)), list[Exception]()

@@ -103,6 +103,19 @@ def test_a_file_of_another_content_is_never_replaced(tmp_path: Path) -> None:
     assert other.read_text() == "other\n"
 
 
+def test_a_batch_that_is_staged_again_begins_with_the_folders_of_its_job_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / stage(tmp_path).staging
+    staging.make_batch_folder(folder)
+    assert list(staging.data_files(folder)) == []
+    assert sorted(folder.rglob("*")) == [
+        folder / "_temporary",
+        folder / "_temporary/0",
+        folder / "_temporary/0/_temporary",
+    ]
+
+
 def test_a_sweep_takes_what_is_older_and_leaves_the_rest(tmp_path: Path) -> None:
     old, own, newer = Token(9, 9), Token(12, 3), Token(12, 4)
     for token in (old, own, newer):

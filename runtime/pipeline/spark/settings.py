@@ -169,6 +169,8 @@ def settings(folder: Path, cores: int, conf: Mapping[str, str], master: str = ""
         "spark.ui.retainedStages": "100",
         "spark.ui.retainedTasks": "1000",
         "spark.sql.ui.retainedExecutions": "50",
+        # The text of each plan is made for that page, too: the shortest one there is.
+        "spark.sql.ui.explainMode": "simple",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

@@ -49,6 +49,7 @@ class Rows:
         self._numbers = list(numbers)
         self._before = before
         self._form = ""
+        self._mode = ""
 
     @property
     def sparkSession(self) -> Any:  # noqa: N802  # as Spark spells it
@@ -67,7 +68,8 @@ class Rows:
     def write(self) -> "Rows":
         return self
 
-    def mode(self, _: str) -> "Rows":
+    def mode(self, name: str) -> "Rows":
+        self._mode = name
         return self
 
     def format(self, name: str) -> "Rows":
@@ -84,7 +86,8 @@ class Rows:
         folder = Path(target.removeprefix("file:"))
         if self._before:
             self._before(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        gone = folder if self._mode == "overwrite" else folder / "_temporary"
+        shutil.rmtree(gone, ignore_errors=True)
         uuid = uuid4()
         for number in range(FILES):
             share = self._numbers[number::FILES]

@@ -141,11 +141,14 @@ class FileSink(Sink["DataFrame"]):
             cores = cores_of(rows.sparkSession)
             parts = min(cores, 1 + input_bytes // _BYTES_PER_PART)
             files = max(parts, 1 + input_bytes // _LARGEST_PART)
-            writer = rows.coalesce(files).write.mode("overwrite").format(self._form.name)
-            writer = writer.options(**_WRITE, **self._form.options)
             # Elsewhere there is but its name, which leads to another folder once a mount went away.
             elsewhere = runs_elsewhere(rows.sparkSession)
             written = (self._place.root if elsewhere else root.path) / where
+            if not elsewhere:
+                staging.make_batch_folder(written)
+            mode = "overwrite" if elsewhere else "append"  # it is there, and empty
+            writer = rows.coalesce(files).write.mode(mode).format(self._form.name)
+            writer = writer.options(**_WRITE, **self._form.options)
             self._save(writer.partitionBy(*self._form.partition_by), written)
             if not (root.path / where).is_dir():
                 raise SinkAway(f"{self._place.root} does not show what Spark has written there")

@@ -23,6 +23,8 @@ from ......events.commits import CommitId
 from ......events.model import Resource, Token
 
 STAGING = "_fairlead/staging"
+_OF_SPARK = "_temporary/0/_temporary"
+"""Where the committer of Hadoop has the folders of tasks, below that of their job."""
 _PART = re.compile(r"part-(?P<number>\d+)-[0-9a-f-]{36}(?P<rest>.*)", re.DOTALL)
 _TOKEN = re.compile(r"(\d+)-(\d+)")
 _LONGEST_NAME = 100
@@ -61,6 +63,16 @@ def make_folder(folder: Path) -> None:
     make_folder(folder.parent)
     folder.mkdir(exist_ok=True)
     sync(folder.parent)
+
+
+def make_batch_folder(folder: Path) -> None:
+    """Make the folder of a batch anew, with those in it that the jobs of this machine work in.
+
+    Spark would have a process of its own change the mode of each, which takes longer than to write
+    what a small batch holds.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / _OF_SPARK).mkdir(parents=True)
 
 
 def batch_prefix(commit_id: CommitId) -> str:
