@@ -193,13 +193,14 @@ def _end_remains(folder: RunFolder, why: str) -> int:
 
 def run_worker(config: Config, wanted: AddWorker) -> int:
     """Run one more worker, tied to this process, for as long as it lives; return the exit code."""
+    signals = _Signals()  # before libraries are called that might swallow an interruption
     try:
         system = connect(RunFolder(config.data_path).door())
     except (NoNodeError, KeyRefusedError, UnreachableError) as error:
         _say(str(error))
         return UNREACHABLE
     try:
-        return _accompany(system, wanted)
+        return OK if signals.told else _accompany(system, wanted, signals)
     except UnreachableError as error:
         _say(f"the node is gone, and the worker with it: {error}")
         return UNREACHABLE
@@ -219,9 +220,8 @@ class _Signals:
         self.told = True
 
 
-def _accompany(system: System, wanted: AddWorker) -> int:
+def _accompany(system: System, wanted: AddWorker, signals: _Signals) -> int:
     """Have the supervisor run a worker, and stay until one of us is told to go."""
-    signals = _Signals()
     supervisor = _find_supervisor(system)
     added = system.ask(supervisor, wanted, ANSWER_SECONDS)
     if not isinstance(added, WorkerAdded):

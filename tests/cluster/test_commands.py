@@ -4,13 +4,18 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
+from fairlead.actors.door.ports import Door
+from fairlead.actors.door.system import System, connect
+from fairlead.runtime.cluster.messages import AddWorker
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.config.load import load_config
+from fairlead.runtime.node import commands
 from fairlead.runtime.node.commands import FAILED, OK, UNREACHABLE, down
 from fairlead_tests.actor_system import title_of
 from fairlead_tests.cluster.node import Node, eventually
@@ -98,6 +103,33 @@ def test_ctrl_c_ends_a_node_and_the_next_one_goes_on_with_its_data(shell: Shell)
     again.runs_tasks("numbers", 2, "w1", "w2")
     assert again.end(signal.SIGINT) == OK
     assert shell.said().count("the node is down (SIGINT)") == 2
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Give back what a command of this process makes of signals."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {each: signal.getsignal(each) for each in numbers}
+    yield
+    for each, handler in before.items():
+        signal.signal(each, handler)
+
+
+@pytest.mark.usefixtures("signals")
+def test_ctrl_c_before_a_worker_was_asked_for_ends_its_command(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = shell.up()
+    config = load_config(environ={}, overrides=shell.settings)
+
+    def interrupted(door: Door) -> System:
+        with suppress(BaseException):  # as a library may that is called meanwhile
+            signal.raise_signal(signal.SIGINT)
+        return connect(door)
+
+    monkeypatch.setattr(commands, "connect", interrupted)
+    assert commands.run_worker(config, AddWorker(os.getpid(), "guest", None, None, None)) == OK
+    assert "guest" not in node.states()
 
 
 def test_down_ends_the_node_of_its_data_folder(shell: Shell) -> None:

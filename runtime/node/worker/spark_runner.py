@@ -42,6 +42,8 @@ from .unsealing import UnsealingRunner
 LOGGER = logging.getLogger(__name__)
 ENGINE_BACKOFF_MS: Final = Backoff(5_000, 120_000)
 """How long an engine that went down again rests before it is started once more."""
+SESSION_BACKOFF_MS: Final = Backoff(2_000, 15_000)
+"""The same of a session on a server: to ask for one costs a call, and starts nothing here."""
 LOOK_MS: Final = 1_000
 """How often the engine is seen after, and the janitor."""
 WARM_SECONDS: Final = 0.1
@@ -74,7 +76,8 @@ class SparkRunner:
         """When to see after the engine and the janitor next, monotonic clock."""
         self._open_at_ms = 0
         """When the engine may be started again, monotonic clock."""
-        self._attempts = Attempts(ENGINE_BACKOFF_MS)
+        is_session = is_connect(node.engine.master)
+        self._attempts = Attempts(SESSION_BACKOFF_MS if is_session else ENGINE_BACKOFF_MS)
         threading.Thread(target=self._await_warm, name="engine-warm", daemon=True).start()
 
     def start(self, launch: Launch) -> None:
