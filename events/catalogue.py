@@ -13,8 +13,16 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from . import folds, seats
-from .commits import CommitId, Committed, Document, Offset, TaskProgress, spell_partition
+from .commits import (
+    CommitId,
+    Committed,
+    Document,
+    Offset,
+    TaskProgress,
+    spell_partition,
+)
 from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
+from .kafka.consumers import ConsumerOffset, ConsumerSubscription, SubscribedTopics
 from .model import Key
 from .records import (
     ClassicGroup,
@@ -82,6 +90,7 @@ PER_BATCH: Final = KeyFields(
     ),
 )
 PER_SUBJECT: Final = KeyFields(("scope.value", "name"), ("task",))
+PER_TOPIC_PARTITION: Final = KeyFields(("topic",), ("partition",))
 PER_SHARD: Final = KeyFields((), ("number",))
 PER_MEMBER_AND_SHARD: Final = KeyFields(("member_id",), ("number",))
 
@@ -134,6 +143,11 @@ CATALOGUE: Final = (
     RecordType(
         30, OffsetsAltered, PER_CONNECTOR, folds.put_offset_change, folds.drop_offset_change
     ),
+    RecordType(31, SubscribedTopics, PER_GROUP, folds.set_topics, folds.drop_topics),
+    RecordType(
+        32, ConsumerSubscription, PER_MEMBER, folds.put_subscription, folds.drop_subscription
+    ),
+    RecordType(33, ConsumerOffset, PER_TOPIC_PARTITION),
 )
 
 TYPE_OF: Final[Mapping[type, RecordType]] = {row.record: row for row in CATALOGUE}

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from .kafka.consumers import ConsumerOffset
 from .model import Token
 
 LONGEST_PARTITION = 200
@@ -213,4 +214,4 @@ class TaskProgress:
     """What all batches took; those of older releases did not tell."""
 
 
-OffsetRecord = Offset | Committed | TaskProgress
+OffsetRecord = Offset | Committed | TaskProgress | ConsumerOffset

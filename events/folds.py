@@ -9,6 +9,7 @@ from bisect import bisect_left, insort
 
 from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
 from .group import NO_SCHEDULE, NO_TARGET, Group, Member
+from .kafka.consumers import ConsumerSubscription, SubscribedTopics
 from .model import CONNECT, NOTHING, ClassicMember, MemberState, Resource, Scope, Succession
 from .records import (
     ClassicGroup,
@@ -166,6 +167,48 @@ def set_configured(group: Group, record: ConnectorsTasksMetadata) -> None:
 def drop_configured(group: Group) -> None:
     """Have nothing to run."""
     group.configured, group.configured_offset = NOTHING, group.end - 1
+
+
+def set_topics(group: Group, record: SubscribedTopics) -> None:
+    """Take the topics that consumers share out: their partitions are what is configured."""
+    group.topics = record.topics
+    group.released_topics = frozenset(
+        name for name, topic in record.topics.items() if topic.is_released
+    )
+    group.configured = frozenset(
+        Resource(name, partition)
+        for name, topic in record.topics.items()
+        if not topic.is_released
+        for partition in range(topic.partitions)
+    )
+
+
+def drop_topics(group: Group) -> None:
+    """Be a group of consumers no more."""
+    if group.topics is not None:
+        group.topics, group.configured, group.released_topics = None, NOTHING, frozenset()
+
+
+def put_subscription(group: Group, record: ConsumerSubscription) -> None:
+    """Take what a consumer wants to read."""
+    drop_subscription(group, record.member_id)
+    group.subscriptions[record.member_id] = record
+    _count_subscribers(group, record, 1)
+
+
+def drop_subscription(group: Group, member_id: str) -> None:
+    """Forget what a consumer wanted to read."""
+    record = group.subscriptions.pop(member_id, None)
+    if record is not None:
+        _count_subscribers(group, record, -1)
+
+
+def _count_subscribers(group: Group, record: ConsumerSubscription, change: int) -> None:
+    for topic in record.topics:
+        count = group.subscribers.get(topic, 0) + change
+        group.subscribers[topic] = count
+        if not count:
+            del group.subscribers[topic]
 
 
 def put_connector(group: Group, record: ConnectorConfig) -> None:

@@ -1,9 +1,7 @@
 """A group as its records tell it, with the indexes that keep one heartbeat cheap.
 
-Only `evolve` writes to a group. The members and records in it are frozen values; the
-group itself changes in place, so that one record costs what it changes, not the size of
-the group.
-
+Only `evolve` writes to a group. The members and records in it are frozen values; the group
+itself changes in place, so that one record costs what it changes, not the size of the group.
 Fencing tokens are what it grants, as a pair that never goes back (DATA_PLANE §3).
 
 Group, assignment, member and grant epochs are int64 in the log and in all messages here. Kafka's
@@ -15,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
+from .kafka.consumers import Subscriptions, Topic
 from .model import (
     NOTHING,
     Grants,
@@ -105,6 +104,10 @@ class Group:
     """How the group's last life ended, if it had one before this."""
     classic: ClassicGroup | None = None
     """The last generation of its classic members; None: it is no classic group."""
+    topics: Mapping[str, Topic] | None = None
+    """What its consumers share out, by name; None: it is no group of consumers."""
+    subscriptions: Subscriptions = field(default_factory=Subscriptions)
+    """What each consumer wants to read, by member id."""
     target: TargetAssignment = NO_TARGET
     target_of: dict[str, Resources] = field(default_factory=dict[str, Resources])
     """The target by member id, without the departed."""
@@ -154,6 +157,10 @@ class Group:
     """The workers of Connect in the last generation, as members that are at it."""
     stable_at: dict[int, int] = field(default_factory=dict[int, int])
     """How many members are STABLE at an epoch."""
+    released_topics: frozenset[str] = frozenset()
+    """The topics that members give up."""
+    subscribers: dict[str, int] = field(default_factory=dict[str, int])
+    """How many consumers may be given a topic."""
     assignor_ranges: dict[AssignorRange, int] = field(default_factory=dict[AssignorRange, int])
     """How many members can run an assignor in these versions."""
     runners: list[tuple[AssignorRange, str]] = field(
@@ -184,7 +191,8 @@ class Group:
     @property
     def type(self) -> GroupType:
         """Which protocol its members speak; an empty group is what it was last."""
-        return GroupType.CONNECT if self.classic is None else GroupType.CLASSIC
+        other = GroupType.CONNECT if self.topics is None else GroupType.CONSUMER
+        return other if self.classic is None else GroupType.CLASSIC
 
     @property
     def exists(self) -> bool:

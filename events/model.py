@@ -64,6 +64,9 @@ class GroupType(Enum):
     CLASSIC = "classic"
     """JoinGroup and SyncGroup: all wait for each other, and one of them assigns."""
 
+    CONSUMER = "consumer"
+    """ConsumerGroupHeartbeat: as connect groups, with partitions of topics as resources."""
+
 
 class GroupState(Enum):
     """What a group is doing; computed from its epochs and members, never stored."""
@@ -105,6 +108,8 @@ class Why(Enum):
     """A worker joined a classic group by the connect protocol: the subject."""
     GROUP_DOWNGRADED = "group-downgraded"
     """The last member of the connect protocol went, and classic ones are left: the subject."""
+    SUBSCRIPTION_CHANGED = "subscription-changed"
+    TOPICS_CHANGED = "topics-changed"
     OPERATOR = "operator"
     UNKNOWN = "unknown"
     """A cause that a later version wrote."""

@@ -3,7 +3,7 @@
 The names are those of the proposal without the prefix that the folder already speaks.
 `Tombstone` ends the life of a key. Each group has two logs: an `OffsetRecord` goes to its
 offset log (`commits.py`), all others to its control log. Those of one connector are in
-`connectors.py`, those of the group and its members here.
+`connectors.py`, those of consumers in `kafka/`, those of the group and its members here.
 
 The names of the fields are their names in the log, which never change. A field with a default
 may be missing there: it came later than its record, or says nothing as a rule. All times are
@@ -16,6 +16,7 @@ from typing import Final
 
 from .commits import OffsetRecord
 from .connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs, TaskStatus
+from .kafka.consumers import ConsumerRecord
 from .model import (
     CONNECTOR,
     NOTHING,
@@ -284,6 +285,7 @@ ControlRecord = (
     | Loss
     | GroupDeletion
     | ClassicGroup
+    | ConsumerRecord
     | ConfiguredShard
     | TargetShard
     | CurrentShard

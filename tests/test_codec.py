@@ -24,6 +24,7 @@ from fairlead.events.entries.codec import (
     encode,
 )
 from fairlead.events.entries.wire import SHAPES
+from fairlead.events.kafka.consumers import ConsumerOffset, Topic
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import (
     Cause,
@@ -110,10 +111,14 @@ BY_NAME: dict[Any, st.SearchStrategy[Any]] = {
     "resources": SETS,
     "member_id": NAMES,
     "connector": NAMES,
+    "topic": NAMES,
+    "topics": st.dictionaries(NAMES, st.builds(Topic, NAMES, EPOCHS), max_size=3),
 }
 
 
 BY_KIND: dict[tuple[type, str], st.SearchStrategy[Any]] = {
+    (ConsumerOffset, "partition"): EPOCHS,
+    (ConsumerOffset, "offset"): EPOCHS,
     (records.ClassicGroup, "members"): st.lists(CLASSIC_MEMBERS, max_size=3).map(tuple),
 }
 """Fields whose name means something else in other records."""
@@ -205,6 +210,9 @@ def test_the_types_on_disk_never_change() -> None:
         "TargetShard": 28,
         "CurrentShard": 29,
         "OffsetsAltered": 30,
+        "SubscribedTopics": 31,
+        "ConsumerSubscription": 32,
+        "ConsumerOffset": 33,
     }
 
 

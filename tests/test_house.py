@@ -31,6 +31,14 @@ ROOMS_LEAN_ON = {
     "actors/messages": {"events"},
     "actors/assignors": {"events", "actors/messages"},
     "actors/classic": {"events", "actors", "actors/messages", "actors/assignors"},
+    "actors/consumer": {
+        "events",
+        "actors",
+        "actors/messages",
+        "actors/assignors",
+        "actors/classic",
+        "actors/group",
+    },
     "actors/worker": {
         "events",
         "actors",
@@ -121,6 +129,7 @@ KNOWN_ONLY_TO = {
     ),
     "lmdb": ("events/log/*.py",),
     "thespian": THESPIAN,
+    "re2": ("actors/consumer/patterns.py",),
     "psutil": ("actors/door/system.py", "actors/door/ports.py", "runtime/*"),
     "setproctitle": ("actors/door/processes.py", "runtime/*"),
     "prometheus_client": ("projections/metrics.py", "projections/group_metrics.py"),
@@ -158,6 +167,7 @@ PURE = (
     "events/group.py",
     "events/shards.py",
     "events/connectors.py",
+    "events/kafka/consumers.py",
     "events/entries/shard_layout.py",
     "events/folds.py",
     "events/seats.py",
@@ -173,6 +183,7 @@ PURE = (
     "actors/group/**/*.py",
     "actors/assignors/**/*.py",
     "actors/classic/**/*.py",
+    "actors/consumer/**/*.py",
     "runtime/planning/changes.py",
     "runtime/planning/dry_run.py",
     "actors/worker/**/*.py",
@@ -187,8 +198,13 @@ SHELLS = {
     "actors/group/shard.py",
     "actors/group/typed_shard.py",
     "actors/group/commit.py",
+    "actors/consumer/offset_desk.py",
+    "actors/consumer/offsets.py",
+    "actors/consumer/patterns.py",
+    "actors/consumer/shard.py",
+    "actors/consumer/sides.py",
 }
-"""Files in a pure folder that look into the log itself."""
+"""Files in a pure folder that look into the log itself, or know a library."""
 
 DOOR = {
     "actors",

@@ -18,7 +18,7 @@ from ..messages.classic import ClassicCall, JoinGroupReply, SyncGroupReply
 from ..messages.errors import Error
 from ..timer_queue import Moment, TimerQueue
 from .decide import BeginRound, ClassicCommand, EndPhase, ExpireMember, MemberCall, decide
-from .refusals import refusal_of
+from .refusals import refusal_of, refuse_commit
 from .state import (
     Answer,
     Asked,
@@ -99,6 +99,16 @@ class ClassicCoordinator:
     def remaining(self) -> Sequence[ClassicMember]:
         """Return the members of the last generation that have not left, as they said last."""
         return [seat.member for seat in self._state.seats.values() if not seat.is_new]
+
+    def hear_commit(
+        self, member_id: str, instance_id: str | None, generation: int, steady_ms: int
+    ) -> Error | None:
+        """Hear a member that commits offsets; return why it may not."""
+        last = self._group.classic
+        refused = refuse_commit(self._state, last, member_id, instance_id, generation)
+        if refused is None:
+            self._wait_for(member_id, steady_ms - self._excused_ms)
+        return refused
 
     def grant_sessions(self, steady_ms: int) -> None:
         """Give every member a full session, as after a time in which nobody was heard."""

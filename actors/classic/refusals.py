@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ...events.group import Group
+from ...events.records import ClassicGroup
 from ..messages.classic import (
     ClassicCall,
     ClassicHeartbeatReply,
@@ -22,7 +23,7 @@ from ..messages.classic import (
 from ..messages.errors import Error
 from .bytes.primitives import LONGEST_ASSIGNMENT, LONGEST_METADATA
 from .embedded import flaw_in_assignment, flaw_in_metadata
-from .state import ClassicSettings, Turn
+from .state import ClassicSettings, ClassicState, RoundPhase, Turn
 
 MOST_PROTOCOLS: Final = 16
 """How many protocols a member may offer."""
@@ -147,7 +148,11 @@ def refuse_metadata(call: JoinGroup) -> Refusal | None:
 
 def refuse_member(turn: Turn, member_id: str, instance_id: str | None) -> Error | None:
     """Return why somebody may not speak for a seat: it is nobody's, or another's by now."""
-    state = turn.state
+    return refuse_seat(turn.state, member_id, instance_id)
+
+
+def refuse_seat(state: ClassicState, member_id: str, instance_id: str | None) -> Error | None:
+    """Return why somebody may not speak for a seat, as a group is between two decisions."""
     if instance_id is not None:
         holder = state.instances.get(instance_id)
         if holder is not None and holder != member_id:
@@ -165,6 +170,23 @@ def refuse_generation(
     last = turn.generation
     is_current = last is not None and last.generation == generation
     return None if is_current else Error.ILLEGAL_GENERATION
+
+
+def refuse_commit(
+    state: ClassicState,
+    last: ClassicGroup | None,
+    member_id: str,
+    instance_id: str | None,
+    generation: int,
+) -> Error | None:
+    """Return why somebody may not commit offsets to a group that has classic members."""
+    if not member_id and instance_id is None:
+        return Error.UNKNOWN_MEMBER_ID
+    if refused := refuse_seat(state, member_id, instance_id):
+        return refused
+    if last is None or last.generation != generation:
+        return Error.ILLEGAL_GENERATION
+    return Error.REBALANCE_IN_PROGRESS if state.phase is RoundPhase.COMPLETING else None
 
 
 def refuse_sync(turn: Turn, call: SyncGroup) -> Refusal | None:

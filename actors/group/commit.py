@@ -24,6 +24,7 @@ from ...events.commits import (
 from ...events.connectors import OffsetsAltered
 from ...events.entries.codec import UnwritableRecordError, decode, encode
 from ...events.group import Group, token_of
+from ...events.kafka.consumers import ConsumerOffset
 from ...events.log.frame import Entry, NewEntry
 from ...events.model import Key, Resource
 from ...events.records import Record, Tombstone
@@ -150,6 +151,7 @@ class OffsetLedger:
             self.alteration,
             self.has_unpublished,
             has_acknowledged,
+            self.consumer_offsets,
         )
 
     def ahead(self) -> "OffsetLedger":
@@ -211,6 +213,16 @@ class OffsetLedger:
                 (keys.discard if record is None else keys.add)(pack_key(key))
         return len(keys)
 
+    def consumer_offset(self, topic: str, partition: int) -> ConsumerOffset | None:
+        """Return how far a partition of a topic was read."""
+        found = self._find(ConsumerOffset, (topic, partition))
+        return found if isinstance(found, ConsumerOffset) else None
+
+    def consumer_offsets(self) -> list[ConsumerOffset]:
+        """Return how far each partition was read that was read at all."""
+        found = self._all(ConsumerOffset)
+        return [each for each in found if isinstance(each, ConsumerOffset)]
+
     def progress(self, connector: str, task: int) -> TaskProgress | None:
         """Return what a task committed so far."""
         found = self._find(TaskProgress, (connector, task))
@@ -238,12 +250,12 @@ class OffsetLedger:
         )
         return laid or bool(self._log.scan(*entry_key(Committed, (connector,))))
 
-    def _all(self, kind: type, connector: str) -> Iterable[Record | None]:
-        """Return the latest record of each key of a connector; None for a tombstone."""
-        logged = self._log.scan(*entry_key(kind, (connector,)))
+    def _all(self, kind: type, *begin: str) -> Iterable[Record | None]:
+        """Return the latest record of each key that begins so; None for a tombstone."""
+        logged = self._log.scan(*entry_key(kind, begin))
         found = {entry.key: decode(entry) for entry in logged}
         for (each, key), record in self._laid.items():
-            if each is kind and key[0] == connector:
+            if each is kind and key[: len(begin)] == begin:
                 found[pack_key(key)] = record
         return found.values()
 

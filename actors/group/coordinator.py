@@ -1,10 +1,9 @@
 """The coordinator of one connect group, without its process; see `typed_shard`.
 
-Many requests share one append. Each is decided against the state that the ones before it led to;
-what was decided waits in private lists until it is handed out (`ready`), and nothing of it may be
-said before it is durable: see `shard` for the order. The rules are those of `decide`. What stands
-beside them here is soft state: which requests are new, which members send too many, which
-requests are held, and what is due when.
+Many requests share one append. Each is decided against the state that the ones before it led to,
+and nothing of it may be said before it is durable: see `shard` for the order. The rules are those
+of `decide`. What stands beside them here is soft state: which requests are new, which members send
+too many, which requests are held, and what is due when.
 """
 
 import logging
@@ -18,7 +17,7 @@ from ...events.evolve import evolve
 from ...events.group import Group, epoch_warning
 from ...events.log.space import NoRoomError, Room
 from ...events.records import MemberMetadata, Tombstone
-from ..messages.commands import Command, CommandReply, GroupCommand, Reply, Traffic
+from ..messages.commands import Command, CommandReply, Reply, Traffic
 from ..messages.computing import Install, InstallReply
 from ..messages.errors import SUCCESS, Error
 from ..messages.members import (
@@ -72,6 +71,7 @@ class Coordinator:
         """
         self.rules: Rules = decide
         """What a command leads to."""
+        self.holds_heartbeats = True  # where they have no news; else each is answered at once
         self.group = group
         """The group as decided: ahead of the log by what no host has written yet."""
         self.out = Outbox()
@@ -140,7 +140,7 @@ class Coordinator:
         if was_out and not room.is_out:
             self._due.grant_sessions(self._soft.settings, now.steady_ms)
 
-    def take(self, request: GroupCommand | CommitOffsets, sender: Address, now: Now) -> None:
+    def take(self, request: Command | CommitOffsets, sender: Address, now: Now) -> None:
         """Decide a request; a heartbeat without news is held for up to a heartbeat interval."""
         if isinstance(request, Heartbeat):
             self._take_heartbeat(request, sender, now)
@@ -175,8 +175,8 @@ class Coordinator:
             return
         if seat is not None:
             reply = self._quota.weigh(reply, settings, now.steady_ms)
-        has_news = decision.news or reply is not decision.reply
-        if not self._long_poll.hold(asked, settings.heartbeat_interval_ms, has_news=has_news):
+        is_news = decision.news or reply is not decision.reply or not self.holds_heartbeats
+        if not self._long_poll.hold(asked, settings.heartbeat_interval_ms, has_news=is_news):
             self._answer(asked.sender, reply)
 
     def _commit(self, command: CommitOffsets, now: Now) -> CommitReply:
@@ -261,7 +261,7 @@ class Coordinator:
                     self._due.members.time_revocation_anew(member, settings, now.steady_ms)
         return decision
 
-    def _decide_or_refuse(self, command: GroupCommand, now: Now) -> Reply:
+    def _decide_or_refuse(self, command: Command, now: Now) -> Reply:
         """Answer a command; one whose records are not encodable is refused."""
         try:
             return self._decide(command, now).reply

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from .classic import ClassicCall, ClassicReply
 from .computing import Install, InstallReply, Prepare, PrepareReply
+from .consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply, TopicsSeen
 from .errors import Error
 from .groups import AdminReply
 from .members import (
@@ -15,6 +16,7 @@ from .members import (
     ReportStatus,
     SourceForgot,
 )
+from .offsets import OffsetCall, OffsetReply
 from .orders import (
     ConfigureGroup,
     ConnectorOrder,
@@ -196,18 +198,32 @@ ConnectRequest = GroupCommand | CommitOffsets
 """What may be asked of a group but for its classic members: of its control log, or its offset log.
 """
 
+ConsumerRequest = (
+    ConsumerGroupHeartbeat
+    | TopicsSeen
+    | Prepare
+    | Install
+    | ConfigureGroup
+    | DeleteGroup
+    | OffsetCall
+    | ClassicCall
+)
+"""What may be asked of a group of consumers."""
+
 GroupRequest = ConnectRequest | ClassicCall
 """What may be asked of a group's process."""
 
-Command = GroupCommand | TimerCommand
+Command = GroupCommand | TimerCommand | TopicsSeen
 """What leads to a decision."""
 
 Reply = (
     HeartbeatReply
+    | ConsumerGroupHeartbeatReply
     | PrepareReply
     | InstallReply
     | CommandReply
     | CommitReply
     | ClassicReply
     | AdminReply
+    | OffsetReply
 )

@@ -43,6 +43,8 @@ class MemberView:
     """It is to give up all that it has."""
     worker: str = ""
     """The name by which operators' orders and pins know it."""
+    topics: frozenset[str] | None = None
+    """The topics of which a consumer may be given partitions; None: it is no consumer."""
 
 
 @dataclass(frozen=True, slots=True)

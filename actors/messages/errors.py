@@ -20,6 +20,11 @@ class Error(Enum):
     COORDINATOR_LOAD_IN_PROGRESS = "COORDINATOR_LOAD_IN_PROGRESS"
     COORDINATOR_NOT_AVAILABLE = "COORDINATOR_NOT_AVAILABLE"
     NOT_COORDINATOR = "NOT_COORDINATOR"
+    UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
+    OFFSET_METADATA_TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
+    GROUP_SUBSCRIBED_TO_TOPIC = "GROUP_SUBSCRIBED_TO_TOPIC"
+    STALE_MEMBER_EPOCH = "STALE_MEMBER_EPOCH"
+    INVALID_REGULAR_EXPRESSION = "INVALID_REGULAR_EXPRESSION"
     GROUP_AUTHORIZATION_FAILED = "GROUP_AUTHORIZATION_FAILED"
     ILLEGAL_GENERATION = "ILLEGAL_GENERATION"
     INCONSISTENT_GROUP_PROTOCOL = "INCONSISTENT_GROUP_PROTOCOL"
@@ -74,6 +79,14 @@ class Meaning(NamedTuple):
 
 MEANINGS: Mapping[Error, Meaning] = {
     Error.NONE: Meaning(0, Remedy.NOTHING, "nothing: it went well"),
+    Error.UNKNOWN_TOPIC_OR_PARTITION: Meaning(
+        3,
+        Remedy.RETRY,
+        "name a topic that exists, and a partition of it; a new one is known here after a while",
+    ),
+    Error.OFFSET_METADATA_TOO_LARGE: Meaning(
+        12, Remedy.FATAL, "shorten the metadata that goes with the offset"
+    ),
     Error.COORDINATOR_LOAD_IN_PROGRESS: Meaning(
         14, Remedy.RETRY, "wait: the group is being rebuilt from its log; send it again"
     ),
@@ -125,6 +138,9 @@ MEANINGS: Mapping[Error, Meaning] = {
     Error.FENCED_INSTANCE_ID: Meaning(
         82, Remedy.FATAL, "another member took over the instance id: give each worker its own"
     ),
+    Error.GROUP_SUBSCRIBED_TO_TOPIC: Meaning(
+        86, Remedy.FATAL, "have the members give the topic up first, or delete other offsets"
+    ),
     Error.FENCED_MEMBER_EPOCH: Meaning(
         110,
         Remedy.REJOIN,
@@ -139,6 +155,12 @@ MEANINGS: Mapping[Error, Meaning] = {
     ),
     Error.UNSUPPORTED_ASSIGNOR: Meaning(
         112, Remedy.FATAL, "offer an assignor that all members of the group can run"
+    ),
+    Error.STALE_MEMBER_EPOCH: Meaning(
+        113, Remedy.RETRY, "for consumers: send it again with the member's epoch of now"
+    ),
+    Error.INVALID_REGULAR_EXPRESSION: Meaning(
+        128, Remedy.FATAL, "correct the pattern: it must be a regular expression of RE2"
     ),
     Error.COMPUTE_ASSIGNMENT: Meaning(
         20_000, Remedy.NOTHING, "all went well; in addition compute a target: Prepare, Install"

@@ -17,6 +17,7 @@ from ...events.model import (
     RunState,
     Token,
 )
+from .consumers import Subscribed
 from .errors import Error
 
 JOIN_EPOCH = 0
@@ -53,6 +54,8 @@ class Heartbeat:
     node: str | None = None
     """The id of the node that the member's process runs on."""
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
+    subscription: Subscribed | None = None
+    """What a consumer says that it wants to read."""
 
     @property
     def is_bare(self) -> bool:
@@ -68,6 +71,7 @@ class Heartbeat:
             and self.client_id is None
             and self.client_host is None
             and self.node is None
+            and self.subscription is None
         )
 
     @property
@@ -76,7 +80,8 @@ class Heartbeat:
         if self.member_epoch == JOIN_EPOCH:
             return True
         names_assignor = self.assignors is not None or self.server_assignor is not None
-        return names_assignor and self.owned is not None and self.rebalance_timeout_ms != -1
+        says_enough = names_assignor or self.subscription is not None
+        return says_enough and self.owned is not None and self.rebalance_timeout_ms != -1
 
 
 @dataclass(frozen=True, slots=True)

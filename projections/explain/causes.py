@@ -22,6 +22,7 @@ from ...events.connectors import (
     TaskStatus,
 )
 from ...events.group import AWAY_EPOCH
+from ...events.kafka.consumers import ConsumerSubscription, SubscribedTopics
 from ...events.model import Key, Resource, RunState, Scope, Why
 from ...events.orders import last_part
 from ...events.placement import KEYS, Abilities, abilities, assignor_of
@@ -118,6 +119,8 @@ _TOLD_BY: Final[Mapping[Why, tuple[type, ...]]] = {
     Why.MEMBER_JOINED: (MemberMetadata,),
     Why.METADATA_CHANGED: (MemberMetadata,),
     Why.ASSIGNORS_CHANGED: (MemberMetadata,),
+    Why.SUBSCRIPTION_CHANGED: (ConsumerSubscription,),
+    Why.TOPICS_CHANGED: (SubscribedTopics,),
     Why.PLACEMENT_CHANGED: (Operator, ConnectorConfig),
     Why.TASKS_CHANGED: (TaskConfigs,),
 }

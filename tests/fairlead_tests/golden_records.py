@@ -29,6 +29,12 @@ from fairlead.events.connectors import (
     TaskConfigs,
     TaskStatus,
 )
+from fairlead.events.kafka.consumers import (
+    ConsumerOffset,
+    ConsumerSubscription,
+    SubscribedTopics,
+    Topic,
+)
 from fairlead.events.model import (
     AutoRestart,
     Cause,
@@ -389,6 +395,33 @@ WRITTEN: list[Golden] = [
                 }
             ],
             "is_synced": True,
+        },
+    ),
+    Golden(
+        SubscribedTopics({"t": Topic("ab12", 4), "old": Topic("cd34", 2, is_released=True)}),
+        b"",
+        {
+            "topics": {
+                "t": {"topic_id": "ab12", "partitions": 4, "is_released": False},
+                "old": {"topic_id": "cd34", "partitions": 2, "is_released": True},
+            }
+        },
+    ),
+    Golden(
+        ConsumerSubscription("m1", ("a", "t"), "t.*", ("t", "tt")),
+        b"m1\0",
+        {"member_id": "m1", "names": ["a", "t"], "pattern": "t.*", "matched": ["t", "tt"]},
+    ),
+    Golden(
+        ConsumerOffset("t", 3, 7, 2, "note", 9),
+        b"t\x003\0",
+        {
+            "topic": "t",
+            "partition": 3,
+            "offset": 7,
+            "leader_epoch": 2,
+            "metadata": "note",
+            "time_ms": 9,
         },
     ),
     Golden(

@@ -79,6 +79,7 @@ def test_a_group_is_measured() -> None:
         ("fairlead_group_epoch", of()): 1,
         ("fairlead_group_type", of(type="connect")): 1,
         ("fairlead_group_type", of(type="classic")): 0,
+        ("fairlead_group_type", of(type="consumer")): 0,
         ("fairlead_group_assignment_epoch", of()): 1,
         ("fairlead_group_assignment_failures", of()): 0,
         ("fairlead_group_rebalances_total", of(cause="member-joined")): 3,

@@ -100,17 +100,17 @@ def _deal_by_kind(free: Resources, claims: Shares, demanded: Mapping[str, Resour
             member: sum(resource.is_task is is_task for resource in share)
             for member, share in demanded.items()
         }
-        for member, share in _level(kind, claims, fixed).items():
+        for member, share in level(kind, claims, fixed).items():
             shares[member] |= share
     return shares
 
 
 def _deal_together(free: Resources, claims: Shares, demanded: Mapping[str, Resources]) -> Shares:
     """Return each taker's level share of what is free."""
-    return _level(free, claims, {member: len(share) for member, share in demanded.items()})
+    return level(free, claims, {member: len(share) for member, share in demanded.items()})
 
 
-def _level(placeable: Resources, claims: Shares, fixed: Mapping[str, int]) -> Shares:
+def level(placeable: Resources, claims: Shares, fixed: Mapping[str, int]) -> Shares:
     """Return each member's share of everything placeable, as level as can be.
 
     `claims` is what each has of it; `fixed` how much each has beside it that does not move.

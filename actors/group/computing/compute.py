@@ -18,10 +18,9 @@ from ....events.records import (
     TargetAssignment,
     Tombstone,
 )
-from ...assignors.built_in.catalogue import FALLBACK, SERVER_ASSIGNORS
+from ...assignors.built_in.catalogue import FALLBACK
 from ...messages.commands import EndGathering, EndRest, TimeOutAssignor
 from ...messages.members import JOIN_EPOCH
-from ..state.settings import GroupSettings
 from ..state.soft_state import Computation, Decision, Gathering, SoftState
 from .elect import Electorate, Preview, elect, may_run, preview_of, vote
 from .install import flaw_in
@@ -67,7 +66,7 @@ def schedule_target(
     soft = _gather(preview, soft, records)
     if soft.gathering is not None or not preview.is_due:
         return ScheduledTarget(soft.without_computation(), (), group)
-    assignor = preview.electorate.server_assignor(SERVER_ASSIGNORS)
+    assignor = preview.electorate.server_assignor(soft.server_assignors)
     if not assignor:
         if (asking := _ask_a_member(preview, soft)) is not None:
             return ScheduledTarget(asking, (), group)
@@ -77,14 +76,14 @@ def schedule_target(
         return ScheduledTarget(soft, (), group)
     ahead = evolve_copy(group, records)
     again_at_ms = ahead.schedule.again_at_ms if preview.is_awaiting_assignor else 0
-    made = serve(ahead, soft.settings, assignor, now_ms, again_at_ms)
+    made = serve(ahead, soft, assignor, now_ms, again_at_ms)
     for record in made:
         evolve(ahead, record, ahead.end)
     return ScheduledTarget(_begin(soft, None), tuple(made), ahead)
 
 
 def serve(
-    group: Group, settings: GroupSettings, assignor: str, now_ms: int, again_at_ms: int = 0
+    group: Group, soft: SoftState, assignor: str, now_ms: int, again_at_ms: int = 0
 ) -> Sequence[Record]:
     """Return the records of the group's new target, or of the attempt that failed.
 
@@ -93,13 +92,15 @@ def serve(
     """
     snapshot = snapshot_of(group, assignor, now_ms)
     try:
-        assignment = SERVER_ASSIGNORS[assignor](snapshot)
+        assignment = soft.server_assignors[assignor](snapshot)
         found = flaw_in(assignment, snapshot)
     except Exception as error:  # noqa: BLE001 - it goes into the log with the attempt
         text = f"{assignor}: {type(error).__name__}: {error}"
-        return [failed_attempt(group, settings, group.group_epoch, text, now_ms)]
+        return [failed_attempt(group, soft.settings, group.group_epoch, text, now_ms)]
     if found:
-        return [failed_attempt(group, settings, group.group_epoch, f"{assignor}: {found}", now_ms)]
+        return [
+            failed_attempt(group, soft.settings, group.group_epoch, f"{assignor}: {found}", now_ms)
+        ]
     assignment = replace(assignment, again_at_ms=again_at_ms)
     return list(target_records(group, Computed(snapshot, assignment, COORDINATOR), now_ms))
 

@@ -135,6 +135,7 @@ def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
         return f"{min(missing)} is neither assigned nor parked nor unplaceable"
     return (
         _flaw_in_demands(assignment, snapshot)
+        or _flaw_in_subscriptions(assignment, snapshot)
         or _flaw_in_parked(assignment.parked, snapshot)
         or _flaw_in_reasons(assignment)
         or _flaw_in_time(assignment.again_at_ms, snapshot.now_ms)
@@ -167,6 +168,18 @@ def _flaw_in_demands(assignment: Assignment, snapshot: Snapshot) -> str:
             resource = min(refused)
             demand = demand_of(snapshot, resource)
             return f"{resource} is given to {member_id}, which does not meet: {demand}"
+    return ""
+
+
+def _flaw_in_subscriptions(assignment: Assignment, snapshot: Snapshot) -> str:
+    """Return what a consumer is given and does not want to read, or nothing."""
+    for member_id, share in sorted(assignment.members.items()):
+        topics = snapshot.members[member_id].topics
+        unwanted = (
+            () if topics is None else [each for each in share if each.connector not in topics]
+        )
+        if unwanted:
+            return f"{min(unwanted)} is given to {member_id}, which does not subscribe to its topic"
     return ""
 
 

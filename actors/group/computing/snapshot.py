@@ -61,7 +61,15 @@ def _view(group: Group, member: Member, assignor: str) -> MemberView:
         cordoned=order is not None and order.cordoned,
         draining=is_drained(order, member.member_id),
         worker=worker,
+        topics=_topics_of(group, member.member_id),
     )
+
+
+def _topics_of(group: Group, member_id: str) -> frozenset[str] | None:
+    if group.topics is None:
+        return None
+    subscription = group.subscriptions.get(member_id)
+    return frozenset() if subscription is None else subscription.topics
 
 
 class Placements(NamedTuple):

@@ -66,8 +66,18 @@ def _shares(
     for member_id, share in shares.items():
         seat = _seat_of(group, snapshot, member_id)
         if seat is not None:
-            found[seat] = found.get(seat, NOTHING) | (share & group.configured)
+            found[seat] = found.get(seat, NOTHING) | _still_wanted(group, seat, share)
     return found
+
+
+def _still_wanted(group: Group, member_id: str, share: Resources) -> Resources:
+    """Return what of a share is still configured, and what a consumer still subscribes to."""
+    share &= group.configured
+    subscription = group.subscriptions.get(member_id)
+    if subscription is None:
+        return share
+    topics = subscription.topics
+    return frozenset(each for each in share if each.connector in topics)
 
 
 def _seat_of(group: Group, snapshot: Snapshot, member_id: str) -> str | None:

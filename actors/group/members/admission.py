@@ -141,7 +141,7 @@ def _claim(group: Group, current: CurrentAssignment, request: Heartbeat) -> str:
     answers leave after their records. What it claims beyond that runs at another as well, or
     would once it is given to one. Only what waits for this very member can do no harm.
     """
-    if not request.owned:
+    if not request.owned or group.topics is not None:  # Kafka asks it of no consumer
         return ""
     share = group.share_of(current.member_id)
     beyond = set(request.owned) - current.assigned.keys() - current.pending.keys()

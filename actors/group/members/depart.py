@@ -145,7 +145,9 @@ def depart(
     records = tombstones(member)
     if len(group.members) == 1:
         records += _forget_losses(group)
-    elif departure.lost and (loss := _loss(group, soft, departure, now_ms)):
+    elif (
+        departure.lost and group.topics is None and (loss := _loss(group, soft, departure, now_ms))
+    ):
         records.append(loss)
     records += end_removal(group, member)
     epoch = group.group_epoch + 1

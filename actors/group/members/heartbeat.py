@@ -1,7 +1,8 @@
 """One heartbeat of one member: admission, merge, step, answer (PROTOCOL §3)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ....events.group import Group, Member
 from ....events.model import NOTHING, ClientAssignor, Resources, Why
@@ -36,24 +37,39 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
         return refuse_heartbeat(soft, request, *refused)
     if request.member_epoch < JOIN_EPOCH:
         return leave(group, soft, request, now_ms)
-    try:
-        return _advance(group, soft, seat, request, now_ms)
-    except UnknownStateError:
-        message = f"this version does not know the stored state of {request.member_id}: {REMEDY}"
-        return refuse_heartbeat(soft, request, Error.FENCED_MEMBER_EPOCH, message)
-
-
-def _advance(
-    group: Group, soft: SoftState, seat: Member | None, request: Heartbeat, now_ms: int
-) -> Decision:
-    """Let the member join or go on: merge what it says, and take its next step."""
-    member, records = _hear(group, soft, seat, request)
+    member, records = hear(group, soft, seat, request)
     bumped = _bump(group, seat, request, member.metadata, now_ms)
     if bumped is not None:
         records.append(bumped)
+    return take_step(group, soft, request, Heard(seat, member, records), now_ms)
+
+
+class Heard(NamedTuple):
+    """What a heartbeat says, before its member takes a step by it."""
+
+    seat: Member | None
+    """Who sat there before."""
+    member: Member
+    records: Sequence[Record]
+    """What is new of the member, and the rise of the epoch that this calls for."""
+
+
+def take_step(
+    group: Group, soft: SoftState, request: Heartbeat, heard: Heard, now_ms: int
+) -> Decision:
+    """Let the member take its next step, and answer it."""
+    seat, member, records = heard.seat, heard.member, [*heard.records]
+    group_epoch = max(
+        (each.group_epoch for each in records if isinstance(each, GroupMetadata)),
+        default=group.group_epoch,
+    )
     owned = _owned(seat, request)
-    soft, records, after = advance(group, soft, Speaker(seat, member, owned), records, now_ms)
-    group_epoch = bumped.group_epoch if bumped else group.group_epoch
+    speaker = Speaker(seat, member, owned)
+    try:
+        soft, records, after = advance(group, soft, speaker, records, now_ms)
+    except UnknownStateError:
+        message = f"this version does not know the stored state of {request.member_id}: {REMEDY}"
+        return refuse_heartbeat(soft, request, Error.FENCED_MEMBER_EPOCH, message)
     soft, computes, asked_first = ask(soft, request.member_id, group_epoch)
     end = group.end + len(records)
     reply = _answer(soft, request, member.current, after, end)
@@ -63,7 +79,7 @@ def _advance(
     return Decision(soft, tuple(records), reply, news)
 
 
-def _hear(
+def hear(
     group: Group, soft: SoftState, seat: Member | None, request: Heartbeat
 ) -> tuple[Member, list[Record]]:
     """Return the member as it is by what it says, and the records of that."""
@@ -180,7 +196,7 @@ def _bump(
     if seat is None or (seat.is_away and _needs_target(group, seat, request)):
         why: Why | None = Why.MEMBER_JOINED
     else:
-        why = _change_in(group, seat.metadata, metadata)
+        why = change_in_assignors(group, seat.metadata, metadata)
         # A zone alone is no reason, nor is a name (PROTOCOL §2). Where work demands one, it is
         # what an assignor goes by: metadata in effect, and nothing else would move the work.
         if why is None and needs_placing_anew(group, seat.metadata, metadata):
@@ -213,7 +229,7 @@ def _change_of_mode(old: MemberMetadata, request: Heartbeat) -> Mapping[str, obj
     return {}
 
 
-def _change_in(group: Group, old: MemberMetadata, new: MemberMetadata) -> Why | None:
+def change_in_assignors(group: Group, old: MemberMetadata, new: MemberMetadata) -> Why | None:
     """Return what changed of a member's assignors that a new target must answer to.
 
     To name a server assignor is a preference: the next computation goes by it, but the

@@ -4,7 +4,8 @@ Only an empty group is deleted. All that it was goes: also its connectors, their
 statuses, its settings and the operators' orders. Kafka keeps these in topics of their own,
 which are nobody's group; here the group is where they live. Offsets stay, as they do when a
 connector is deleted: a connector of the same name goes on where the last one was, and what
-was published is not published again. The history in the log stays as well.
+was published is not published again. What consumers committed goes, as in Kafka. The history in the
+log stays as well.
 
 The group epoch does not start over. A token that a task had in one life must not come again
 in the next: the offset log knows tasks' progress by token, and sinks know files by it. So the
@@ -24,6 +25,7 @@ from ....events.connectors import (
     TaskStatus,
 )
 from ....events.group import NO_SCHEDULE, NO_TARGET, Group
+from ....events.kafka.consumers import ConsumerOffset, SubscribedTopics
 from ....events.model import Key
 from ....events.records import (
     ClassicGroup,
@@ -60,8 +62,10 @@ def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: in
         return refuse(soft, Error.GROUP_ID_NOT_FOUND, message)
     deletion = GroupDeletion(group.group_epoch, now_ms, command.principal)
     soft = replace(soft.without_computation(), settings=soft.node or soft.settings, last_chosen="")
-    forgotten = forget_alterations(soft.facts, group.connectors)
-    return replace(accept(group, soft, (deletion, *graves)), offset_records=forgotten)
+    forgotten = [*forget_alterations(soft.facts, group.connectors)]
+    forgotten += (Tombstone(ConsumerOffset, key_of(each)) for each in soft.facts.consumer_offsets())
+    decision = accept(group, soft, (deletion, *graves))
+    return replace(decision, offset_records=tuple(forgotten))
 
 
 def _unpublished(group: Group, soft: SoftState) -> str:
@@ -84,7 +88,8 @@ def _graves(group: Group) -> Iterator[Tombstone]:
         (TargetState, ((name,) for name in group.target_states)),
         (TaskConfigs, ((name,) for name in group.task_configs)),
         (ConnectorConfig, ((name,) for name in group.connectors)),
-        (ConnectorsTasksMetadata, ((),) if group.configured else ()),
+        (ConnectorsTasksMetadata, ((),) if group.configured and group.topics is None else ()),
+        (SubscribedTopics, ((),) if group.topics is not None else ()),
         (Operator, map(key_of, orders)),
         (GroupConfiguration, ((),) if group.configs else ()),
         (ClassicGroup, ((),) if group.classic is not None else ()),

@@ -4,14 +4,16 @@ Soft state may be lost at any moment without harm to the group. After a restart 
 in flight is forgotten and asked for again.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ....events.commits import Document, Offset, OffsetRecord, TaskProgress
 from ....events.connectors import OffsetsAltered
 from ....events.group import Group
+from ....events.kafka.consumers import ConsumerOffset, Topic
 from ....events.model import Cause, Why
 from ....events.records import GroupMetadata, Record, Tombstone
+from ...assignors.built_in.catalogue import SERVER_ASSIGNORS, Computes
 from ...messages.commands import CommandReply, Reply
 from ...messages.computing import Snapshot
 from ...messages.errors import Error
@@ -67,6 +69,8 @@ class DecisionFacts:
     """Whether any batch of a connector counts and is not published yet."""
     has_acknowledged: Callable[[str], bool] = lambda _: True
     """Whether a member, by its id, ever answered for an assignment; else it cannot lose any."""
+    consumer_offsets: Callable[[], Sequence[ConsumerOffset]] = lambda: ()
+    """How far each partition of a topic was read."""
 
 
 NO_FACTS = DecisionFacts()
@@ -95,6 +99,10 @@ class SoftState:
     """What the first target of a group that was empty waits for; None: for nothing."""
     facts: DecisionFacts = NO_FACTS
     """What else the rules may ask; the same for as long as the process lives."""
+    server_assignors: Mapping[str, Computes] = field(default_factory=lambda: SERVER_ASSIGNORS)
+    """What the group itself can compute with, by name; likewise."""
+    topics: Mapping[str, Topic] | None = None
+    """The topics of the cluster, by name; None: nobody has told this process yet."""
 
     def numbered(self, coordinator_epoch: int) -> "SoftState":
         """Return the soft state whose answers carry this number."""

@@ -185,6 +185,7 @@ def flaw_in_first_join(request: Heartbeat) -> str:
     """Return what a member that is not known yet left out of its join, or nothing."""
     if request.rebalance_timeout_ms <= 0:
         return "a join needs a RebalanceTimeoutMs above 0"
-    if not request.assignors and request.server_assignor is None:
+    names_assignor = request.assignors or request.server_assignor is not None
+    if not names_assignor and request.subscription is None:
         return "a join needs an assignor: ClientAssignors or ServerAssignor"
     return ""

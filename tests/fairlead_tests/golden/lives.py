@@ -55,6 +55,7 @@ from fairlead.events.model import ClassicProtocol, ClientAssignor, Resource, Run
 from fairlead_tests.classic.workers import as_worker, told
 from fairlead_tests.coordination.driver import SESSION_MS, CoordinatorDriver
 from fairlead_tests.decider import COOPERATIVE, resource
+from fairlead_tests.golden.consuming import Consuming
 from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Life
 
 MINUTE_MS = 60_000
@@ -500,6 +501,11 @@ def classic(stage: Stage) -> None:
     drain(shard, stage, stage.now)
 
 
+def consumers(stage: Stage) -> None:
+    """Consumers share out topics, which come and go; one subscribes by a pattern, one is static."""
+    Consuming(stage, stage.offsets).lead()
+
+
 def storm(stage: Stage) -> None:
     """Whatever happens to come, in whatever order; one seed of it."""
     rng = Random(1)
@@ -518,7 +524,7 @@ LIVES: dict[str, Callable[[Stage], None]] = {
     life.__name__: life
     for life in (
         *(moves, losses, deaths, revocations, static, orders, many, settings, failures, gently),
-        *(stops, replays, classic, crew, migration, storm),
+        *(stops, replays, classic, crew, migration, consumers, storm),
     )
 }
 

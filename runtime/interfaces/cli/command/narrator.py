@@ -12,6 +12,7 @@ from .....events.connectors import (
     TaskConfigs,
     TaskStatus,
 )
+from .....events.kafka.consumers import ConsumerOffset, ConsumerSubscription, SubscribedTopics
 from .....events.model import Grants, Resource, Resources, Scope
 from .....events.records import Record
 from .phrases import SHORT_ID, cause_in_words, member_name, moment, named, worker_name
@@ -151,6 +152,20 @@ def _generation(_: Narrator, record: records.ClassicGroup) -> str:
     )
 
 
+def _topics(_: Narrator, record: SubscribedTopics) -> str:
+    told = (
+        f"{name} ({'given up' if each.is_released else each.partitions})"
+        for name, each in sorted(record.topics.items())
+    )
+    return f"topics, with their partitions: {', '.join(told) or 'none'}"
+
+
+def _subscription(narrator: Narrator, record: ConsumerSubscription) -> str:
+    pattern = f", {record.pattern!r}: {', '.join(record.matched)}" if record.pattern else ""
+    names = ", ".join(record.names) or "no topic by name"
+    return f"{narrator.who(record.member_id)} subscribes to {names}{pattern}"
+
+
 def _connector(_: Narrator, record: ConnectorConfig) -> str:
     made_by = record.config.get("connector.class", "").rpartition(".")[2]
     facts = f"version {record.version}, {made_by or 'no class'}, {len(record.config)} keys"
@@ -203,6 +218,11 @@ def _offset(_: Narrator, record: Offset) -> str:
     return f"{record.connector} {identity(record.partition)}: {_flat(record.offset)}"
 
 
+def _read(_: Narrator, record: ConsumerOffset) -> str:
+    note = f", {record.metadata!r}" if record.metadata else ""
+    return f"{record.topic}-{record.partition} is read up to {record.offset}{note}"
+
+
 def _committed(_: Narrator, record: Committed) -> str:
     commit_id, manifest = record.commit.commit_id, record.commit.manifest
     return (
@@ -223,7 +243,9 @@ def _progress(_: Narrator, record: TaskProgress) -> str:
 
 
 def _tombstone(narrator: Narrator, record: records.Tombstone) -> str:
-    by_member = {records.MemberMetadata, records.CurrentAssignment, records.Loss}
+    by_member = {
+        *(records.MemberMetadata, records.CurrentAssignment, records.Loss, ConsumerSubscription)
+    }
     if record.kind in by_member and record.key:
         return f"gone: {narrator.who(str(record.key[0]))}"
     if record.kind is records.CurrentShard:
@@ -260,6 +282,9 @@ TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
     records.Operator: _order,
     records.GroupDeletion: _deletion,
     records.ClassicGroup: _generation,
+    SubscribedTopics: _topics,
+    ConsumerSubscription: _subscription,
+    ConsumerOffset: _read,
     ConnectorConfig: _connector,
     TaskConfigs: _split,
     TargetState: _wanted,

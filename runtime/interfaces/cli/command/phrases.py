@@ -29,6 +29,7 @@ ABOUT_WORKERS: Final = frozenset(
         Why.ASSIGNORS_CHANGED,
         Why.REASON_GIVEN,
         Why.METADATA_CHANGED,
+        Why.SUBSCRIPTION_CHANGED,
         Why.WORKER_CORDONED,
         Why.WORKER_UNCORDONED,
         Why.WORKER_DRAINED,

@@ -1,0 +1,43 @@
+"""Who may be given what: the topics of a snapshot, and the consumers that subscribe to each."""
+
+from collections.abc import Mapping, Sequence
+
+from ....events.model import Resource, Resources
+from ...messages.computing import Assignment, Snapshot
+
+NOBODY_SUBSCRIBES = "no member subscribes to its topic"
+
+
+def find_subscribers(snapshot: Snapshot) -> Mapping[str, Sequence[str]]:
+    """Return the ids of a topic's subscribers, by topic; both in the order of names."""
+    found: dict[str, list[str]] = {
+        topic: [] for topic in sorted({each.connector for each in snapshot.configured})
+    }
+    for member_id in by_name(snapshot):
+        for topic in snapshot.members[member_id].topics or ():
+            if topic in found:
+                found[topic].append(member_id)
+    return found
+
+
+def by_name(snapshot: Snapshot) -> Sequence[str]:
+    """Return the member ids, static members by their instance ids, which outlast a process."""
+    members = snapshot.members
+    return sorted(members, key=lambda each: (members[each].instance_id or each, each))
+
+
+def partitions_of(snapshot: Snapshot) -> Mapping[str, Sequence[Resource]]:
+    """Return the partitions of each topic, in order."""
+    found: dict[str, list[Resource]] = {}
+    for resource in sorted(snapshot.configured):
+        found.setdefault(resource.connector, []).append(resource)
+    return found
+
+
+def as_assignment(snapshot: Snapshot, shares: Mapping[str, Resources]) -> Assignment:
+    """Return the assignment in which each has its share, and what is in none is unplaceable."""
+    left = snapshot.configured.difference(*shares.values())
+    return Assignment(
+        {each: shares.get(each, frozenset()) for each in sorted(snapshot.members)},
+        unplaceable=dict.fromkeys(sorted(left), NOBODY_SUBSCRIBES),
+    )

@@ -1,0 +1,70 @@
+"""What groups of consumers go by: the rules of connect groups, but for what a consumer says.
+
+A group of consumers has no connectors, and nothing of it is parked. Its members heartbeat as those
+of connect groups, step by step from target to target; its targets are computed by the group
+itself, or by a member that was asked to (PROTOCOL §5).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ...events.group import Group
+from ..assignors.built_in.catalogue import Computes
+from ..group.computing.compute import end_gathering, end_rest, time_out_assignor, with_target
+from ..group.computing.install import install, prepare
+from ..group.computing.target import retry_assignor
+from ..group.members.depart import expire_rebalance, expire_session
+from ..group.orders.configuration import configure_group
+from ..group.orders.delete_group import delete_group
+from ..group.state.soft_state import Decision, SoftState
+from ..messages.commands import (
+    Command,
+    EndGathering,
+    EndRest,
+    ExpireRebalance,
+    ExpireSession,
+    RetryAssignor,
+    TimeOutAssignor,
+)
+from ..messages.computing import Install, Prepare
+from ..messages.consumers import TopicsSeen
+from ..messages.members import Heartbeat
+from ..messages.orders import ConfigureGroup, DeleteGroup
+from .assignors.range import assign_ranges
+from .assignors.uniform import assign_uniformly
+from .heartbeat import heartbeat
+from .topics import end_subscriptions, see_topics
+
+Rules = Mapping[type, Callable[[Group, SoftState, Any, int], Decision]]
+
+SERVER_ASSIGNORS: Final[Mapping[str, Computes]] = {
+    "uniform": assign_uniformly,
+    "range": assign_ranges,
+}
+"""What the group itself can compute with, by name."""
+
+RULES: Rules = {
+    Heartbeat: heartbeat,
+    TopicsSeen: see_topics,
+    Prepare: prepare,
+    Install: install,
+    ConfigureGroup: configure_group,
+    DeleteGroup: delete_group,
+    ExpireSession: expire_session,
+    ExpireRebalance: expire_rebalance,
+    RetryAssignor: retry_assignor,
+    TimeOutAssignor: time_out_assignor,
+    EndRest: end_rest,
+    EndGathering: end_gathering,
+}
+"""What is asked of a group of consumers, or what it says to itself when time has passed."""
+
+
+def decide(group: Group, soft: SoftState, command: Command, now_ms: int) -> Decision:
+    """Return what a command leads to at this time (wall clock, ms).
+
+    A target that is due by it, and that the group computes itself, is part of it; so is what ends
+    with the members that go by it: their subscriptions.
+    """
+    decision = RULES[type(command)](group, soft, command, now_ms)
+    return with_target(group, end_subscriptions(group, decision), now_ms)

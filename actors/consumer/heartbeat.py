@@ -1,0 +1,98 @@
+"""One heartbeat of a consumer: what it subscribes to, and then as for any member (PROTOCOL §3).
+
+The epoch rises as Kafka's broker raises it: when what a member may be given changes, not when one
+joins that subscribes to nothing. A group begins at epoch 1, and its first subscription is the next.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...events.group import Group, Member
+from ...events.kafka.consumers import ConsumerSubscription
+from ...events.model import Cause, Why
+from ...events.records import GroupMetadata, MemberMetadata, Record, Tombstone
+from ..group.members.admission import refuse, refuse_heartbeat
+from ..group.members.depart import leave
+from ..group.members.heartbeat import Heard, change_in_assignors, hear, take_step
+from ..group.members.seats import seat_of
+from ..group.state.soft_state import Decision, SoftState, bump
+from ..messages.members import JOIN_EPOCH, Heartbeat
+from .topics import has_returned_topic, shares_anew, topic_records
+
+
+def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
+    """Return what a consumer's heartbeat leads to."""
+    seat = seat_of(group, request)
+    if refused := refuse(group, soft, seat, request):
+        return refuse_heartbeat(soft, request, *refused)
+    if request.member_epoch < JOIN_EPOCH:
+        return leave(group, soft, request, now_ms)
+    member, records = hear(group, soft, seat, request)
+    old = _subscription_of(group, seat, request)
+    new = _merge(old, request)
+    records += _subscribe(group, soft, old, new)
+    why = _find_cause(group, seat, member.metadata, old, new)
+    if why is None and shares_anew(group, records):
+        why = Why.TOPICS_CHANGED
+    if why is not None:
+        records += _raise_epoch(group, why, new, now_ms)
+    return take_step(group, soft, request, Heard(seat, member, records), now_ms)
+
+
+def _subscription_of(group: Group, seat: Member | None, request: Heartbeat) -> ConsumerSubscription:
+    """Return what the seat subscribes to so far: nothing if it is new."""
+    member_id = request.member_id if seat is None else seat.member_id
+    return group.subscriptions.get(member_id) or ConsumerSubscription(member_id)
+
+
+def _merge(old: ConsumerSubscription, request: Heartbeat) -> ConsumerSubscription:
+    """Return the subscription by what a request says of it; the same one if that is nothing new."""
+    new, said = replace(old, member_id=request.member_id), request.subscription
+    if said is not None and said.names is not None:
+        new = replace(new, names=tuple(sorted(set(said.names))))
+    if said is not None and said.pattern is not None:
+        new = replace(new, pattern=said.pattern, matched=said.matched)
+    return old if new == old else new
+
+
+def _subscribe(
+    group: Group, soft: SoftState, old: ConsumerSubscription, new: ConsumerSubscription
+) -> Sequence[Record]:
+    """Return what is new of the subscription, and of what the group shares out by it."""
+    records: list[Record] = []
+    gone = [old.member_id] if old.member_id != new.member_id else []
+    if gone and old.member_id in group.subscriptions:
+        records.append(Tombstone(ConsumerSubscription, (old.member_id,)))
+    if new is not old:
+        records.append(new)
+    if records or group.topics is None or has_returned_topic(group):
+        records += topic_records(group, soft, [new], gone)
+    return records
+
+
+def _find_cause(
+    group: Group,
+    seat: Member | None,
+    metadata: MemberMetadata,
+    old: ConsumerSubscription,
+    new: ConsumerSubscription,
+) -> Why | None:
+    """Return why the epoch must rise for what the member says, None if it need not."""
+    if seat is None:
+        asks = bool(new.names or new.pattern or metadata.assignors)
+        return Why.MEMBER_JOINED if asks or group.bump is None else None
+    if new.topics != old.topics:
+        return Why.SUBSCRIPTION_CHANGED
+    return change_in_assignors(group, seat.metadata, metadata)
+
+
+def _raise_epoch(
+    group: Group, why: Why, subscription: ConsumerSubscription, now_ms: int
+) -> Sequence[GroupMetadata]:
+    """Return the rise of the epoch; of a group that is new, its first epoch and the one after."""
+    member_id = subscription.member_id
+    first = bump(group, why, member_id, now_ms)
+    if group.group_epoch or not subscription.topics:
+        return [first]
+    cause = Cause(Why.SUBSCRIPTION_CHANGED, member_id)
+    return [first, GroupMetadata(first.group_epoch + 1, cause, now_ms)]

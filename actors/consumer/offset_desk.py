@@ -1,0 +1,97 @@
+"""Who may commit a group's offsets, and who may ask for them; errors are those of Kafka's broker.
+
+Who is a member commits with its epoch of now, or in a classic group with its generation: what an
+earlier owner of a partition still sends is refused. Whoever is no member may commit only while the
+group has none: so offsets are reset, and so consumers commit that are assigned nothing by a group.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from ...events.kafka.consumers import Topic
+from ..group.commit import OffsetLedger
+from ..group.shard import Now
+from ..messages.errors import Error
+from ..messages.offsets import (
+    NO_EPOCH,
+    OffsetCall,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    OffsetReply,
+)
+from .offsets import commit_offsets, delete_offsets, fetch_offsets, refuse_call
+from .sides import ConsumerSides
+
+MOST_OFFSETS: Final = 100_000
+"""How many partitions one call may name."""
+
+Refusal = tuple[Error, str]
+
+
+class OffsetDesk:
+    """What is asked of one group's offsets."""
+
+    def __init__(self, sides: ConsumerSides, ledger: OffsetLedger) -> None:
+        self._sides, self._ledger = sides, ledger
+
+    def answer(self, call: OffsetCall, topics: Mapping[str, Topic] | None, now: Now) -> OffsetReply:
+        """Carry out a call unless it may not be; `topics` are those there are, None: not known."""
+        if refused := self._refuse(call, now):
+            return refuse_call(call, *refused)
+        if isinstance(call, OffsetFetch):
+            return fetch_offsets(self._ledger, call)
+        if isinstance(call, OffsetDelete):
+            return delete_offsets(self._ledger, call, self._sides.group.subscribers)
+        return commit_offsets(self._ledger, call, topics, now.wall_ms)
+
+    def _refuse(self, call: OffsetCall, now: Now) -> Refusal | None:
+        room, group_id = self._sides.room, self._sides.group.group_id
+        if call.group_id != group_id:
+            return Error.NOT_COORDINATOR, "the group is not served here"
+        if _size_of(call) > MOST_OFFSETS:
+            return Error.INVALID_REQUEST, f"more than {MOST_OFFSETS} partitions are named"
+        if isinstance(call, OffsetFetch):
+            error = self._refuse_fetch(call)
+        elif room.is_low:
+            return Error.COORDINATOR_NOT_AVAILABLE, room.refusal()
+        elif isinstance(call, OffsetDelete):
+            error = self._refuse_delete()
+        else:
+            error = self._refuse_commit(call, now)
+        return None if error is None else (error, "")
+
+    def _refuse_fetch(self, call: OffsetFetch) -> Error | None:
+        is_told = call.member_id is not None and call.epoch > NO_EPOCH
+        if is_told and self._sides.group.members:
+            return self._refuse_member(call.member_id or "", call.epoch)
+        return None
+
+    def _refuse_delete(self) -> Error | None:
+        """Refuse what members may be in need of: classic ones do not tell what they read."""
+        if self._sides.has_classic_members:
+            return Error.NON_EMPTY_GROUP
+        is_known = self._sides.group.exists or bool(self._ledger.consumer_offsets())
+        return None if is_known else Error.GROUP_ID_NOT_FOUND
+
+    def _refuse_commit(self, call: OffsetCommit, now: Now) -> Error | None:
+        group = self._sides.group
+        if group.members:
+            return self._refuse_member(call.member_id, call.epoch)
+        if self._sides.has_classic_members:
+            return self._sides.hear_commit(call.member_id, call.instance_id, call.epoch, now)
+        if call.epoch <= NO_EPOCH:
+            return None
+        return Error.UNKNOWN_MEMBER_ID if group.exists else Error.ILLEGAL_GENERATION
+
+    def _refuse_member(self, member_id: str, epoch: int) -> Error | None:
+        member = self._sides.group.members.get(member_id)
+        if member is None:
+            return Error.UNKNOWN_MEMBER_ID
+        return None if member.current.member_epoch == epoch else Error.STALE_MEMBER_EPOCH
+
+
+def _size_of(call: OffsetCall) -> int:
+    if isinstance(call, OffsetCommit):
+        return len(call.offsets)
+    return sum(map(len, (call.partitions or {}).values()))

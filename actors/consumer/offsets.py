@@ -1,0 +1,111 @@
+"""Offsets of a group as its log keeps them: committed, told and deleted, partition by partition."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from ...events.catalogue import key_of
+from ...events.entries.codec import UnwritableRecordError
+from ...events.group import LARGEST_EPOCH
+from ...events.kafka.consumers import ConsumerOffset, Topic
+from ...events.records import Tombstone
+from ..group.commit import OffsetLedger
+from ..messages.errors import Error
+from ..messages.offsets import (
+    OffsetCall,
+    OffsetCommit,
+    OffsetCommitReply,
+    OffsetDelete,
+    OffsetDeleteReply,
+    OffsetFetch,
+    OffsetFetchReply,
+    OffsetReply,
+    PartitionVerdict,
+    TopicOffset,
+)
+from .requests import is_topic_name
+
+LONGEST_METADATA: Final = 4_096
+"""Bytes of the metadata of an offset, as Kafka's `offset.metadata.max.bytes`."""
+
+LARGEST_INT32: Final = (1 << 31) - 1
+
+
+def refuse_call(call: OffsetCall, error: Error, message: str = "") -> OffsetReply:
+    """Return the answer to a call that changes nothing."""
+    if isinstance(call, OffsetCommit):
+        verdicts = (PartitionVerdict(each.topic, each.partition, error) for each in call.offsets)
+        return OffsetCommitReply(tuple(verdicts), message, call.number, error)
+    if isinstance(call, OffsetFetch):
+        return OffsetFetchReply(error, message=message, number=call.number)
+    return OffsetDeleteReply(error, message=message, number=call.number)
+
+
+def commit_offsets(
+    ledger: OffsetLedger, call: OffsetCommit, topics: Mapping[str, Topic] | None, now_ms: int
+) -> OffsetReply:
+    """Commit what is good of the offsets; `topics` are those that there are, None: not known."""
+    records: list[ConsumerOffset] = []
+    verdicts: list[PartitionVerdict] = []
+    for each in call.offsets:
+        error = _find_flaw(each, topics)
+        verdicts.append(PartitionVerdict(each.topic, each.partition, error))
+        if error is Error.NONE:
+            place = each.topic, each.partition, each.offset, each.leader_epoch
+            records.append(ConsumerOffset(*place, each.metadata or "", now_ms))
+    try:
+        ledger.write(records)
+    except UnwritableRecordError as flaw:  # no rule refused it, and it is not encodable
+        return refuse_call(call, Error.INVALID_REQUEST, str(flaw))
+    return OffsetCommitReply(tuple(verdicts), number=call.number)
+
+
+def _find_flaw(offset: TopicOffset, topics: Mapping[str, Topic] | None) -> Error:
+    """Return why an offset is not committed, if it is not."""
+    if not is_topic_name(offset.topic) or not 0 <= offset.partition <= LARGEST_INT32:
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
+    topic = None if topics is None else topics.get(offset.topic)
+    if topics is not None and (topic is None or offset.partition >= topic.partitions):
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
+    if not 0 <= offset.offset <= LARGEST_EPOCH or not -1 <= offset.leader_epoch <= LARGEST_INT32:
+        return Error.INVALID_REQUEST
+    metadata = (offset.metadata or "").encode(errors="backslashreplace")
+    return Error.OFFSET_METADATA_TOO_LARGE if len(metadata) > LONGEST_METADATA else Error.NONE
+
+
+def fetch_offsets(ledger: OffsetLedger, call: OffsetFetch) -> OffsetFetchReply:
+    """Return how far partitions were read."""
+    if call.partitions is None:
+        offsets = tuple(map(_spell, ledger.consumer_offsets()))
+    else:
+        offsets = tuple(_find(ledger, *each) for each in _places(call.partitions))
+    return OffsetFetchReply(Error.NONE, offsets, number=call.number)
+
+
+def _places(partitions: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, int]]:
+    return ((topic, number) for topic, numbers in partitions.items() for number in numbers)
+
+
+def _find(ledger: OffsetLedger, topic: str, partition: int) -> TopicOffset:
+    found = ledger.consumer_offset(topic, partition) if is_topic_name(topic) else None
+    return _spell(found) if found else TopicOffset(topic, partition)
+
+
+def _spell(found: ConsumerOffset) -> TopicOffset:
+    place = found.topic, found.partition
+    return TopicOffset(*place, found.offset, found.leader_epoch, found.metadata)
+
+
+def delete_offsets(
+    ledger: OffsetLedger, call: OffsetDelete, in_use: Collection[str]
+) -> OffsetDeleteReply:
+    """Forget offsets, but for those of topics that members subscribe to."""
+    verdicts: list[PartitionVerdict] = []
+    graves: list[Tombstone] = []
+    for topic, partition in _places(call.partitions):
+        used = Error.GROUP_SUBSCRIBED_TO_TOPIC if topic in in_use else Error.NONE
+        verdicts.append(PartitionVerdict(topic, partition, used))
+        known = ledger.consumer_offset(topic, partition) if is_topic_name(topic) else None
+        if used is Error.NONE and known is not None:
+            graves.append(Tombstone(ConsumerOffset, key_of(known)))
+    ledger.write(graves)
+    return OffsetDeleteReply(Error.NONE, tuple(verdicts), number=call.number)

@@ -1,0 +1,157 @@
+"""ConsumerGroupHeartbeat beside what members of any group say, and its answer.
+
+What is refused here is refused as Kafka's broker does it, by the same error and in the same order;
+nobody looks at the group for that.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from ...events.kafka.consumers import Topic
+from ...events.model import Resource
+from ..messages.consumers import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatReply,
+    Partitions,
+    Subscribed,
+)
+from ..messages.errors import SUCCESS, Error, listing
+from ..messages.members import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
+
+MOST_TOPICS: Final = 10_000
+"""How many topics a consumer may name, or say that it owns partitions of."""
+
+MOST_PARTITIONS: Final = 100_000
+"""How many partitions it may say that it owns."""
+
+LONGEST_TOPIC: Final = 249
+"""Characters of a topic's name, as in Kafka."""
+
+Refusal = tuple[Error, str]
+
+
+def refuse_request(
+    request: ConsumerGroupHeartbeat, assignors: Mapping[str, object]
+) -> Refusal | None:
+    """Return why a request is none of this protocol, None if it is one."""
+    found = _flaw_in_ids(request) or _flaw_in_epoch(request) or _flaw_in_size(request)
+    if found:
+        return Error.INVALID_REQUEST, f"{found}; nothing was changed"
+    named = request.server_assignor
+    if named is not None and named not in assignors:
+        known = listing(assignors, " or ", " or ")
+        return (
+            Error.UNSUPPORTED_ASSIGNOR,
+            f"there is no server assignor {named[:40]!a}: name {known}",
+        )
+    return None
+
+
+def _flaw_in_ids(request: ConsumerGroupHeartbeat) -> str:
+    if not request.group_id:
+        return "GroupId is empty: name the group"
+    if not request.member_id and not request.asks_for_id:
+        return "MemberId is empty: make one, and keep it while the process lives"
+    if request.instance_id == "":
+        return "InstanceId is empty: leave it out, or give it a value"
+    return "RackId is empty: leave it out, or give it a value" if request.rack_id == "" else ""
+
+
+def _flaw_in_epoch(request: ConsumerGroupHeartbeat) -> str:
+    epoch = request.member_epoch
+    if epoch < TEMPORARY_LEAVE_EPOCH:
+        return f"MemberEpoch is {epoch}: it must be -2 or more"
+    if epoch == TEMPORARY_LEAVE_EPOCH and request.instance_id is None:
+        return "a temporary leave (epoch -2) needs an InstanceId: send it, or leave with epoch -1"
+    return _flaw_in_join(request) if epoch == JOIN_EPOCH else ""
+
+
+def _flaw_in_join(request: ConsumerGroupHeartbeat) -> str:
+    if request.rebalance_timeout_ms == -1:
+        return "a join (epoch 0) needs a RebalanceTimeoutMs"
+    if request.topic_partitions is None or request.topic_partitions:
+        return "a join (epoch 0) must say that it owns nothing: TopicPartitions present and empty"
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        return "a join (epoch 0) needs a subscription: SubscribedTopicNames, or a regex"
+    return ""
+
+
+def _flaw_in_size(request: ConsumerGroupHeartbeat) -> str:
+    names, owned = request.subscribed_topic_names or (), request.topic_partitions or {}
+    if max(len(names), len(owned)) > MOST_TOPICS:
+        return f"more than {MOST_TOPICS} topics are named: subscribe by a regex"
+    if sum(map(len, owned.values())) > MOST_PARTITIONS:
+        return f"more than {MOST_PARTITIONS} partitions are owned"
+    if not all(map(is_topic_name, (*names, *owned))):
+        return f"a topic is empty, longer than {LONGEST_TOPIC} characters, or not encodable"
+    return ""
+
+
+def is_topic_name(text: str) -> bool:
+    """Tell whether a text can be the name of a topic, or its id, and part of a key of the log."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return 0 < len(text) <= LONGEST_TOPIC and "\0" not in text
+
+
+def as_heartbeat(
+    request: ConsumerGroupHeartbeat, topics: Mapping[str, Topic], matched: tuple[str, ...]
+) -> Heartbeat:
+    """Return what a request says, in the words of all groups; `topics` are those of the group."""
+    names, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
+    is_said = names is not None or pattern is not None
+    leaves = request.member_epoch < JOIN_EPOCH  # what it names then, it has given up
+    return Heartbeat(
+        request.group_id,
+        request.member_id,
+        request.member_epoch,
+        instance_id=request.instance_id,
+        rack=request.rack_id,
+        client_id=request.client_id or None,
+        client_host=request.client_host or None,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        assignors=request.client_assignors,
+        server_assignor=request.server_assignor,
+        owned=None if leaves else _owned(request.topic_partitions, topics),
+        subscription=Subscribed(names, pattern, matched) if is_said else None,
+    )
+
+
+def _owned(
+    partitions: Partitions | None, topics: Mapping[str, Topic]
+) -> tuple[Resource, ...] | None:
+    """Return what a member owns; of a topic that the group does not know, by the topic's id."""
+    if partitions is None:
+        return None
+    names = {topic.topic_id: name for name, topic in topics.items()} if partitions else {}
+    return tuple(
+        Resource(names.get(topic_id, topic_id), number)
+        for topic_id, numbers in partitions.items()
+        for number in numbers
+    )
+
+
+def as_reply(
+    reply: HeartbeatReply, topics: Mapping[str, Topic], number: int
+) -> ConsumerGroupHeartbeatReply:
+    """Return the answer in Kafka's words; a refusal names no member."""
+    if reply.error not in SUCCESS:
+        return ConsumerGroupHeartbeatReply(reply.error, message=reply.message, number=number)
+    partitions: dict[str, tuple[int, ...]] | None = None
+    if reply.assignment is not None:
+        partitions = {}
+        for name, partition in sorted(reply.assignment):
+            if (topic := topics.get(name)) is not None:
+                numbers = partitions.get(topic.topic_id, ())
+                partitions[topic.topic_id] = (*numbers, partition)
+    return ConsumerGroupHeartbeatReply(
+        reply.error,
+        reply.member_id,
+        reply.member_epoch,
+        reply.heartbeat_interval_ms,
+        reply.throttle_time_ms,
+        partitions,
+        number=number,
+    )

@@ -1,0 +1,152 @@
+"""One group of consumers, behind what its process knows: a `CoordinatorShard` of type CONSUMER.
+
+A process that hosts groups of Kafka's clients makes one `ConsumerShard` for each: of the group as
+its log tells it, the settings, the ledger over its offset log, the steady clock, what makes member
+ids, and the number of this process. It takes requests of both of Kafka's protocols; which one a
+group speaks is decided by who joins it while it is empty (see `sides`). Each request has a
+`number`, and the answer names it; each is answered, at once or once it is its turn.
+
+* Offsets are the group's whatever its type, and outlive its members.
+* Which topics there are the host tells by `TopicsSeen`, again whenever that changes, with the same
+  mapping for all its groups. Until it has, a group knows those that its log names.
+* A heartbeat is answered at once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from ...events.group import Group
+from ...events.kafka.consumers import Topic
+from ...events.log.space import Room
+from ..group.commit import OffsetLedger
+from ..group.shard import Address, AddressedReply, Now, Ready
+from ..group.state.settings import GroupSettings
+from ..messages.commands import ConsumerRequest, Traffic
+from ..messages.consumers import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatReply,
+    TopicsSeen,
+)
+from ..messages.errors import Error
+from ..messages.members import NO_COORDINATOR_EPOCH, HeartbeatReply
+from ..messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch
+from .decide import SERVER_ASSIGNORS
+from .offset_desk import OffsetDesk
+from .patterns import find_matches, flaw_in_pattern
+from .requests import as_heartbeat, as_reply, refuse_request
+from .sides import ConsumerSides
+
+NO_TOPICS: Mapping[str, Topic] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    """Who waits for the answer to a heartbeat, and the number by which they know it."""
+
+    sender: Address
+    number: int
+
+
+class ConsumerShard:
+    """A group that consumers of both of Kafka's protocols may join."""
+
+    def __init__(
+        self,
+        group: Group,
+        settings: GroupSettings,
+        ledger: OffsetLedger,
+        steady_ms: int,
+        new_id: Callable[[], str] = str,
+        coordinator_epoch: int = NO_COORDINATOR_EPOCH,
+    ) -> None:
+        """Take up a group; see `Coordinator` for the parameters.
+
+        Lost work waits for nobody here: a member that is away is waited for as long as any other.
+        """
+        self.group = group
+        settings = replace(settings, max_delay_ms=0)
+        self._sides = ConsumerSides(group, settings, ledger, steady_ms, new_id, coordinator_epoch)
+        self._offsets = OffsetDesk(self._sides, ledger)
+        self._topics: Mapping[str, Topic] | None = None
+        """The topics of the cluster, by name; None: nobody has told them yet."""
+
+    @property
+    def coordinator_epoch(self) -> int:
+        """The number of this process."""
+        return self._sides.modern.coordinator_epoch
+
+    @property
+    def warning(self) -> str:
+        """What people should know of the group, or nothing."""
+        return self._sides.modern.warning
+
+    def traffic(self) -> Traffic:
+        """Return what went through since the start."""
+        return self._sides.modern.traffic()
+
+    def see_room(self, room: Room, now: Now) -> None:
+        """Learn how much may be written."""
+        self._sides.see_room(room, now)
+
+    def take(self, request: ConsumerRequest, sender: Address, now: Now) -> None:
+        """Decide a request; its answer comes with a `Ready`, at once or later."""
+        if isinstance(request, ConsumerGroupHeartbeat):
+            self._take_heartbeat(request, _Caller(sender, request.number), now)
+        elif isinstance(request, TopicsSeen):
+            self._topics = request.topics
+            patterns = {each.pattern for each in self.group.subscriptions.values()} - {""}
+            matched = {each: find_matches(each, request.topics) for each in patterns}
+            self._sides.take(TopicsSeen(request.topics, matched), sender, now)
+        elif isinstance(request, OffsetCommit | OffsetFetch | OffsetDelete):
+            reply = self._offsets.answer(request, self._topics, now)
+            self._sides.out.answers.append(AddressedReply(sender, reply))
+        else:
+            self._sides.take(request, sender, now)
+
+    def _take_heartbeat(self, request: ConsumerGroupHeartbeat, caller: _Caller, now: Now) -> None:
+        pattern, answers = request.subscribed_topic_regex, self._sides.out.answers
+        refused = refuse_request(request, SERVER_ASSIGNORS)
+        if refused is None and pattern and (flaw := flaw_in_pattern(pattern)):
+            message = f"SubscribedTopicRegex is no regular expression of RE2: {flaw}"
+            refused = Error.INVALID_REGULAR_EXPRESSION, message
+        if refused is None:
+            known = self.group.topics or NO_TOPICS
+            names = known if self._topics is None else self._topics
+            matched = find_matches(pattern, names) if pattern else ()
+            said = len(answers)
+            self._sides.take(as_heartbeat(request, known, matched), caller, now)
+            if len(answers) == said:  # it would have to be written, and there is no room
+                refused = Error.COORDINATOR_NOT_AVAILABLE, "the disk of the coordinator is full"
+        if refused is not None:
+            error, message = refused
+            reply = ConsumerGroupHeartbeatReply(error, message=message, number=caller.number)
+            answers.append(AddressedReply(caller.sender, reply))
+
+    def excuse(self, late_ms: int) -> None:
+        """Let nobody's time run out for so long as the process itself was held up."""
+        self._sides.excuse(late_ms)
+
+    def pass_time(self, now: Now) -> None:
+        """Do what is due by now."""
+        self._sides.pass_time(now)
+
+    def next_tick_ms(self, now: Now) -> int:
+        """Return when time must pass next, steady clock, unless something is taken before."""
+        return self._sides.next_tick_ms(now)
+
+    def ready(self, now: Now) -> Ready:
+        """Hand out what was decided since the last call."""
+        ready = self._sides.modern.ready(now)
+        return replace(ready, answers=[self._spell(each) for each in ready.answers])
+
+    def _spell(self, answer: AddressedReply) -> AddressedReply:
+        """Return an answer in the words in which was asked."""
+        caller, reply = answer.to, answer.reply
+        if not isinstance(caller, _Caller) or not isinstance(reply, HeartbeatReply):
+            return answer
+        told = as_reply(reply, self.group.topics or NO_TOPICS, caller.number)
+        return AddressedReply(caller.sender, told)
+
+    def advance(self, ready: Ready) -> None:
+        """Learn that what was handed out is durable."""
+        self._sides.modern.advance(ready)

@@ -1,0 +1,129 @@
+"""Which topics a group of consumers shares out, and what follows from changes of the cluster.
+
+What is shared out is what any member subscribes to, as far as it exists. A topic that is in use no
+more is *released*: members give up what they hold of it, and until they have, the group keeps its
+id, by which they know it. A topic that is deleted and created anew has another id: the partitions
+of the old one are given up by all before any of the new one is assigned.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from ...events.group import Group
+from ...events.kafka.consumers import ConsumerSubscription, SubscribedTopics, Topic
+from ...events.model import Resource, Why
+from ...events.records import MemberMetadata, Record, Tombstone
+from ..group.state.soft_state import Decision, SoftState, accept, bump
+from ..messages.consumers import TopicsSeen
+
+NO_TOPICS: Mapping[str, Topic] = {}
+
+
+def see_topics(group: Group, soft: SoftState, command: TopicsSeen, now_ms: int) -> Decision:
+    """Take which topics there are; the epoch rises if that changes what is shared out."""
+    soft = replace(soft, topics=command.topics)
+    if group.topics is None or not group.members:
+        return accept(group, soft, ())
+    changed: list[ConsumerSubscription] = []
+    for subscription in group.subscriptions.values():
+        matched = command.matched.get(subscription.pattern, subscription.matched)
+        if matched != subscription.matched:
+            changed.append(replace(subscription, matched=matched))
+    records: list[Record] = [*changed, *topic_records(group, soft, changed)]
+    if not changed and not shares_anew(group, records):
+        return accept(group, soft, records)
+    subject = _name_changed(group, command)
+    return accept(group, soft, [*records, bump(group, Why.TOPICS_CHANGED, subject, now_ms)])
+
+
+def _name_changed(group: Group, command: TopicsSeen) -> str:
+    """Return the topics that are others now, or that a pattern stands for since."""
+    had = _in_use(group.topics or NO_TOPICS)
+    matched = {name for names in command.matched.values() for name in names}
+    changed = {name for name, topic in had.items() if command.topics.get(name) != topic}
+    changed |= matched - had.keys()
+    changed |= {name for name in group.subscribers if name in command.topics and name not in had}
+    first = min(changed, default="")
+    return f"{first} and {len(changed) - 1} more" if len(changed) > 1 else first
+
+
+def topic_records(
+    group: Group, soft: SoftState, changed: Iterable[ConsumerSubscription], gone: Iterable[str] = ()
+) -> Iterator[SubscribedTopics]:
+    """Yield what is shared out once subscriptions change and members are gone, if it is new."""
+    gone = frozenset(gone)
+    topics = _find_topics(group, soft, _count_subscribers(group, changed, gone), gone)
+    if topics != group.topics:
+        yield SubscribedTopics(topics)
+
+
+def shares_anew(group: Group, records: Iterable[Record]) -> bool:
+    """Tell whether by the records other topics are shared out than before, or more of one."""
+    told = (each.topics for each in records if isinstance(each, SubscribedTopics))
+    return any(_in_use(topics) != _in_use(group.topics or NO_TOPICS) for topics in told)
+
+
+def _in_use(topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
+    return {name: topic for name, topic in topics.items() if not topic.is_released}
+
+
+def has_returned_topic(group: Group) -> bool:
+    """Tell whether nobody holds anything any more of a topic that was created anew meanwhile."""
+    topics = group.topics or NO_TOPICS
+    return any(
+        name in group.subscribers and not _is_held(group, name, topics[name], ())
+        for name in group.released_topics
+    )
+
+
+def _count_subscribers(
+    group: Group, changed: Iterable[ConsumerSubscription], gone: Iterable[str]
+) -> Mapping[str, int]:
+    """Return how many members may be given each topic then."""
+    counts = dict(group.subscribers)
+    changes = [(each.member_id, each.topics) for each in changed]
+    for member_id, topics in (*changes, *((each, frozenset[str]()) for each in gone)):
+        known = group.subscriptions.get(member_id)
+        for name in known.topics if known else ():
+            counts[name] -= 1
+        for name in topics:
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def _find_topics(
+    group: Group, soft: SoftState, subscribers: Mapping[str, int], gone: Iterable[str]
+) -> Mapping[str, Topic]:
+    had = group.topics or NO_TOPICS
+    known = had if soft.topics is None else soft.topics
+    found: dict[str, Topic] = {}
+    for name in sorted(name for name, count in subscribers.items() if count):
+        topic, was = known.get(name), had.get(name)
+        is_same = was is None or topic is None or was.topic_id == topic.topic_id
+        if topic is not None and (is_same or not _is_held(group, name, was, gone)):
+            found[name] = replace(topic, is_released=False)
+    for name, was in had.items():
+        if name not in found and _is_held(group, name, was, gone):
+            found[name] = replace(was, is_released=True)
+    return found
+
+
+def _is_held(group: Group, name: str, topic: Topic | None, gone: Iterable[str]) -> bool:
+    """Tell whether a member that stays holds any partition of a topic."""
+    held = (
+        group.owner.get(Resource(name, each)) for each in range(topic.partitions if topic else 0)
+    )
+    return any(owner is not None and owner not in gone for owner in held)
+
+
+def end_subscriptions(group: Group, decision: Decision) -> Decision:
+    """Return the decision by which the subscriptions of members go as well that go by it."""
+    graves = [each for each in decision.records if isinstance(each, Tombstone)]
+    buried = {each.key for each in graves if each.kind is ConsumerSubscription}
+    seats = [each.key for each in graves if each.kind is MemberMetadata and each.key not in buried]
+    gone = [str(key[0]) for key in seats if key[0] in group.subscriptions]
+    if not gone:
+        return decision
+    ended = (Tombstone(ConsumerSubscription, (each,)) for each in gone)
+    topics = topic_records(group, decision.soft, (), gone)
+    return replace(decision, records=(*ended, *topics, *decision.records))

@@ -1,0 +1,107 @@
+"""What is said of committed offsets: how far a group has read its topics (KIP-848, KIP-709).
+
+`epoch` is the generation of a classic member, or the member epoch of any other; -1 is said by
+whoever is no member. `number` tells apart what one sender has asked: the answer names it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .errors import Error
+
+NO_EPOCH = -1
+NO_OFFSET = -1
+"""What is said of a partition of which no offset is committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOffset:
+    """How far one partition was read."""
+
+    topic: str
+    partition: int
+    offset: int = NO_OFFSET
+    """The offset of the next record to be read."""
+    leader_epoch: int = -1
+    metadata: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommit:
+    """Somebody commits offsets, each of which is accepted or refused by itself."""
+
+    group_id: str
+    offsets: tuple[TopicOffset, ...]
+    member_id: str = ""
+    epoch: int = NO_EPOCH
+    instance_id: str | None = None
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionVerdict:
+    """What became of one partition's offset."""
+
+    topic: str
+    partition: int
+    error: Error
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommitReply:
+    """The group answers with a verdict on each offset, in their order; all of them are durable."""
+
+    verdicts: tuple[PartitionVerdict, ...]
+    message: str = ""
+    number: int = 0
+    error: Error = Error.NONE
+    """That of all of them, where the call was refused as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFetch:
+    """Somebody asks how far partitions were read; None: all that anything is known of."""
+
+    group_id: str
+    partitions: Mapping[str, tuple[int, ...]] | None = None
+    """Numbers by topic."""
+    member_id: str | None = None
+    """None: it is asked by no member."""
+    epoch: int = NO_EPOCH
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFetchReply:
+    """The group answers, also for partitions of which nothing is committed, in their order."""
+
+    error: Error
+    offsets: tuple[TopicOffset, ...] = ()
+    message: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetDelete:
+    """Somebody has the group forget how far partitions were read."""
+
+    group_id: str
+    partitions: Mapping[str, tuple[int, ...]]
+    """Numbers by topic."""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetDeleteReply:
+    """The group answers with a verdict on each partition, or with an error for all."""
+
+    error: Error
+    verdicts: tuple[PartitionVerdict, ...] = ()
+    message: str = ""
+    number: int = 0
+
+
+OffsetCall = OffsetCommit | OffsetFetch | OffsetDelete
+"""What may be asked of a group's offsets."""
+
+OffsetReply = OffsetCommitReply | OffsetFetchReply | OffsetDeleteReply

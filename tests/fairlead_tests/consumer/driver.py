@@ -1,0 +1,190 @@
+"""One group of consumers with logs and a clock of its own, and what it says to whom."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+from fairlead.actors.consumer.shard import ConsumerShard
+from fairlead.actors.group.commit import OffsetLedger
+from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.messages.commands import ConsumerRequest
+from fairlead.actors.messages.consumers import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatReply,
+    TopicsSeen,
+)
+from fairlead.events.entries.codec import restore
+from fairlead.events.group import Group
+from fairlead.events.kafka.consumers import Topic
+from fairlead.events.log.frame import Entry, NewEntry
+
+SESSION_MS, INTERVAL_MS, REBALANCE_MS = 6_000, 1_000, 20_000
+SETTINGS = GroupSettings(
+    session_timeout_ms=SESSION_MS, heartbeat_interval_ms=INTERVAL_MS, initial_delay_ms=0
+)
+WALL_MS = 1_700_000_000_000
+
+
+@dataclass
+class MemoryLog:
+    """A log that is a list."""
+
+    entries: list[Entry] = field(default_factory=list[Entry])
+
+    def append(self, entries: Sequence[NewEntry], wall_ms: int) -> None:
+        """Append to it."""
+        for each in entries:
+            offset = len(self.entries)
+            self.entries.append(Entry(offset, *each[:3], wall_ms, each.value))
+
+    def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        """Return the latest entries of the keys that begin so."""
+        latest = {each.key: each for each in self.entries if each.type == kind}
+        found = (latest[key] for key in sorted(latest) if key.startswith(key_prefix))
+        return [each for each in found if each.value is not None]
+
+    def get(self, kind: int, key: bytes) -> Entry | None:
+        """Return the latest entry of a key."""
+        return next((each for each in self.scan(kind, key) if each.key == key), None)
+
+
+def topic(name: str, partitions: int, life: int = 0) -> Topic:
+    """Return a topic whose id tells its name, and which life of that name it is."""
+    return Topic(f"{name}#{life}", partitions)
+
+
+@dataclass
+class ConsumerDriver:
+    """The shard of one group, as its process drives it."""
+
+    group_id: str = "g"
+    settings: GroupSettings = SETTINGS
+    now_ms: int = 0
+    control: MemoryLog = field(default_factory=MemoryLog)
+    offsets: MemoryLog = field(default_factory=MemoryLog)
+    topics: Mapping[str, Topic] = field(default_factory=lambda: {"t4": topic("t4", 4)})
+    said: dict[int, Any] = field(default_factory=dict[int, Any])
+    """The answers by the number of what was asked."""
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    ids: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.open()
+
+    def open(self) -> None:
+        """Begin anew from the log, as another process, which is told of the topics."""
+        entries = self.control.entries
+        group: Group = restore(self.group_id, entries, len(entries))
+        ledger = OffsetLedger(self.offsets)
+        self.shard = ConsumerShard(
+            group, self.settings, ledger, self.now_ms, lambda: f"u{next(self.ids)}"
+        )
+        self.sees(self.topics)
+
+    @property
+    def group(self) -> Group:
+        """The group as decided."""
+        return self.shard.group
+
+    @property
+    def now(self) -> Now:
+        """This moment."""
+        return Now(WALL_MS + self.now_ms, self.now_ms)
+
+    def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the offset log."""
+        self.offsets.append(entries, now.wall_ms)
+
+    def append(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the control log."""
+        self.control.append(entries, now.wall_ms)
+
+    def flush(self) -> None:
+        """Write what was decided, and note what is said."""
+        for each in drain(self.shard, self, self.now):
+            self.said[getattr(each.reply, "number", 0)] = each.reply
+
+    def sees(self, topics: Mapping[str, Topic]) -> None:
+        """Tell the group of the topics that there are."""
+        self.topics = topics
+        self.shard.take(TopicsSeen(topics), "cluster", self.now)
+        self.flush()
+
+    def ask(self, request: ConsumerRequest) -> int:
+        """Have a request decided; return its number."""
+        number = next(self.numbers)
+        numbered: Any = request
+        self.shard.take(replace(numbered, number=number), "somebody", self.now)
+        self.flush()
+        return number
+
+    def asks(self, request: ConsumerRequest) -> Any:
+        """Have a request decided; return its answer, None if it has to wait."""
+        return self.said.get(self.ask(request))
+
+    def asks_plain(self, request: ConsumerRequest) -> Any:
+        """Have a request decided whose answer has no number; return that."""
+        self.said.pop(0, None)
+        self.shard.take(request, "somebody", self.now)
+        self.flush()
+        return self.said.get(0)
+
+    def passes(self, milliseconds: int) -> None:
+        """Let time pass, as often as something is due meanwhile."""
+        end_ms = self.now_ms + milliseconds
+        while self.now_ms < end_ms:
+            due_ms = self.shard.next_tick_ms(self.now)
+            self.now_ms = min(end_ms, max(due_ms, self.now_ms + 1))
+            self.shard.pass_time(self.now)
+            self.flush()
+
+    def joins(self, member_id: str, *names: str, **told: Any) -> ConsumerGroupHeartbeatReply:
+        """Have a consumer join that subscribes to topics."""
+        fields: dict[str, Any] = {
+            "rebalance_timeout_ms": REBALANCE_MS,
+            "topic_partitions": {},
+            "subscribed_topic_names": names,
+        }
+        reply = self.asks(ConsumerGroupHeartbeat(self.group_id, member_id, 0, **{**fields, **told}))
+        assert isinstance(reply, ConsumerGroupHeartbeatReply)
+        return reply
+
+    def beats(self, member_id: str, epoch: int | None = None, **told: Any) -> Any:
+        """Have a consumer beat, by default at the epoch that the log has it at."""
+        if epoch is None:
+            epoch = self.group.members[member_id].current.member_epoch
+        if epoch == 0:  # no target has come yet: it asks to join again
+            names = self.group.subscriptions[member_id].names
+            return self.joins(member_id, *names, **{**told, "topic_partitions": {}})
+        return self.asks(ConsumerGroupHeartbeat(self.group_id, member_id, epoch, **told))
+
+    def acknowledges(self, member_id: str) -> ConsumerGroupHeartbeatReply:
+        """Have a consumer say that it owns what it is assigned, and no more."""
+        owned: dict[str, tuple[int, ...]] = {}
+        topics = self.group.topics or {}
+        for name, partition in sorted(self.group.members[member_id].current.assigned):
+            topic_id = topics[name].topic_id
+            owned[topic_id] = (*owned.get(topic_id, ()), partition)
+        reply = self.beats(member_id, topic_partitions=owned)
+        assert isinstance(reply, ConsumerGroupHeartbeatReply)
+        return reply
+
+    def settles(self) -> None:
+        """Let all that are there acknowledge until nothing moves any more."""
+        for _ in range(20):
+            end = len(self.control.entries)
+            for member in [*self.group.members.values()]:
+                if not member.is_away:
+                    self.acknowledges(member.member_id)
+            if len(self.control.entries) == end:
+                return
+        raise AssertionError("the group does not come to rest")
+
+    def holds(self) -> dict[str, str]:
+        """Return what each member is assigned."""
+        members = self.group.members.items()
+        return {
+            each: " ".join(map(str, sorted(member.current.assigned))) for each, member in members
+        }

@@ -1,0 +1,69 @@
+"""The life of a group of consumers, as golden logs tell of it."""
+
+from itertools import count
+from typing import Any
+
+from fairlead.actors.consumer.shard import ConsumerShard
+from fairlead.actors.group.commit import OffsetLedger
+from fairlead.actors.group.shard import drain
+from fairlead.actors.messages.commands import ConsumerRequest
+from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, TopicsSeen
+from fairlead.actors.messages.offsets import OffsetCommit, OffsetDelete, TopicOffset
+from fairlead.events.kafka.consumers import Topic
+from fairlead.events.log.writer import GroupLog
+from fairlead_tests.coordination.driver import CoordinatorDriver
+
+TOPICS = {"flights": Topic("FLIGHTS", 4), "trains": Topic("TRAINS", 2)}
+
+
+class Consuming:
+    """Consumers of a group whose logs are those of a stage."""
+
+    def __init__(self, stage: CoordinatorDriver, offsets: GroupLog) -> None:
+        ids, self.stage = map(str, count()), stage
+        ledger = OffsetLedger(offsets)
+        self.shard = ConsumerShard(stage.group, stage.settings, ledger, 0, lambda: next(ids), 1)
+
+    def ask(self, request: ConsumerRequest) -> None:
+        """Have a request decided, and written down."""
+        self.shard.take(request, "someone", self.stage.now)
+        drain(self.shard, self.stage, self.stage.now)
+
+    def beat(self, member_id: str, epoch: int | None = None, **said: Any) -> None:
+        """Have a consumer beat; at epoch 0 it joins."""
+        if epoch is None:
+            epoch = self.stage.group.members[member_id].current.member_epoch
+        if epoch == 0:
+            said = {"rebalance_timeout_ms": 60_000, "topic_partitions": {}, **said}
+        self.ask(ConsumerGroupHeartbeat("connect", member_id, epoch, **said))
+
+    def settle(self) -> None:
+        """Have all acknowledge what they are assigned, until nothing moves."""
+        for _ in range(6):
+            for member in [*self.stage.group.members.values()]:
+                owned: dict[str, tuple[int, ...]] = {}
+                for topic, partition in sorted(member.current.assigned):
+                    owned[topic.upper()] = (*owned.get(topic.upper(), ()), partition)
+                if member.current.member_epoch > 0:
+                    self.beat(member.member_id, topic_partitions=owned)
+
+    def lead(self) -> None:
+        """Lead the life."""
+        self.ask(TopicsSeen(TOPICS))
+        self.beat("C1", 0, subscribed_topic_names=("flights", "trains"), client_id="c")
+        static = {"instance_id": "i2", "server_assignor": "range", "rack_id": "r"}
+        self.beat("C2", 0, subscribed_topic_regex="f.*", **static)
+        self.settle()
+        self.ask(TopicsSeen({**TOPICS, "ferries": Topic("FERRIES", 1)}))
+        self.settle()
+        epoch = self.stage.group.members["C1"].current.member_epoch
+        read = TopicOffset("flights", 0, 7, 3, "note"), TopicOffset("trains", 1, 9)
+        self.ask(OffsetCommit("connect", read, "C1", epoch))
+        self.beat("C1", subscribed_topic_names=())
+        self.ask(OffsetDelete("connect", {"trains": (1,)}))
+        self.settle()
+        self.beat("C2", -2, instance_id="i2")
+        self.stage.now_ms += 1_000
+        self.beat("C3", 0, subscribed_topic_regex="f.*", instance_id="i2")
+        self.beat("C1", -1)
+        self.settle()
