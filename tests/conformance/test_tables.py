@@ -22,9 +22,11 @@ from fairlead.events.records import (
     TargetAssignment,
 )
 from fairlead_tests.conformance.cases import Case
+from fairlead_tests.conformance.play_translation import WRITTEN, play_translation
 from fairlead_tests.conformance.played import PLAYS, play
 from fairlead_tests.coordination.driver import SETTINGS, CoordinatorDriver
 from fairlead_tests.decider import COOPERATIVE, Decider, resource
+from fairlead_tests.translation.driver import MixedDriver
 
 
 @pytest.fixture
@@ -34,8 +36,28 @@ def driver(tmp_path: Path) -> Any:
     driver.close()
 
 
-def test_static_membership(static_membership: Case, driver: CoordinatorDriver) -> None:
-    play(static_membership, driver)
+@pytest.fixture
+def mixed(tmp_path: Path) -> Any:
+    driver = MixedDriver.at(tmp_path / "mixed")
+    yield driver
+    driver.close()
+
+
+def test_static_membership(
+    static_membership: Case, driver: CoordinatorDriver, mixed: MixedDriver
+) -> None:
+    if (static_membership.section, static_membership.case_id) in WRITTEN:
+        play_translation(static_membership, mixed)
+    else:
+        play(static_membership, driver)
+
+
+def test_classic_translation(classic_translation: Case, mixed: MixedDriver) -> None:
+    play_translation(classic_translation, mixed)
+
+
+def test_migration(migration: Case, mixed: MixedDriver) -> None:
+    play_translation(migration, mixed)
 
 
 def test_epoch_bumps(epoch_bumps: Case, driver: CoordinatorDriver) -> None:

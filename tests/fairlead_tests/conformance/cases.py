@@ -20,17 +20,13 @@ RUN = (
     "static_membership",
     "timers",
     "leave_and_delete",
+    "classic_translation",
+    "migration",
 )
-"""The sections that are run; the last four are told in words, and played by hand."""
+"""The sections that are run; the last six are told in words, and played by hand."""
 
-TOLD_IN_WORDS = RUN[-4:]
+TOLD_IN_WORDS = RUN[-6:]
 """The sections whose cases no machine can read."""
-
-LATER = ("classic_translation", "migration")
-"""The sections on members of the classic protocol, which this coordinator does not speak yet."""
-
-CLASSIC = frozenset({"classic-join-takes-over"})
-"""Cases of other sections that need a classic member."""
 
 
 class Case(NamedTuple):
@@ -63,9 +59,7 @@ def _read_section(section: str, told: Any) -> Iterator[Case]:
     if cases is None:
         cases = [{"id": name, "expect": text} for name, text in _sentences(told)]
     for number, case in enumerate(cases):
-        case_id = str(case.get("id") or f"{section}-{number}")
-        if case_id not in CLASSIC:
-            yield Case(section, case_id, case)
+        yield Case(section, str(case.get("id") or f"{section}-{number}"), case)
 
 
 def _sentences(told: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -75,15 +69,3 @@ def _sentences(told: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((each, name) for each in text)
         else:
             yield name, text
-
-
-def later_cases(folder: Path) -> int:
-    """Return how many cases wait for the classic protocol."""
-    documents = [read_document(path) for path in folder.glob(RECONCILIATION)]
-    return sum(
-        section in LATER or case.get("id") in CLASSIC
-        for document in documents
-        for section in (*LATER, *RUN)
-        for case in document.get(section) or []
-        if isinstance(case, dict)
-    )

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from fairlead_tests.conformance import play_members, play_timers
+from fairlead_tests.conformance import play_members, play_timers, play_translation
 from fairlead_tests.conformance.cases import Case
 from fairlead_tests.conformance.played import PLAYS
 
 assert play_members
 assert play_timers
+assert play_translation
 DEFAULT = "../shared/conformance"
 
 

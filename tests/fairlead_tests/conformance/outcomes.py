@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fairlead_tests.conformance.assignor_cases import unread_cases
-from fairlead_tests.conformance.cases import TOLD_IN_WORDS, later_cases, read_cases
+from fairlead_tests.conformance.cases import TOLD_IN_WORDS, read_cases
 from fairlead_tests.conformance.chosen import conformance_dir, is_our_own, is_played
 
 OUTCOME = "conformance"
@@ -60,9 +60,5 @@ class Outcomes:
         ]
         if unplayed and not is_our_own(config):
             terminalreporter.line(f"not run, told in words: {', '.join(unplayed)}")
-        if later := later_cases(folder):
-            terminalreporter.line(
-                f"not run: {later} cases of the classic protocol (not spoken yet)"
-            )
         if unread := unread_cases(folder):
             terminalreporter.line(f"not run, not for a machine to read: {', '.join(unread)}")
