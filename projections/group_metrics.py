@@ -113,6 +113,9 @@ def _states(groups: _Groups) -> Iterator[Metric]:
     state = _gauge("group_state", "1 for the state that the group is in.", "group", "state")
     kind = _gauge("group_type", "1 for the type that the group is of.", "group", "type")
     members = _gauge("group_members", "Members of the group by state.", "group", "state")
+    classic = _gauge(
+        "group_classic_members", "Members that speak the classic protocol to the group.", "group"
+    )
     for each in groups:
         group_id = each.group.group_id
         for known in GroupState:
@@ -121,7 +124,10 @@ def _states(groups: _Groups) -> Iterator[Metric]:
             kind.add_metric([group_id, group_type.value], float(group_type is each.group.type))
         for seat, count in _seats(each.group).items():
             members.add_metric([group_id, seat], count)
-    yield from (state, kind, members)
+        last = each.group.classic
+        spoken = len(each.group.translated) if last is None else len(last.members)
+        classic.add_metric([group_id], spoken)
+    yield from (state, kind, members, classic)
 
 
 def _seats(group: Group) -> dict[str, int]:

@@ -80,6 +80,7 @@ def test_a_group_is_measured() -> None:
         ("fairlead_group_type", of(type="connect")): 1,
         ("fairlead_group_type", of(type="classic")): 0,
         ("fairlead_group_type", of(type="consumer")): 0,
+        ("fairlead_group_classic_members", of()): 0,
         ("fairlead_group_assignment_epoch", of()): 1,
         ("fairlead_group_assignment_failures", of()): 0,
         ("fairlead_group_rebalances_total", of(cause="member-joined")): 3,
@@ -125,6 +126,7 @@ def test_a_classic_group_is_told_by_its_type_and_its_members_wait_for_their_lead
         evolve(group, record, group.end)
         told = samples(scrape([GroupFigures(group, {}, {}, {})])[0])
         assert told["fairlead_group_type", of(type="classic")] == 1
+        assert told["fairlead_group_classic_members", of()] == 2
         seats = {key: value for key, value in told.items() if key[0] == "fairlead_group_members"}
         assert {key: value for key, value in seats.items() if value} == {
             ("fairlead_group_members", of(state=state)): 2

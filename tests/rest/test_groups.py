@@ -63,6 +63,7 @@ def test_a_group_is_told_as_its_log_has_it(api: RestApi) -> None:
                 "target": [A, A0],
                 "assignors": ["balanced"],
                 "rebalance_timeout_ms": 60_000,
+                "protocol": "connect",
             }
         ],
         "target": {

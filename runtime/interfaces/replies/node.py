@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from ....events.group import Group, Member
-from ....events.model import Grants, Resource
+from ....events.model import Grants, GroupType, Resource
 from ....events.placement import abilities, assignor_of
 from ....events.records import Operator
 
@@ -86,6 +86,8 @@ class MemberDescription(Struct, frozen=True):
     target: list[ResourceId]
     assignors: list[str]
     rebalance_timeout_ms: int
+    protocol: str
+    """By which it speaks to its group: `connect` or `classic`."""
 
 
 class WorkerOrder(Struct, frozen=True, kw_only=True):
@@ -173,6 +175,7 @@ def describe_member(group: Group, member: Member) -> MemberDescription:
     """Return where one member stands, and what it holds."""
     metadata, current = member.metadata, member.current
     able = abilities(assignor_of(group.target.assignor, metadata.assignors).metadata)
+    is_classic = group.classic is not None or metadata.classic is not None
     return MemberDescription(
         member.member_id,
         member.metadata.worker_url,
@@ -187,6 +190,7 @@ def describe_member(group: Group, member: Member) -> MemberDescription:
         resource_ids(group.share_of(member.member_id)),
         [each.name for each in metadata.assignors],
         metadata.rebalance_timeout_ms,
+        (GroupType.CLASSIC if is_classic else GroupType.CONNECT).value,
     )
 
 

@@ -57,6 +57,8 @@ class MixedDriver(CoordinatorDriver):
     ids: Iterator[int] = field(default_factory=lambda: count(1))
     said: dict[int, ClassicReply] = field(default_factory=dict[int, ClassicReply])
     """The answers to classic calls, by number."""
+    beaten: dict[str, HeartbeatReply] = field(default_factory=dict[str, HeartbeatReply])
+    """The last answer to a heartbeat of each member, by member id."""
     records: list[Record] = field(default_factory=list[Record])
     """All that was written."""
     folded: Group = field(default_factory=lambda: Group("connect"))
@@ -93,6 +95,8 @@ class MixedDriver(CoordinatorDriver):
             if isinstance(each.reply, ClassicReply):
                 assert each.reply.number not in self.said
                 self.said[each.reply.number] = each.reply
+            elif isinstance(each.reply, HeartbeatReply):
+                self.beaten[str(each.to)] = each.reply
         return found
 
     def asks(self, *requests: Heartbeat) -> list[AddressedReply]:
@@ -256,6 +260,12 @@ class MixedDriver(CoordinatorDriver):
                 self.request(member, owned=tuple(self.group.members[member].current.assigned))
             )
             self.passes(min(2_000, end_ms - self.now_ms))
+
+    def reopen_from_log(self) -> None:
+        """Replace the process; what it decided and did not write is lost."""
+        self.open()
+        same(self.group, self.folded)
+        consistent(self.group)
 
     def reopen(self) -> None:
         """Replace the process; the log tells the same group."""

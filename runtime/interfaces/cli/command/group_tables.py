@@ -154,6 +154,7 @@ def _member_facts(member: MemberDescription) -> Sequence[tuple[str, str]]:
         ("Zone", member.rack or ""),
         ("Tags", ",".join(member.tags)),
         ("Capacity", str(member.capacity or "none yet, its engine is cold")),
+        ("Protocol", member.protocol),
     )
 
 
@@ -209,8 +210,11 @@ def _traits(
         "ZONE": [(each.rack or "") if each else "" for each in members],
         "TAGS": [",".join(each.tags) if each else "" for each in members],
         "CAP": [str(each.capacity or "") if each else "" for each in members],
+        "PROTOCOL": [each.protocol if each else "" for each in members],
     }
-    usual = {"ZONE": {""}, "TAGS": {""}, "CAP": {"", "1"}}
+    protocols = {each.protocol for each in members if each}
+    same = protocols if len(protocols) == 1 else set[str]()
+    usual = {"ZONE": {""}, "TAGS": {""}, "CAP": {"", "1"}, "PROTOCOL": {"", *same}}
     shown = {
         heading: cells
         for heading, cells in cells_by_heading.items()
