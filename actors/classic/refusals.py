@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ...events.group import Group
+from ...events.model import Why
 from ...events.records import ClassicGroup
 from ..messages.classic import (
     ClassicCall,
@@ -169,7 +170,18 @@ def refuse_generation(
         return refused
     last = turn.generation
     is_current = last is not None and last.generation == generation
-    return None if is_current else Error.ILLEGAL_GENERATION
+    return None if is_current or _is_of_before(turn, generation) else Error.ILLEGAL_GENERATION
+
+
+def _is_of_before(turn: Turn, generation: int) -> bool:
+    """Tell whether a member brings its epoch along from the connect group that this one was.
+
+    It had not come to the last one yet: it may go on, and is called to the first round.
+    """
+    last = turn.group.classic
+    is_converted = last is not None and last.cause.why is Why.GROUP_DOWNGRADED
+    is_over = turn.state.phase is not RoundPhase.PREPARING
+    return is_converted and not is_over and generation < turn.group.group_epoch
 
 
 def refuse_commit(

@@ -231,6 +231,18 @@ def last_of(driver: MixedDriver) -> ClassicGroup:
     return driver.group.classic
 
 
+def test_rule_24_a_member_that_is_behind_the_target_is_called_to_the_round_like_the_others(
+    driver: MixedDriver,
+) -> None:
+    one, _ = driver.pair(ALL_A, ALL_B)
+    driver.modern_joins("W1")
+    assert driver.group.members[one].current.member_epoch == 2, "of three"
+    driver.heartbeat_reply(driver.request("W1", -1))
+    assert driver.classic_beat(one, 2) is Error.REBALANCE_IN_PROGRESS
+    assert driver.syncs(one, 2).error is Error.REBALANCE_IN_PROGRESS
+    assert driver.classic_beat(one, 9) is Error.ILLEGAL_GENERATION
+
+
 def test_rule_26_bytes_that_cannot_be_read_keep_the_group_as_it_is(driver: MixedDriver) -> None:
     one, _ = mixed(driver)
     metadata = driver.group.members[one].metadata

@@ -97,7 +97,7 @@ class Storm:
     def run(self, steps: int) -> None:
         """Let so many things happen."""
         deeds = [self.classic_step] * 14 + [self.modern_step] * 8
-        deeds += [self.lose, self.restart, self.kill, self.leave, self.policy]
+        deeds += [self.lose, self.restart, self.kill, self.leave, self.policy, self.retreat]
         for _ in range(steps):
             self.rng.choice(deeds)()
             self.driver.passes(self.rng.choice((0, 50, 400)))
@@ -259,6 +259,13 @@ class Storm:
         elif isinstance(worker, Modern) and worker.is_in:
             self.driver.asks(self.driver.request(worker.member_id, -1))
         worker.stop()
+
+    def retreat(self) -> None:
+        """All workers of the connect protocol leave."""
+        for worker in self.moderns:
+            if worker.is_in:
+                self.driver.asks(self.driver.request(worker.member_id, -1))
+            worker.stop()
 
     def policy(self) -> None:
         names = ("bidirectional", "bidirectional", "upgrade", "downgrade", "disabled")

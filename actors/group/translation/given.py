@@ -24,8 +24,8 @@ def owned_by(classic: ClassicMetadata, translation: Translation) -> Resources | 
 def given_to(group: Group, member: Member, translation: Translation) -> Given:
     """Return what a classic member may run now, and whom it takes for its leader.
 
-    The offset is the furthest that any classic member has read: one of them can reach it. Raises
-    UnreadableError.
+    The offset is that of the record which says what is configured, or beyond it the furthest that
+    any classic member has read: one that all can reach. Raises UnreadableError.
     """
     leader = min(group.translated, default=member.member_id)
     told = {
@@ -40,5 +40,5 @@ def given_to(group: Group, member: Member, translation: Translation) -> Given:
         owned or NOTHING,
         leader,
         told[leader].url if leader in told else member.metadata.url,
-        max((each.offset for each in told.values()), default=0),
+        max([group.configured_offset, *(each.offset for each in told.values())]),
     )

@@ -35,7 +35,7 @@ class Given:
     """The member id of who is named as leader: nobody leads, but some ask their leader things."""
     leader_url: str
     offset: int
-    """The furthest that any of them has read."""
+    """How far all of them are to have read."""
 
 
 class Held(NamedTuple):

@@ -87,7 +87,7 @@ class MemberDescription(Struct, frozen=True):
     assignors: list[str]
     rebalance_timeout_ms: int
     protocol: str
-    """By which it speaks to its group: `connect` or `classic`."""
+    """By which it speaks to its group: `classic`, or that of the group's type."""
 
 
 class WorkerOrder(Struct, frozen=True, kw_only=True):
@@ -175,7 +175,7 @@ def describe_member(group: Group, member: Member) -> MemberDescription:
     """Return where one member stands, and what it holds."""
     metadata, current = member.metadata, member.current
     able = abilities(assignor_of(group.target.assignor, metadata.assignors).metadata)
-    is_classic = group.classic is not None or metadata.classic is not None
+    is_classic = metadata.classic is not None
     return MemberDescription(
         member.member_id,
         member.metadata.worker_url,
@@ -190,7 +190,7 @@ def describe_member(group: Group, member: Member) -> MemberDescription:
         resource_ids(group.share_of(member.member_id)),
         [each.name for each in metadata.assignors],
         metadata.rebalance_timeout_ms,
-        (GroupType.CLASSIC if is_classic else GroupType.CONNECT).value,
+        (GroupType.CLASSIC if is_classic else group.type).value,
     )
 
 
