@@ -84,18 +84,17 @@ _Groups = tuple[GroupFigures, ...]
 
 def _epochs(groups: _Groups) -> Iterator[Metric]:
     epoch = _gauge("group_epoch", "Version of the group's metadata.", "group")
-    assignment = _gauge(
-        "group_assignment_epoch", "Group epoch that the target was computed from.", "group"
-    )
-    failures = _gauge(
-        "group_assignment_failures", "Failed computations of the target in a row.", "group"
-    )
+    assignment = _gauge("group_assignment_epoch", "Group epoch that the target answers.", "group")
+    failures = _gauge("group_assignment_failures", "Computations that failed in a row.", "group")
+    classic = _gauge("group_classic_members", "Members that speak the classic protocol.", "group")
     for each in groups:
         labels = [each.group.group_id]
         epoch.add_metric(labels, each.group.group_epoch)
         assignment.add_metric(labels, each.group.assigned_epoch)
         failures.add_metric(labels, each.group.target.failures)
-    yield from (epoch, assignment, failures)
+        spoken = each.group.classic.members if each.group.classic else each.group.translated
+        classic.add_metric(labels, len(spoken))
+    yield from (epoch, assignment, failures, classic)
 
 
 def _heartbeats(beats: Mapping[str, Beats]) -> Iterator[Metric]:
@@ -113,9 +112,6 @@ def _states(groups: _Groups) -> Iterator[Metric]:
     state = _gauge("group_state", "1 for the state that the group is in.", "group", "state")
     kind = _gauge("group_type", "1 for the type that the group is of.", "group", "type")
     members = _gauge("group_members", "Members of the group by state.", "group", "state")
-    classic = _gauge(
-        "group_classic_members", "Members that speak the classic protocol to the group.", "group"
-    )
     for each in groups:
         group_id = each.group.group_id
         for known in GroupState:
@@ -124,10 +120,7 @@ def _states(groups: _Groups) -> Iterator[Metric]:
             kind.add_metric([group_id, group_type.value], float(group_type is each.group.type))
         for seat, count in _seats(each.group).items():
             members.add_metric([group_id, seat], count)
-        last = each.group.classic
-        spoken = len(each.group.translated) if last is None else len(last.members)
-        classic.add_metric([group_id], spoken)
-    yield from (state, kind, members, classic)
+    yield from (state, kind, members)
 
 
 def _seats(group: Group) -> dict[str, int]:
