@@ -3,12 +3,17 @@
 import os
 import time
 from pathlib import Path
+from threading import Event
+from threading import enumerate as enumerate_threads
 
 import pytest
 
+from fairlead.runtime.pipeline.connectors.files.arrivals import Arrivals
 from fairlead.runtime.pipeline.connectors.files.source import file_index
 from fairlead.runtime.pipeline.connectors.files.source.file_index import FileIndex
 from fairlead.runtime.pipeline.spi.errors import NotReady
+
+PATIENCE_S = 20.0
 
 
 @pytest.fixture
@@ -28,6 +33,40 @@ def names(index: FileIndex, version: int) -> tuple[int, dict[str, int | None]]:
     index.refresh()
     news = index.since(version)
     return news.version, {path: found and found.size for path, found in news.files.items()}
+
+
+class Waiting:
+    """Somebody who waits for a file."""
+
+    def __init__(self) -> None:
+        self.is_told = Event()
+
+    def wake(self) -> None:
+        self.is_told.set()
+
+
+def test_who_waits_is_told_of_files_that_are_moved_into_any_of_the_folders(tmp_path: Path) -> None:
+    (tmp_path / "in" / "a").mkdir(parents=True)
+    index, one, other = FileIndex(tmp_path / "in", "*"), Waiting(), Waiting()
+    index.tell(one.wake)
+    index.tell(other.wake)
+    index.refresh()
+    for place in ("in", "in/a"):
+        (tmp_path / "aside.csv").write_text("x")
+        (tmp_path / "aside.csv").rename(tmp_path / place / "1.csv")
+        for each in (one, other):
+            assert each.is_told.wait(PATIENCE_S)
+            each.is_told.clear()
+
+
+def test_nothing_is_left_of_what_waits_for_the_kernel_once_nobody_listens(tmp_path: Path) -> None:
+    before = set(enumerate_threads())
+    arrivals = Arrivals()
+    assert arrivals.watch(tmp_path) >= 0
+    (waiting,) = set(enumerate_threads()) - before
+    del arrivals
+    waiting.join(PATIENCE_S)
+    assert not waiting.is_alive()
 
 
 @pytest.mark.usefixtures("quick")

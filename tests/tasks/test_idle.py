@@ -17,9 +17,9 @@ def test_one_task_looks_fifty_times_a_second_at_a_small_folder() -> None:
     assert pauses_of(1, 0.0001) == 0.02
 
 
-def test_the_looks_of_all_tasks_together_take_one_percent_of_a_core() -> None:
-    assert pauses_of(8, 0.0001) == 8 * 0.0001 / 0.01
-    assert pauses_of(1, 0.002) == 0.2
+def test_the_looks_of_all_tasks_together_take_half_a_percent_of_a_core() -> None:
+    assert pauses_of(8, 0.0001) == 8 * 0.0001 / 0.005
+    assert pauses_of(1, 0.001) == 0.2
 
 
 def test_none_waits_for_longer_than_its_poll_interval() -> None:

@@ -20,6 +20,7 @@ from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady, SinkAway, S
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 from fairlead.runtime.pipeline.tasks import restarts
 from fairlead.runtime.pipeline.tasks.commits import TaskMemory
+from fairlead.runtime.pipeline.tasks.contention import IdlePauses
 from fairlead.runtime.pipeline.tasks.reports import (
     Ending,
     StatusChanged,
@@ -522,3 +523,33 @@ def test_a_task_waits_for_the_offsets_without_failing(
         (RunState.RUNNING, ""),
     ]
     assert written(root) == ALL
+
+
+def test_a_task_that_waits_for_news_plans_at_once_when_its_source_says_that_there_are_some(
+    tmp_path: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
+) -> None:
+    class Told(CountingSource):
+        def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[range]:
+            del offsets, limit
+            looks.append(len(looks))
+            if len(looks) == 1:
+                contexts[0].wake()
+            else:
+                waiting.halt.drain()
+            return BatchPlan()
+
+    def pipeline(context: Context) -> Pipeline:
+        contexts.append(context)
+        made = Numbers()
+        return replace(made.pipeline(context, launch.config), source=Told(9, made.hooks))
+
+    class Patient(IdlePauses):
+        def after(self, look_s: float, longest_s: float) -> float:
+            del look_s, longest_s
+            return 3600.0
+
+    looks, contexts = list[int](), list[Context]()
+    launch = numbers_launch(tmp_path, OLD)
+    waiting = Task(launch, pipeline, TaskHost(engine, ledger, reports, Patient()))
+    assert waiting.run() is Ending.STOPPED
+    assert looks == [0, 1]

@@ -98,6 +98,7 @@ class Context:
     `logged` returns the connector's offsets as the log has them now, those of all its tasks, by the
     identity of their partitions; `settled` those whose rows are known to be in the sink. They raise
     what a task is to pass on.
+    `wake` tells a task that waits for something to read that there may be some, from any thread.
     """
 
     resource: Resource
@@ -109,6 +110,7 @@ class Context:
     shared: Shared = field(default_factory=Shared)
     logged: Callable[[], Mapping[str, Document]] = dict
     settled: Callable[[], Mapping[str, Document]] = dict
+    wake: Callable[[], None] = lambda: None
 
     def check_path(self, key: str, path: str) -> None:
         """Raise `ConfigInvalid` for a path that is out of reach, by the key that names it."""

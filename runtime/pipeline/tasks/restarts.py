@@ -52,11 +52,11 @@ class Halt:
         """Sleep, but no longer than until somebody asks for an end."""
         self._drain.wait(seconds)
 
-    def wait_for(self, event: Event) -> None:
-        """Sleep until an event is set; whoever asks for an end sets it, too."""
+    def wait_for(self, event: Event, seconds: float | None = None) -> None:
+        """Sleep until an event is set, or for so long; whoever asks for an end sets it, too."""
         self._awaited = event
         if not self.is_draining:
-            event.wait()
+            event.wait(seconds)
 
     def wait_cancelled(self, seconds: float) -> None:
         """Sleep, but no longer than until somebody asks for an end now."""

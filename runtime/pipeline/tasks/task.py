@@ -11,6 +11,7 @@ much to take, and what to do while the engine, the log or the sink is out of rea
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import Any
 
 from ....actors.backoff import Backoff
@@ -87,6 +88,8 @@ class Task:
         self._last = BatchClock()
         """That of the last batch; empty before the first."""
         self._ran = False
+        self._news = Event()
+        """Set when its source says that there may be something to read."""
         self._looks_until = 0.0
         """Until when the attempt that runs may find nothing though there is something to read."""
 
@@ -147,7 +150,10 @@ class Task:
 
     def _made(self, calls: Calls) -> Pipeline:
         context = Context(
-            self._launch.resource, self._status.warn, cluster_id=self._host.ledger.cluster_id
+            self._launch.resource,
+            self._status.warn,
+            cluster_id=self._host.ledger.cluster_id,
+            wake=self._news.set,
         )
         made = calls.run("connector.pipeline", self._make_pipeline, context)
         return guard_pipeline(made, calls)
@@ -196,9 +202,7 @@ class Task:
             if self.halt.is_draining:
                 return
             if not plan.ranges:
-                self._rate.rest()
-                look_s = time.thread_time() - looked
-                self.halt.wait(self._host.pauses.after(look_s, pipeline.pace.poll_interval_s))
+                self._wait_for_news(pipeline, time.thread_time() - looked)
                 continue
             commit = self._batch(pipeline, plan, clock)
             if commit is None:
@@ -215,9 +219,15 @@ class Task:
                 # worker that has little to do batches are quick, and so is the next one.
                 self.halt.wait(min(clock.worked, pipeline.pace.linger_s - clock.total))
 
+    def _wait_for_news(self, pipeline: Pipeline, look_s: float) -> None:
+        self._rate.rest()
+        pause_s = self._host.pauses.after(look_s, pipeline.pace.poll_interval_s)
+        self.halt.wait_for(self._news, pause_s)
+
     def _plan(
         self, pipeline: Pipeline, offsets: dict[str, Document], size: BatchSize
     ) -> BatchPlan[Any]:
+        self._news.clear()  # before: what comes while it looks is not missed
         try:
             plan = pipeline.source.plan(offsets, size.limit)
         except NotReady as waiting:

@@ -98,6 +98,7 @@ class FileSource(Source[SourceFile]):
         self._index = context.shared.get(
             (FileIndex, root, glob), lambda: FileIndex(root, glob, arrivals)
         )
+        self._index.tell(self.wake)
         self._ripeness = Ripeness(root, folder.min_age_ms, self._index.is_whole)
         self._version = 0
         """How far the news of the index were taken up."""
@@ -153,6 +154,10 @@ class FileSource(Source[SourceFile]):
         if len(self._reading.left_out) > known:
             self._context.warn(f"{self._folder.root}: {self._told_of_columns()}")
         return frame
+
+    def wake(self) -> None:
+        """Have the task plan again at once: a file was moved in."""
+        self._context.wake()
 
     def rejects(self) -> Sequence[Rejects]:
         """Return the rows read last that do not fit the schema."""
