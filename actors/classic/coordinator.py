@@ -6,6 +6,7 @@ group goes on as it was, and whoever asked is told so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
@@ -17,7 +18,15 @@ from ..backoff import earliest
 from ..messages.classic import ClassicCall, JoinGroupReply, SyncGroupReply
 from ..messages.errors import Error
 from ..timer_queue import Moment, TimerQueue
-from .decide import BeginRound, ClassicCommand, EndPhase, ExpireMember, MemberCall, decide
+from .decide import (
+    BeginRound,
+    ClassicCommand,
+    EndPhase,
+    ExpireMember,
+    MemberCall,
+    MemberEnded,
+    decide,
+)
 from .refusals import refusal_of, refuse_commit
 from .state import (
     Answer,
@@ -163,6 +172,14 @@ class ClassicCoordinator:
         except NoRoomError as error:
             refused = refusal_of(call, Error.COORDINATOR_NOT_AVAILABLE, str(error))
             self._host.say(Answer(asked, replace(refused, number=asked.number)))
+
+    def take_end(self, member_id: str, settings: ClassicSettings, now: Moment) -> None:
+        """Let nobody wait for the session of a member whose process was seen to end.
+
+        Where there is no room to write that, its session runs out as any other.
+        """
+        with suppress(NoRoomError):
+            self._decide(MemberEnded(member_id), settings, now.wall_ms, now.steady_ms)
 
     def pass_time(self, settings: ClassicSettings, wall_ms: int, steady_ms: int) -> None:
         """Do what is due by now; not to be called while there is no room."""

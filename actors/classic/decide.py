@@ -9,7 +9,7 @@ from ...events.records import ClassicGroup
 from ..messages.classic import ClassicCall, ClassicHeartbeat, JoinGroup, SyncGroup
 from .calls import heartbeat, join, leave, sync
 from .refusals import refusal_of, refuse_group
-from .rounds import begin_round, end_phase, expire
+from .rounds import begin_round, end_phase, expire, take_end
 from .state import Answer, Asked, ClassicSettings, ClassicState, Turn
 
 
@@ -30,6 +30,13 @@ class ExpireMember:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberEnded:
+    """The process of a member was seen to end."""
+
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class EndPhase:
     """The phase may be over by now."""
 
@@ -41,7 +48,7 @@ class BeginRound:
     cause: Cause
 
 
-ClassicCommand = BeginRound | MemberCall | ExpireMember | EndPhase
+ClassicCommand = BeginRound | MemberCall | MemberEnded | ExpireMember | EndPhase
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,8 @@ def decide(
     turn = Turn(group, state, settings, wall_ms, steady_ms)
     if isinstance(command, ExpireMember):
         expire(turn, command.member_id)
+    elif isinstance(command, MemberEnded):
+        take_end(turn, command.member_id)
     elif isinstance(command, EndPhase):
         end_phase(turn)
     elif isinstance(command, BeginRound):

@@ -147,6 +147,14 @@ def _metadata(seat: ClassicSeat, protocol: str) -> bytes:
     return next(each.metadata for each in seat.member.protocols if each.name == protocol)
 
 
+def take_end(turn: Turn, member_id: str) -> None:
+    """End the seat of a member whose process is gone; a static one waits for its next process."""
+    seat = turn.state.seats.get(member_id)
+    if seat is not None and seat.member.instance_id is None:
+        remove(turn, member_id)
+        go_on_without(turn, Cause(Why.PROCESS_ENDED, member_id))
+
+
 def remove(turn: Turn, member_id: str, error: Error = Error.UNKNOWN_MEMBER_ID) -> None:
     """End a seat; whoever waits in its name is told."""
     seat = turn.state.seats[member_id]

@@ -26,7 +26,7 @@ from ..messages.classic import ClassicCall, SyncGroupReply
 from ..messages.commands import Command, CommandReply, GroupRequest, Traffic
 from ..messages.errors import Error
 from ..messages.members import JOIN_EPOCH, NO_COORDINATOR_EPOCH, Heartbeat
-from ..messages.orders import DeleteGroup
+from ..messages.orders import DeleteGroup, EndMember
 from ..timer_queue import Moment
 from .commit import OffsetLedger
 from .coordinator import Coordinator
@@ -167,6 +167,8 @@ class TypedShard:
             refusal = CommandReply(Error.NON_EMPTY_GROUP, message)
             self._connect.out.answers.append(AddressedReply(sender, refusal))
         else:
+            if isinstance(request, EndMember):
+                self._classic.take_end(request.member_id, self._settings(), now)
             self._connect.take(request, sender, now)
         self._follow_conversion(now)
 

@@ -46,6 +46,11 @@ class GroupMembership(ABC):
         return NO_COORDINATOR_EPOCH
 
     @property
+    def incarnation(self) -> str:
+        """What tells its process from others of the same member id; empty: none has the same."""
+        return ""
+
+    @property
     @abstractmethod
     def member_id(self) -> str:
         """What the group calls it; empty before it was given a name."""

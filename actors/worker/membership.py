@@ -51,6 +51,11 @@ class Membership(GroupMembership):
         self._voice = Voice(self._requests, timing)
 
     @property
+    def incarnation(self) -> str:
+        """What tells its process from others of the same member id."""
+        return self.identity.incarnation
+
+    @property
     def member_id(self) -> str:
         """What the group calls it."""
         return self.identity.member_id

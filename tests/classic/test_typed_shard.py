@@ -26,7 +26,12 @@ from fairlead.actors.messages.classic import (
 from fairlead.actors.messages.commands import CommandReply, GroupRequest
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import HeartbeatReply
-from fairlead.actors.messages.orders import ConfigureGroup, DeleteGroup, PutConnector
+from fairlead.actors.messages.orders import (
+    ConfigureGroup,
+    DeleteGroup,
+    EndMember,
+    PutConnector,
+)
 from fairlead.events.group import Group
 from fairlead.events.model import GroupState, GroupType
 from fairlead.runtime.interfaces.cli.command.group_tables import group as group_sections
@@ -112,6 +117,24 @@ def test_a_classic_member_asks_for_a_session_within_the_bounds_of_the_group(
         message = f"the session timeout is {session_ms} ms: allowed is 100 to 200 ms"
         assert told == (Error.INVALID_SESSION_TIMEOUT, message)
     assert driver.ask(replace(joining(), session_timeout_ms=100)) == [], "it waits for others"
+
+
+def test_a_member_is_gone_as_soon_as_its_process_is_but_a_static_seat_waits(
+    driver: TypedDriver,
+) -> None:
+    first = driver.first()
+    driver.ask(SyncGroup("connect", first.member_id, first.generation))
+    assert driver.ask(replace(joining(), instance_id="seat")) == [], "it waits for the first"
+    told, said = driver.ask(EndMember("connect", first.member_id, ""))
+    assert isinstance(told.reply, JoinGroupReply)
+    assert isinstance(said.reply, CommandReply)
+    driver.ask(SyncGroup("connect", told.reply.member_id, told.reply.generation))
+    assert driver.group.classic is not None
+    (seat,) = driver.group.classic.members
+    assert seat.instance_id == "seat"
+    driver.ask(EndMember("connect", seat.member_id, ""))
+    (beat,) = driver.ask(ClassicHeartbeat("connect", seat.member_id, told.reply.generation))
+    assert beat.reply == ClassicHeartbeatReply(Error.NONE)
 
 
 def test_who_speaks_the_other_protocol_is_refused_while_there_are_members(

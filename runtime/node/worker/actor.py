@@ -63,6 +63,8 @@ class WorkerActor(Actor):
         """Who is sent the messages of which effect."""
         self._reports: deque[CoreReport] = deque()
         """What the core has not been told yet; any thread may add to it."""
+        self._told_name: str | None = None
+        """The member id that the supervisor was told; None: it was told nothing."""
         self._wake_at_ms: int | None = None
         """For when the earliest timer is set; None: there is none."""
 
@@ -132,12 +134,18 @@ class WorkerActor(Actor):
         self._core, self._runner, self._ledger, self._log = assemble(order, self._report)
         self._watchdog = Watchdog()
         self._is_up = True
-        identity = self._core.membership.identity
-        up = WorkerUp(order.name, os.getpid(), identity.member_id, identity.incarnation)
-        self.send(supervisor, up)
+        self._tell_name()
         if order.assignor is not None:
             self.receive(order.assignor, supervisor)
         self._obey(self._core.begin(_steady_ms()))
+
+    def _tell_name(self) -> None:
+        """Tell the supervisor which member this process is: the group names a classic one."""
+        membership = self._core.membership
+        if membership.member_id != self._told_name:
+            self._told_name = membership.member_id
+            up = WorkerUp(self._name, os.getpid(), membership.member_id, membership.incarnation)
+            self.send(self._addresses[TellSupervisor], up)
 
     # -- what the core wants
 
@@ -148,6 +156,7 @@ class WorkerActor(Actor):
         while self._reports:
             reports = [self._reports.popleft() for _ in range(len(self._reports))]
             self._obey(self._core.report(reports, _steady_ms(), _wall_ms()))
+        self._tell_name()
         self._watchdog.until(self._core.end_ms)
         self._sleep()
 
