@@ -2,8 +2,9 @@
 
 `python tests/benchmarks/bench_trickle.py` prints JSON lines: the time from a file's rename into its
 folder to the rename of what came of it, at default settings, with one connector and with eight at
-once, beside Spark's structured streaming in the same run; the share of a core that a connector
-takes over a folder of files that are all read; and the memory of a node with fifty connectors.
+once, beside Spark's structured streaming in the same run, and the CPU time that each took; the
+share of a core that a connector takes over a folder of files that are all read; and the memory of
+a node with fifty connectors.
 """
 
 import argparse
@@ -58,7 +59,9 @@ def trickle(connectors: int) -> None:
         with started(ours, {"workers": "1"}) as node:
             for number in range(connectors):
                 create(node, f"c{number}", ours, number, tasks=1)
+            before_s = node.cost().cpu_s
             taken = landed(ours, connectors, lambda sink: Published(sink).files())
+            cpu_s = node.cost().cpu_s - before_s
     tell(
         f"file_to_published_p50_{connectors}",
         median(taken),
@@ -67,6 +70,9 @@ def trickle(connectors: int) -> None:
         peer_value=median(peer),
         conditions=f"{len(taken)} files of 1,000 rows, {connectors} connectors",
     )
+    cpu_ms = 1000 * cpu_s / (len(taken) + FIRST * connectors)
+    conditions = f"all processes of the node, {connectors} connectors, from their first file on"
+    tell(f"cpu_of_a_small_file_{connectors}", cpu_ms, "ms", conditions=conditions)
 
 
 def idle(files: int) -> None:
