@@ -3,6 +3,8 @@
 Times are wall clock, in milliseconds.
 """
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
 from ....events.group import Group, epoch_warning
@@ -108,12 +110,33 @@ class GenerationDescription(Struct, frozen=True):
     """Their instance ids, or else their member ids."""
 
 
+class TopicDescription(Struct, frozen=True):
+    """A topic that a group of consumers shares out, or that its members give up."""
+
+    name: str
+    topic_id: str
+    partitions: int
+    is_released: bool
+    """Whether members give it up."""
+
+
+class SubscriptionDescription(Struct, frozen=True):
+    """What a consumer wants to read."""
+
+    member_id: str
+    names: list[str]
+    pattern: str
+    """A regular expression of RE2; empty: there is none."""
+    matched: list[str]
+    """The topics that the pattern stands for."""
+
+
 class GroupSummary(Struct, frozen=True, omit_defaults=True):
     """One line of the list of groups."""
 
     group_id: str
     type: str
-    """Which protocol its members speak: `connect` or `classic`."""
+    """Which protocol its members speak: `connect`, `classic` or `consumer`."""
     state: str
     group_epoch: int
     assignment_epoch: int
@@ -157,6 +180,9 @@ class GroupDescription(Struct, frozen=True, omit_defaults=True):
     """That the group is about to run out of epochs."""
     generation: GenerationDescription | None = None
     """The last one of a classic group's members."""
+    topics: list[TopicDescription] = []
+    """Of a group of consumers."""
+    subscriptions: list[SubscriptionDescription] = []
 
 
 def summarize_group(group: Group) -> GroupSummary:
@@ -204,7 +230,19 @@ def describe_group(group: Group) -> GroupDescription:
         group.unknown_records,
         epoch_warning(group.group_epoch),
         _describe_generation(group.classic) if group.classic else None,
+        [*_describe_topics(group)],
+        [*_describe_subscriptions(group)],
     )
+
+
+def _describe_topics(group: Group) -> Iterator[TopicDescription]:
+    for name, topic in sorted((group.topics or {}).items()):
+        yield TopicDescription(name, topic.topic_id, topic.partitions, topic.is_released)
+
+
+def _describe_subscriptions(group: Group) -> Iterator[SubscriptionDescription]:
+    for member_id, each in sorted(group.subscriptions.items()):
+        yield SubscriptionDescription(member_id, [*each.names], each.pattern, [*each.matched])
 
 
 def _describe_generation(last: ClassicGroup) -> GenerationDescription:

@@ -8,6 +8,8 @@ from ...replies.groups import (
     GroupDescription,
     GroupSummary,
     LossDescription,
+    SubscriptionDescription,
+    TopicDescription,
 )
 from ...replies.node import (
     AssignorList,
@@ -48,12 +50,26 @@ def group(reply: GroupDescription) -> list[Section]:
     if reply.config:
         sections.append(FactList(sorted(reply.config.items()), "Settings"))
     sections.append(_members(reply.members))
+    if topics := [_topic_row(each) for each in reply.topics]:
+        sections.append(Table(("TOPIC", "PARTITIONS", "TOPIC ID"), topics, title="Topics"))
+    if wanted := [_subscription_row(each) for each in reply.subscriptions]:
+        headings = ("MEMBER", "SUBSCRIBES TO", "PATTERN", "WHICH MATCHES")
+        sections.append(Table(headings, wanted, title="Subscriptions"))
     if left_out := [(each.id, each.reason) for each in reply.target.unplaceable]:
         sections.append(Table(("UNPLACEABLE", "REASON"), left_out, title="Unplaceable"))
     if losses := [_loss_row(each) for each in reply.losses]:
         headings = ("LOST WORKER", "CAUSE", "RESOURCES", "PARKED UNTIL")
         sections.append(Table(headings, losses, title="Losses"))
     return sections
+
+
+def _topic_row(topic: TopicDescription) -> tuple[str, str, str]:
+    partitions = f"{topic.partitions}, given up" if topic.is_released else str(topic.partitions)
+    return topic.name, partitions, topic.topic_id
+
+
+def _subscription_row(told: SubscriptionDescription) -> tuple[str, str, str, str]:
+    return told.member_id, ", ".join(told.names), told.pattern, ", ".join(told.matched)
 
 
 def workers(reply: WorkerList) -> list[Section]:
