@@ -17,6 +17,7 @@ from urllib.parse import quote
 from prometheus_client import (
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     ProcessCollector,
     disable_created_metrics,
@@ -36,6 +37,8 @@ PHASES: Final = ("plan", "wait", "run", "commit", "publish")
 _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """In seconds; requests have two finer ones, batches two coarser ones."""
+LISTENER: Final = "kafka-listener"
+"""What the file of the listener's figures is called after."""
 _FOLDER_KEY: Final = "PROMETHEUS_MULTIPROC_DIR"
 _FILE_BYTES: Final = 1 << 16
 """What all figures of a worker fit into: the file never grows."""
@@ -137,6 +140,61 @@ class WorkerMetrics:
         for phase, histogram in self._phases.items():
             if phase in seconds:
                 histogram.observe(seconds[phase])
+
+
+class ListenerMetrics:
+    """The figures of the listener for Kafka's clients, kept as those of workers are."""
+
+    def __init__(self, folder: Path) -> None:
+        """Count in a folder; where that has no room nothing is counted."""
+        self._requests: Counter | None = None
+        self._refused: Counter | None = None
+        self._connections: Gauge | None = None
+        try:
+            for kind in ("counter", "gauge_livesum"):
+                _allocate(folder / f"{kind}_{LISTENER}.db")
+        except OSError as error:
+            LOGGER.warning("nothing is counted here: %s", error)
+            return
+        with _values_in(folder, LISTENER):
+            self._requests = Counter(
+                "fairlead_kafka_requests",
+                "Requests of Kafka's clients to the listener of this node.",
+                ["api"],
+                registry=None,
+            )
+            self._refused = Counter(
+                "fairlead_kafka_refused",
+                "Connections of Kafka's clients that the listener has closed.",
+                ["reason"],
+                registry=None,
+            )
+            self._connections = Gauge(
+                "fairlead_kafka_connections",
+                "Connections of Kafka's clients to the listener of this node.",
+                registry=None,
+                multiprocess_mode="livesum",
+            )
+            self._connections.set(0)
+        self._by_api: dict[str, Any] = {}
+
+    def count_request(self, api: str) -> None:
+        """Count a request; the names are few."""
+        if self._requests is not None:
+            counter = self._by_api.get(api)
+            if counter is None:
+                counter = self._by_api[api] = self._requests.labels(api)
+            counter.inc()
+
+    def count_refusal(self, reason: str) -> None:
+        """Count a connection that was closed for a reason, of which there are few."""
+        if self._refused is not None:
+            self._refused.labels(reason).inc()
+
+    def count_connection(self, change: int) -> None:
+        """Count a connection more, or less."""
+        if self._connections is not None:
+            self._connections.inc(change)
 
 
 def _allocate(path: Path) -> None:

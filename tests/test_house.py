@@ -76,6 +76,7 @@ ROOMS_LEAN_ON = {
         "runtime/config",
         "runtime/cluster",
     },
+    "runtime/kafka": {"events", "actors", "projections", "runtime/cluster"},
     "runtime/planning": {"events", "actors", "projections", "runtime/cluster", "runtime/node"},
     "runtime/simulation": {
         "events",
@@ -143,6 +144,7 @@ KNOWN_ONLY_TO = {
     "psycopg": ("runtime/pipeline/connectors/postgres/*", "runtime/demo/*"),
     "adbc_driver_postgresql": ("runtime/pipeline/connectors/postgres/*",),
     "adbc_driver_manager": ("runtime/pipeline/connectors/postgres/answers.py",),
+    "kio": ("runtime/kafka/*",),
     "fastapi": REST,
     "starlette": REST,
     "uvicorn": REST,

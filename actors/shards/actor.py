@@ -20,7 +20,7 @@ from ..messages.commands import DescribeTraffic
 from ..messages.groups import AwaitReplies, GroupCalls, GroupReplies, HostCall
 from .hosting import HostedGroups
 
-WAIT_SECONDS: Final = 2.0
+WAIT_SECONDS: Final = 1.0
 """How long a host waits for later answers at most: then it is told that there are none."""
 
 

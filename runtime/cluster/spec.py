@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Self
 from urllib.parse import quote
 
 from ...actors.backoff import Backoff
@@ -63,6 +63,31 @@ class WorkerTraits:
 
 
 @dataclass(frozen=True, slots=True)
+class KafkaSpec:
+    """Where a node serves Kafka's clients, what is behind, and how many may come."""
+
+    host: str
+    port: int
+    advertised_host: str
+    brokers: tuple[tuple[str, int], ...]
+    shards: int
+    """How many processes their groups are spread over."""
+    connections: int
+    of_address: int
+    """How many connections one address may have."""
+    is_encrypted: bool = False
+    keystore: str = ""
+    truststore: str = ""
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> Self:
+        """Return what came as JSON."""
+        values: dict[str, Any] = dict(told)
+        values["brokers"] = tuple((str(host), int(port)) for host, port in told["brokers"])
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
 class NodeSpec:
     """All that a node runs; times in milliseconds, `place` is the host and port of its REST."""
 
@@ -90,8 +115,13 @@ class NodeSpec:
     """What tells this node's former workers from those of others."""
     log_level: str = "INFO"
     """What is worth a line in the logs of its processes, as `logging` names it."""
-    shards: int = 0
-    """How many processes the groups of Kafka's clients are spread over; 0: none are served."""
+    kafka: KafkaSpec | None = None
+    """What is served to Kafka's clients, if anything."""
+
+    @property
+    def shards(self) -> int:
+        """How many processes the groups of Kafka's clients are spread over; 0: there are none."""
+        return self.kafka.shards if self.kafka else 0
 
     def group_folder(self, group_id: str) -> Path:
         """Return where the logs of a group lie."""

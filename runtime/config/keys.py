@@ -4,52 +4,23 @@ Kafka Connect's names are kept where the meaning is Connect's.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final
+from dataclasses import dataclass, fields, replace
+from typing import Final
 
 from ...actors.assignors.built_in.incremental import MOVES_INTERVAL_MS, MOVES_PER_ROUND
 from ...actors.group.state.settings import DEFAULT_ASSIGNOR
-from ...actors.settings import Setting, SettingType
 from . import kinds
-from .kinds import Domain
+from .kafka_keys import KafkaSettings
+from .setting import SAME, NodeSetting
+from .setting import handed_on as _handed_on
+from .setting import setting as _setting
 
 SPARK_CONF: Final = "spark.conf"
 ASSIGNOR_CONF: Final = "assignor.conf"
-SAME: Final = "="
-"""Stands for the name in Kafka Connect where it is the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSetting(Setting):
-    """One setting of a node, beside what each setting has."""
-
-    in_connect: str = ""
-    """The name that it has in Kafka Connect, or in Kafka's broker."""
-
-
-def _setting(domain: Domain, default: str | int, documentation: str, in_connect: str = "") -> Any:  # noqa: ANN401  # what a dataclass takes for a field
-    """Return the field that a setting is; its name follows from the field's."""
-    made = NodeSetting(
-        "",
-        domain.type,
-        documentation,
-        default,
-        convert=domain.convert,
-        allowed=domain.allowed,
-        unit=domain.unit,
-        in_connect=in_connect,
-    )
-    return field(default=default, metadata={NodeSetting: made})
-
-
-def _handed_on(allowed: str, documentation: str) -> Any:  # noqa: ANN401
-    """Return the field of settings that are not fairlead's own, by the names they have there."""
-    made = NodeSetting("", SettingType.STRING, documentation, allowed=allowed)
-    return field(default_factory=dict[str, str], repr=False, metadata={NodeSetting: made})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSettings:
+class NodeSettings(KafkaSettings):
     """All settings of a node, each of them sound; times in milliseconds."""
 
     group_id: str = _setting(kinds.GROUP_ID, "connect", "The group that the workers join.", SAME)

@@ -24,6 +24,7 @@ from ..pipeline.spark.settings import (
 )
 from ..pipeline.spi.context import Reach
 from .cluster_needs import cluster_needs, connect_needs
+from .kafka_keys import flaws_in_kafka
 from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, NodeSettings
 from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
@@ -204,6 +205,7 @@ def load_with_sources(
 def _contradictions(config: Config) -> Iterator[Contradiction]:
     yield from _flaws_in_times(config)
     yield from _flaws_in_parts(config)
+    yield from (Contradiction(*each) for each in flaws_in_kafka(config))
 
 
 def _flaws_in_times(config: Config) -> Iterator[Contradiction]:

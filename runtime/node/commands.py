@@ -33,6 +33,7 @@ from ..cluster.run_folder import (
 )
 from ..cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits
 from ..config.load import Config
+from .kafka_process import kafka_spec
 from .launcher import Launcher, NodeFailedError
 from .processes import ProcessFiles
 from .rest_process import rest_command
@@ -72,6 +73,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
         ),
         reach=config.reach(),
         log_level=config.log_level,
+        kafka=kafka_spec(config),
     )
 
 
@@ -104,9 +106,11 @@ def up(config: Config, *, new_key: bool = False) -> int:
 
 def _check_ports(config: Config) -> None:
     """Raise `PortTakenError` unless the ports that the node is to have are free."""
+    kafka = kafka_spec(config)
     for key, (host, port) in (
         ("listeners", config.listener),
         ("actor.port", (LOOPBACK, config.actor_port)),
+        ("kafka.listeners", (kafka.host, kafka.port) if kafka else (LOOPBACK, 0)),
     ):
         if port:
             try:

@@ -22,11 +22,11 @@ from ..cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, 
 from ..cluster.node_files import SlowProcess, write_assignors, write_slow
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import NodeSpec
+from .kafka_process import processes_beside
 from .liveness import ProcessProbe, Silence
 from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
 from .supervisor import Supervisor
-from .tied_process import EngineProcess
 
 LOGGER = logging.getLogger(__name__)
 WATCH_SECONDS: Final = 0.5
@@ -60,10 +60,10 @@ class Launcher:
         self._rest_url = ""
         self._files = ProcessFiles(folder.path)
         self._rest = RestProcess(rest, self._files, node) if rest else None
-        self._engine = EngineProcess(self._files, node) if node.engine.is_shared else None
+        self._beside = processes_beside(self._files, node)
+        self._tied = [*([self._rest] if self._rest else []), *self._beside]
         self._log_file = node.data_dir / "logs" / "actors.log"
-        #: None while no actor system runs.
-        self._system: System | None = None
+        self._system: System | None = None  # none runs
         #: How the actor system's admin answers.
         self._admin_probe = ProcessProbe(node.answer_timeout_ms / 1000)
         #: How the supervisor answers.
@@ -94,8 +94,8 @@ class Launcher:
         self._announce(self._door)
         log_levels.forget(self._log_file.parent)
         write_assignors(self._folder.path, self._node.assignors)
-        if self._engine is not None:
-            self._engine.start()
+        for tied in self._beside:
+            tied.start()
         self._start_where_free()
         while not self._stop_signal and not self._has_begun:
             self._look_after_actors()
@@ -109,7 +109,7 @@ class Launcher:
         """Keep the node running until a signal says stop; return the signal's number."""
         while not self._stop_signal:
             self._look_after_actors()
-            for tied in filter(None, (self._rest, self._engine)):
+            for tied in self._tied:
                 tied.look_after()
             log_levels.take_up(self._log_file.parent)
             time.sleep(WATCH_SECONDS)
@@ -120,7 +120,7 @@ class Launcher:
         answers = False
         with suppress(UnreachableError):
             answers = self._let_leave()
-        for tied in filter(None, (self._rest, self._engine)):
+        for tied in self._tied:
             tied.stop()
         self._forget_supervisor()
         self._admin_probe.forget()

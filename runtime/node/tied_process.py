@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import ClassVar, Final
 
@@ -88,30 +88,15 @@ class TiedProcess:
         raise NotImplementedError
 
 
-class EngineProcess(TiedProcess):
-    """Owns the JVM that the workers of a node share, and outlives them and their supervisor.
+class BriefedProcess(TiedProcess):
+    """One that is told by its input what to run, as that may be secret."""
 
-    It is told by its input what to run, as that may be secret.
-    """
-
-    kind = "engine"
-    name = "shared"
-    title = "engine"
-
-    def __init__(self, files: ProcessFiles, node: NodeSpec) -> None:
-        """Take what the node runs, and where its processes are told of."""
-        super().__init__(("-m", "fairlead.runtime.node.engine"), files, node)
-        self._brief = json.dumps(
-            {
-                "group": node.group_id,
-                "data_dir": str(node.data_dir),
-                "engine": asdict(node.engine),
-                "paths": node.reach.paths,
-                "answer_timeout_ms": node.answer_timeout_ms,
-                "backoff_ms": [node.backoff_ms.first, node.backoff_ms.longest],
-                "log_level": node.log_level,
-            }
-        ).encode()
+    def __init__(
+        self, module: str, brief: Mapping[str, object], files: ProcessFiles, node: NodeSpec
+    ) -> None:
+        """Take what Python is to run, and where its processes are told of."""
+        super().__init__(("-m", module), files, node)
+        self._brief = json.dumps(brief).encode()
 
     def _spawn(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
         process = subprocess.Popen(command, stdin=subprocess.PIPE)  # noqa: S603 - no shell
@@ -123,3 +108,24 @@ class EngineProcess(TiedProcess):
         except BrokenPipeError:
             pass  # it has ended already, and is looked after
         return process
+
+
+class EngineProcess(BriefedProcess):
+    """Owns the JVM that the workers of a node share, and outlives them and their supervisor."""
+
+    kind = "engine"
+    name = "shared"
+    title = "engine"
+
+    def __init__(self, files: ProcessFiles, node: NodeSpec) -> None:
+        """Take what the node runs, and where its processes are told of."""
+        brief = {
+            "group": node.group_id,
+            "data_dir": str(node.data_dir),
+            "engine": asdict(node.engine),
+            "paths": node.reach.paths,
+            "answer_timeout_ms": node.answer_timeout_ms,
+            "backoff_ms": [node.backoff_ms.first, node.backoff_ms.longest],
+            "log_level": node.log_level,
+        }
+        super().__init__("fairlead.runtime.node.engine", brief, files, node)

@@ -79,6 +79,15 @@ def test_nothing_given_is_all_defaults() -> None:
         "process.answer.timeout.ms": 30_000,
         "offset.flush.interval.ms": 60_000,
         "offset.flush.timeout.ms": 5_000,
+        "kafka.listeners": "",
+        "kafka.bootstrap.servers": "",
+        "kafka.advertised.host.name": "",
+        "kafka.plaintext": "loopback",
+        "kafka.ssl.keystore.location": "",
+        "kafka.ssl.truststore.location": "",
+        "kafka.group.shards": 2,
+        "kafka.max.connections": 10_000,
+        "kafka.max.connections.per.ip": 10_000,
     }
 
 

@@ -1,0 +1,160 @@
+"""The settings of the listener for Kafka's clients, and where it listens by them."""
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Final, NamedTuple
+
+from ...actors.settings import SettingType, whole, word
+from ...events.placement import split_list
+from .kinds import LOOPBACK, PORT_MAX, Domain
+from .setting import setting
+
+PLAINTEXT, SSL = "PLAINTEXT", "SSL"
+MOST_SHARDS: Final = 64
+MOST_CONNECTIONS: Final = 100_000
+OFFERED: Final = "127.0.0.1:9092"
+
+
+class KafkaAddress(NamedTuple):
+    """A host and a port, and whether what is said there is encrypted."""
+
+    host: str
+    port: int
+    is_encrypted: bool = False
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether nobody else's machine reaches it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def parse_kafka_listener(text: str) -> KafkaAddress:
+    """Return the address that `PLAINTEXT://HOST:PORT` or `SSL://HOST:PORT` names.
+
+    Raises `ValueError`.
+    """
+    scheme, separator, place = text.partition("://")
+    if scheme not in {PLAINTEXT, SSL} or not separator:
+        raise ValueError(f"it begins with neither {PLAINTEXT}:// nor {SSL}://")
+    host, port = parse_place(place, LOOPBACK)
+    return KafkaAddress(host, port, scheme == SSL)
+
+
+def parse_place(text: str, default_host: str = "") -> tuple[str, int]:
+    """Return the host and the port of HOST:PORT; raises `ValueError`."""
+    host, separator, port = text.strip().rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or default_host
+    if not separator or not host or not port.isdecimal() or not 0 < int(port) <= PORT_MAX:
+        raise ValueError(f"{text!r} is no HOST:PORT")
+    return host, int(port)
+
+
+def _check_listener(text: str) -> str:
+    if text:
+        parse_kafka_listener(text)
+    return text
+
+
+def _check_servers(text: str) -> str:
+    for each in split_list(text):
+        parse_place(each)
+    return text
+
+
+def _number(low: int, high: int, unit: str) -> Domain:
+    allowed = f"a whole number, from {low} to {high}"
+    return Domain(whole(low, high), allowed, unit, SettingType.INT)
+
+
+_LISTENER: Final = Domain(
+    _check_listener, f"one URL such as PLAINTEXT://{OFFERED} or SSL://HOST:PORT, or nothing"
+)
+_SERVERS: Final = Domain(_check_servers, "HOST:PORT, with commas between several, or nothing")
+_HOST: Final = Domain(str.strip, "a host's name or address, or nothing")
+_FILE: Final = Domain(str.strip, "a file, or nothing")
+_PLAINTEXT: Final = Domain(word("loopback", "anywhere"), "loopback or anywhere")
+
+
+def flaws_in_kafka(settings: "KafkaSettings") -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield which settings of the listener cannot stand together, and what would do."""
+    if not settings.kafka_listeners:
+        return
+    address, at = parse_kafka_listener(settings.kafka_listeners), "kafka.listeners"
+    if find_spec("kio") is None:
+        yield (at,), f"{at} needs kio: pip install 'fairlead[kafka-listener]'"
+    if not settings.kafka_bootstrap_servers:
+        servers = "kafka.bootstrap.servers"
+        yield (at, servers), f"{at} is set and {servers} is not: name the brokers behind"
+    if not (address.is_encrypted or address.is_loopback or settings.kafka_plaintext == "anywhere"):
+        yield (
+            (at, "kafka.plaintext"),
+            f"{at} = {settings.kafka_listeners} is no loopback address, and whoever reaches it may"
+            " join and end groups: listen by SSL://, which asks for certificates, or set"
+            " kafka.plaintext = anywhere",
+        )
+    stores = settings.kafka_ssl_keystore_location, settings.kafka_ssl_truststore_location
+    if address.is_encrypted and not all(stores):
+        names = "kafka.ssl.keystore.location", "kafka.ssl.truststore.location"
+        yield (at, *names), f"{at} is encrypted, and needs both {names[0]} and {names[1]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaSettings:
+    """What a node's listener for Kafka's clients goes by."""
+
+    kafka_listeners: str = setting(
+        _LISTENER,
+        "",
+        "Where Kafka's clients find this node, whose groups are then ours; broker n is reached at"
+        " the port + 1 + n. Empty: nobody listens.",
+        "listeners",
+    )
+    kafka_bootstrap_servers: str = setting(
+        _SERVERS, "", "The brokers behind that listener, without encryption.", "bootstrap.servers"
+    )
+    kafka_advertised_host_name: str = setting(
+        _HOST, "", "The host that Kafka's clients are told. Empty: that of kafka.listeners."
+    )
+    kafka_plaintext: str = setting(
+        _PLAINTEXT,
+        "loopback",
+        "Where kafka.listeners may be without encryption: anywhere lets in whoever reaches it.",
+    )
+    kafka_ssl_keystore_location: str = setting(
+        _FILE,
+        "",
+        "The private key and certificate of an SSL listener, in PEM.",
+        "ssl.keystore.location",
+    )
+    kafka_ssl_truststore_location: str = setting(
+        _FILE,
+        "",
+        "Whose certificates clients of an SSL listener must show, in PEM.",
+        "ssl.truststore.location",
+    )
+    kafka_group_shards: int = setting(
+        _number(1, MOST_SHARDS, "processes"),
+        2,
+        "How many processes the groups of Kafka's clients are spread over; it stays what it was"
+        " when the first group was made.",
+        "offsets.topic.num.partitions",
+    )
+    kafka_max_connections: int = setting(
+        _number(1, MOST_CONNECTIONS, "connections"),
+        10_000,
+        "How many connections Kafka's clients may have here in all.",
+        "max.connections",
+    )
+    kafka_max_connections_per_ip: int = setting(
+        _number(1, MOST_CONNECTIONS, "connections"),
+        10_000,
+        "How many of these may be of one address.",
+        "max.connections.per.ip",
+    )

@@ -1,0 +1,285 @@
+"""One client: its requests are answered one at a time and in order, as a broker does it.
+
+Group calls are answered here. All else goes to the broker on a connection of this client's own,
+which is made when it is first needed, and comes back in pieces: none is ever held whole, but what
+is changed on its way.
+"""
+
+import asyncio
+import logging
+import struct
+import time
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final
+
+from .amend import HostPort, Mapped, amend, asks_for_group, coordinator_of
+from .bounds import (
+    FRAME_SECONDS,
+    IDLE_SECONDS,
+    LONGEST_AMENDED,
+    LONGEST_DECODED,
+    LONGEST_FRAME,
+    PIECE,
+    SHORTEST_FRAME,
+    SLOWEST,
+    Budget,
+    FrameRefused,
+)
+from .counts import Counts
+from .frames import (
+    HEAD,
+    LENGTH,
+    Head,
+    is_known,
+    read_head,
+    read_request,
+    read_response,
+    write_response,
+)
+from .groups import Groups
+from .produce import expects_answer
+from .served import AMENDED, FIND_COORDINATOR, PRODUCE, SERVED, is_served
+
+LOGGER = logging.getLogger(__name__)
+FIRST_BYTES: Final = 4_096
+"""So much of a Produce tells whether it is answered: its ids come before that."""
+
+
+class ConnectionState(Enum):
+    """What a connection waits for."""
+
+    IDLE = "the next request"
+    READING = "the rest of a request"
+    ANSWERING = "an answer"
+    WRITING = "its client, to take an answer"
+
+
+class BrokerAway(Exception):  # noqa: N818  # says what happened
+    """The broker behind cannot be reached, or has closed the connection."""
+
+
+class Upstream:
+    """A client's own connection with a broker behind; made when it is first needed."""
+
+    def __init__(self, brokers: Sequence[HostPort]) -> None:
+        """Take the brokers any of which will do."""
+        self._brokers = brokers
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Return its two ends; raises `BrokerAway`."""
+        failed: list[str] = []
+        for each in () if self._streams else self._brokers:
+            try:
+                async with asyncio.timeout(FRAME_SECONDS):
+                    self._streams = await asyncio.open_connection(*each, limit=PIECE)
+                break
+            except (OSError, TimeoutError) as error:
+                failed.append(f"{each.host}:{each.port} ({error})")
+        if self._streams is None:
+            raise BrokerAway(", ".join(failed))
+        return self._streams
+
+    def close(self) -> None:
+        """Close it."""
+        if self._streams is not None:
+            self._streams[1].transport.abort()
+
+
+class ListenerPort:
+    """What all connections of one port have in common."""
+
+    def __init__(
+        self, here: HostPort, brokers: Sequence[HostPort], mapped: Mapped, *, lists: bool
+    ) -> None:
+        """Take where all groups are; `lists` tells whether this port names them in a list."""
+        self.here, self.brokers, self.mapped, self.lists = here, brokers, mapped, lists
+
+
+class ClientConnection:
+    """One client's connection, from its first byte to its last."""
+
+    def __init__(
+        self,
+        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        shared: ListenerPort,
+        groups: Groups,
+        budget: Budget,
+        counts: Counts,
+    ) -> None:
+        self._reader, self._writer = streams
+        self._shared, self._groups, self._budget, self._counts = shared, groups, budget, counts
+        self._upstream = Upstream(shared.brokers)
+        address = self._writer.get_extra_info("peername")[0]
+        self.address = str(address)
+        self._doing = ConnectionState.IDLE
+        self._until = 0.0
+        """When it has waited for too long, on the monotonic clock; 0: it may wait."""
+        self._task: asyncio.Task[None] | None = None
+        self._waits(ConnectionState.IDLE, IDLE_SECONDS)
+
+    async def serve(self) -> None:
+        """Answer requests until the client has gone, or has sent what is refused."""
+        self._task = asyncio.current_task()
+        try:
+            while await self._answer_next():
+                pass
+        except FrameRefused as refused:
+            self._counts.refuse(refused, self.address)
+        except BrokerAway as away:
+            self._counts.complain("the broker cannot be reached", str(away))
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, OSError):
+            pass  # one of the two has gone in the middle of something, or we are ending
+        finally:
+            self._upstream.close()
+            self._writer.transport.abort()
+
+    def end(self) -> None:
+        """Close it, whatever it does."""
+        self._writer.transport.abort()
+        if self._task is not None:
+            self._task.cancel()
+
+    def end_if_late(self, now: float) -> None:
+        """Close it if its client has been waited for for too long."""
+        if self._until and now >= self._until:
+            if self._doing is not ConnectionState.IDLE:
+                reason = "slow reader" if self._doing is ConnectionState.WRITING else "half-sent"
+                self._counts.refuse(FrameRefused(reason, self._doing.value), self.address)
+            self._writer.transport.abort()
+
+    def _waits(self, doing: ConnectionState, seconds: float = 0.0) -> None:
+        self._doing = doing
+        self._until = time.monotonic() + seconds if seconds else 0.0
+
+    async def _answer_next(self) -> bool:
+        """Answer the next request; False: the client has hung up instead."""
+        start = await self._reader.read(LENGTH.size)
+        if not start:
+            return False
+        self._waits(ConnectionState.READING, FRAME_SECONDS)
+        if len(start) < LENGTH.size:
+            start += await self._reader.readexactly(LENGTH.size - len(start))
+        (length,) = LENGTH.unpack(start)
+        if not SHORTEST_FRAME <= length <= LONGEST_FRAME:
+            raise FrameRefused("length", str(length))
+        self._waits(ConnectionState.READING, FRAME_SECONDS + length / SLOWEST)
+        head = read_head(first := await self._reader.readexactly(HEAD.size))
+        self._counts.count(head.api)
+        if not (is_served(head.api, head.version) and is_known(head.api)):
+            raise FrameRefused("unknown call", f"{head.api} in version {head.version}")
+        if head.api in SERVED:
+            await self._answer_here(head, length, first)
+        elif head.api in AMENDED and head.version <= AMENDED[head.api][1]:
+            await self._amend(head, length, first)
+        else:
+            await self._pass_on(head, length, first)
+        self._waits(ConnectionState.IDLE, IDLE_SECONDS)
+        return True
+
+    # -- what is answered here
+
+    async def _answer_here(self, head: Head, length: int, first: bytes) -> None:
+        _check_decoded(length)
+        await self._budget.take(length)
+        try:
+            frame = first + await self._reader.readexactly(length - len(first))
+            request = read_request(head, frame)
+            self._waits(ConnectionState.ANSWERING)
+            host = f"/{self.address}"
+            answer = await self._groups.answer(request, host, lists=self._shared.lists)
+        finally:
+            self._budget.give_back(length)
+        await self._write(write_response(head, answer))
+
+    # -- what the broker answers, and is changed on its way
+
+    async def _amend(self, head: Head, length: int, first: bytes) -> None:
+        """Have the broker answer; what is asked is its matter, librdkafka's idle bytes as well."""
+        _check_decoded(length)
+        frame = first + await self._reader.readexactly(length - len(first))
+        if head.api == FIND_COORDINATOR:
+            request = read_request(head, frame)
+            if asks_for_group(request):
+                await self._write(write_response(head, coordinator_of(request, self._shared.here)))
+                return
+        reader, writer = await self._upstream.open()
+        self._waits(ConnectionState.ANSWERING)
+        writer.write(LENGTH.pack(length) + frame)
+        await writer.drain()
+        size = await _length_from(reader, LONGEST_AMENDED)
+        message = read_response(head, await _all_from(reader, size))
+        told = amend(head.api, message, self._shared.here, self._shared.mapped)
+        await self._write(write_response(head, told))
+
+    # -- what is passed on
+
+    async def _pass_on(self, head: Head, length: int, first: bytes) -> None:
+        reader, writer = await self._upstream.open()
+        left, is_answered = length - len(first), True
+        if head.api == PRODUCE:
+            more = await self._reader.readexactly(min(left, FIRST_BYTES))
+            first, left = first + more, left - len(more)
+            is_answered = expects_answer(head, first)
+        writer.write(LENGTH.pack(length) + first)
+        await _pump(self._reader, writer, left)
+        self._waits(ConnectionState.ANSWERING)
+        if is_answered:
+            size = await _length_from(reader, 1 << 31)
+            self._writer.write(LENGTH.pack(size))
+            while size:
+                piece = await _piece_from(reader, size)
+                size -= len(piece)
+                await self._write(piece)
+                self._waits(ConnectionState.ANSWERING)
+
+    async def _write(self, data: bytes) -> None:
+        """Write, and wait as long as the client has not taken what was written before."""
+        self._writer.write(data)
+        self._waits(ConnectionState.WRITING, FRAME_SECONDS)
+        await self._writer.drain()
+
+
+def _check_decoded(length: int) -> None:
+    if length > LONGEST_DECODED:
+        raise FrameRefused("too long to decode", f"{length} bytes")
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, size: int) -> None:
+    """Pass on so many bytes in pieces."""
+    while size:
+        piece = await reader.read(min(size, PIECE))
+        if not piece:
+            raise asyncio.IncompleteReadError(piece, size)
+        writer.write(piece)
+        size -= len(piece)
+        await writer.drain()
+    await writer.drain()
+
+
+async def _length_from(reader: asyncio.StreamReader, most: int) -> int:
+    """Return the length of the broker's answer."""
+    try:
+        (size,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+    except asyncio.IncompleteReadError:
+        raise BrokerAway("it has closed the connection") from None
+    except struct.error:
+        raise BrokerAway("it does not speak Kafka's protocol") from None
+    if not LENGTH.size <= size < most:
+        raise FrameRefused("answer of the broker", f"{size} bytes")
+    return int(size)
+
+
+async def _all_from(reader: asyncio.StreamReader, size: int) -> bytes:
+    try:
+        return await reader.readexactly(size)
+    except asyncio.IncompleteReadError:
+        raise BrokerAway("it has closed the connection") from None
+
+
+async def _piece_from(reader: asyncio.StreamReader, size: int) -> bytes:
+    piece = await reader.read(min(size, PIECE))
+    if not piece:
+        raise BrokerAway("it has closed the connection in the middle of an answer")
+    return piece

@@ -1,0 +1,172 @@
+"""Frames of Kafka's protocol: which call a request is, and messages as kio reads and writes them.
+
+A frame here is without its length. Nothing is made of a message that does not fill its frame to
+the last byte, or has null where none may be.
+"""
+# pyright: basic
+
+import io
+import struct
+import typing
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from kio.index import KioIndexError, load_request_schema, load_response_schema
+from kio.schema.index import api_key_map
+from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import DecodeError
+
+from .bounds import FrameRefused
+
+HEAD: Final = struct.Struct(">hhi")
+LENGTH: Final = struct.Struct(">i")
+API_VERSIONS: Final = 18
+"""Its answers have the first form of header in all versions."""
+
+
+class Head(NamedTuple):
+    """The first eight bytes of a request."""
+
+    api: int
+    version: int
+    number: int
+    """By which the client knows the answer."""
+
+
+class Request(NamedTuple):
+    """A request as kio has it, and who says that it sends it."""
+
+    head: Head
+    client_id: str
+    message: Any
+
+
+class _RequestForm(NamedTuple):
+    read_header: Any
+    read: Any
+
+
+def read_head(data: bytes) -> Head:
+    """Return what the first eight bytes of a request say."""
+    return Head(*HEAD.unpack_from(data))
+
+
+def read_request(head: Head, frame: bytes) -> Request:
+    """Return the request that a frame holds; raises `FrameRefused`."""
+    form = _form_of_request(head.api, head.version)
+    try:
+        header, start = form.read_header(frame, 0)
+        message, size = form.read(frame, start)
+    except (DecodeError, ValueError, IndexError, OverflowError, MemoryError) as error:
+        raise FrameRefused("malformed", type(error).__name__) from None
+    if start + size != len(frame):
+        raise FrameRefused("trailing bytes", str(len(frame) - start - size))
+    _check_arrays(message)
+    return Request(head, header.client_id or "", message)
+
+
+def write_request(request: Request) -> bytes:
+    """Return the frame of a request, without its length."""
+    out, kind = io.BytesIO(), type(request.message)
+    schema: Any = kind.__header_schema__
+    api, version, number = request.head
+    header = {"request_api_key": api, "request_api_version": version, "correlation_id": number}
+    entity_writer(schema)(out, make(schema, **header, client_id=request.client_id))
+    entity_writer(kind)(out, request.message)
+    return out.getvalue()
+
+
+def write_response(head: Head, message: Any) -> bytes:
+    """Return the answer to a request, with its length."""
+    out, kind = io.BytesIO(), type(message)
+    out.write(bytes(LENGTH.size) + LENGTH.pack(head.number))
+    if kind.__flexible__ and head.api != API_VERSIONS:
+        out.write(b"\0")  # no tagged fields in the header
+    entity_writer(kind)(out, message)
+    LENGTH.pack_into(frame := bytearray(out.getvalue()), 0, out.tell() - LENGTH.size)
+    return bytes(frame)
+
+
+def read_response(head: Head, frame: bytes) -> Any:
+    """Return what a broker answers, without its header; raises `FrameRefused`.
+
+    A broker that does not know the version of ApiVersions answers with the first one.
+    """
+    kind = response_class(head.api, head.version)
+    start = LENGTH.size + (kind.__flexible__ and head.api != API_VERSIONS)
+    try:
+        message, size = entity_reader(kind)(frame, start)
+    except (DecodeError, ValueError, IndexError, OverflowError, MemoryError) as error:
+        raise FrameRefused("answer of the broker", type(error).__name__) from None
+    if start + size != len(frame):
+        raise FrameRefused("answer of the broker", "trailing bytes")
+    return message
+
+
+def is_known(api: int) -> bool:
+    """Tell whether Kafka has such a call."""
+    return api in api_key_map
+
+
+@cache
+def request_class(api: int, version: int) -> Any:
+    """Return kio's class of a request; raises `FrameRefused` for one that it does not know."""
+    try:
+        return load_request_schema(api, version)
+    except KioIndexError:
+        raise FrameRefused("unknown call", f"{api} in version {version}") from None
+
+
+@cache
+def response_class(api: int, version: int) -> Any:
+    """Return kio's class of an answer; raises `FrameRefused` for one that it does not know."""
+    try:
+        return load_response_schema(api, version)
+    except KioIndexError:
+        raise FrameRefused("unknown call", f"{api} in version {version}") from None
+
+
+@cache
+def item_class(kind: Any, name: str) -> Any:
+    """Return the class of the structures in an array of a message."""
+    told = next(each.type for each in fields(kind) if each.name == name)
+    return next(each for each in _parts(told) if is_dataclass(each))
+
+
+def make(kind: Any, **told: Any) -> Any:
+    """Return a message of what its version has fields for."""
+    return kind(**{name: told[name] for name in _names(kind) if name in told})
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
+
+
+def _parts(told: Any) -> typing.Iterator[Any]:
+    yield told
+    for each in typing.get_args(told):
+        yield from _parts(each)
+
+
+@cache
+def _form_of_request(api: int, version: int) -> _RequestForm:
+    kind = request_class(api, version)
+    return _RequestForm(entity_reader(kind.__header_schema__), entity_reader(kind))
+
+
+@cache
+def _arrays(kind: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind) if typing.get_origin(each.type) is tuple)
+
+
+def _check_arrays(message: Any) -> None:
+    """Refuse null for an array that must be there: kio reads it as None."""
+    kind: Any = type(message)
+    for name in _arrays(kind):
+        found = getattr(message, name)
+        if found is None:
+            raise FrameRefused("malformed", f"{name} is null")
+        for each in found if found and is_dataclass(found[0]) else ():
+            _check_arrays(each)

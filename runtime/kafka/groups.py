@@ -1,0 +1,83 @@
+"""Which shard has a group, and what a request asks of all groups that it names."""
+# pyright: basic
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+from zlib import crc32
+
+from ...actors.classic.refusals import refusal_of
+from ...actors.messages.classic import ClassicCall
+from ...actors.messages.errors import Error
+from ...actors.messages.groups import (
+    DescribeGroup,
+    DescribeGroupReply,
+    HostCall,
+    ListGroups,
+    ListGroupsReply,
+    RemoveGroup,
+    RemoveGroupReply,
+)
+from .calls import answer_of, calls_of
+from .frames import Request
+from .line import Lost, ShardLine
+
+OF_WORKERS: Final = (
+    "the group of fairlead's own workers is not reached by Kafka's wire: use another group id"
+)
+
+
+class Groups:
+    """The groups of all shards."""
+
+    def __init__(self, lines: Sequence[ShardLine], workers_group: str) -> None:
+        """`workers_group` is that of the node's own workers, which has a process of its own."""
+        self._lines = lines
+        self._workers_group = workers_group
+
+    async def answer(self, request: Request, client_host: str, *, lists: bool) -> Any:
+        """Return what is to be answered; `lists` tells whether ListGroups names any here."""
+        calls = calls_of(request, client_host)
+        if len(calls) == 1 and not isinstance(calls[0], ListGroups):
+            return answer_of(request, [await self._ask(calls[0])])
+        if calls and isinstance(calls[0], ListGroups):
+            asked = [_ask_line(each, calls[0]) for each in self._lines] if lists else []
+        else:
+            asked = [self._ask(each) for each in calls]
+        return answer_of(request, await asyncio.gather(*asked))
+
+    def close(self) -> None:
+        """Let go of the lines."""
+        for each in self._lines:
+            each.close()
+
+    async def _ask(self, call: Any) -> Any:
+        if call.group_id == self._workers_group:
+            return refuse(call, Error.INVALID_GROUP_ID, OF_WORKERS)
+        number = shard_of(call.group_id, len(self._lines))
+        return await _ask_line(self._lines[number], call)
+
+
+def shard_of(group_id: str, count: int) -> int:
+    """Return which of so many shards has a group (PROTOCOL §15)."""
+    return crc32(group_id.encode(errors="surrogatepass")) % count
+
+
+async def _ask_line(line: ShardLine, call: HostCall) -> Any:
+    try:
+        return await line.ask(call)
+    except Lost as lost:
+        return refuse(call, lost.error, "its process was ended, or does not answer: ask again")
+
+
+def refuse(call: HostCall, error: Error, message: str) -> Any:
+    """Return the reply to a call that nobody has decided."""
+    if isinstance(call, ListGroups):
+        return ListGroupsReply((), error, message)
+    if isinstance(call, DescribeGroup):
+        return DescribeGroupReply(error, "", message=message)
+    if isinstance(call, RemoveGroup):
+        return RemoveGroupReply(error, message)
+    assert isinstance(call, ClassicCall)  # noqa: S101  # it is one of these
+    return replace(refusal_of(call, error, message), number=call.number)

@@ -1,0 +1,74 @@
+"""Which calls are answered here, which are changed on their way, and which nobody is told of.
+
+Versions are those of Kafka 4.3. Whatever stands in no table goes to the broker as it is.
+"""
+
+from typing import Final
+
+PRODUCE, FETCH, METADATA, FIND_COORDINATOR = 0, 1, 3, 10
+JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 11, 12, 13, 14
+DESCRIBE_GROUPS, LIST_GROUPS, API_VERSIONS = 15, 16, 18
+DELETE_GROUPS, DESCRIBE_CLUSTER = 42, 60
+
+SERVED: Final = {
+    JOIN_GROUP: (0, 9),
+    HEARTBEAT: (0, 4),
+    LEAVE_GROUP: (0, 5),
+    SYNC_GROUP: (0, 5),
+    DESCRIBE_GROUPS: (0, 6),
+    LIST_GROUPS: (0, 5),
+    DELETE_GROUPS: (0, 2),
+}
+"""By key, from which version to which."""
+
+AMENDED: Final = {
+    METADATA: (0, 13),
+    FIND_COORDINATOR: (0, 6),
+    API_VERSIONS: (0, 4),
+    DESCRIBE_CLUSTER: (0, 2),
+}
+"""The broker is asked, and its answer changed; of FindCoordinator only where no group is meant."""
+
+CAPPED: Final = {PRODUCE: (0, 9), FETCH: (0, 15)}
+"""Passed on in these versions only: answers of later ones may name the brokers' own addresses."""
+
+RANGES: Final = {**SERVED, **AMENDED, **CAPPED}
+"""Which versions clients are told of at most; of other calls all that the broker has."""
+
+WITHHELD: Final = frozenset({8, 9, 25, 28, 47, 68, 69, 76, 77, 78, 79, 88, 89, 90, 91, 92})
+"""What a group's coordinator would have to answer, and is not served here: offsets of groups,
+transactions that hold such (their coordinator is a broker), consumers of KIP-848, share groups and
+streams groups. ApiVersions does not name them."""
+
+TRANSACTIONS: Final = "transaction.version"
+"""The feature of brokers that needs later versions of Produce: clients are not told of it."""
+
+MOST: Final = (1 << 15) - 1
+
+NAMES: Final = {
+    PRODUCE: "Produce",
+    FETCH: "Fetch",
+    2: "ListOffsets",
+    METADATA: "Metadata",
+    FIND_COORDINATOR: "FindCoordinator",
+    JOIN_GROUP: "JoinGroup",
+    HEARTBEAT: "Heartbeat",
+    LEAVE_GROUP: "LeaveGroup",
+    SYNC_GROUP: "SyncGroup",
+    DESCRIBE_GROUPS: "DescribeGroups",
+    LIST_GROUPS: "ListGroups",
+    API_VERSIONS: "ApiVersions",
+    DELETE_GROUPS: "DeleteGroups",
+    DESCRIBE_CLUSTER: "DescribeCluster",
+}
+"""What calls are counted as; others are `other`."""
+
+
+def is_served(api: int, version: int) -> bool:
+    """Tell whether clients may ask this, in this version.
+
+    An ApiVersions of a version that is not known is for the broker to refuse: clients begin so.
+    """
+    first, last = RANGES.get(api, (0, MOST))
+    is_known = first <= version <= last or (api == API_VERSIONS and version > last)
+    return is_known and api >= 0 and api not in WITHHELD

@@ -1,0 +1,160 @@
+"""Where the listener listens: one port for groups, and one more for each broker behind.
+
+Broker n is reached at the listener's own port + 1 + n: brokers are told apart by ports that follow
+from their ids alone, so that they stay the same over restarts and wherever they are told of.
+"""
+
+import asyncio
+import logging
+import ssl
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from .amend import Broker, HostPort, brokers_of
+from .bounds import BUDGET, PIECE, Budget, FrameRefused
+from .connection import BrokerAway, ClientConnection, ListenerPort, Upstream
+from .counts import Counts
+from .frames import LENGTH, Head, Request, make, read_response, request_class, write_request
+from .groups import Groups
+from .served import METADATA
+
+LOGGER = logging.getLogger(__name__)
+BACKLOG: Final = 1_024
+SWEEP_SECONDS: Final = 1.0
+"""How often connections are looked at whose clients keep us waiting."""
+METADATA_VERSION: Final = 9
+LARGEST_PORT: Final = 65_535
+PAUSE_SECONDS: Final = 1.0
+
+
+class Limits(NamedTuple):
+    """How many connections there may be, of all clients and of one address."""
+
+    connections: int
+    of_address: int
+
+
+class Listener:
+    """All ports, and the connections on them."""
+
+    def __init__(
+        self, groups: Groups, counts: Counts, limits: Limits, encryption: ssl.SSLContext | None
+    ) -> None:
+        self._groups, self._counts, self._limits, self._tls = groups, counts, limits, encryption
+        self._budget = Budget(BUDGET)
+        self._connections: set[ClientConnection] = set()
+        self._of_address: Counter[str] = Counter()
+        self._servers: dict[int, asyncio.Server] = {}
+        """By port."""
+        self._opening: set[asyncio.Task[None]] = set()
+
+    async def open(self, at: HostPort, told: HostPort, bootstrap: Sequence[HostPort]) -> None:
+        """Listen for groups; clients are told `told`. Raises `OSError`."""
+        self._at, self._told = at, told
+        await self._listen(at.port, bootstrap, lists=True)
+
+    async def learn_brokers(self, bootstrap: Sequence[HostPort]) -> None:
+        """Open the ports of the brokers that there are, as soon as one can be asked."""
+        brokers: list[Broker] = []
+        while not brokers:
+            try:
+                brokers = await _ask_for_brokers(bootstrap)
+                for broker in brokers:
+                    self.place_of(broker)
+            except (BrokerAway, FrameRefused, asyncio.IncompleteReadError, OSError) as error:
+                self._counts.complain("the broker cannot be reached:", str(error))
+                await asyncio.sleep(PAUSE_SECONDS)
+
+    async def sweep(self) -> None:
+        """Close connections whose clients keep us waiting for too long; without end."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            now = time.monotonic()
+            for each in [*self._connections]:
+                each.end_if_late(now)
+
+    async def close(self) -> None:
+        """Take no more connections, and end those that there are."""
+        await asyncio.gather(*self._opening)
+        for server in self._servers.values():
+            server.close()
+        for each in [*self._connections]:
+            each.end()
+        while self._connections:
+            await asyncio.sleep(0)
+
+    def place_of(self, broker: Broker) -> HostPort:
+        """Return where clients reach a broker; its port is opened if it is not yet."""
+        port = self._at.port + 1 + broker.broker_id
+        if port > LARGEST_PORT:
+            raise FrameRefused("broker's id", f"{broker.broker_id} leads to no port: see README")
+        if port not in self._servers and not any(t.get_name() == str(port) for t in self._opening):
+            opening = asyncio.create_task(
+                self._open_port(port, HostPort(broker.host, broker.port)), name=str(port)
+            )
+            self._opening.add(opening)
+            opening.add_done_callback(self._opening.discard)
+        return HostPort(self._told.host, self._told.port + 1 + broker.broker_id)
+
+    async def _open_port(self, port: int, broker: HostPort) -> None:
+        try:
+            await self._listen(port, [broker], lists=False)
+            LOGGER.info("broker %s:%d is reached at port %d", *broker, port)
+        except OSError as error:
+            self._counts.complain(f"port {port} is taken, broker {broker} not reached:", str(error))
+
+    async def _listen(self, port: int, brokers: Sequence[HostPort], *, lists: bool) -> None:
+        shared = ListenerPort(self._told, brokers, self.place_of, lists=lists)
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await self._accept((reader, writer), shared)
+
+        self._servers[port] = await asyncio.start_server(
+            accept, self._at.host, port, limit=PIECE, backlog=BACKLOG, ssl=self._tls
+        )
+
+    async def _accept(
+        self, streams: tuple[asyncio.StreamReader, asyncio.StreamWriter], shared: ListenerPort
+    ) -> None:
+        writer = streams[1]
+        writer.transport.set_write_buffer_limits(PIECE)
+        client = ClientConnection(streams, shared, self._groups, self._budget, self._counts)
+        if self._is_one_too_many(client):
+            writer.transport.abort()
+            return
+        self._connections.add(client)
+        self._of_address[client.address] += 1
+        self._counts.open(1)
+        try:
+            await client.serve()
+        finally:
+            self._connections.discard(client)
+            self._of_address[client.address] -= 1
+            self._counts.open(-1)
+
+    def _is_one_too_many(self, client: ClientConnection) -> bool:
+        limits, address = self._limits, client.address
+        if len(self._connections) >= limits.connections:
+            refused = FrameRefused("too many connections", f"there are {limits.connections}")
+        elif self._of_address[address] >= limits.of_address:
+            refused = FrameRefused("too many connections", f"{limits.of_address} of this address")
+        else:
+            return False
+        self._counts.refuse(refused, address)
+        return True
+
+
+async def _ask_for_brokers(bootstrap: Sequence[HostPort]) -> list[Broker]:
+    """Return the brokers that one of them tells of."""
+    upstream, head = Upstream(bootstrap), Head(METADATA, METADATA_VERSION, 0)
+    try:
+        reader, writer = await upstream.open()
+        message = make(request_class(head.api, head.version), topics=())
+        frame = write_request(Request(head, "fairlead", message))
+        writer.write(LENGTH.pack(len(frame)) + frame)
+        (size,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+        return brokers_of(read_response(head, await reader.readexactly(size)))
+    finally:
+        upstream.close()

@@ -1,0 +1,54 @@
+"""The process that serves Kafka's clients, as the node's first process keeps it running."""
+
+from dataclasses import asdict
+
+from ...events.placement import split_list
+from ..cluster.spec import KafkaSpec, NodeSpec
+from ..config.kafka_keys import parse_kafka_listener, parse_place
+from ..config.load import Config
+from .processes import ProcessFiles
+from .tied_process import BriefedProcess, EngineProcess, TiedProcess
+
+
+class KafkaProcess(BriefedProcess):
+    """Listens for Kafka's clients; groups live on when it ends."""
+
+    kind = "kafka"
+    name = "listener"
+    title = "Kafka listener"
+
+    def __init__(self, files: ProcessFiles, node: NodeSpec, spec: KafkaSpec) -> None:
+        """Take where it listens and what is behind it, and where its processes are told of."""
+        brief = {
+            "group": node.group_id,
+            "data_dir": str(node.data_dir),
+            "log_level": node.log_level,
+            "kafka": asdict(spec),
+        }
+        super().__init__("fairlead.runtime.kafka", brief, files, node)
+
+
+def processes_beside(files: ProcessFiles, node: NodeSpec) -> list[TiedProcess]:
+    """Return what runs beside the actors of a node and its REST process: none is started yet."""
+    engine = [EngineProcess(files, node)] if node.engine.is_shared else []
+    listener = [KafkaProcess(files, node, node.kafka)] if node.kafka else []
+    return [*engine, *listener]
+
+
+def kafka_spec(config: Config) -> KafkaSpec | None:
+    """Return what a node with this configuration serves to Kafka's clients; None: nothing."""
+    if not config.kafka_listeners:
+        return None
+    listener = parse_kafka_listener(config.kafka_listeners)
+    return KafkaSpec(
+        listener.host,
+        listener.port,
+        config.kafka_advertised_host_name or listener.host,
+        tuple(parse_place(each) for each in split_list(config.kafka_bootstrap_servers)),
+        config.kafka_group_shards,
+        config.kafka_max_connections,
+        config.kafka_max_connections_per_ip,
+        listener.is_encrypted,
+        config.kafka_ssl_keystore_location,
+        config.kafka_ssl_truststore_location,
+    )

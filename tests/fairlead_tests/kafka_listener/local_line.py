@@ -1,0 +1,66 @@
+"""A line to groups that live in the same event loop, under a clock that the test sets."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.messages.groups import HostCall
+from fairlead.actors.shards.hosting import HostedGroups
+from fairlead.events.log.frame import NewEntry
+from fairlead_tests.shards.driver import AT_ONCE, WALL_MS
+
+
+class LocalLine:
+    """Stands where the lines to a shard's process do; nothing is written down."""
+
+    def __init__(self) -> None:
+        ids = (f"u{number}" for number in count(1))
+        self.groups = HostedGroups((), AT_ONCE, 1, 0, lambda: next(ids))
+        self.now_ms = 0
+        self.calls = 0
+        """How many calls have come."""
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+
+    @property
+    def now(self) -> Now:
+        """This moment."""
+        return Now(WALL_MS + self.now_ms, self.now_ms)
+
+    async def ask(self, call: HostCall) -> Any:
+        """Return the reply to a call."""
+        self.calls += 1
+        number = self.calls
+        waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self.groups.take(replace(call, number=number), 1, self.now)
+        self._say()
+        try:
+            return await waiting
+        finally:
+            del self._waiting[number]
+
+    def pass_to(self, at_ms: int) -> None:
+        """Let time pass, as often as something is due meanwhile."""
+        while (tick_ms := self.groups.next_tick_ms(self.now)) <= at_ms:
+            self.now_ms = max(self.now_ms, tick_ms)
+            self.groups.pass_time(self.now)
+            self._say()
+        self.now_ms = max(self.now_ms, at_ms)
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the offset log."""
+
+    def append(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the control log."""
+
+    def _say(self) -> None:
+        for each in drain(self.groups, self, self.now):
+            reply: Any = each.reply
+            waiting = self._waiting.get(reply.number)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(reply)

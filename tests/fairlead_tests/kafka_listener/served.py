@@ -1,0 +1,121 @@
+"""A listener in this event loop, with groups beside it and any broker, or none, behind."""
+# pyright: basic
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fairlead.runtime.kafka.amend import HostPort
+from fairlead.runtime.kafka.bounds import FrameRefused
+from fairlead.runtime.kafka.counts import Counts
+from fairlead.runtime.kafka.groups import Groups
+from fairlead.runtime.kafka.server import Limits, Listener
+from fairlead_tests.kafka_listener.local_line import LocalLine
+
+HOST = "127.0.0.1"
+SECONDS = 10.0
+ENOUGH = Limits(100, 100)
+
+
+@dataclass
+class Counted(Counts):
+    """What was refused, in order."""
+
+    folder: Path
+    reasons: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.folder)
+
+    def refuse(self, refused: FrameRefused, address: str) -> None:
+        """Note a refusal."""
+        self.reasons.append(refused.reason)
+        super().refuse(refused, address)
+
+    def complain(self, what: str, whom: str) -> None:
+        """Note what would be told."""
+        self.told.append(f"{what} {whom}")
+
+
+@dataclass
+class Client:
+    """One connection with the listener; frames are without their length."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def send(self, frame: bytes) -> None:
+        """Send a frame."""
+        self.writer.write(len(frame).to_bytes(4) + frame)
+        await self.writer.drain()
+
+    async def receive(self) -> bytes:
+        """Return the next frame; nothing if the connection was closed."""
+        async with asyncio.timeout(SECONDS):
+            try:
+                size = int.from_bytes(await self.reader.readexactly(4))
+                return await self.reader.readexactly(size)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return b""
+
+    async def asks(self, frame: bytes) -> bytes:
+        """Send a frame, and return the next one."""
+        await self.send(frame)
+        return await self.receive()
+
+
+@dataclass
+class Served:
+    """A listener that serves."""
+
+    port: int
+    line: LocalLine
+    counts: Counted
+    listener: Any
+    clients: list[Client] = field(default_factory=list)
+
+    async def dial(self, port: int = 0) -> Client:
+        """Return a new connection."""
+        client = Client(*await asyncio.open_connection(HOST, port or self.port))
+        self.clients.append(client)
+        return client
+
+
+@asynccontextmanager
+async def listening(
+    folder: Path, broker: int = 9, limits: Limits = ENOUGH
+) -> AsyncIterator[Served]:
+    """Serve at a free port, and end all of it."""
+    line, counts, port = LocalLine(), Counted(folder), free_place()
+    groups = Groups([line], "connect")  # type: ignore[list-item]  # it has all that is asked of one
+    listener = Listener(groups, counts, limits, None)
+    here = HostPort(HOST, port)
+    await listener.open(here, here, [HostPort(HOST, broker)])
+    served = Served(port, line, counts, listener)
+    sweeping = asyncio.create_task(listener.sweep())
+    try:
+        yield served
+    finally:
+        sweeping.cancel()
+        for each in served.clients:
+            each.writer.transport.abort()
+        await listener.close()
+        await asyncio.sleep(0.01)  # transports hear of their ends
+
+
+def free_place() -> int:
+    """Return a port that is free, and so are some after it."""
+    while True:
+        with socket.create_server((HOST, 0)) as first:
+            port: int = first.getsockname()[1]
+        try:
+            for each in range(port, port + 4):
+                socket.create_server((HOST, each)).close()
+        except OSError:
+            continue
+        return port
