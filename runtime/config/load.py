@@ -224,8 +224,7 @@ def _flaws_in_times(config: Config) -> Iterator[Contradiction]:
         )
     least, longest = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
     if flaw := flaw_in_bounds(least, longest):
-        bounds = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
-        yield Contradiction(bounds, flaw)
+        yield Contradiction(("group.min.session.timeout.ms", "group.max.session.timeout.ms"), flaw)
     if config.worker_restart_backoff_max_ms < config.worker_restart_backoff_ms:
         yield Contradiction(
             ("worker.restart.backoff.max.ms", "worker.restart.backoff.ms"),
