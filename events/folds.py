@@ -166,7 +166,7 @@ def set_configured(group: Group, record: ConnectorsTasksMetadata) -> None:
 
 def drop_configured(group: Group) -> None:
     """Have nothing to run."""
-    group.configured, group.configured_offset = NOTHING, group.end - 1
+    group.configured, group.configured_offset = NOTHING, -1
 
 
 def set_topics(group: Group, record: SubscribedTopics) -> None:

@@ -110,6 +110,7 @@ Holds:      flights flights-0
 Target:     flights flights-0
 Member id:  1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed
 Capacity:   1
+Protocol:   connect
 """,
     "worker 127.0.0.1:8083/w3": """\
 Name:      w3

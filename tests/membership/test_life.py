@@ -151,6 +151,7 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
         "fairlead.actors.backoff",
         "fairlead.actors.messages",
         "fairlead.actors.messages.classic",
+        "fairlead.actors.messages.consumers",
         "fairlead.actors.messages.errors",
         "fairlead.actors.messages.members",
         "fairlead.actors.worker",
@@ -163,5 +164,7 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
         "fairlead.actors.worker.voice",
         "fairlead.events",
         "fairlead.events.commits",
+        "fairlead.events.kafka",
+        "fairlead.events.kafka.consumers",
         "fairlead.events.model",
     ]

@@ -94,6 +94,7 @@ def member(member_id: str, url: str, held: list[dict[str, Any]]) -> dict[str, An
         "target": [resource(each["connector"], each["task"]) for each in held],
         "assignors": ["balanced"],
         "rebalance_timeout_ms": 60_000,
+        "protocol": "connect",
     }
 
 
