@@ -178,7 +178,7 @@ def test_a_broker_that_dies_is_waited_for_and_nothing_is_lost_or_doubled(
     assert reading.read(1)["_value"].to_pylist() == ["a"]
     broker.kill()
     try:
-        with pytest.raises(SourceAway, match="Connection refused|brokers are down"):
+        with pytest.raises(SourceAway, match=r"Connection refused|brokers are down"):
             reading.plan()
     finally:
         broker.up()
