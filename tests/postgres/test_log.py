@@ -38,7 +38,6 @@ SLOT = "SELECT slot_name::text FROM pg_replication_slots WHERE database = curren
 @pytest.fixture
 def read(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Read]:
     """Return what reads the log by a config, without a rest; its sessions end with the test."""
-    monkeypatch.setattr(log_source, "_REST_SHARE", 0)
     monkeypatch.setattr(log_source, "_SETTLED_S", 0.0)
     made: list[Reading] = []
 
@@ -541,10 +540,7 @@ def test_a_publication_that_is_dropped_and_a_right_that_is_missing_are_told(
         poor.begin()
 
 
-def test_a_server_that_logs_no_rows_and_a_slot_that_it_gave_up_are_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(log_source, "_REST_SHARE", 0)
+def test_a_server_that_logs_no_rows_and_a_slot_that_it_gave_up_are_told() -> None:
     with started(wal_level="replica") as server:
         database = server.empty("test")
         database.run(TABLE)

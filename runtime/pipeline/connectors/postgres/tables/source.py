@@ -18,6 +18,7 @@ from ......events.commits import Advance, Document, Lag, identity
 from ....spi.config import ParsedConfig
 from ....spi.errors import SourceAway
 from ....spi.source import BatchPlan, Limit, Source
+from ..resting import LookRest
 from . import keys
 from .catalog import TableShape
 from .chunks import SnapshotShare, is_snapshot_read
@@ -31,9 +32,6 @@ from .windows import TablePlace, WindowLook, check_place
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_REST_SHARE: Final = 9
-"""How many times longer than it took a look that found nothing is let rest: a look of a large table
-keeps the server busy for as long as it takes, and no worker's clock sees that."""
 _SETTLED_S: Final = 0.2
 """How often it is looked whether what comes before is in the sink."""
 _HELD_S: Final = 10.0
@@ -65,8 +63,7 @@ class _TableState:
     """Whether all that was read of it before is in the sink, by whatever task."""
     seen: int = 0
     """Nothing was written between its offset and this transaction."""
-    not_before: float = 0.0
-    """When to look again, on the monotonic clock."""
+    rest: LookRest = field(default_factory=LookRest)
 
 
 class _Look(NamedTuple):
@@ -114,7 +111,7 @@ class TableSource(Source[pa.Table]):
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
         """Fetch the next rows, all of one table."""
-        if all(time.monotonic() < each.not_before for each in self._tables):
+        if not any(each.rest.is_over for each in self._tables):
             return BatchPlan(remark=self._waits)
         self._waits = ""
         try:
@@ -201,7 +198,7 @@ class TableSource(Source[pa.Table]):
         start = look.logged(table.share)
         place = self._begun(look, table.share, start)
         check_place(table.share.name, look.seen, place)
-        if time.monotonic() < table.not_before or not self._may_follow(table, place, start):
+        if not table.rest.is_over or not self._may_follow(table, place, start):
             return None
         if place.until is None:
             if look.seen.lo <= max(place.horizon, table.seen):
@@ -213,10 +210,10 @@ class TableSource(Source[pa.Table]):
         most = max(1, min(limit.rows, limit.bytes // reader.shape.row_bytes))
         window = WindowLook(reader, look.snapshot, look.seen, table.cursor, most)
         rows, there, is_more = window.read(place)
-        took = time.monotonic() - began
-        table.not_before = 0.0 if rows.num_rows else time.monotonic() + _REST_SHARE * took
+        table.rest.after_look(began, found=rows.num_rows > 0)
         logged = int((start or {}).get("horizon") or 0)
-        is_quiet = there.is_whole == place.is_whole and there.horizon - logged < _STALE
+        is_same = (there.is_whole, there.until) == (place.is_whole, place.until)
+        is_quiet = is_same and there.horizon - logged < _STALE
         if not rows.num_rows and is_quiet and not is_more:
             table.seen = there.horizon
             return None
@@ -233,7 +230,7 @@ class TableSource(Source[pa.Table]):
             table.is_settled = is_read and settled.get(partition) == start
         if not table.is_settled:
             self._waits = f"what commits to {table.share.name} waits until its snapshot is read"
-            table.not_before = time.monotonic() + _SETTLED_S
+            table.rest.wait(_SETTLED_S)
         return table.is_settled
 
     def _begun(self, look: _Look, share: TableShare, start: Document | None) -> TablePlace:

@@ -19,6 +19,7 @@ from .......events.commits import Advance, Document, Lag, identity
 from .....spi.errors import BadInput, SourceAway
 from .....spi.source import BatchPlan, Limit, Source
 from ...names import TableName
+from ...resting import LookRest
 from ...tables.chunks import ChunkState
 from ...tables.snapshots import LogSnapshot, parse_lsn
 from ...tables.source import TableSource
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 _SETTLED_S: Final = 0.2
 """How often it is looked whether the others have read their part of the snapshot."""
-_REST_SHARE: Final = 9
-"""How many times longer than it took a look that found nothing is let rest."""
 _IDLE_BYTES: Final = 1 << 20
 _IDLE_S: Final = 10.0
 """After so much of the log, and so long, without a change the offset moves on all the same, since
@@ -84,8 +83,7 @@ class LogSource(Source[pa.Table]):
         """What each table was read by, once all of them are; None: they are not."""
         self._batches: deque[_Batch] = deque()
         """What is left of a window."""
-        self._not_before = 0.0
-        """When to look again, on the monotonic clock."""
+        self._rest = LookRest()
         self._moved_at = time.monotonic()
         """When the offset moved last, likewise."""
         self._left_out = 0
@@ -140,7 +138,7 @@ class LogSource(Source[pa.Table]):
             if plan.ranges:
                 return replace(plan, ranges=tuple(map(self._as_read, plan.ranges)))
             self._is_read = True
-        if self._share is None or time.monotonic() < self._not_before:
+        if self._share is None or not self._rest.is_over:
             return BatchPlan()
         if self._snapshots is None and (waits := self._wait(self._share)):
             return BatchPlan(remark=waits)
@@ -164,7 +162,7 @@ class LogSource(Source[pa.Table]):
                 offset = logged.get(identity({**partition, "chunk": number}))
                 state = ChunkState.parse(offset) if offset else None
                 if state is None or not state.is_done:
-                    self._not_before = time.monotonic() + _SETTLED_S
+                    self._rest.wait(_SETTLED_S)
                     return f"the log waits until the snapshot of {table.name} is read"
                 begun = LogSnapshot.parse(state.snapshot) if state.snapshot else begun
             found[table.name] = begun
@@ -199,9 +197,9 @@ class LogSource(Source[pa.Table]):
                 _Batch(table, changes, partition, window.end, window.has_more, left)
             )
         self._remarked = self._remark(window.slot)
+        self._rest.after_look(began, found=bool(self._batches))
         if self._batches:
             return self._next(offsets)
-        self._not_before = time.monotonic() + _REST_SHARE * (time.monotonic() - began)
         if window.held is not None:
             return BatchPlan(remark=f"the log waits until {window.held}, which is new, is taken up")
         is_fruitless = window.has_more or place.seq > 0  # the next peek would give it again
@@ -257,7 +255,8 @@ class LogSource(Source[pa.Table]):
             return BatchPlan(remark=self._remarked)
         partition = slot_partition(self._slot.name)
         advance = Advance(partition, offsets.get(identity(partition)), end.document)
-        self._moved_at, self._not_before = time.monotonic(), 0.0
+        self._moved_at = time.monotonic()
+        self._rest.end()
         return BatchPlan((nothing,), (advance,), 0, 0, lag=Lag(0, 0), remark=self._remarked)
 
     def _remark(self, slot: SlotState | None) -> str:
