@@ -79,7 +79,8 @@ def test_what_is_kept_is_what_the_log_tells_from_its_beginning(
     entries = read_lines(life)
     log = Growing([])
     kept = EpochCache(log)
-    for end in (*range(0, len(entries), 1 + len(entries) // 6), len(entries)):
+    looks = 6 if named_max > 1 else 2  # with one name each look reads the log again and again
+    for end in (*range(0, len(entries), 1 + len(entries) // looks), len(entries)):
         log.entries = entries[:end]
         check(kept, log, epochs_of(entries))
 
