@@ -14,6 +14,7 @@ from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.files.source.file_index import FileIndex
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.connectors.files.source.listing import Skip, SourceFile, walk
+from fairlead.runtime.pipeline.connectors.files.source.offsets import Folder
 from fairlead.runtime.pipeline.connectors.files.source.shares import (
     BUCKETS,
     bucket_of,
@@ -21,7 +22,7 @@ from fairlead.runtime.pipeline.connectors.files.source.shares import (
     read_share,
     spell,
 )
-from fairlead.runtime.pipeline.connectors.files.source.source import FileSource, Folder
+from fairlead.runtime.pipeline.connectors.files.source.source import FileSource
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.source import Limit

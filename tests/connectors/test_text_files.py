@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.runtime.pipeline.connectors.files.copies import Copies
 from fairlead.runtime.pipeline.connectors.files.line_ends import LineEndScan
 from fairlead.runtime.pipeline.connectors.files.source import text as text_files
-from fairlead.runtime.pipeline.connectors.files.source.text import Copies, CsvStyle, survey
+from fairlead.runtime.pipeline.connectors.files.source.text import CsvStyle, survey
 from fairlead.runtime.pipeline.spi.errors import BadInput
 
 PLAIN = CsvStyle(header=False)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_TOLD: Final = (Away, SinkBroken, SchemaRefused, Unreadable)
+"""Errors that say themselves what is to blame."""
 _IS_NAMED: Final = "timezone" in signature(cast("Any", to_arrow_schema)).parameters
 _UTC: Final[Mapping[str, Any]] = {"timezone": "UTC"} if _IS_NAMED else {}
 """What has moments be in UTC: they are before PySpark 4.2, which asks for the zone."""
@@ -114,14 +116,25 @@ class Batch:
 
     def _stage_or_blame(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         try:
-            return self._stage(spark, ranges)
-        except (Away, SinkBroken, SchemaRefused, Unreadable):
+            return self._stage_narrowed(spark, ranges)
+        except _TOLD:
             raise
         except Exception as error:
             blamed = self.pipeline.source.blame(error)
             if blamed:
                 raise blamed from error
             raise
+
+    def _stage_narrowed(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
+        """Stage ranges, once more where the source can tell more of an error then."""
+        try:
+            return self._stage(spark, ranges)
+        except _TOLD:
+            raise
+        except Exception as error:
+            if not self.pipeline.source.narrow(error):
+                raise
+        return self._stage(spark, ranges)
 
     def _stage(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         rows = self.pipeline.source.read(spark, ranges)

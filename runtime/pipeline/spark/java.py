@@ -64,6 +64,8 @@ _OPTIONS = (
 )
 
 
+SCRATCH = "tmp"
+"""The folder for temporary files in that of a JVM."""
 HADOOP_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
 
@@ -124,7 +126,7 @@ def prepare(
 
     All of that lies in `folder`. It writes to `log`, and into `info` where it takes calls.
     """
-    for name in ("local", "warehouse", "tmp"):
+    for name in ("local", "warehouse", SCRATCH):
         (folder / name).mkdir()
     (folder / "log4j2.properties").write_text(LOG4J)
     conf = folder / "spark.properties"
@@ -200,7 +202,7 @@ def _java_options(launch: JvmLaunch, folder: Path, log: Path) -> list[str]:
         f"-Xmx{launch.heap}",
         *(f"--add-opens={package}=ALL-UNNAMED" for package in JVM_OPENS),
         *_OPTIONS,
-        f"-Djava.io.tmpdir={folder / 'tmp'}",
+        f"-Djava.io.tmpdir={folder / SCRATCH}",
         f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
         f"-XX:ErrorFile={log.with_name('jvm-crash-%p.log')}",
         *shlex.split(launch.settings.get(JAVA_OPTIONS, "")),

@@ -6,6 +6,7 @@ A process has sessions of one kind at a time: PySpark's functions make columns f
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from py4j.protocol import Py4JJavaError
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from .failures import failure_text
+from .java import SCRATCH
 from .settings import SettingRefused, is_cluster
 
 if TYPE_CHECKING:
@@ -81,6 +83,18 @@ def cores_of(session: SparkSession) -> int:
 def runs_elsewhere(session: SparkSession) -> bool:
     """Tell whether jobs run where nobody sees the files that this process holds open."""
     return is_remote() or is_cluster(str(session.sparkContext.master))
+
+
+def scratch_of(session: SparkSession) -> str | None:
+    """Return a folder for what only the session's JVM is to read: it goes when the JVM does.
+
+    None where jobs run elsewhere: there is no such folder.
+    """
+    if runs_elsewhere(session):
+        return None
+    warehouse = str(session.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")
+    scratch = Path(warehouse).with_name(SCRATCH)
+    return str(scratch) if scratch.is_dir() else None
 
 
 def session_beside(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

@@ -99,6 +99,7 @@ class Context:
     identity of their partitions; `settled` those whose rows are known to be in the sink. They raise
     what a task is to pass on.
     `wake` tells a task that waits for something to read that there may be some, from any thread.
+    `asks_files` tells whether a transform may ask from which file a row is.
     """
 
     resource: Resource
@@ -111,6 +112,7 @@ class Context:
     logged: Callable[[], Mapping[str, Document]] = dict
     settled: Callable[[], Mapping[str, Document]] = dict
     wake: Callable[[], None] = lambda: None
+    asks_files: bool = True
 
     def check_path(self, key: str, path: str) -> None:
         """Raise `ConfigInvalid` for a path that is out of reach, by the key that names it."""

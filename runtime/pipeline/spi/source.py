@@ -73,6 +73,15 @@ class Source(ABC, Generic[R]):
         del error
         return None
 
+    def narrow(self, error: Exception) -> bool:
+        """Tell whether to read the ranges once more, in a way that tells more of an error.
+
+        Asked of an error of the job, before `blame`. A source that reads several ranges as one
+        does so, and reads them one by one from then on.
+        """
+        del error
+        return False
+
     def rejects(self) -> Sequence[Rejects]:
         """Return the rows of the ranges read last that are left out, since they do not fit.
 

@@ -22,6 +22,9 @@ class Transform(ABC):
     version: ClassVar[str] = "0"
     """What `/connector-plugins` tells, and what `transforms.<name>.plugin.version` means."""
 
+    asks_files: bool = True
+    """Whether it may ask from which file a row is; where none does, small files are read as one."""
+
     @classmethod
     def config(cls) -> ConfigDef:
         """Return the definitions of its keys, by their bare names: `field`.

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 LONGEST_QUERY: Final = 100_000
 """Letters of the longest query that is taken: each word of one is looked at."""
 
+_OF_FILES: Final = ("input_file", "_metadata")
+"""What words begin with that may ask from which file a row is."""
 _PLACE: Final = re.compile(r"\(line (\d+), pos (\d+)\)")
 _CONDITION: Final = re.compile(r"\[([A-Z_.]+)\]")
 """What Spark calls a refusal, at its begin."""
@@ -121,9 +123,9 @@ class Sql(Transform):
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
         """Take the query and the tables; raises `ConfigInvalid` for those out of reach."""
         super().__init__(settings, context)
-        self._query = CheckedQuery(
-            self.query_of({self.sql_key: settings.text(self.sql_key)}), context
-        )
+        query = self.query_of({self.sql_key: settings.text(self.sql_key)})
+        self.asks_files = any(each in query.lower() for each in _OF_FILES)
+        self._query = CheckedQuery(query, context)
         self._lookups: Mapping[str, Lookup] = lookups_of(settings, context)
 
     def apply(self, frame: "DataFrame") -> "DataFrame":

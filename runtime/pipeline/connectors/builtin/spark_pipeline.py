@@ -1,6 +1,7 @@
 """The built-in connector: any type of source, through Spark, into any type of sink."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import ClassVar
 
@@ -122,9 +123,11 @@ class SparkPipeline(Connector):
         """Make the pipeline that a task config describes."""
         settings = keys.task_keys_of(task_config).parse(task_config)
         ends = keys.Ends.of(task_config)
+        chain = transforms.make_chain(task_config, context)
+        told = replace(context, asks_files=any(each.asks_files for each in chain))
         return Pipeline(
-            ends.source.source(context, task_config, settings),
-            transforms.make_chain(task_config, context),
+            ends.source.source(told, task_config, settings),
+            chain,
             ends.sink.sink(context, task_config, settings),
             _pace(settings),
             tolerance_of(context, task_config, settings),

@@ -32,6 +32,7 @@ from ...evolution.arrow_columns import rows_of
 from ...evolution.filling import filled
 from ...evolution.policy import EVOLUTION, SchemaPolicy, struct_of
 from .. import keys
+from ..copies import Copies, Surveyed
 from .bad_rows import (
     FILE,
     KEEPING,
@@ -44,7 +45,7 @@ from .bad_rows import (
     with_file,
     with_raw,
 )
-from .text import ENCODING, Copies, CsvStyle, Surveyed
+from .text import ENCODING, CsvStyle
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

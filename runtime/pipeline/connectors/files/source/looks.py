@@ -2,41 +2,114 @@
 """A look at a file before Spark reads it: whether it can be read, and which columns it has.
 
 Spark's readers pass over columns that they are not told. So what a file has is held against the
-schema here, and what becomes of the remainder is a matter of `source.schema.evolution`.
+schema here, and what becomes of the remainder is a matter of `source.schema.evolution`. The files
+of the next batch are looked at while Spark works on the one before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
-from ....spi.errors import SchemaRefused
+from ....spi.errors import BadInput, SchemaRefused
 from ...evolution.arrow_columns import ddl, is_of_nanoseconds, parquet_columns, rows_of
 from ...evolution.json_columns import JsonColumns
 from ...evolution.policy import ADD_COLUMNS, EVOLUTION, struct_of
+from ..copies import Copies, Surveyed
 from .formats import ReadFormat
 from .inference import csv_columns, refuse_twins
-from .text import Copies, Surveyed, survey, transcoded
+from .listing import SourceFile
+from .text import survey, transcoded
 
 _SAMPLE: Final = 16 << 20
 """How many bytes of a csv file tell the types of columns that the schema has not."""
 
 
-def look_through(form: ReadFormat, file: Path, copies: Copies, within: str | None) -> Surveyed:
+class LookAhead:
+    """What was found in files before anybody asked; all but the looks is of one thread."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._thread: ThreadPoolExecutor | None = None
+        """None: there never was anything to look at."""
+        self._begun: Future[None] | None = None
+        self._is_wanted = Event()
+        self._form: ReadFormat | None = None
+        """The format by which files are looked through."""
+        self._found: dict[SourceFile, Surveyed] = {}
+        self._copies = Copies()
+        """The copies of files that Spark would not read as they are."""
+
+    def begin(
+        self, form: ReadFormat, files: Sequence[SourceFile], within: str | None, *, keeps_text: bool
+    ) -> None:
+        """Look through files meanwhile, in their order, until somebody takes what was found."""
+        if not files:
+            return
+        self._form = form
+        self._is_wanted.set()
+        self._thread = self._thread or ThreadPoolExecutor(1, "files-ahead")
+        self._begun = self._thread.submit(self._look, form, files, within, keeps_text=keeps_text)
+
+    def take(self, form: ReadFormat) -> tuple[Mapping[SourceFile, Surveyed], Copies]:
+        """Return what was found by a format, and the copies that this needs.
+
+        A file that cannot be read is not among it. One that is being looked through is waited for.
+        """
+        self._is_wanted.clear()
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            begun.result()
+        found, copies = self._found, self._copies
+        self._found, self._copies = {}, Copies()
+        if self._form is not form:  # it has learned of columns since
+            copies.clear()
+            return {}, copies
+        return found, copies
+
+    def close(self) -> None:
+        """End the thread, and remove what it copied."""
+        if self._form is not None:
+            self.take(self._form)[1].clear()
+        if self._thread is not None:
+            self._thread.shutdown()
+            self._thread = None
+
+    def _look(
+        self, form: ReadFormat, files: Sequence[SourceFile], within: str | None, *, keeps_text: bool
+    ) -> None:
+        for each in files:
+            if not self._is_wanted.is_set():
+                return
+            # Whoever reads it looks again, and tells what is wrong.
+            with suppress(BadInput, OSError):
+                self._found[each] = look_through(
+                    form, self._root / each.path, self._copies, within, keeps_text=keeps_text
+                )
+
+
+def look_through(
+    form: ReadFormat, file: Path, copies: Copies, within: str | None, *, keeps_text: bool = False
+) -> Surveyed:
     """Look at a file as far as has to be before Spark reads it; raises `BadInput`.
 
-    `within` is where folders of copies are made.
+    `within` is where folders of copies are made; `keeps_text` as `survey` has it.
     """
-    found = _looked_at(form, file, copies, within)
+    found = _looked_at(form, file, copies, within, keeps_text=keeps_text)
     if found.path == file and ":" in file.name:  # Hadoop takes it for the end of a scheme
         return replace(found, path=copies.link(file, within))
     return found
 
 
-def _looked_at(form: ReadFormat, file: Path, copies: Copies, within: str | None) -> Surveyed:
+def _looked_at(
+    form: ReadFormat, file: Path, copies: Copies, within: str | None, *, keeps_text: bool
+) -> Surveyed:
     if form.name == "json":
         is_one = form.option("multiline").lower() == "true"
         columns = JsonColumns(form.columns, is_one=is_one)
@@ -46,7 +119,7 @@ def _looked_at(form: ReadFormat, file: Path, copies: Copies, within: str | None)
         if form.tolerant:
             rows_of(file)
         return _of_parquet(file)
-    found = survey(file, form.style, copies, within)
+    found = survey(file, form.style, copies, within, keeps_text=keeps_text)
     if not form.style.header or not found.header:
         return found
     return replace(found, columns=_of_csv(form, file, found.header))

@@ -6,20 +6,71 @@ read: a file with an offset is not read again, whatever it says.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from os.path import normpath
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, Self
 
 from ......events.commits import Document, identity
+from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import NotReady, OffsetRefused, SourceAway
 from ....spi.offsets import Offsets, PartitionOffset, Seek, SeekEnd, check_members
+from .. import keys
 from .listing import SourceFile, fits, look, walk
+from .shares import EVERYTHING, Share, read_share
 
 _PARTITION: Final = {"root": str, "path": str}
 _ROOTLESS: Final = {"path": str}
 """The form of releases that did not write the folder down."""
 _OFFSET: Final = {"size": int, "modified_ms": int}
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Which files of which folder are one task's, and what was read of them.
+
+    Releases before this one wrote offsets without their folder: `rootless` is the folder that
+    these belong to, None if that is not known.
+    """
+
+    root: Path
+    glob: str
+    share: Share
+    min_age_ms: int = 0
+    rootless: Path | None = None
+
+    @classmethod
+    def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
+        """Return what a task config says; raises `ConfigInvalid`."""
+        text = settings.text(keys.TASK_BUCKETS)
+        try:
+            share = read_share(text) if text else EVERYTHING
+        except ValueError as error:
+            raise ConfigInvalid(f"{keys.TASK_BUCKETS}: {error}") from None
+        root = settings.text(keys.SOURCE_PATH)
+        rootless = config.get(keys.TASK_ROOTLESS, root)
+        return cls(
+            Path(root),
+            settings.text(keys.SOURCE_GLOB),
+            share,
+            settings.number(keys.SOURCE_MIN_AGE_MS),
+            Path(rootless) if rootless else None,
+        )
+
+    def offset(self, offsets: Mapping[str, Document], found: SourceFile) -> Document | None:
+        """Return a file's offset, if it was read.
+
+        One without a folder counts for files of the folder that it was written for. If nobody
+        knows which that was, it counts for a file of the very size and time that it tells.
+        """
+        offset = offsets.get(identity(partition_of(self.root, found.path)))
+        if offset is not None:
+            return offset
+        rootless = offsets.get(identity({"path": found.path}))
+        if self.rootless is None:
+            return rootless if rootless and dict(rootless) == offset_of(found) else None
+        return rootless if normpath(self.rootless) == normpath(self.root) else None
 
 
 def partition_of(root: Path, path: str) -> Document:

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from pyspark.sql.utils import is_remote
-
+from ....spark.sessions import cores_of, runs_elsewhere, scratch_of
 from ....spi.errors import BadInput, LostRange, SchemaRefused, Unreadable
 from ....spi.rows import Rejects
 from ...evolution.policy import DEAD_LETTER
+from ..copies import Copies, Surveyed, put_together
 from .bad_rows import BAD_VALUE
 from .formats import ReadFormat
 from .listing import SourceFile
-from .looks import admit, look_through
-from .text import Copies, Surveyed, is_about_file
+from .looks import LookAhead, admit, look_through
+from .text import is_about_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,15 +32,25 @@ _UNREADABLE = re.compile(
 """How Spark says that a parquet file has a type that it does not take for that of the schema."""
 _CAUSE = re.compile(r"^Caused by: \S+?: (?P<why>.+)$", re.M)
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+")
+_WORDS: Final = """
+    dateformat delimiter escape header locale nullvalue quote sep timestampformat timestampntzformat
+"""
+_OF_VALUES: Final = frozenset(_WORDS.split())
+"""Options, in lower case, with which any part of a csv file's lines is read as all of them are."""
 _AWAY_WORDS: Final = ("Input/output error", "Stale file handle", "No space left on device")
 
 
 class Reading:
     """Reads one batch of files after the other; a file is told by the path below their folder."""
 
-    def __init__(self, root: Path, form: ReadFormat) -> None:
+    def __init__(self, root: Path, form: ReadFormat, *, may_merge: bool = False) -> None:
+        """`may_merge`: nobody asks from which file a row is, but to tell what is wrong with it."""
         self._root = root
         self._form = form
+        self._may_merge = may_merge and _merges(form)
+        self._ahead = LookAhead(root)
+        self._within: str | None = None
+        """Where folders of copies were made last."""
         self._files: Sequence[SourceFile] = ()
         """What was read last."""
         self.rejects: tuple[Rejects, ...] = ()
@@ -48,23 +58,37 @@ class Reading:
         self.left_out: dict[str, None] = {}
         """The columns that files have and the schema has not, where these are left out."""
         self._copies = Copies()
-        """Copies of files that Spark would not read as they are."""
+        """What Spark reads in place of files."""
 
     def read(self, spark: "SparkSession", files: Sequence[SourceFile]) -> "DataFrame":
         """Describe the rows of files, and take up what they have beyond the schema.
 
         Raises `Unreadable` for all that cannot be read, if that is tolerated; else `BadInput`.
         """
-        self.close()
+        self._clear()
         self._files = files
-        # That of a server of Spark Connect is no folder of this node.
-        within = None if is_remote() else spark.conf.get("spark.local.dir", None)
+        self._within = scratch_of(spark)
+        merges = self._may_merge and not runs_elsewhere(spark)
+        found = self._look_through(files, keeps_text=merges)
+        if merges:
+            found = put_together(found, cores_of(spark), self._copies, self._within)
+        good, self.rejects = self._form.rows(spark, found, self._copies)
+        return good
+
+    def look_ahead(self, files: Sequence[SourceFile]) -> None:
+        """Look through the files of the next batch meanwhile."""
+        self._ahead.begin(self._form, files, self._within, keeps_text=self._may_merge)
+
+    def _look_through(self, files: Sequence[SourceFile], *, keeps_text: bool) -> list[Surveyed]:
+        known, self._copies = self._ahead.take(self._form)
         found: list[Surveyed] = []
         lost: list[LostRange] = []
         for each in files:
             file = self._root / each.path
             try:
-                surveyed = look_through(self._form, file, self._copies, within)
+                surveyed = known.get(each) or look_through(
+                    self._form, file, self._copies, self._within, keeps_text=keeps_text
+                )
                 self._form, left_out = admit(self._form, surveyed, file)
                 self.left_out |= dict.fromkeys(left_out)
                 found.append(surveyed)
@@ -75,8 +99,7 @@ class Reading:
                 lost.append(LostRange(each, {"file": str(file)}, reason))
         if lost:
             raise Unreadable(lost)
-        good, self.rejects = self._form.rows(spark, found, self._copies)
-        return good
+        return found
 
     def _is_tolerated(self, error: BadInput) -> bool:
         """Tell whether the batch goes on without the file that an error is about."""
@@ -97,10 +120,30 @@ class Reading:
             return Unreadable([LostRange(read, {"file": file}, why)])
         return BadInput(f"{file}: {why}")
 
+    def narrow(self, error: Exception) -> bool:
+        """Tell whether an error is of files that were put together; they are not again."""
+        told = _file_and_reason(str(error))
+        is_merged = told is not None and unquote(told[0]) in self._copies.merged
+        self._may_merge = self._may_merge and not is_merged
+        return is_merged
+
     def close(self) -> None:
         """Remove what was copied to be read."""
+        self._ahead.close()
+        self._clear()
+
+    def _clear(self) -> None:
         self._copies.clear()
         self.rejects = ()
+
+
+def _merges(form: ReadFormat) -> bool:
+    """Tell whether lines of several files can be read as one file; bad rows tell which is theirs.
+
+    A file of one column is not read by lines.
+    """
+    is_csv = form.name == "csv" and not form.tolerant and len(form.columns.fields) > 1
+    return is_csv and {name.lower() for name in form.options} <= _OF_VALUES
 
 
 def _file_and_reason(text: str) -> tuple[str, str] | None:

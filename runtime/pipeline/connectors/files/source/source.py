@@ -6,13 +6,10 @@ A file that changes after it was read is not read again; the task says so as lon
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from os.path import normpath
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
-from ......events.commits import Advance, Document, Lag, identity
-from ....spi.config import ConfigInvalid, ParsedConfig
+from ......events.commits import Advance, Document, Lag
 from ....spi.context import Context
 from ....spi.errors import BadInput, NotReady, SourceAway
 from ....spi.rows import Rejects
@@ -23,9 +20,9 @@ from ..arrivals import Arrivals
 from .file_index import FileIndex, Ripeness
 from .formats import ReadFormat
 from .listing import Skip, SourceFile, look
-from .offsets import offset_of, partition_of
+from .offsets import Folder, offset_of, partition_of
 from .reading import Reading
-from .shares import EVERYTHING, Share, bucket_of, read_share
+from .shares import bucket_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,53 +30,6 @@ if TYPE_CHECKING:
 UNLIMITED: Final = Limit(sys.maxsize, sys.maxsize, sys.maxsize)
 _NAMED: Final = 3
 """How many files a remark names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """Which files of which folder are one task's.
-
-    Releases before this one wrote offsets without their folder: `rootless` is the folder that
-    these belong to, None if that is not known.
-    """
-
-    root: Path
-    glob: str
-    share: Share
-    min_age_ms: int = 0
-    rootless: Path | None = None
-
-    @classmethod
-    def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
-        """Return what a task config says; raises `ConfigInvalid`."""
-        text = settings.text(keys.TASK_BUCKETS)
-        try:
-            share = read_share(text) if text else EVERYTHING
-        except ValueError as error:
-            raise ConfigInvalid(f"{keys.TASK_BUCKETS}: {error}") from None
-        root = settings.text(keys.SOURCE_PATH)
-        rootless = config.get(keys.TASK_ROOTLESS, root)
-        return cls(
-            Path(root),
-            settings.text(keys.SOURCE_GLOB),
-            share,
-            settings.number(keys.SOURCE_MIN_AGE_MS),
-            Path(rootless) if rootless else None,
-        )
-
-    def offset(self, offsets: Mapping[str, Document], found: SourceFile) -> Document | None:
-        """Return a file's offset, if it was read.
-
-        One without a folder counts for files of the folder that it was written for. If nobody
-        knows which that was, it counts for a file of the very size and time that it tells.
-        """
-        offset = offsets.get(identity(partition_of(self.root, found.path)))
-        if offset is not None:
-            return offset
-        rootless = offsets.get(identity({"path": found.path}))
-        if self.rootless is None:
-            return rootless if rootless and dict(rootless) == offset_of(found) else None
-        return rootless if normpath(self.rootless) == normpath(self.root) else None
 
 
 class FileSource(Source[SourceFile]):
@@ -93,13 +43,13 @@ class FileSource(Source[SourceFile]):
         """What a batch may hold whatever the task says."""
         self._form = form
         self._context = context
-        root, glob = folder.root, folder.glob
         arrivals = context.shared.get(Arrivals, Arrivals)
         self._index = context.shared.get(
-            (FileIndex, root, glob), lambda: FileIndex(root, glob, arrivals)
+            (FileIndex, folder.root, folder.glob),
+            lambda: FileIndex(folder.root, folder.glob, arrivals),
         )
         self._index.tell(self.wake)
-        self._ripeness = Ripeness(root, folder.min_age_ms, self._index.is_whole)
+        self._ripeness = Ripeness(folder.root, folder.min_age_ms, self._index.is_whole)
         self._version = 0
         """How far the news of the index were taken up."""
         self._unread: dict[str, SourceFile] = {}
@@ -118,12 +68,15 @@ class FileSource(Source[SourceFile]):
         """What is strange about the folder, as every plan tells it."""
         self._grown = 0
         """How many bytes more than were read the remark tells of."""
-        self._reading = Reading(folder.root, form)
+        self._reading = Reading(folder.root, form, may_merge=not context.asks_files)
+        self._limit = UNLIMITED
+        """What the last batch could hold."""
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[SourceFile]:
         """Take the next files; the folder is looked through when none are left."""
         most_files = min(limit.ranges, self._at_most.ranges)
         most_bytes = min(limit.bytes, self._at_most.bytes)
+        self._limit = Limit(limit.rows, most_bytes, most_files)
         if not self._pending:
             self._pending.extend(self._scan(offsets))
             self._pending_bytes = sum(each.size for each in self._pending)
@@ -153,6 +106,7 @@ class FileSource(Source[SourceFile]):
         frame = self._reading.read(spark, ranges)
         if len(self._reading.left_out) > known:
             self._context.warn(f"{self._folder.root}: {self._told_of_columns()}")
+        self._reading.look_ahead([*self._likely_next()])
         return frame
 
     def wake(self) -> None:
@@ -181,9 +135,22 @@ class FileSource(Source[SourceFile]):
         """Name the file and the reason, if an error of Spark's is about a file."""
         return self._reading.blame(error)
 
+    def narrow(self, error: Exception) -> bool:
+        """Read files one by one, if an error is of several that were read as one."""
+        return self._reading.narrow(error)
+
     def close(self) -> None:
         """Remove what was copied to be read."""
         self._reading.close()
+
+    def _likely_next(self) -> Iterator[SourceFile]:
+        """Yield the files that the next batch will hold, if it may hold as much as the last."""
+        size = 0
+        for each in islice(self._pending, self._limit.ranges):
+            size += each.size
+            if size > self._limit.bytes:
+                return
+            yield each
 
     def _told_of_columns(self) -> str:
         """Say which columns of the files read so far are left out."""

@@ -24,9 +24,9 @@ from .. import keys
 from .formats import ReadFormat
 from .inference import TwinColumns, infer
 from .listing import walk
-from .offsets import check_offset, seek
+from .offsets import Folder, check_offset, seek
 from .shares import BUCKETS, deal, spell
-from .source import FileSource, Folder
+from .source import FileSource
 from .text import CsvStyle
 
 MOST_FILES: Final = 100

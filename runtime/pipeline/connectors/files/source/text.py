@@ -13,22 +13,18 @@ import errno
 import gzip
 import io
 import os
-import tempfile
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from shutil import rmtree
-from typing import IO, TYPE_CHECKING, Final, Self, cast
+from typing import IO, Final, Self, cast
 
 from ....spi.config import ParsedConfig, under
 from ....spi.errors import BadInput
 from .. import keys
+from ..copies import Copies, Surveyed
 from ..line_ends import LineEndScan, LineEndUnifier
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
 
 _CHUNK: Final = 4 << 20
 _OPAQUE: Final = frozenset({".deflate", ".lz4", ".lzo", ".snappy", ".zst"})
@@ -86,55 +82,6 @@ class CsvStyle:
         return codecs.lookup(self.encoding).name not in _AS_IT_IS
 
 
-@dataclass(frozen=True, slots=True)
-class Surveyed:
-    """A file that Spark can read: where it lies, what ends its lines, what its header says.
-
-    `quotes_nothing`: it may hold `""`, an empty text, but no number. An empty `header`: not known.
-    """
-
-    path: Path
-    line_end: str = "\n"
-    is_by_lines: bool = False
-    """Whether each of its lines is a record: several may read it at once, from anywhere in it."""
-    quotes_nothing: bool = False
-    header: tuple[str, ...] = ()
-    columns: "StructType | None" = None
-    """Those that it has, as far as anybody but the reader can tell; None: nobody can."""
-    valueless: frozenset[str] = frozenset()
-    nanos: frozenset[str] = frozenset()
-    """Those that can hold no value, those of nanoseconds, in lower case: Spark reads neither."""
-
-
-@dataclass(slots=True)
-class Copies:
-    """The copies of one batch's files, in a folder of their own, by the paths that Spark knows."""
-
-    originals: dict[str, Path] = field(default_factory=dict[str, Path])
-    _folder: str = ""
-
-    def new(self, original: Path, within: str | None) -> Path:
-        """Return where to copy a file to; `within` is where folders of copies are made."""
-        self._folder = self._folder or tempfile.mkdtemp(prefix="copies-", dir=within)
-        copy = Path(self._folder, f"{len(self.originals)}.txt")
-        self.originals[str(copy)] = original
-        return copy
-
-    def link(self, original: Path, within: str | None) -> Path:
-        """Return another name of a file, which says how it is compressed as well."""
-        link = self.new(original, within).with_suffix(original.suffix.replace(":", ""))
-        link.symlink_to(original)
-        self.originals[str(link)] = original
-        return link
-
-    def clear(self) -> None:
-        """Remove all copies."""
-        if self._folder:
-            rmtree(self._folder, ignore_errors=True)
-        self.originals.clear()
-        self._folder = ""
-
-
 def is_about_file(error: BadInput) -> bool:
     """Tell whether it is what lies in a file that cannot be read, and not the file system."""
     cause = error.__cause__
@@ -190,17 +137,22 @@ def header_of(head: bytes, style: CsvStyle) -> tuple[str, ...]:
     return tuple(name or f"_c{number}" for number, name in enumerate(stripped))
 
 
-def survey(file: Path, style: CsvStyle, copies: Copies, within: str | None) -> Surveyed:
+def survey(
+    file: Path, style: CsvStyle, copies: Copies, within: str | None, *, keeps_text: bool = False
+) -> Surveyed:
     """Look through a csv file, and copy it where Spark would not read it as it is.
 
-    Raises `BadInput` if a quote is left open: a reader takes all that follows for one value.
+    `keeps_text`: what it found of a small file whose lines are records holds its text. Raises
+    `BadInput` if a quote is left open: a reader takes all that follows for one value.
     """
     if is_opaque(file):
         return Surveyed(file)
     scan = LineEndScan(style.separator, style.quote, style.escape)
-    head = b""
-    for chunk in decoded(file, style.encoding):
-        head = head or chunk
+    chunks = decoded(file, style.encoding)
+    head = text = next(chunks)
+    scan.feed(head)
+    for chunk in chunks:
+        head, text = head or chunk, text if not chunk else b""
         scan.feed(chunk)
     scan.feed(b"", is_last=True)
     if scan.may_be_open:
@@ -211,7 +163,10 @@ def survey(file: Path, style: CsvStyle, copies: Copies, within: str | None) -> S
         _write(path, _unified(decoded(file, style.encoding), style))
     header = header_of(head, style) if style.header else ()
     is_by_lines = scan.is_by_lines and path == file and not style.separator.isspace()
-    return Surveyed(path, line_end, is_by_lines, scan.quotes_nothing, header)
+    # A file that begins with an empty line has its header further below.
+    is_small = keeps_text and is_by_lines and text and not text.startswith(line_end.encode())
+    kept = text if is_small else None
+    return Surveyed(path, line_end, is_by_lines, scan.quotes_nothing, header, text=kept)
 
 
 def transcoded(

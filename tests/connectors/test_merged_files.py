@@ -1,0 +1,172 @@
+# pyright: basic
+"""Small csv files are read as a few large ones, and looked through while Spark works on others."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as papq
+import pytest
+from connectors.conftest import Run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.events.model import Resource
+from fairlead.runtime.pipeline.connectors.builtin.pipeline_keys import task_keys_of
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.files.copies import Copies, put_together
+from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.connectors.files.source.listing import look
+from fairlead.runtime.pipeline.connectors.files.source.looks import LookAhead
+from fairlead.runtime.pipeline.connectors.files.source.text import CsvStyle, survey
+from fairlead.runtime.pipeline.spark.sessions import scratch_of
+from fairlead.runtime.pipeline.spi.context import Context, Reach
+
+FILES = 20
+VALUES = st.text(st.sampled_from('ab" é'), min_size=1, max_size=3)
+
+
+def land(folder: Path, odd: Mapping[str, str], count: int = FILES) -> None:
+    """Write files of three rows each, numbered through; `odd` are others, by their names."""
+    texts = {f"{at:03}": f"n,s\n{3 * at},a\n{3 * at + 1},b\n{3 * at + 2},c" for at in range(count)}
+    for name, text in {**texts, **odd}.items():
+        (folder / f"{name}.csv").write_text(text)
+
+
+def config_of(folders: Mapping[str, str], **more: str) -> dict[str, str]:
+    given = {"source.format": "csv", "source.schema": "n INT, s STRING", "sink.format": "parquet"}
+    return {**folders, **given, **{key.replace("_", "."): text for key, text in more.items()}}
+
+
+def numbers(folders: Mapping[str, str]) -> list[int]:
+    files = Path(folders["sink.path"]).glob("*.parquet")
+    return sorted(row["n"] for each in files for row in papq.read_table(each).to_pylist())
+
+
+@given(
+    tables=st.lists(st.lists(VALUES, max_size=4), min_size=8, max_size=12),
+    end=st.sampled_from(["\n", "\r"]),
+    has_header=st.booleans(),
+    is_ended=st.booleans(),
+    cores=st.integers(1, 3),
+)
+def test_files_that_are_put_together_have_the_same_lines(
+    tmp_path_factory: pytest.TempPathFactory,
+    tables: list[list[str]],
+    end: str,
+    has_header: bool,
+    is_ended: bool,
+    cores: int,
+) -> None:
+    folder, copies = tmp_path_factory.mktemp("files"), Copies()
+    style = CsvStyle(header=has_header)
+    lines = [[f'"{value.replace(chr(34), chr(34) * 2)}",x' for value in each] for each in tables]
+    heads = ["h,i"] if has_header else []
+    texts = [end.join(heads + each) + (end if is_ended else "") for each in lines]
+    files = [folder / str(number) for number in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text, newline="")
+    found = [survey(each, style, copies, None, keeps_text=True) for each in files]
+    given = put_together(found, cores, copies, str(folder))
+    read = [
+        line
+        for each in given
+        for line in each.path.read_text().replace("\r", "\n").split("\n")[len(heads) :]
+        if line
+    ]
+    assert sorted(read) == sorted(line for each in lines for line in each)
+    assert all(each.text is None for each in given)
+    copies.clear()
+
+
+def test_files_that_differ_in_header_or_line_end_stay_apart(tmp_path: Path) -> None:
+    copies = Copies()
+    for number in range(12):
+        head, end = ("a,b", "\n") if number % 3 else ("b,a", "\n") if number % 2 else ("a,b", "\r")
+        (tmp_path / str(number)).write_text(f"{head}{end}1,2{end}", newline="")
+    files = [tmp_path / str(number) for number in range(12)]
+    found = [survey(each, CsvStyle(), copies, None, keeps_text=True) for each in files]
+    given = put_together(found, 2, copies, str(tmp_path))
+    assert sorted((each.header, each.line_end) for each in given) == [
+        (("a", "b"), "\n"),
+        (("a", "b"), "\r"),
+        (("b", "a"), "\n"),
+    ]
+    copies.clear()
+
+
+@pytest.mark.parametrize("text", ['a,"x\ny"\n', "\na,b\n", "a,b\n \nc,d\n", "a,b\r\n"])
+def test_a_file_whose_lines_may_not_be_its_records_is_read_by_itself(
+    tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "a").write_text(text, newline="")
+    assert survey(tmp_path / "a", CsvStyle(), Copies(), None, keeps_text=True).text is None
+
+
+@pytest.mark.spark
+def test_rows_of_many_small_files_come_once_each_and_nothing_is_left_of_copies(
+    run: Run, folders: dict[str, str], engine: Any
+) -> None:
+    odd = {"quoted": 'n,s\n100,"x\ny"\n', "empty": "n,s\n", "crlf": "n,s\r\n101,a\r\n"}
+    land(Path(folders["source.path"]), odd)
+    reports = run(config_of(folders))
+    assert [each.trace for each in reports.statuses if each.trace] == []
+    assert numbers(folders) == [*range(3 * FILES), 100, 101]
+    scratch = engine.run("t", scratch_of)
+    assert scratch is not None
+    assert not [*Path(scratch).glob("copies-*")]
+
+
+@pytest.mark.spark
+def test_a_bad_value_in_one_of_many_small_files_is_told_with_that_file(
+    run: Run, folders: dict[str, str]
+) -> None:
+    land(Path(folders["source.path"]), {"bad": "n,s\n100,a\nx1,b\n"})
+    reports = run(config_of(folders))
+    (failed,) = [each.reason for each in reports.statuses if each.state.value == "FAILED"]
+    assert "/in/bad.csv: " in failed
+    assert '"x1"' in failed
+    assert numbers(folders) == []
+
+
+@pytest.mark.parametrize(
+    ("transform", "may_ask"),
+    [
+        ({"type": "sql", "query": "SELECT n + 1 AS n FROM input"}, False),
+        ({"type": "sql", "query": "SELECT Input_File_Name() AS f FROM input"}, True),
+        ({"type": "sql", "query": "SELECT `_metadata`.file_path AS f FROM input"}, True),
+        ({"type": "MaskField", "fields": "s"}, False),
+        ({"type": "dedupe", "fields": "n"}, True),
+        ({"type": "expect", "expect.some": "n > 0"}, True),
+    ],
+)
+def test_files_are_read_one_by_one_where_a_transform_may_ask_for_them(
+    folders: dict[str, str], transform: dict[str, str], may_ask: bool
+) -> None:
+    keys = {f"transforms.t.{key}": text for key, text in transform.items()}
+    config = {**config_of(folders), "transforms": "t", **keys}
+    context = Context(Resource("c", 0), print, reach=Reach(sql=frozenset({"input_file_name"})))
+    (chain,) = SparkPipeline().pipeline(context, config).transforms
+    assert chain.asks_files is may_ask
+
+
+def test_what_was_looked_at_ahead_counts_for_the_file_as_it_was_then(tmp_path: Path) -> None:
+    land(tmp_path, {"broken": 'n,s\n1,"'}, 3)
+    ends = {"source.path": str(tmp_path), "sink.path": str(tmp_path / "out")}
+    settings = config_of({"name": "c", "connector.class": "SparkPipeline", **ends})
+    form = ReadFormat.of(task_keys_of(settings).parse(settings), settings, tolerant=False)
+    names = ("000.csv", "001.csv", "002.csv", "broken.csv")
+    files = [file for each in names if (file := look(tmp_path, each))]
+    ahead = LookAhead(tmp_path)
+    ahead.begin(form, files, None, keeps_text=True)
+    while len(found := ahead.take(form)[0]) < len(files) - 1:  # it may be asked too early
+        ahead.begin(form, files, None, keeps_text=True)
+        time.sleep(0.05)
+    assert [*found] == files[:-1]
+    (tmp_path / "000.csv").write_text("n,s\n1,a\n")
+    assert look(tmp_path, "000.csv") not in [*found]
+    ahead.begin(form, files, None, keeps_text=True)
+    assert ahead.take(replace(form, schema="n INT, s STRING, t INT"))[0] == {}
+    ahead.close()
