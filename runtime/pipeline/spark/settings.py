@@ -184,6 +184,8 @@ def settings(folder: Path, cores: int, conf: Mapping[str, str], master: str = ""
         "spark.sql.execution.arrow.localRelationThreshold": "100KB",
         # Pickled rows unless asked otherwise: Arrow ones need pandas, and complain without.
         "spark.sql.execution.pythonUDF.arrow.enabled": "false",
+        # Spark's own default, INT96, is deprecated, has no statistics, and not all readers take it.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         # Else a small batch beside a large one waits until all parts of that have begun.
         "spark.scheduler.mode": "FAIR",
         # What executors write beside the rows of a batch: theirs are other machines' disks.

@@ -33,9 +33,10 @@ from .publishing import (
     say_nothing_of_rows,
 )
 from .root import OpenRoot, SinkLocation, opened, told_by_spark
+from .small import SmallBatches
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameWriter
+    from pyspark.sql import DataFrame
 
 _BYTES_PER_PART = 4 << 20
 """What is worth a Spark task of its own, so that a batch is written on all cores."""
@@ -99,6 +100,8 @@ class FileSink(Sink["DataFrame"]):
         """Those of the rows that come, and those of all files; None: nobody told them."""
         self._mark: TaskMark | None = None
         """The mark as it was last left; None: not acquired, only to publish what another staged."""
+        is_plain = self.counts_rows and not (form.partition_by or form.options)
+        self._small = SmallBatches(is_wanted=is_plain)
 
     @property
     def counts_rows(self) -> bool:
@@ -144,16 +147,17 @@ class FileSink(Sink["DataFrame"]):
             # Elsewhere there is but its name, which leads to another folder once a mount went away.
             elsewhere = runs_elsewhere(rows.sparkSession)
             written = (self._place.root if elsewhere else root.path) / where
-            if not elsewhere:
-                staging.make_batch_folder(written)
-            mode = "overwrite" if elsewhere else "append"  # it is there, and empty
-            writer = rows.coalesce(files).write.mode(mode).format(self._form.name)
-            writer = writer.options(**_WRITE, **self._form.options)
-            self._save(writer.partitionBy(*self._form.partition_by), written)
+            is_small = not elsewhere and self._small.take(rows, input_bytes)
+            if is_small:
+                self._small.write(rows, written)
+            else:
+                self._write(rows.coalesce(files), written, elsewhere=elsewhere)
             if not (root.path / where).is_dir():
                 raise SinkAway(f"{self._place.root} does not show what Spark has written there")
             staging.make_durable(root.path, root.path / where)
             manifest = self._manifest(root.path, where, commit_id)
+            if not is_small:
+                self._small.learn(manifest, input_bytes)
             if not root.still_is():
                 raise SinkAway(f"{self._place.root} went away while a batch was written")
             return manifest
@@ -187,9 +191,15 @@ class FileSink(Sink["DataFrame"]):
         with opened(self._place) as root:
             staging.sweep(root.path, resource, token)
 
-    def _save(self, writer: "DataFrameWriter", where: Path) -> None:
+    def _write(self, rows: "DataFrame", where: Path, *, elsewhere: bool) -> None:
+        """Have Spark write a batch into a folder, which other machines make by themselves."""
+        if not elsewhere:
+            staging.make_batch_folder(where)
+        mode = "overwrite" if elsewhere else "append"  # it is there, and empty
+        writer = rows.write.mode(mode).format(self._form.name)
+        writer = writer.options(**_WRITE, **self._form.options)
         try:
-            writer.save(path_to_write(where))
+            writer.partitionBy(*self._form.partition_by).save(path_to_write(where))
         except Exception as error:
             told = told_by_spark(self._place.root, failure_text(error) or "")
             if told is not None:

@@ -75,6 +75,12 @@ def make_batch_folder(folder: Path) -> None:
     (folder / _OF_SPARK).mkdir(parents=True)
 
 
+def make_empty_folder(folder: Path) -> None:
+    """Make the folder of a batch anew, for a file that this process writes."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
 def batch_prefix(commit_id: CommitId) -> str:
     """Return what the final names of a batch's files begin with, and no other's.
 
