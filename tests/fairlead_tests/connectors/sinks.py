@@ -54,7 +54,8 @@ class Rows:
     @property
     def sparkSession(self) -> Any:  # noqa: N802  # as Spark spells it
         return SimpleNamespace(
-            sparkContext=SimpleNamespace(defaultParallelism=2, master="local[2]")
+            conf={},  # Spark writes these rows: nobody knows how
+            sparkContext=SimpleNamespace(defaultParallelism=2, master="local[2]"),
         )
 
     @property

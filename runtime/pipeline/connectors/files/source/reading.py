@@ -68,7 +68,9 @@ class Reading:
         self._clear()
         self._files = files
         self._within = scratch_of(spark)
-        merges = self._may_merge and not runs_elsewhere(spark)
+        # An empty line is a value where there is one column, and else nothing.
+        is_one = len(self._form.columns.fields) == 1
+        merges = self._may_merge and not (is_one or runs_elsewhere(spark))
         found = self._look_through(files, keeps_text=merges)
         if merges:
             found = put_together(found, cores_of(spark), self._copies, self._within)
@@ -138,11 +140,8 @@ class Reading:
 
 
 def _merges(form: ReadFormat) -> bool:
-    """Tell whether lines of several files can be read as one file; bad rows tell which is theirs.
-
-    A file of one column is not read by lines.
-    """
-    is_csv = form.name == "csv" and not form.tolerant and len(form.columns.fields) > 1
+    """Tell whether lines of several files can be read as one file; bad rows tell which is theirs."""
+    is_csv = form.name == "csv" and not form.tolerant
     return is_csv and {name.lower() for name in form.options} <= _OF_VALUES
 
 
