@@ -48,6 +48,8 @@ class Reading:
         self._root = root
         self._form = form
         self._may_merge = may_merge and _merges(form)
+        self._merges = False
+        """Whether files that were read last could be read as one."""
         self._ahead = LookAhead(root)
         self._within: str | None = None
         """Where folders of copies were made last."""
@@ -70,18 +72,18 @@ class Reading:
         self._within = scratch_of(spark)
         # An empty line is a value where there is one column, and else nothing.
         is_one = len(self._form.columns.fields) == 1
-        merges = self._may_merge and not (is_one or runs_elsewhere(spark))
-        found = self._look_through(files, keeps_text=merges)
-        if merges:
+        self._merges = self._may_merge and not (is_one or runs_elsewhere(spark))
+        found = self._look_through(files)
+        if self._merges:
             found = put_together(found, cores_of(spark), self._copies, self._within)
         good, self.rejects = self._form.rows(spark, found, self._copies)
         return good
 
     def look_ahead(self, files: Sequence[SourceFile]) -> None:
         """Look through the files of the next batch meanwhile."""
-        self._ahead.begin(self._form, files, self._within, keeps_text=self._may_merge)
+        self._ahead.begin(self._form, files, self._within, keeps_text=self._merges)
 
-    def _look_through(self, files: Sequence[SourceFile], *, keeps_text: bool) -> list[Surveyed]:
+    def _look_through(self, files: Sequence[SourceFile]) -> list[Surveyed]:
         known, self._copies = self._ahead.take(self._form)
         found: list[Surveyed] = []
         lost: list[LostRange] = []
@@ -89,7 +91,7 @@ class Reading:
             file = self._root / each.path
             try:
                 surveyed = known.get(each) or look_through(
-                    self._form, file, self._copies, self._within, keeps_text=keeps_text
+                    self._form, file, self._copies, self._within, keeps_text=self._merges
                 )
                 self._form, left_out = admit(self._form, surveyed, file)
                 self.left_out |= dict.fromkeys(left_out)
@@ -140,7 +142,7 @@ class Reading:
 
 
 def _merges(form: ReadFormat) -> bool:
-    """Tell whether lines of several files can be read as one file; bad rows tell which is theirs."""
+    """Tell whether lines of several files can be read as one; bad rows tell which is theirs."""
     is_csv = form.name == "csv" and not form.tolerant
     return is_csv and {name.lower() for name in form.options} <= _OF_VALUES
 
