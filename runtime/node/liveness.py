@@ -16,7 +16,7 @@ from ...actors.door.system import Question
 
 MOST_STEP_SECONDS: Final = 1.0
 SLOW_SECONDS: Final = 3.0
-PING_SECONDS: Final = 1.0
+PING_SECONDS: Final = 2.0
 
 
 class Silence:

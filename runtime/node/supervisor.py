@@ -49,7 +49,7 @@ from .shards import GroupShards, ShardChild
 from .workers import NodeWorkers, WorkerChild
 
 LOGGER = logging.getLogger(__name__)
-TICK_SECONDS: Final = 0.1
+TICK_SECONDS: Final = 0.2
 LOOK_SECONDS: Final = 0.01
 LOOK: Final = "look"
 """What the timer brings that looks again whether an engine has ended."""

@@ -2,8 +2,8 @@
 
 A folder's time of change tells that names came or went, so a look costs one `stat` for each folder,
 and the names of those that changed. What is written into a file that lies there already shows in
-no folder's time: all files are looked at every while, as often as that costs no more than half a
-percent of a core.
+no folder's time: all files are looked at every while, as often as that costs no more than a
+thousandth of a core.
 """
 
 import time
@@ -17,7 +17,7 @@ from weakref import WeakMethod
 from ..arrivals import Arrivals, is_written_to
 from .listing import Entries, Skip, SourceFile, look, read_folder
 
-_REST: Final = 200
+_REST: Final = 1_000
 """How many times longer than a look at all files the pause after it is."""
 
 _RACY_NS: Final = 50_000_000
