@@ -319,6 +319,17 @@ def test_a_method_that_a_path_does_not_take_is_told_with_all_that_it_takes(clien
     assert client.get("/connectors/a/tasks/x/y").status_code == HTTPStatus.NOT_FOUND
 
 
+@pytest.mark.parametrize("number", ["1.0", "%200", "0x0", "zero"])
+def test_a_task_whose_number_is_no_whole_number_has_no_path(api: RestApi, number: str) -> None:
+    create(api.client)
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"})
+    status = api.client.get(f"/connectors/a/tasks/{number}/status")
+    restart = api.client.post(f"/connectors/a/tasks/{number}/restart")
+    nowhere = {"error_code": 404, "message": "HTTP 404 Not Found"}
+    assert [status.json(), restart.json()] == [nowhere, nowhere]
+
+
 def test_where_the_disk_is_full_health_and_each_task_that_cannot_commit_say_so(
     api: RestApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:

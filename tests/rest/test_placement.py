@@ -58,7 +58,9 @@ def test_what_is_no_good_is_refused_and_says_why(
     client: Client, key: str, value: str, said: str
 ) -> None:
     refused = client.put("/connectors/a/config", json={**LOCKED, key: value})
-    words = f"Invalid value {value} for configuration {key}: {said}"
+    is_list = key not in {"placement.weight", "placement."}
+    shown = f"[{', '.join(each.strip() for each in value.split(','))}]" if is_list else value
+    words = f"Invalid value {shown} for configuration {key}: {said}"
     assert (refused.status_code, refused.json()["message"].splitlines()[1]) == (400, words)
     told = client.put(VALIDATE, json={**LOCKED, "name": "a", key: value}).json()
     errors = {each["value"]["name"]: each["value"]["errors"] for each in told["configs"]}

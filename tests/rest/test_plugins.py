@@ -227,6 +227,24 @@ def test_a_version_that_is_not_installed_is_refused_with_the_one_that_is(client:
     )
 
 
+def test_a_name_that_a_list_gives_twice_is_refused_in_connects_words(client: Client) -> None:
+    config = {
+        "connector.class": "SparkPipeline",
+        "name": "a",
+        "source.path": "/data/in",
+        "source.format": "csv",
+        "sink.path": "/data/out",
+        "sink.format": "parquet",
+        "transforms": "x, x",
+        "transforms.x.type": "HoistField",
+        "transforms.x.field": "all",
+    }
+    told = client.put("/connector-plugins/SparkPipeline/config/validate", json=config).json()
+    assert [error for each in told["configs"] for error in each["value"]["errors"]] == [
+        "Invalid value [x, x] for configuration transforms: Duplicate alias provided."
+    ]
+
+
 def test_a_config_has_no_more_keys_than_can_be_compared(client: Client) -> None:
     config = {f"pasword{number}": "x" for number in range(2_000)}
     refused = client.put(VALIDATE, json={"connector.class": "Locked", **config})

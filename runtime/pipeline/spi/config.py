@@ -83,6 +83,8 @@ class Checked:
     def told_errors(self) -> tuple[str, ...]:
         """The errors in the words of Connect, which name the key and what was given for it."""
         name, given = self.definition.name, self._shown(self.given)
+        if given is not None and self.definition.type is SettingType.LIST:
+            given = f"[{', '.join(each.strip() for each in given.split(','))}]"
         return tuple(in_words(name, given, error) for error in self.errors)
 
     def _shown(self, text: str | None) -> str | None:

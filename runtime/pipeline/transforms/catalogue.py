@@ -45,7 +45,7 @@ def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     for kind in (TRANSFORMS, PREDICATES):
         given = [each.strip() for each in config.get(kind, "").split(",") if each.strip()]
         if len(set(given)) < len(given):
-            found[kind] = f"a {kind.removesuffix('s')} is named twice"
+            found[kind] = "Duplicate alias provided."
         if len(given) > MOST_TRANSFORMS:
             found[kind] = f"{len(given)} are given, and at most {MOST_TRANSFORMS} taken"
             return found
@@ -194,7 +194,7 @@ def _known(find: Callable[[str], object]) -> Validator:
         try:
             find(str(value))
         except PluginUnknown as error:
-            return str(error)
+            return f"Class {value} could not be found. {error}"
         return None
 
     return validate

@@ -1,11 +1,13 @@
 """What is read of connectors, in Connect's shapes."""
 
+import re
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import Annotated, Final, TypeVar
 
 from fastapi import Path, Query
 from msgspec.structs import replace
+from pydantic import BeforeValidator
 
 from .....events.connectors import ConnectorConfig
 from .....events.group import Group
@@ -33,7 +35,18 @@ from ..backend.service import Served, Service
 routes = Routes("connectors")
 MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
 LARGEST_TASK = (1 << 31) - 1
-TaskNumber = Annotated[int, Path(ge=-LARGEST_TASK - 1, le=LARGEST_TASK)]
+
+
+def _number_of(text: object) -> object:
+    """Refuse what Java reads no number in, such as `1.0` and a blank before it."""
+    if isinstance(text, str) and re.fullmatch(r"[+-]?[0-9]+", text) is None:
+        raise ValueError("is no whole number")
+    return text
+
+
+TaskNumber = Annotated[
+    int, Path(ge=-LARGEST_TASK - 1, le=LARGEST_TASK), BeforeValidator(_number_of)
+]
 """The number of a task in a path: an int32, as in Connect; what is none is no path at all."""
 State = TypeVar("State", ConnectorState, TaskState)
 Warned = TypeVar("Warned", ConnectorInfo, ConnectorStateInfo)
