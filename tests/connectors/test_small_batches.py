@@ -33,7 +33,7 @@ PLAIN = """
 
 def written(spark: SparkSession, query: str, folder: Path) -> tuple[Any, Any]:
     """Return what is in the file of the worker's, and in that of Spark's."""
-    rows, small = spark.sql(query).coalesce(1), SmallBatches(is_wanted=True)
+    rows, small = spark.sql(query).coalesce(1), SmallBatches(64 << 20)
     assert not small.take(rows, 100)  # nobody knows yet what comes of it
     rows.write.parquet(str(folder / "spark"))
     small.learn(Manifest("", "", 10, 0, 0), 100)
@@ -84,7 +84,7 @@ def test_spark_reads_both_alike(engine: Embedded, tmp_path: Path) -> None:
 def test_spark_writes_what_is_not_plain_or_not_small(
     engine: Embedded, query: str, size: int
 ) -> None:
-    small = SmallBatches(is_wanted=True)
+    small = SmallBatches(64 << 20)
     small.learn(Manifest("", "", 10, 0, 0), 100)
     assert engine.run("t", lambda spark: small.take(spark.sql(query), size)) is False
 
@@ -102,13 +102,13 @@ def test_spark_writes_where_somebody_has_set_how(engine: Embedded, name: str, va
         own.conf.set(name, value)
         return small.take(own.sql("SELECT 1 AS id"), 1)
 
-    small = SmallBatches(is_wanted=True)
+    small = SmallBatches(64 << 20)
     small.learn(Manifest("", "", 1, 0, 0), 1)
     assert engine.run("t", takes) is False
 
 
 def test_a_row_that_fails_fails_the_job_as_it_does_with_spark(engine: Embedded) -> None:
-    small = SmallBatches(is_wanted=True)
+    small = SmallBatches(64 << 20)
     small.learn(Manifest("", "", 1, 0, 0), 1)
     query = "SELECT CAST(IF(id = 3, 'x', '1') AS INT) AS n FROM RANGE(5)"
     with pytest.raises(TaskError, match="CAST_INVALID_INPUT"):

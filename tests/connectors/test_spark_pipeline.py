@@ -122,6 +122,17 @@ def test_a_file_that_several_readers_share_loses_and_doubles_no_row(
     assert sorted(n for part in parts for n in part.to_pylist()) == list(range(300_000))
 
 
+def test_a_limit_of_a_files_bytes_makes_more_files_of_a_batch_and_loses_no_row(
+    folders: dict[str, str], run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(1_000)))
+    config = {"source.format": "csv", "sink.format": "parquet", "sink.file.max.bytes": "1000"}
+    run(folders | config)
+    parts = [papq.read_table(each)["n"] for each in (tmp_path / "out").glob("*.parquet")]
+    assert len(parts) == 4, "3,892 bytes were read"
+    assert sorted(n for part in parts for n in part.to_pylist()) == list(range(1_000))
+
+
 def test_json_through_a_query_becomes_csv(
     folders: dict[str, str], run: Run, tmp_path: Path
 ) -> None:

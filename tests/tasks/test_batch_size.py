@@ -93,7 +93,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_a_task_waits_until_its_rate_has_caught_up_with_what_it_took(now: list[float]) -> None:
     rate = Rate(rows_per_s=100)
     assert rate.pause_s == 0, "the first batch begins at once"
-    rate.take(0.0, 250, 64 * MB)
+    rate.take(0.0, 250, 64 * MB, backlog=True)
     assert rate.pause_s == 2.5
     now[0] += 2.5
     assert rate.pause_s == 0
@@ -102,28 +102,28 @@ def test_a_task_waits_until_its_rate_has_caught_up_with_what_it_took(now: list[f
 def test_the_time_that_a_batch_took_counts_for_its_rate(now: list[float]) -> None:
     rate = Rate(rows_per_s=100)
     now[0] += 5.0
-    rate.take(5.0, 1_000, 0)
+    rate.take(5.0, 1_000, 0, backlog=True)
     assert rate.pause_s == 5.0
 
 
 def test_a_rate_adds_up_for_one_second_of_idleness_and_no_longer(now: list[float]) -> None:
     rate = Rate(bytes_per_s=1_000)
     now[0] += 60.0
-    rate.take(0.0, 1, 3_000)
+    rate.take(0.0, 1, 3_000, backlog=True)
     assert rate.pause_s == 2.0
 
 
 @pytest.mark.usefixtures("now")
 def test_of_rows_and_bytes_the_scarcer_is_waited_for() -> None:
     rate = Rate(rows_per_s=100, bytes_per_s=1_000)
-    rate.take(0.0, 200, 5_000)
+    rate.take(0.0, 200, 5_000, backlog=True)
     assert rate.pause_s == 5.0
 
 
 def test_without_a_rate_nothing_is_waited_for(now: list[float]) -> None:
     rate = Rate()
     now[0] += 0.1
-    rate.take(0.1, 1 << 40, 1 << 50)
+    rate.take(0.1, 1 << 40, 1 << 50, backlog=True)
     assert rate.pause_s < 0
 
 
@@ -133,7 +133,7 @@ def test_a_rate_that_goes_on_keeping_batches_back_is_told_until_there_is_nothing
     rate = Rate(rows_per_s=100, bytes_per_s=1_000)
     told = list[str]()
     for _ in range(7):
-        rate.take(0.0, 100, 10)
+        rate.take(0.0, 100, 10, backlog=True)
         told.append(rate.remark)
         now[0] += rate.pause_s
     remark = "its batches wait for its rate limit: 100 rows and 1000 bytes per second"
@@ -141,8 +141,21 @@ def test_a_rate_that_goes_on_keeping_batches_back_is_told_until_there_is_nothing
     rate.rest()
     assert rate.remark == ""
     now[0] += 60.0
-    rate.take(0.0, 1, 10)
+    rate.take(0.0, 1, 10, backlog=True)
     assert rate.remark == "", "what is taken does not use it up"
+
+
+def test_a_batch_is_let_fill_for_as_long_as_its_sink_asks_unless_it_is_full_already(
+    now: list[float],
+) -> None:
+    rate = Rate(rotate_s=60.0)
+    assert rate.pause_s == 0, "the first batch begins at once"
+    rate.take(2.0, 10, 1_000, backlog=False)
+    assert (rate.pause_s, rate.remark) == (58.0, "")
+    now[0] += 58.0
+    assert rate.pause_s == 0
+    rate.take(1.0, 1 << 20, 64 * MB, backlog=True)
+    assert rate.pause_s <= 0
 
 
 def test_a_task_that_waits_for_its_rate_reads_nothing_and_ends_at_once_when_drained(

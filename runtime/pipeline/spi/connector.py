@@ -67,6 +67,8 @@ class Pace:
     """How many rows of the source the task may take in a second."""
     bytes_per_s: float = inf
     """How many bytes of it, where the source knows."""
+    rotate_s: float = 0.0
+    """How long after a batch without a backlog the next one begins at the earliest."""
 
 
 @dataclass(frozen=True, slots=True)

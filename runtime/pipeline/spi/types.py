@@ -204,6 +204,12 @@ class SinkType(_Type):
         del config, columns
         return Look()
 
+    @classmethod
+    def rotates_after_s(cls, settings: ParsedConfig) -> float:
+        """Return how long after a batch the next one should begin at the earliest, to fill."""
+        del settings
+        return 0.0
+
     def told_to_tasks(self) -> Mapping[str, str]:
         """Return what all tasks are told beside the config; raises `NotReady`."""
         return {}

@@ -4,13 +4,13 @@ A batch costs much, however small (about 70 ms of CPU), so there must be few; an
 finishes its batch first, so none may take long. That is why batches are sized by time and by what
 it went on: rows and bytes, and ranges as well, since each file costs some milliseconds, whatever is
 in it. A config may set a rate: then a batch holds no more than one second of it, and a task waits
-until the rate has caught up with what it took.
+until the rate has caught up with what it took. A sink may ask that batches fill before they begin.
 """
 
 import math
 import time
 from collections import deque
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from ..spi.connector import Pace
 from ..spi.source import Limit
@@ -90,21 +90,38 @@ class Rate:
     T + 2 seconds of its rate, unless a single range is larger than one second of it.
     """
 
-    def __init__(self, rows_per_s: float = math.inf, bytes_per_s: float = math.inf) -> None:
+    def __init__(
+        self,
+        rows_per_s: float = math.inf,
+        bytes_per_s: float = math.inf,
+        rotate_s: float = 0.0,
+    ) -> None:
         self._rows_per_s, self._bytes_per_s = rows_per_s, bytes_per_s
+        self._rotate_s = rotate_s
+        self._fills_until = -math.inf
+        """Until when the next batch is let fill, on the monotonic clock."""
         self._used_until = time.monotonic()
         """Until when the rate is used up, on the monotonic clock."""
         self._held_since = math.inf
         """Since when each batch has left something owed, on the monotonic clock."""
 
+    @classmethod
+    def of(cls, pace: Pace) -> Self:
+        """Return the rate that a pipeline is to keep."""
+        return cls(pace.rows_per_s, pace.bytes_per_s, pace.rotate_s)
+
     @property
     def pause_s(self) -> float:
         """How long the next batch has to wait, in seconds; 0 or less: not at all."""
-        return self._used_until - time.monotonic()
+        return max(self._used_until, self._fills_until) - time.monotonic()
 
-    def take(self, seconds: float, rows: int, size: int) -> None:
-        """Count a batch that is over: how long it took, and how much it held, in bytes."""
+    def take(self, seconds: float, rows: int, size: int, *, backlog: bool) -> None:
+        """Count a batch that is over: how long it took, and how much it held, in bytes.
+
+        With a backlog the next one is full already, and need not be let fill.
+        """
         now = time.monotonic()
+        self._fills_until = -math.inf if backlog else now - seconds + self._rotate_s
         used_s = max(rows / self._rows_per_s, size / self._bytes_per_s)
         self._used_until = max(self._used_until, now - seconds - _SAVED_S) + used_s
         self._held_since = min(self._held_since, now) if self._used_until > now else math.inf

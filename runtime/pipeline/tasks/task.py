@@ -188,7 +188,7 @@ class Task:
         self._looks_until = time.monotonic() + _LOOK_S
         offsets = dict(self._host.ledger.offsets(self._launch.resource.connector))
         size = BatchSize(pipeline.pace)
-        self._rate = Rate(pipeline.pace.rows_per_s, pipeline.pace.bytes_per_s)
+        self._rate = Rate.of(pipeline.pace)
         first = True
         # Data may come much later: a task that looks for it, and finds none, is not down.
         began_ms = time.time_ns() // 1_000_000
@@ -208,7 +208,7 @@ class Task:
             if commit is None:
                 return
             _advance(offsets, commit)
-            self._rate.take(clock.total, commit.rows_in, plan.bytes)
+            self._rate.take(clock.total, commit.rows_in, plan.bytes, backlog=plan.backlog)
             size.learn(clock.worked, _held(plan, commit), backlog=plan.backlog)
             self._host.report(BatchDone(commit, began_ms, first, clock.phases, self._restarts.made))
             if first:  # its status now tells that it runs batches, and no longer any remark

@@ -25,7 +25,8 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.files import keys as files
 from fairlead.runtime.pipeline.connectors.files.sink.root import FolderKeys, claim_sink
-from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink, WriteFormat
+from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink
+from fairlead.runtime.pipeline.connectors.files.sink.writing import WriteFormat
 from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.sink import Tenure

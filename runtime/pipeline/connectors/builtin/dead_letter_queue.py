@@ -25,8 +25,9 @@ from ..evolution.policy import DEAD_LETTER as LETTERS
 from ..evolution.policy import EVOLUTION
 from ..files import keys as files
 from ..files.sink.root import FolderKeys
-from ..files.sink.sink import FileSink, WriteFormat
+from ..files.sink.sink import FileSink
 from ..files.sink.sink_type import flaw_in_folder
+from ..files.sink.writing import WriteFormat
 from ..kafka import keys as kafka
 from ..kafka.connection import SERVERS, connection_keys
 

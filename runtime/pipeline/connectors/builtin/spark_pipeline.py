@@ -129,7 +129,7 @@ class SparkPipeline(Connector):
             ends.source.source(told, task_config, settings),
             chain,
             ends.sink.sink(context, task_config, settings),
-            _pace(settings),
+            _pace(settings, ends.sink),
             tolerance_of(context, task_config, settings),
             queue.queue_sink(context, task_config, settings),
             under(keys.SPARK_CONF, task_config),
@@ -137,7 +137,7 @@ class SparkPipeline(Connector):
         )
 
 
-def _pace(settings: ParsedConfig) -> Pace:
+def _pace(settings: ParsedConfig, sink: type[SinkType]) -> Pace:
     return Pace(
         Limit(
             settings.number(keys.BATCH_MAX_ROWS),
@@ -149,6 +149,7 @@ def _pace(settings: ParsedConfig) -> Pace:
         settings.number(keys.LINGER_MS) / 1000,
         _rate(settings, keys.RATE_ROWS),
         _rate(settings, keys.RATE_BYTES),
+        sink.rotates_after_s(settings),
     )
 
 

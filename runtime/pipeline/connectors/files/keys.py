@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from .....actors.settings import SettingType, Value, not_blank
+from .....actors.settings import SettingType, Value, between, not_blank
 from ...spi.config import Importance, Width, under
 from ...spi.key_kinds import choice_key, flag_key, list_key, number_key, task_key, text_key
 from ..evolution.policy import EVOLUTION, EVOLUTION_KEY
@@ -30,6 +30,8 @@ SINK_FORMAT = "sink.format"
 SINK_PATH = "sink.path"
 SINK_PARTITION_BY = "sink.partition.by"
 SINK_MODE = "sink.mode"
+SINK_FILE_BYTES = "sink.file.max.bytes"
+SINK_ROTATE_MS = "sink.rotate.interval.ms"
 SINK_AUTO_EVOLVE = "sink.auto.evolve"
 SINK_ADOPT = "sink.adopt"
 SINK_OPTION = "sink.option."
@@ -225,6 +227,23 @@ SINK = (
         "How batches are added: `append` is all there is.",
         "append",
         importance=Importance.LOW,
+    ),
+    number_key(
+        SINK_FILE_BYTES,
+        "How many bytes of what was read go into one file at most; written in another format they "
+        "may be more or less. A batch is written as several files on all cores, whatever this is.",
+        64 << 20,
+        least=1,
+        importance=Importance.LOW,
+    ),
+    number_key(
+        SINK_ROTATE_MS,
+        "How long after a batch that had read all there was the next one begins at the earliest, "
+        "so that it fills, and files are fewer and larger. What fills whole batches by then is "
+        "read without a pause.",
+        0,
+        kind=SettingType.INT,
+        validator=between(0, 86_400_000),
     ),
     flag_key(
         SINK_AUTO_EVOLVE,

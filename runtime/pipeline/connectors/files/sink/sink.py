@@ -1,11 +1,11 @@
 # pyright: basic
 """A folder of files as a sink: staged by one Spark job, published by renames."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as papq
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -14,14 +14,11 @@ from pyspark.sql.types import StructType
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
 from ....spark.failures import failure_text
-from ....spark.sessions import cores_of, runs_elsewhere
-from ....spark.spelling import path_to_write
-from ....spi.config import ParsedConfig, under
+from ....spark.sessions import runs_elsewhere
 from ....spi.errors import SinkAway, SinkBroken
 from ....spi.rows import ArrowSchema
 from ....spi.sink import Sink, Tenure
 from ...marks import PublishedBatch, is_ahead
-from .. import keys
 from . import marks, staging
 from .columns import aligned, fitted
 from .marks import SinkClaim, TaskMark
@@ -34,51 +31,10 @@ from .publishing import (
 )
 from .root import OpenRoot, SinkLocation, opened, told_by_spark
 from .small import SmallBatches
+from .writing import WriteFormat
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_BYTES_PER_PART = 4 << 20
-"""What is worth a Spark task of its own, so that a batch is written on all cores."""
-_LARGEST_PART = 64 << 20
-_WRITE = {
-    # Nobody reads a batch before it is published, so what the committer does to be safe from
-    # readers and from itself only costs time.
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    "mapreduce.fileoutputcommitter.algorithm.version": "2",
-}
-
-_RFC_4180 = {
-    "header": "true",
-    "ignoreLeadingWhiteSpace": "false",
-    "ignoreTrailingWhiteSpace": "false",
-}
-_TIMES = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class WriteFormat:
-    """A format that Spark writes, with its options and the columns that become folders."""
-
-    name: str
-    partition_by: tuple[str, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    @classmethod
-    def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
-        """Return what a config says; the user's own options go over ours.
-
-        CSV is RFC 4180, and times have all their digits: Spark writes neither by itself.
-        """
-        given = under(keys.SINK_OPTION, config)
-        name = settings.text(keys.SINK_FORMAT)
-        options = {} if name == "parquet" else _TIMES
-        if name == "csv":
-            options = options | _RFC_4180 | {"escape": given.get("quote", '"')}
-        return cls(name, settings.items(keys.SINK_PARTITION_BY), {**options, **given})
 
 
 class FileSink(Sink["DataFrame"]):
@@ -101,7 +57,7 @@ class FileSink(Sink["DataFrame"]):
         self._mark: TaskMark | None = None
         """The mark as it was last left; None: not acquired, only to publish what another staged."""
         is_plain = self.counts_rows and not (form.partition_by or form.options)
-        self._small = SmallBatches(is_wanted=is_plain)
+        self._small = SmallBatches(form.file_bytes if is_plain else 0)
 
     @property
     def counts_rows(self) -> bool:
@@ -141,9 +97,6 @@ class FileSink(Sink["DataFrame"]):
             self._refuse_intruders(root, commit_id)
             rows = aligned(rows, *self._columns) if self._columns else rows
             where = staging.batch_folder(commit_id)
-            cores = cores_of(rows.sparkSession)
-            parts = min(cores, 1 + input_bytes // _BYTES_PER_PART)
-            files = max(parts, 1 + input_bytes // _LARGEST_PART)
             # Elsewhere there is but its name, which leads to another folder once a mount went away.
             elsewhere = runs_elsewhere(rows.sparkSession)
             written = (self._place.root if elsewhere else root.path) / where
@@ -151,7 +104,7 @@ class FileSink(Sink["DataFrame"]):
             if is_small:
                 self._small.write(rows, written)
             else:
-                self._write(rows.coalesce(files), written, elsewhere=elsewhere)
+                self._write(rows, written, input_bytes, elsewhere=elsewhere)
             if not (root.path / where).is_dir():
                 raise SinkAway(f"{self._place.root} does not show what Spark has written there")
             staging.make_durable(root.path, root.path / where)
@@ -191,15 +144,12 @@ class FileSink(Sink["DataFrame"]):
         with opened(self._place) as root:
             staging.sweep(root.path, resource, token)
 
-    def _write(self, rows: "DataFrame", where: Path, *, elsewhere: bool) -> None:
+    def _write(self, rows: "DataFrame", where: Path, input_bytes: int, *, elsewhere: bool) -> None:
         """Have Spark write a batch into a folder, which other machines make by themselves."""
         if not elsewhere:
             staging.make_batch_folder(where)
-        mode = "overwrite" if elsewhere else "append"  # it is there, and empty
-        writer = rows.write.mode(mode).format(self._form.name)
-        writer = writer.options(**_WRITE, **self._form.options)
         try:
-            writer.partitionBy(*self._form.partition_by).save(path_to_write(where))
+            self._form.write(rows, where, input_bytes, is_there=not elsewhere)
         except Exception as error:
             told = told_by_spark(self._place.root, failure_text(error) or "")
             if told is not None:

@@ -13,7 +13,8 @@ from ....spi.context import Context, Outside
 from ....spi.types import Look, SinkType, WrittenColumns
 from .. import keys
 from .root import FolderKeys
-from .sink import FileSink, WriteFormat
+from .sink import FileSink
+from .writing import WriteFormat
 
 
 class FilesSinkType(SinkType):
@@ -74,6 +75,11 @@ class FilesSinkType(SinkType):
             told = f"{keys.SINK_PARTITION_BY}: by a sample of the files, {missing}"
             return Look(warnings=(told,))
         return Look({keys.SINK_PARTITION_BY: missing} if missing else {})
+
+    @classmethod
+    def rotates_after_s(cls, settings: ParsedConfig) -> float:
+        """Return how long a batch may take to fill."""
+        return settings.number(keys.SINK_ROTATE_MS) / 1000
 
     def told_to_tasks(self) -> Mapping[str, str]:
         """Return by what right the tasks write to the folder."""

@@ -46,9 +46,9 @@ _SETTINGS: Final = {
 class SmallBatches:
     """Which batches of one sink are small, and how they are written."""
 
-    def __init__(self, *, is_wanted: bool) -> None:
-        """`is_wanted`: whether the sink writes plain files of parquet, all in one folder."""
-        self._is_wanted = is_wanted
+    def __init__(self, file_bytes: int) -> None:
+        """Take how much input goes into one file; 0: files are no plain parquet in one folder."""
+        self._most_bytes = min(_MOST_BYTES, file_bytes)
         self._rows_per_byte = inf
         """How many rows came of a byte of input in the last batch that Spark wrote."""
         self._is_alike: bool | None = None
@@ -60,8 +60,8 @@ class SmallBatches:
 
     def take(self, rows: "DataFrame", input_bytes: int) -> bool:
         """Tell whether a batch is one of these."""
-        is_small = input_bytes <= _MOST_BYTES and input_bytes * self._rows_per_byte <= _MOST_ROWS
-        if not (self._is_wanted and is_small):
+        most_rows = input_bytes * self._rows_per_byte
+        if not 0 < input_bytes <= self._most_bytes or most_rows > _MOST_ROWS:
             return False
         if self._is_alike is None:
             self._is_alike = _is_alike(rows.sparkSession)

@@ -1,0 +1,75 @@
+# pyright: basic
+"""How Spark writes a batch to files: the format, its options, and into how many."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from ....spark.sessions import cores_of
+from ....spark.spelling import path_to_write
+from ....spi.config import ParsedConfig, under
+from .. import keys
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LARGEST_PART = 64 << 20
+_BYTES_PER_PART = 4 << 20
+"""What is worth a Spark task of its own, so that a batch is written on all cores."""
+_WRITE = {
+    # Nobody reads a batch before it is published, so what the committer does to be safe from
+    # readers and from itself only costs time.
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "mapreduce.fileoutputcommitter.algorithm.version": "2",
+}
+
+_RFC_4180 = {
+    "header": "true",
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
+_TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFormat:
+    """A format that Spark writes, with its options and the columns that become folders."""
+
+    name: str
+    partition_by: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    file_bytes: int = _LARGEST_PART
+    """How much of what was read goes into one file."""
+
+    @classmethod
+    def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
+        """Return what a config says; the user's own options go over ours.
+
+        CSV is RFC 4180, and times have all their digits: Spark writes neither by itself.
+        """
+        given = under(keys.SINK_OPTION, config)
+        name = settings.text(keys.SINK_FORMAT)
+        options = {} if name == "parquet" else _TIMES
+        if name == "csv":
+            options = options | _RFC_4180 | {"escape": given.get("quote", '"')}
+        most = settings.number(keys.SINK_FILE_BYTES)
+        return cls(name, settings.items(keys.SINK_PARTITION_BY), {**options, **given}, most)
+
+    def write(self, rows: "DataFrame", folder: Path, input_bytes: int, *, is_there: bool) -> None:
+        """Write rows that were made of so much input into a folder, which may be there, empty."""
+        mode = "append" if is_there else "overwrite"
+        writer = self._spread(rows, input_bytes).write.mode(mode).format(self.name)
+        writer = writer.options(**_WRITE, **self.options).partitionBy(*self.partition_by)
+        writer.save(path_to_write(folder))
+
+    def _spread(self, rows: "DataFrame", input_bytes: int) -> "DataFrame":
+        """Have all cores write, into few files: more than are read only where each is to be small."""
+        cores = cores_of(rows.sparkSession)
+        parts = min(cores, 1 + input_bytes // _BYTES_PER_PART)
+        files = max(parts, 1 + input_bytes // _LARGEST_PART)
+        wanted = -(-input_bytes // self.file_bytes)
+        return rows.repartition(wanted) if wanted > files else rows.coalesce(files)
