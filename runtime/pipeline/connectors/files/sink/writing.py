@@ -67,7 +67,7 @@ class WriteFormat:
         writer.save(path_to_write(folder))
 
     def _spread(self, rows: "DataFrame", input_bytes: int) -> "DataFrame":
-        """Have all cores write, into few files: more than are read only where each is to be small."""
+        """Have all cores write, into few files; into more where each is to be small."""
         cores = cores_of(rows.sparkSession)
         parts = min(cores, 1 + input_bytes // _BYTES_PER_PART)
         files = max(parts, 1 + input_bytes // _LARGEST_PART)
