@@ -1,98 +1,32 @@
 # pyright: basic
-"""A worker's jobs on a Spark Connect server: a real one, on loopback, which asks for a token."""
+"""A worker's jobs in a session of its own on a Spark Connect server."""
 
 import json
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from py4j import java_gateway, protocol
 from pyspark.sql import SparkSession
 
-from fairlead.events.model import Resource, RunState, Token
-from fairlead.projections.launches import Launch
-from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
+from fairlead.events.model import Resource, RunState
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.files.sink.staging import STAGING
 from fairlead.runtime.pipeline.spark.cluster import SparkCluster
 from fairlead.runtime.pipeline.spark.connect.engine import ConnectEngine
-from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Cancelled, EngineDown, EngineState
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Context
-from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
-from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.spark_engine.connect_server import ConnectServerProcess
-from fairlead_tests.tasks.memory_ledger import MemoryLedger
+from fairlead_tests.spark_engine.runs import has_failed, has_read, run
 from fairlead_tests.tasks.numbers import Reports
 
 pytestmark = pytest.mark.spark
 
 LONG = "SELECT sum(a.id * b.id) FROM range(100000) a CROSS JOIN range(1000000) b"
 FILES = {"name": "c", "connector.class": "SparkPipeline", "source.min.age.ms": "0"}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServerProcess]:
-    made = ConnectServerProcess(tmp_path_factory.mktemp("server"))
-    made.start()
-    yield made
-    made.kill()
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("shared")
-
-
-@pytest.fixture(scope="module")
-def on_server(
-    server: ConnectServerProcess, shared: Path, the_engine: Embedded
-) -> Iterator[ConnectEngine]:
-    the_engine.close(20)  # PySpark's functions are for a JVM or for a server
-    made = ConnectEngine(shared / "worker", SparkCluster(server.master, (shared,)))
-    with pytest.MonkeyPatch.context() as process:
-        # As in a process that never had a JVM, PySpark converts no error of the check's one.
-        process.setattr(java_gateway, "get_return_value", protocol.get_return_value)
-        made.open()
-        assert made.wait_warm(60), made.detail
-        yield made
-        made.close(20)
-
-
-def run(engine: ConnectEngine, config: Mapping[str, str], until: Callable[[Reports], bool]) -> Any:
-    """Run a connector and its tasks until something is so; return what was told."""
-    reports, ledger = Reports(), MemoryLedger()
-    runner = Runner(engine, ledger, find_plugins(), reports)
-    runner.start(Launch(Resource("c"), Token(1, 0), config, config))
-    try:
-        made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
-        assert isinstance(made, TaskConfigsChanged)
-        for task, task_config in enumerate(made.configs):
-            runner.start(Launch(Resource("c", task), Token(1, 0), config, task_config))
-        pause = threading.Event()
-        for _ in range(900):
-            if until(reports):
-                return reports
-            pause.wait(0.1)
-        raise AssertionError(reports.told)
-    finally:
-        runner.close(60)
-
-
-def has_failed(reports: Reports) -> bool:
-    return any(each.state is RunState.FAILED for each in reports.statuses)
-
-
-def has_read(rows: int) -> Callable[[Reports], bool]:
-    """Return what tells that so many rows were read, in batches that count."""
-    return lambda reports: (
-        has_failed(reports) or sum(each.commit.rows_in for each in reports.batches) >= rows
-    )
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
