@@ -119,4 +119,6 @@ def _halves(start: int, count: int) -> list[tuple[int, int]]:
 
 
 def _slice(table: ArrowTable, start: int, count: int) -> ArrowTable:
-    return cast("ArrowTable", cast("Any", table).slice(start, count))
+    # A copy: PySpark takes no part of a column of lists among which nulls are.
+    rows = pa.array(range(start, start + count), pa.int64())
+    return cast("ArrowTable", cast("Any", table).take(rows))
