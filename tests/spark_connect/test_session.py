@@ -2,14 +2,17 @@
 """A worker's jobs in a session of its own on a Spark Connect server."""
 
 import json
+import os
 import signal
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
 
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
@@ -128,6 +131,16 @@ def test_a_value_too_long_to_name_a_folder_keeps_no_other_row_waiting(
     assert letter["reason"] == "a value of `sink.partition.by` is too long to name a folder"
 
 
+def test_python_code_of_a_job_runs_at_the_server(on_server: ConnectEngine) -> None:
+    @udf("string", useArrow=False)
+    def place(number: int) -> str:
+        return f"{number} by {os.getppid()}"
+
+    told = on_server.run("python", lambda spark: spark.range(3).select(place("id")).collect())
+    assert [row[0].partition(" ")[0] for row in told] == ["0", "1", "2"]
+    assert str(os.getpid()) not in str(told)
+
+
 def test_a_job_is_cancelled_by_its_tag_and_another_one_goes_on(on_server: ConnectEngine) -> None:
     begun, ended = threading.Event(), list[object]()
 
@@ -151,6 +164,35 @@ def test_a_job_is_cancelled_by_its_tag_and_another_one_goes_on(on_server: Connec
     assert on_server.run("short", lambda spark: spark.range(3).count()) == 3
 
 
+def test_a_small_job_does_not_wait_for_a_large_one_of_another_pool(
+    on_server: ConnectEngine,
+) -> None:
+    steps = "aggregate(sequence(1, 2000000 + id), 0L, (sum, each) -> sum + each)"
+    large = f"SELECT sum({steps}) FROM range(0, 1000, 1, 1000)"
+    ended = list[object]()
+
+    def work() -> None:
+        try:
+            on_server.run("large", lambda spark: spark.sql(large).collect(), "one")
+        except Cancelled as cancelled:
+            ended.append(cancelled)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not on_server._runs:
+        thread.join(0.01)
+    thread.join(1)
+    begun = time.monotonic()
+    small = on_server.run("small", lambda spark: spark.range(0, 4, 1, 4).count(), "other")
+    took_s = time.monotonic() - begun
+    on_server.cancel("large")
+    thread.join(30)
+    print(f"{took_s:.1f} s")
+    assert small == 4
+    assert len(ended) == 1
+    assert took_s < 15, "the large one takes more than a minute"
+
+
 def test_a_session_that_a_former_process_has_left_is_ended_with_its_jobs(
     server: ConnectServerProcess, on_server: ConnectEngine, shared: Path, tmp_path: Path
 ) -> None:
@@ -160,11 +202,28 @@ def test_a_session_that_a_former_process_has_left_is_ended_with_its_jobs(
     )
     former.open()
     assert former.wait_warm(60), former.detail
+    begun, ended = threading.Event(), list[EngineDown]()
+
+    def job(spark: SparkSession) -> None:
+        begun.set()
+        spark.sql(LONG).collect()
+
+    def work() -> None:
+        try:
+            former.run("zombie", job, "of-its-own")
+        except EngineDown as down:
+            ended.append(down)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait(30)
     heirs.open()
     assert heirs.wait_warm(60), heirs.detail
     with suppress(EngineDown):
         former.run("zombie", lambda spark: spark.range(3).count())
         raise AssertionError("the former session goes on")
+    thread.join(30)
+    assert len(ended) == 1
     assert heirs.run("heir", lambda spark: spark.range(3).count()) == 3
     for life in (former._life, heirs._life):
         assert life

@@ -114,7 +114,7 @@ class JobEngine(Generic[J]):
         run, group = self._begin(tag)
         try:
             with tagged(run.session, run.spark_tag, pool, group):
-                result = job(run.session)
+                result = job(self._session_of(run.session, pool))
         except Exception as error:
             verdict = _verdict(run, error, self._hide)
             if verdict is None:
@@ -136,6 +136,10 @@ class JobEngine(Generic[J]):
             run.cancelled.set()
         if hit:
             threading.Thread(target=_cancel, args=(hit,), name=f"cancel-{tag}", daemon=True).start()
+
+    def _session_of(self, session: SparkSession, pool: str) -> SparkSession:  # noqa: ARG002
+        """Return the session that a job gets, where pools are a matter of sessions."""
+        return session
 
     def _ended(self, jvm: J) -> None:
         """Take note that a JVM is gone; on any thread."""

@@ -7,7 +7,7 @@ A process has sessions of one kind at a time: PySpark's functions make columns f
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -21,18 +21,21 @@ from .settings import SettingRefused, is_cluster
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+POOL: Final = "spark.scheduler.pool"
+"""What names the pool of a job."""
+
 
 @contextmanager
 def tagged(session: SparkSession, tag: str, pool: str, group: str = "") -> Iterator[None]:
     """Tag the Spark jobs that this thread starts meanwhile; put them into a pool, and a group.
 
-    A server of Spark Connect has no pools and no groups for its clients.
+    A server of Spark Connect has no groups for its clients, and takes the pool from the session.
     """
     context: Any = session if is_remote() else session.sparkContext
     add, remove = ("addTag", "removeTag") if is_remote() else ("addJobTag", "removeJobTag")
     getattr(context, add)(tag)
     if not is_remote():
-        context.setLocalProperty("spark.scheduler.pool", pool)
+        context.setLocalProperty(POOL, pool)
         if group:
             context.setJobGroup(group, tag)
     try:
@@ -40,6 +43,8 @@ def tagged(session: SparkSession, tag: str, pool: str, group: str = "") -> Itera
     finally:
         with suppress(Exception):  # the JVM is gone, and with it the tag
             getattr(context, remove)(tag)
+        if is_remote():
+            context.end_job()
 
 
 def cancel_tagged(session: SparkSession, tag: str) -> None:

@@ -74,6 +74,8 @@ OF_SESSIONS: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
     "spark.sql.connect.serverStacktrace.enabled": "true",
+    # From here on rows are sent as files, not within a plan: see connect/sent_rows.py.
+    "spark.sql.session.localRelationCacheThreshold": str(1 << 18),
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.sources.partitionOverwriteMode": "static",

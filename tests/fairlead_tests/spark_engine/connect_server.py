@@ -33,6 +33,7 @@ class ConnectServerProcess:
                 {
                     "spark.master": "local[2]",
                     "spark.app.name": "server",
+                    "spark.scheduler.mode": "FAIR",
                     "spark.ui.enabled": "false",
                     "spark.driver.host": HOST,
                     "spark.driver.bindAddress": HOST,
@@ -67,6 +68,7 @@ class ConnectServerProcess:
         java += ["--class", SERVICE, "--properties-file", str(self._conf), "spark-internal"]
         ours = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
         known = {"SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": HOST}
+        known["PYSPARK_PYTHON"] = sys.executable
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid()), *java],

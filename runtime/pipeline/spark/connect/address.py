@@ -7,6 +7,7 @@ secret, and so may be what other parameters hand to a proxy. Nothing of PySpark 
 """
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -26,6 +27,21 @@ _PLAIN: Final = ("use_ssl", "user_id", "grpc_keepalive_")
 """How parameters begin whose values are no secrets."""
 _NEEDED: Final = ("grpc", "grpc_status", "google.rpc", "pandas", "zstandard")
 """What PySpark's client imports."""
+_WAYS_OUT: Final = {
+    "authentication token": (
+        "token=… of spark.master is not the one that it was started with, its own"
+        " SPARK_CONNECT_AUTHENTICATE_TOKEN"
+    ),
+    "local issuer|self.signed": (
+        "its certificate is of no authority that this node knows: in the environment of fairlead up"
+        " GRPC_DEFAULT_SSL_ROOTS_FILE_PATH names a file of those that are trusted"
+    ),
+    "has expired": "its certificate has expired: have it renewed",
+    "Hostname Verification": "its certificate is for another name: write that into spark.master",
+    "WRONG_VERSION_NUMBER": "it speaks no TLS there: name another port, or take use_ssl=true away",
+    "Socket closed": "if it speaks TLS there, add use_ssl=true to spark.master",
+}
+"""What to do about what gRPC, or a server, says when it refuses a worker; by patterns of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +120,12 @@ class ConnectAddress:
         place = f"{CONNECT}{_LOCAL}:{self.port}" if is_plain else str(self)
         told = {**self.parameters, "session_id": session_id, "user_agent": "fairlead"}
         return f"{place}/;" + ";".join(f"{name}={quote(each)}" for name, each in told.items())
+
+
+def with_way_out(told: str) -> str:
+    """Return why there is no session on a server, with what to do where that is known."""
+    ways = [way for pattern, way in _WAYS_OUT.items() if re.search(pattern, told)]
+    return f"{ways[0]} ({told})" if ways else told
 
 
 def missing_packages() -> list[str]:

@@ -2,13 +2,15 @@
 """The engine of a worker whose jobs a Spark Connect server runs.
 
 There is no JVM on this node, but for the check of queries. The server is not ours: it is neither
-started nor ended here. The worker has a session on it, whose id it keeps in a file, and ends the
-session that its former process has left there before it takes work. A server that is silent for
-a while, or knows the session no more since it was started anew, is an engine that is down.
+started nor ended here. The worker has a session on it, and one beside that for each pool. It keeps
+their ids in a file, and ends those that its former process has left there before it takes work. A
+server that is silent for a while, or knows the session no more since it was started anew, is an
+engine that is down.
 """
 
 import os
 import re
+import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -23,11 +25,12 @@ from pyspark.sql import SparkSession
 
 from ..attach import LOUD
 from ..cluster import NotShared, SparkCluster
-from ..engine import EngineState
+from ..engine import DEFAULT_POOL, EngineState
 from ..failures import failure_text
 from ..jobs import JobEngine, Life
-from .address import ConnectAddress
-from .session import ConnectSession, ServerRefused
+from ..sessions import POOL, session_beside
+from .address import ConnectAddress, with_way_out
+from .session import ConnectSession, ServerRefused, folder_of_rows
 
 START_SECONDS: Final = 180.0
 """How long a server may take until the first jobs of a session are done."""
@@ -113,6 +116,10 @@ class ConnectEngine(JobEngine[ConnectServer]):
             self._end(life.jvm, seconds)
         os.environ.pop(_REMOTE, None)
 
+    def _session_of(self, session: SparkSession, pool: str) -> SparkSession:
+        """Return a session whose jobs are in a pool, as Spark takes settings of SQL along."""
+        return session if pool == DEFAULT_POOL else session_beside(session, {POOL: pool})
+
     def _end(self, server: ConnectServer, seconds: float) -> None:
         session = server.session
         if session is not None and server.is_alive():
@@ -147,7 +154,10 @@ class ConnectEngine(JobEngine[ConnectServer]):
     def _prepare(self, life: Life[ConnectServer]) -> None:
         """Have a session that is like any other, and no other of this worker; raises anything."""
         server = life.jvm
-        server.session = session = ConnectSession(self._address, server.is_alive)
+        shared = next(iter(self._cluster.folders), None)
+        server.session = session = ConnectSession(
+            self._address, server.is_alive, shared, self._keep
+        )
         if server.ended.is_set():
             session.hang_up()
             return
@@ -165,7 +175,15 @@ class ConnectEngine(JobEngine[ConnectServer]):
         before = self._note.read_text().split() if self._note.exists() else []
         for each in before:
             session.forget(each)
-        self._note.write_text(session.session_id)
+            for folder in self._cluster.folders:
+                shutil.rmtree(folder_of_rows(folder, each), ignore_errors=True)
+        self._note.write_text("")
+        self._keep(session.session_id)
+
+    def _keep(self, session_id: str) -> None:
+        """Note a session for those who come later."""
+        with self._note.open("a") as note:
+            note.write(f"{session_id}\n")
 
     def _watch(self, server: ConnectServer) -> None:
         """Ask the server for answers until it, or the session there, is gone."""
@@ -191,4 +209,4 @@ def _reason(error: Exception) -> str:
     told = (
         _DETAILS.search(str(error)) if isinstance(error, grpc.RpcError | PySparkException) else None
     )
-    return told[1] if told else failure_text(error) or repr(error)
+    return with_way_out(told[1] if told else failure_text(error) or repr(error))

@@ -11,19 +11,25 @@ import atexit
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import count
+from pathlib import Path
 from typing import Any, Final, cast
 from uuid import uuid4
 
 import grpc
+import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.connect.client.retries import DefaultPolicy
+from pyspark.sql.connect.plan import LocalRelation, LogicalPlan
 from pyspark.sql.connect.proto import ReleaseSessionRequest
 from pyspark.sql.connect.session import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.version import __version__
 
 from ..sessions import set_all
 from ..settings import OF_SESSIONS
 from .address import ConnectAddress
+from .sent_rows import SentRows, fits_a_file
 
 ANSWER_SECONDS: Final = 5.0
 """How long a server may take for an answer that costs it nothing."""
@@ -38,17 +44,30 @@ class ServerRefused(Exception):  # noqa: N818  # what happened
 class ConnectSession(SparkSession):
     """A session of a worker; `beside` makes others that share its tags and its end."""
 
-    def __init__(self, address: ConnectAddress, is_alive: Callable[[], bool]) -> None:
-        """Take where the server is; nothing is asked yet.
+    def __init__(
+        self,
+        address: ConnectAddress,
+        is_alive: Callable[[], bool],
+        folder: Path | None,
+        note: Callable[[str], None],
+    ) -> None:
+        """Take where the server is, and a folder that it sees; nothing is asked yet.
 
-        A call that finds no server is repeated as long as `is_alive` says that there is one.
+        A call that finds no server is repeated as long as `is_alive` says that there is one. `note`
+        keeps the id of each session for those who have to end it, before anything runs in it.
         """
         super().__init__(address.url(str(uuid4())))
         self._address = address
         self._is_alive = is_alive
+        self._folder = folder
+        self._note = note
+        self._rows = None if folder is None else SentRows(folder_of_rows(folder, self.session_id))
+        """Those that are sent as files; None: none are."""
         self._settings: Mapping[str, str] = {}
         self._beside: dict[frozenset[tuple[str, str]], ConnectSession] = {}
         """Those with settings of their own, by these."""
+        self._turn = count()
+        """Whose turn it is of these."""
         self._making = threading.Lock()
         """Held while one is made."""
         self.defaultParallelism = 1
@@ -77,8 +96,10 @@ class ConnectSession(SparkSession):
         key = frozenset(settings.items())
         with self._making:
             if (made := self._beside.get(key)) is None:
-                made = ConnectSession(self._address, self._is_alive)
+                made = ConnectSession(self._address, self._is_alive, self._folder, self._note)
+                self._note(made.session_id)
                 made.client.thread_local = self.client.thread_local  # where tags are
+                made._rows = self._rows
                 made.defaultParallelism = self.defaultParallelism
                 made._set({**self._settings, **settings})
                 self._beside[key] = made
@@ -91,8 +112,36 @@ class ConnectSession(SparkSession):
             found += each.interruptTag(tag)
         return found
 
+    def createDataFrame(self, data: Any, *more: Any, **named: Any) -> Any:  # noqa: N802
+        """Describe rows that are here, as PySpark does; a table may be empty, too."""
+        if isinstance(data, pa.Table) and not data.num_rows and not more and not named:
+            prefers_ntz = self.conf.get("spark.sql.timestampType") == "TIMESTAMP_NTZ"
+            more = (from_arrow_schema(data.schema, prefer_timestamp_ntz=prefers_ntz),)
+        return super().createDataFrame(data, *more, **named)
+
+    def _cache_local_relation(  # type: ignore[override]  # 4.1 has fewer limits
+        self, local_relation: LocalRelation, *limits: int
+    ) -> LogicalPlan:
+        """Send rows as a file: PySpark would leave them with the server until the session ends."""
+        table: Any = local_relation._table
+        if self._rows is None or not all(map(fits_a_file, table.schema.types)):
+            return super()._cache_local_relation(local_relation, *limits)
+        read = lambda path, schema: self.read.schema(schema).parquet(path)._plan  # noqa: E731
+        return self._rows.send(table, self.defaultParallelism, read)
+
+    def end_job(self) -> None:
+        """Let go of the rows that the job of this thread has sent."""
+        if self._rows is not None:
+            self._rows.end_job()
+
     def is_heard(self) -> bool:
-        """Ask for an answer, for `ANSWER_SECONDS`; raises `RpcError` if the session is gone."""
+        """Ask for an answer, for `ANSWER_SECONDS`; raises `RpcError` if the session is gone.
+
+        One of those beside it is asked as well, in turn: a server ends what is not asked for long.
+        """
+        if beside := [*self._beside.values()]:
+            with suppress(grpc.RpcError):
+                beside[next(self._turn) % len(beside)].is_heard()
         client: Any = self.client
         request = client._config_request_with_metadata()
         request.client_observed_server_side_session_id = client._server_session_id or ""
@@ -121,6 +170,8 @@ class ConnectSession(SparkSession):
         """Cut it off from the server: whatever waits for an answer hears that there is none."""
         for each in [*self._beside.values()]:
             each.hang_up()
+        if self._rows is not None:
+            self._rows.close()
         self.client._closed = True
         with suppress(Exception):
             self.client._channel.close()
@@ -133,6 +184,11 @@ class ConnectSession(SparkSession):
         client: Any = self.client
         call = getattr(client._internal_stub, name)
         call(request, metadata=client._builder.metadata(), timeout=ANSWER_SECONDS)
+
+
+def folder_of_rows(shared: Path, session_id: str) -> Path:
+    """Return the folder of a session's own for rows on their way to its server."""
+    return shared / f".fairlead-{session_id}"
 
 
 class _WhileAlive(DefaultPolicy):
