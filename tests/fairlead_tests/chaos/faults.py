@@ -147,7 +147,7 @@ class RandomFaults:
         # One that has nothing to read meanwhile notices nothing.
         more = self.crew.has_told_more
         told = lambda: not before or any(more(*each) for each in before.items())  # noqa: E731
-        self.crew.eventually(told, f"{name} has noticed", LONGEST_S)
+        self.crew.eventually(told, f"{name} has noticed", self.longest_s)
         return name
 
     def kill_group(self) -> str:
@@ -182,5 +182,5 @@ class RandomFaults:
         self._lines[name].config |= change
         self.crew.put(name, self._lines[name].config)
         changed = lambda: self.crew.look().task_configs[name].generation > before  # noqa: E731
-        self.crew.eventually(changed, f"{name} has split its work anew", LONGEST_S)
+        self.crew.eventually(changed, f"{name} has split its work anew", self.longest_s)
         return f"{name} {dict(change)}"
