@@ -3,7 +3,7 @@
 import socket
 import uuid
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ....actors.messages.assignors import Worker
 from ....actors.worker.classic.membership import ClassicMembership
@@ -23,6 +23,9 @@ from .group_ledger import GroupLedger
 from .rota import Rota
 from .runner import NoopRunner, WorkerRunner
 
+if TYPE_CHECKING:
+    from .engines import OpenEngine
+
 
 class WorkerParts(NamedTuple):
     """What a worker's actor drives, and what it closes at the end."""
@@ -39,6 +42,7 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
     `report` takes what happens to what runs here, from any thread.
     """
     node, membership = order.node, membership_of(order)
+    opened = _opened(order)  # first: it warms up while the rest is loaded
     folder = node.group_folder(node.group_id)
     reader = LogReader.open(folder / "control", node.group_id, CONTROL)
     may_lead = bool(order.traits.classic_mode)
@@ -46,12 +50,22 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
     cluster = cluster_id(RunFolder(node.data_dir).key())
     ledger = GroupLedger(node.group_id, folder / "offsets", report, cluster)
     core = core_of(order, membership, log)
-    if node.engine.kind == "noop":
+    if opened is None:
         return WorkerParts(core, NoopRunner(report), ledger, log)
     from .spark_runner import SparkRunner  # noqa: PLC0415  # heavy, and only here
 
     rota = Rota(node.group_id, log, reader)
-    return WorkerParts(core, SparkRunner(node, order.name, ledger, rota, report), ledger, log)
+    runner = SparkRunner(node, order.name, opened, ledger, rota, report)
+    return WorkerParts(core, runner, ledger, log)
+
+
+def _opened(order: StartWorker) -> "OpenEngine | None":
+    """Return the engine of a worker; None: it runs nothing."""
+    if order.node.engine.kind == "noop":
+        return None
+    from .engines import open_engine  # noqa: PLC0415  # heavy, and only here
+
+    return open_engine(order.node, order.name)
 
 
 def membership_of(order: StartWorker) -> GroupMembership:

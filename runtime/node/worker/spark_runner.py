@@ -1,4 +1,4 @@
-"""A worker's engine, runner and janitor on Spark, put together from the node's settings.
+"""A worker's runner and janitor on Spark, put together from the node's settings.
 
 The engine is looked after: it is started again when it went down, and known when it can take work.
 """
@@ -6,8 +6,7 @@ The engine is looked after: it is started again when it went down, and known whe
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Final
 
 from ....actors.backoff import Attempts, Backoff
@@ -20,13 +19,8 @@ from ...config.redaction import Redaction
 from ...config.secrets import Vault
 from ...pipeline.connectors import common_keys as keys
 from ...pipeline.connectors.builtin.plugins import find_plugins
-from ...pipeline.spark.cluster import SparkCluster
-from ...pipeline.spark.connect.address import ConnectAddress
-from ...pipeline.spark.embedded import Embedded
 from ...pipeline.spark.engine import Engine, EngineState
 from ...pipeline.spark.settings import is_connect
-from ...pipeline.spark.shared.client import SharedEngine
-from ...pipeline.spi.config import HIDDEN
 from ...pipeline.spi.connector import Pipeline
 from ...pipeline.spi.context import Context
 from ...pipeline.tasks.ledger import Ledger
@@ -34,6 +28,7 @@ from ...pipeline.tasks.reports import BatchDone, Report
 from ...pipeline.tasks.runner import Runner
 from .chores import Chore
 from .core.contract import CoreReport, EngineStarted, EngineWarm
+from .engines import OpenEngine
 from .group_ledger import GroupLedger
 from .janitor import Janitor
 from .rota import Rota
@@ -57,17 +52,16 @@ class SparkRunner:
         self,
         node: NodeSpec,
         worker: str,
+        opened: OpenEngine,
         ledger: GroupLedger,
         rota: Rota,
         report: Callable[[CoreReport], None],
     ) -> None:
-        """Start the engine."""
-        redaction = Redaction()
+        """Take the engine, which warms up already."""
+        self._engine, redaction = opened
         self._rota = rota
         self._report = report
         self._metrics = WorkerMetrics(RunFolder(node.data_dir).metrics, worker)
-        self._engine = make_engine(node, worker, redaction)
-        self._engine.open()
         self._runner = make_runner(self._engine, ledger, node, self._hear, redaction)
         self._janitor = make_janitor(ledger, node, redaction)
         self._known_pid: int | None = None
@@ -132,39 +126,6 @@ class SparkRunner:
         if isinstance(report, BatchDone):
             self._metrics.observe_batch(report.seconds)
         self._report(report)
-
-
-def make_engine(node: NodeSpec, worker: str, redaction: Redaction) -> Engine:
-    """Return a worker's engine, not started yet; its log tells no secret that is known."""
-    # It tells of each connection.
-    logging.getLogger("py4j").setLevel(max(logging.WARNING, logging.root.level))
-    redaction.watch_logs()
-    engine = node.engine
-    folder = node.data_dir / "cache" / "spark" / worker
-    cluster = SparkCluster.of(engine.master, node.reach.paths)
-    if cluster is not None and is_connect(engine.master):
-        return make_connect_engine(folder, cluster, engine.conf, redaction)
-    if engine.is_shared:
-        place = RunFolder(node.data_dir).engine
-        return SharedEngine(place, worker, hide=redaction.hide, secrets=redaction.known)
-    return Embedded(
-        folder,
-        cores=engine.cores,
-        heap=engine.heap,
-        conf=engine.conf,
-        hide=redaction.hide,
-        cluster=cluster,
-    )
-
-
-def make_connect_engine(
-    folder: Path, cluster: SparkCluster, conf: Mapping[str, str], redaction: Redaction
-) -> Engine:
-    """Return the engine of a worker whose jobs a Spark Connect server runs."""
-    from ...pipeline.spark.connect.engine import ConnectEngine  # noqa: PLC0415  # an extra
-
-    redaction.learn(dict.fromkeys(ConnectAddress.parse(cluster.master).secrets, HIDDEN))
-    return ConnectEngine(folder, cluster, conf=conf, hide=redaction.hide)
 
 
 def make_runner(

@@ -1,0 +1,67 @@
+"""The engine of a worker, opened before anything else is loaded that it takes to run work.
+
+To find the JVM and to tie the process to it takes as long as the rest of a worker's start.
+"""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ...cluster.run_folder import RunFolder
+from ...cluster.spec import NodeSpec
+from ...config.redaction import Redaction
+from ...pipeline.spark.cluster import SparkCluster
+from ...pipeline.spark.connect.address import ConnectAddress
+from ...pipeline.spark.embedded import Embedded
+from ...pipeline.spark.engine import Engine
+from ...pipeline.spark.settings import is_connect
+from ...pipeline.spark.shared.client import SharedEngine
+from ...pipeline.spi.config import HIDDEN
+
+
+class OpenEngine(NamedTuple):
+    """An engine that is being opened, and what keeps secrets out of what it says."""
+
+    engine: Engine
+    redaction: Redaction
+
+
+def open_engine(node: NodeSpec, worker: str) -> OpenEngine:
+    """Return a worker's engine, which warms up by itself; its log tells no secret that is known."""
+    # It tells of each connection.
+    logging.getLogger("py4j").setLevel(max(logging.WARNING, logging.root.level))
+    redaction = Redaction()
+    redaction.watch_logs()
+    engine = _engine_of(node, worker, redaction)
+    engine.open()
+    return OpenEngine(engine, redaction)
+
+
+def _engine_of(node: NodeSpec, worker: str, redaction: Redaction) -> Engine:
+    engine = node.engine
+    folder = node.data_dir / "cache" / "spark" / worker
+    cluster = SparkCluster.of(engine.master, node.reach.paths)
+    if cluster is not None and is_connect(engine.master):
+        return _connect_engine(folder, cluster, engine.conf, redaction)
+    if engine.is_shared:
+        place = RunFolder(node.data_dir).engine
+        return SharedEngine(place, worker, hide=redaction.hide, secrets=redaction.known)
+    return Embedded(
+        folder,
+        cores=engine.cores,
+        heap=engine.heap,
+        conf=engine.conf,
+        hide=redaction.hide,
+        cluster=cluster,
+    )
+
+
+def _connect_engine(
+    folder: Path, cluster: SparkCluster, conf: Mapping[str, str], redaction: Redaction
+) -> Engine:
+    """Return the engine of a worker whose jobs a Spark Connect server runs."""
+    from ...pipeline.spark.connect.engine import ConnectEngine  # noqa: PLC0415  # an extra
+
+    redaction.learn(dict.fromkeys(ConnectAddress.parse(cluster.master).secrets, HIDDEN))
+    return ConnectEngine(folder, cluster, conf=conf, hide=redaction.hide)
