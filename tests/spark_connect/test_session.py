@@ -282,3 +282,22 @@ def test_a_server_that_is_killed_in_a_batch_and_started_again_loses_and_doubles_
     assert sorted(each["n"] for each in lines(root)) == list(range(300))
     assert len(reports.batches) == 3
     assert server.token not in f"{reports.told}{on_server.detail}"
+
+
+@pytest.mark.soak  # it waits for longer than a server keeps what nobody asks for
+def test_a_session_beside_that_nothing_uses_for_long_is_there_when_it_is_used_again(
+    on_server: ConnectEngine, shared: Path, tmp_path: Path
+) -> None:
+    del on_server
+    manager = "spark.connect.session.manager"
+    brief = {f"{manager}.defaultSessionTimeout": "6s", f"{manager}.maintenanceInterval": "1s"}
+    server = ConnectServerProcess(tmp_path, brief)
+    server.start()
+    engine = ConnectEngine(tmp_path / "worker", SparkCluster(server.master, (shared,)))
+    engine.open()
+    assert engine.wait_warm(60), engine.detail
+    for _ in range(2):
+        assert engine.run("job", lambda spark: spark.range(3).count(), "of-its-own") == 3
+        time.sleep(20)
+    engine.close(20)
+    server.kill()

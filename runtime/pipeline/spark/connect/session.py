@@ -72,7 +72,9 @@ class ConnectSession(SparkSession):
         """Held while one is made."""
         self.defaultParallelism = 1
         """How many tasks of a job run at once; known once it is settled."""
-        atexit.unregister(self.client._on_exit)  # it would wait for a server that is gone
+        for each in ("_on_exit", "_cleanup_ml_cache"):  # 4.1 has the latter
+            if at_exit := getattr(self.client, each, None):
+                atexit.unregister(at_exit)  # it would wait for a server that is gone
         self.client.set_retry_policies([_WhileAlive(is_alive)])
 
     def settle(self, settings: Mapping[str, str]) -> None:
