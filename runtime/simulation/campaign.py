@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from .environment import Violation
+from .environment.clock import Violation
 from .faults import calm, schedule_faults
 from .schedule import Schedule, Size, draw
 from .world import World, come_to_rest

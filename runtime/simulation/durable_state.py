@@ -37,7 +37,7 @@ from ...events.records import (
     TargetAssignment,
     Tombstone,
 )
-from .environment import SimulatedClock, Story, Violation, stream
+from .environment.clock import SimulatedClock, Story, Violation, stream
 from .invariants import CommitInvariants, GroupInvariants, same
 from .running import LifecycleInvariants, see_tasks
 

@@ -21,7 +21,7 @@ from ..node.worker.core.contract import AnswerCommit, CommitAsked
 from ..node.worker.core.starts import core_of
 from ..pipeline.tasks.reports import Ending, Hung, StatusChanged, Stopped, TaskConfigsChanged
 from .durable_state import MemoryLog
-from .environment import Violation
+from .environment.clock import Violation
 from .invariants import ROW
 
 if TYPE_CHECKING:

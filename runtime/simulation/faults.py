@@ -23,7 +23,7 @@ from ...actors.messages.orders import (
 from ...events.model import Resource, RunState
 from .durable_state import GROUP_ID
 from .engine import partition
-from .environment import Line, MessageFault, Way
+from .environment.network import Line, MessageFault, Way
 from .group_process import Border
 from .invariants import ROW
 from .node import Blunder

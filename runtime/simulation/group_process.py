@@ -18,7 +18,7 @@ from ...actors.messages.computing import Install
 from ...events.group import Group
 from ...events.log.frame import NewEntry
 from .durable_state import DurableState
-from .environment import NEVER, SimulatedClock, Story
+from .environment.clock import NEVER, SimulatedClock, Story
 
 Hear = Callable[[Reply], None]
 

@@ -24,7 +24,7 @@ from ...events.records import (
     TargetAssignment,
     Tombstone,
 )
-from .environment import Violation
+from .environment.clock import Violation
 
 
 class _Cover(NamedTuple):

@@ -27,7 +27,7 @@ from ...events.model import ClientAssignor
 from ..cluster.messages import AssignorAt
 from ..node.worker.core.contract import AssignorMessage
 from .durable_state import GROUP_ID
-from .environment import SimulatedClock, Violation, stream
+from .environment.clock import SimulatedClock, Violation, stream
 from .worker import SimulatedWorker
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from ...events.connectors import TargetState
 from ...events.group import Group
 from ...events.model import Resource, RunState, Token
 from ...events.records import Record
-from .environment import Story, Violation
+from .environment.clock import Story, Violation
 
 
 class RunningWorker(Protocol):

@@ -12,7 +12,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from ...actors.assignors.built_in import balanced, counting, incremental
-from .environment import stream
+from .environment.clock import stream
 
 
 class Fault(Enum):

@@ -33,7 +33,9 @@ from ..node.worker.core.contract import (
 from ..node.worker.core.worker_core import WorkerCore
 from .durable_state import GROUP_ID
 from .engine import SimulatedEngine
-from .environment import NEVER, ForeignClient, Way, stream
+from .environment.clients import ForeignClient
+from .environment.clock import NEVER, stream
+from .environment.network import Way
 
 if TYPE_CHECKING:
     from .node import Node

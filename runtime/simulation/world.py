@@ -26,7 +26,8 @@ from ...actors.worker.states import State
 from ...events.group import Group
 from ...events.model import ClientAssignor, GroupState, Resource, RunState
 from .durable_state import GROUP_ID, DurableState, listed
-from .environment import Network, SimulatedClock, Story, Violation, stream
+from .environment.clock import SimulatedClock, Story, Violation, stream
+from .environment.network import Network
 from .group_process import GroupProcess
 from .node import Node, SimulatedSupervisor
 from .running import Exclusivity, LifecycleInvariants, Wanted

@@ -13,7 +13,8 @@ from fairlead.runtime.cluster.messages import Leave, StartWorker
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.node.worker import actor as real
 from fairlead.runtime.node.worker import assembly
-from fairlead.runtime.simulation.environment import Deed, Line, Network
+from fairlead.runtime.simulation.environment.clock import Deed
+from fairlead.runtime.simulation.environment.network import Line, Network
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, Size
 from fairlead.runtime.simulation.world import World
 from fairlead_tests.coordination.driver import CoordinatorDriver

@@ -10,15 +10,8 @@ from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import Resource, Token
 from fairlead.runtime.simulation.campaign import play
 from fairlead.runtime.simulation.durable_state import MemoryLog
-from fairlead.runtime.simulation.environment import (
-    WALL_MS,
-    MessageFault,
-    Network,
-    SimulatedClock,
-    Story,
-    Violation,
-    Way,
-)
+from fairlead.runtime.simulation.environment.clock import WALL_MS, SimulatedClock, Story, Violation
+from fairlead.runtime.simulation.environment.network import MessageFault, Network, Way
 from fairlead.runtime.simulation.group_process import Border
 from fairlead.runtime.simulation.invariants import CommitInvariants, consistent
 from fairlead.runtime.simulation.running import Exclusivity
