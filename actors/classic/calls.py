@@ -22,7 +22,14 @@ from ..messages.classic import (
 )
 from ..messages.errors import Error
 from .embedded import url_of_worker
-from .grants import grant, succeed, take_over
+from .grants import (
+    grant,
+    is_eager,
+    needs_another_round,
+    succeed,
+    take_over,
+    without_grants,
+)
 from .refusals import refuse_generation, refuse_join, refuse_member, refuse_sync, seat_of
 from .rounds import (
     begin_round,
@@ -118,12 +125,18 @@ def _rejoin(turn: Turn, call: JoinGroup, asked: Asked) -> None:
         superseded = JoinGroupReply(Error.REBALANCE_IN_PROGRESS, call.member_id)
         turn.answer(seat.joining, superseded)
     member = succeed(seat.member, _member(call, call.member_id))
-    state.put(replace(seat, member=member, joining=asked))
+    has_stopped = seat.has_stopped or _stops_first(turn, seat)
+    state.put(replace(seat, member=member, joining=asked, has_stopped=has_stopped))
     if state.phase is RoundPhase.PREPARING:
         complete_if_all_joined(turn)
     else:
         why = Why.METADATA_CHANGED if is_changed else Why.REBALANCE_REQUESTED
         begin_round(turn, Cause(why, call.member_id))
+
+
+def _stops_first(turn: Turn, seat: ClassicSeat) -> bool:
+    """Tell whether a member has stopped all it had before it joined: it knows that all have to."""
+    return seat.has_heard and turn.group.classic is not None and is_eager(turn.group.classic)
 
 
 def _replace(turn: Turn, call: JoinGroup, asked: Asked, old_id: str, member_id: str) -> None:
@@ -184,21 +197,25 @@ def _assign(turn: Turn, call: SyncGroup) -> None:
     if last is None:
         return
     state.phase = RoundPhase.STABLE
-    granted = grant(last, [seat.member for seat in state.seats.values()], call.assignments)
+    seats = state.seats.values()
+    have = [without_grants(seat.member) if seat.has_stopped else seat.member for seat in seats]
+    granted = grant(last, have, call.assignments)
+    turn.record = replace(last, time_ms=turn.wall_ms, members=granted, is_synced=True)
     for member in granted:
         seat = state.seats[member.member_id]
         state.put(replace(seat, member=member, syncing=None))
         if seat.syncing is not None:
             _hand_over(turn, last, member, seat.syncing)
-    turn.record = replace(last, time_ms=turn.wall_ms, members=granted, is_synced=True)
 
 
 def _hand_over(turn: Turn, last: ClassicGroup, member: ClassicMember, asked: Asked) -> None:
     reply = SyncGroupReply(Error.NONE, last.protocol_type, last.protocol, member.assignment)
     turn.answer(asked, reply)
     turn.heard.append(member.member_id)
+    seat = turn.state.seats[member.member_id]
+    turn.state.put(replace(seat, has_heard=True, has_stopped=False))
     if not turn.state.debtors:
-        turn.state.ends_ms = None
+        turn.state.ends_ms = turn.steady_ms if needs_another_round(turn.generation) else None
 
 
 def heartbeat(turn: Turn, call: ClassicHeartbeat, asked: Asked) -> None:

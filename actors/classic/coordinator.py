@@ -109,6 +109,10 @@ class ClassicCoordinator:
         """Return the members of the last generation that have not left, as they said last."""
         return [seat.member for seat in self._state.seats.values() if not seat.is_new]
 
+    def heard(self) -> frozenset[str]:
+        """Return which members were told their assignment of the last generation."""
+        return frozenset(seat.member_id for seat in self._state.seats.values() if seat.has_heard)
+
     def hear_commit(
         self, member_id: str, instance_id: str | None, generation: int, steady_ms: int
     ) -> Error | None:

@@ -11,10 +11,13 @@ follows what each worker runs:
 What a leader leaves to several workers belongs to one of them: to the one that held it before,
 else to the first. The others are granted nothing, and start nothing of it.
 
-Eager workers stop everything before they join: what they get is given anew.
+Eager workers stop everything before they join: what they get is given anew. But one that spoke
+another protocol until now learns by its assignment that all speak the eager one. What it named,
+runs there, and is given to somebody else, is granted to nobody: it is pending, and another round
+follows as soon as all have heard.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...events.model import CONNECT, ClassicMember, Grants, Resource
@@ -34,6 +37,11 @@ def succeed(before: ClassicMember, member: ClassicMember) -> ClassicMember:
         pending=before.pending,
         returns=before.returns,
     )
+
+
+def without_grants(member: ClassicMember) -> ClassicMember:
+    """Return a member that runs nothing."""
+    return replace(member, assigned={}, pending={})
 
 
 def take_over(last: ClassicGroup, before: ClassicMember, member: ClassicMember) -> ClassicMember:
@@ -93,33 +101,50 @@ class _Share:
     kept: Sequence[Resource]
     given: Sequence[Resource]
     revoked: Sequence[Resource]
+    late: Sequence[Resource] = ()
+    """What it would have stopped before it joined, had it known that all speak eagerly."""
 
 
 def _share_of(member: ClassicMember, protocol: str, version: int) -> _Share:
-    if not member.assignment:
-        return _Share(_named(member, protocol, version), (), ())
-    told = connect.decode_assignment(member.assignment, version)
+    told = connect.decode_assignment(member.assignment, version) if member.assignment else None
     if version == EAGER:
-        return _Share((), told.assigned, ())
+        given = () if told is None else told.assigned
+        held = {**member.pending, **member.assigned}
+        late = [each for each in _runs(member) if each in held and each not in given]
+        return _Share((), given, (), late)
+    if told is None:
+        return _Share(_named(member, protocol, version), (), ())
     gone = frozenset(told.revoked)
     named = _named(member, protocol, version)
     return _Share([each for each in named if each not in gone], told.assigned, told.revoked)
 
 
 def _named(member: ClassicMember, protocol: str, version: int) -> Sequence[Resource]:
-    """Return what a worker says that it runs; an eager one runs nothing when it joins."""
-    if version == EAGER:
-        return ()
+    """Return what a worker says that it runs, with one of its protocols."""
     metadata = next(each.metadata for each in member.protocols if each.name == protocol)
     allocation = connect.decode_metadata(metadata, version).allocation
     return allocation.assigned if allocation else ()
 
 
-def _settle(members: Iterable[ClassicMember], shares: Iterable[_Share]) -> Mapping[Resource, str]:
-    """Return to whom each resource belongs that anybody is to run."""
-    holders: dict[Resource, str] = {}
+def _runs(member: ClassicMember) -> Sequence[Resource]:
+    """Return what a worker ran when it joined: it says so with any protocol but the eager one."""
+    versions = {each.name: VERSIONS.get(each.name, EAGER) for each in member.protocols}
+    name = max(versions, key=versions.__getitem__)
+    return _named(member, name, versions[name]) if versions[name] != EAGER else ()
+
+
+def _settle(members: Sequence[ClassicMember], shares: Sequence[_Share]) -> Mapping[Resource, str]:
+    """Return to whom each resource belongs that anybody is to run, or still runs."""
+    late = {
+        resource: member.member_id
+        for member, share in zip(members, shares, strict=True)
+        for resource in share.late
+    }
+    holders = {**late}
     for member, share in zip(members, shares, strict=True):
         for resource in (*share.kept, *share.given):
+            if resource in late:
+                continue
             if resource in member.assigned:
                 holders[resource] = member.member_id
             else:
@@ -140,7 +165,18 @@ def _granted(
             for each, since in {**kept, **given}.items()
             if holders[each] == member.member_id
         },
-        pending={
-            each: before[each] for each in share.revoked if each in before and each not in holders
-        },
+        pending={each: before[each] for each in share.late}
+        | {each: before[each] for each in share.revoked if each in before and each not in holders},
     )
+
+
+def needs_another_round(last: ClassicGroup | None) -> bool:
+    """Tell whether something is granted to nobody until its worker has joined without it."""
+    if last is None or not last.is_synced or not is_eager(last):
+        return False
+    return any(each.pending for each in last.members)
+
+
+def is_eager(last: ClassicGroup) -> bool:
+    """Tell whether a generation speaks Connect's eager protocol."""
+    return _version_of(last) == EAGER

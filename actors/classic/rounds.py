@@ -12,6 +12,7 @@ from ...events.model import Cause, ClassicMember, Why
 from ...events.records import ClassicGroup
 from ..messages.classic import JoinedMember, JoinGroupReply, SyncGroupReply
 from ..messages.errors import Error
+from .grants import needs_another_round
 from .state import ClassicSeat, RoundPhase, Turn, longest_rebalance_ms
 
 
@@ -73,7 +74,8 @@ def complete_join(turn: Turn) -> None:
         if seat.joining is not None:
             turn.answer(seat.joining, joined(turn, seat.member_id))
             turn.heard.append(seat.member_id)
-        state.put(replace(seat, joining=None, is_new=False, owes_sync=True))
+        begins = replace(seat, joining=None, is_new=False, owes_sync=True, has_heard=False)
+        state.put(begins)
     state.ends_ms = turn.steady_ms + longest_rebalance_ms(state) if state.seats else None
 
 
@@ -187,6 +189,8 @@ def end_phase(turn: Turn) -> None:
         remove(turn, member_id)
     if late:
         go_on_without(turn, Cause(Why.REBALANCE_EXPIRED, late[0]))
+    elif needs_another_round(turn.generation):
+        begin_round(turn, Cause(Why.REBALANCE_REQUESTED, state.leader))
 
 
 def expire(turn: Turn, member_id: str) -> None:

@@ -26,6 +26,7 @@ from ...events.group import Group
 from ...events.model import Cause, ClassicMember, Why
 from ...events.records import ClassicGroup
 from ..messages.classic import ClassicReply
+from .grants import needs_another_round
 
 
 class RoundPhase(Enum):
@@ -78,6 +79,10 @@ class ClassicSeat:
     """Whether it has not been in any generation yet."""
     owes_sync: bool = False
     """Whether it has not asked for its assignment in this generation yet."""
+    has_heard: bool = False
+    """Whether it was told its assignment of the last generation: it speaks that protocol now."""
+    has_stopped: bool = False
+    """Whether it had stopped all that it ran when it joined."""
 
     @property
     def member_id(self) -> str:
@@ -169,11 +174,14 @@ def state_of(group: Group, steady_ms: int) -> ClassicState:
         return state
     state.protocol_type, state.leader, state.cause = last.protocol_type, last.leader, last.cause
     for member in last.members:
-        state.put(ClassicSeat(member, owes_sync=not last.is_synced))
+        has_heard = last.is_synced and last.cause.why is not Why.GROUP_DOWNGRADED
+        state.put(ClassicSeat(member, owes_sync=not last.is_synced, has_heard=has_heard))
     if last.members:
         state.phase = RoundPhase.STABLE if last.is_synced else RoundPhase.COMPLETING
     if state.debtors:
         state.ends_ms = steady_ms + longest_rebalance_ms(state)
+    elif needs_another_round(last):
+        state.ends_ms = steady_ms
     return state
 
 

@@ -22,7 +22,7 @@ from ...events.records import ClassicGroup
 from ..backoff import earliest
 from ..classic.coordinator import ClassicCoordinator
 from ..classic.state import Answer, Asked, ClassicSettings
-from ..messages.classic import ClassicCall, SyncGroupReply
+from ..messages.classic import ClassicCall, LeaveGroup, SyncGroupReply
 from ..messages.commands import Command, CommandReply, GroupRequest, Traffic
 from ..messages.errors import Error
 from ..messages.members import JOIN_EPOCH, NO_COORDINATOR_EPOCH, Heartbeat
@@ -32,6 +32,7 @@ from .commit import OffsetLedger
 from .coordinator import Coordinator
 from .decide import decide
 from .legality import Legality
+from .members.request_filter import CallFilter
 from .shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, Address, AddressedReply, Now, Ready
 from .state.settings import GroupSettings
 from .state.soft_state import Decision, Rule, SoftState
@@ -62,6 +63,7 @@ class TypedShard:
         self._room = ENOUGH_ROOM
         """How much may be written, as of the last look at the disk."""
         self._legality = Legality()
+        self._filter = CallFilter()
         self._connect = Coordinator(group, settings, ledger, steady_ms, new_id, coordinator_epoch)
         self._connect.rules = self._decide
         self._classic = ClassicCoordinator(group, self, steady_ms, new_id)
@@ -123,7 +125,7 @@ class TypedShard:
             and command.member_epoch == JOIN_EPOCH
             and not side.is_empty
         ):
-            told = side.remaining(), side.newcomers, side.protocol_type
+            told = side.remaining(), side.heard(), side.newcomers, side.protocol_type
             return upgrade(group, soft, command, Brought(*told, TRANSLATION), now_ms, decide)
         return self._or_downgrade(group, decide(group, soft, command, now_ms), now_ms)
 
@@ -160,6 +162,10 @@ class TypedShard:
     def take(self, request: GroupRequest, sender: Address, now: Now) -> None:
         """Decide a request; its answer comes with a `Ready`, at once or later."""
         if isinstance(request, ClassicCall):
+            if not isinstance(request, LeaveGroup) and not self._filter.is_new(
+                request.member_id, request.number
+            ):
+                return
             self._take_call(request, Asked(sender, request.number), now)
         elif isinstance(request, DeleteGroup) and not self._classic.is_empty:
             # They may be in no record yet: a generation of theirs is about to be written.

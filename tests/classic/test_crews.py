@@ -1,13 +1,24 @@
 """Crews of classic workers: what their group, its leader and they make of each other."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from fairlead.actors.assignors.classic.protocol import AssignmentError, ReceivedAssignment
 from fairlead.actors.classic.bytes.connect import decode_assignment
-from fairlead.actors.messages.classic import JoinGroupReply, SyncGroupReply
+from fairlead.actors.messages.classic import (
+    ClassicCall,
+    ClassicHeartbeatReply,
+    JoinGroup,
+    JoinGroupReply,
+    SyncGroup,
+    SyncGroupReply,
+)
 from fairlead.actors.messages.errors import Error
+from fairlead.actors.worker.classic.membership import ClassicMembership
+from fairlead.actors.worker.instructions import Identity, Instruction, SendCall
 from fairlead.events.group import token_of
-from fairlead.events.model import Resource
+from fairlead.events.model import NOTHING, Resource, Resources
 from fairlead_tests.classic.crew import TIMING, Crew
 
 WORK = "a a-0 a-1 a-2 b b-0"
@@ -96,6 +107,66 @@ def test_beside_an_eager_worker_all_speak_eager_and_return_when_it_has_left(crew
     crew.goes_on(2 * BEAT_MS)
     assert crew.group.classic.protocol == "sessioned"
     assert (crew.running()["w1"], crew.is_settled) == (WORK, True)
+
+
+@pytest.mark.parametrize("mode", ["eager", "sessioned"])
+def test_nothing_runs_twice_as_a_crew_begins_to_speak_eagerly_and_ends_it(
+    crew: Crew, mode: str
+) -> None:
+    crew.stop_ms = 1_700
+    for name, each in (("w1", "sessioned"), ("w2", "compatible"), ("w3", "eager"), ("w4", mode)):
+        crew.comes(name, each)
+        goes_on_apart(crew, 5 * BEAT_MS)
+        assert crew.is_settled
+    crew.lets_leave("w3")
+    goes_on_apart(crew, 5 * BEAT_MS)
+    del crew.workers["w3"]
+    assert crew.is_settled
+
+
+def goes_on_apart(crew: Crew, milliseconds: int) -> None:
+    """Let time pass, and see that nothing begins at one worker that another has not stopped yet.
+
+    What the log does not grant does not begin, whatever a leader says.
+    """
+    seen: dict[str, Resources] = {}
+    for _ in range(milliseconds // 100):
+        crew.goes_on(100)
+        for name, worker in crew.workers.items():
+            member = crew.group.classic_members.get(worker.membership.member_id)
+            granted = member.current.assigned.keys() if member else NOTHING
+            seen[name] = (seen.get(name, NOTHING) & worker.runs) | (worker.runs & granted)
+        every = [each for name in crew.workers for each in seen[name]]
+        assert len(every) == len(set(every)), seen
+
+
+def test_a_round_ends_the_wait_for_an_assignment_of_the_generation_before() -> None:
+    worker = ClassicMembership(Identity("g", "w", "w", "http://w/"), TIMING, "sessioned", 0)
+    (join,) = calls(worker.join(0))
+    told = JoinGroupReply(Error.NONE, "m", 1, "connect", "sessioned", "other", number=join.number)
+    sync, beat = calls(worker.take_reply(told, 1))
+    assert isinstance(sync, SyncGroup)
+    called = ClassicHeartbeatReply(Error.REBALANCE_IN_PROGRESS, number=beat.number)
+    (again,) = calls(worker.take_reply(called, 2))
+    assert isinstance(again, JoinGroup)
+    late = SyncGroupReply(Error.NONE, "connect", "sessioned", number=sync.number)
+    assert worker.take_reply(late, 3) == []
+
+
+def test_what_a_process_was_told_is_no_answer_to_the_next_one_in_its_place() -> None:
+    first, second = (
+        ClassicMembership(Identity("g", "w", each, "http://w/"), TIMING, "sessioned", 0)
+        for each in ("first", "second")
+    )
+    (asked,) = calls(first.join(0))
+    second.join(0)
+    reply = JoinGroupReply(Error.MEMBER_ID_REQUIRED, "its name", number=asked.number)
+    assert (second.take_reply(reply, 1), second.member_id) == ([], "")
+
+
+def calls(instructions: Iterable[Instruction]) -> list[ClassicCall]:
+    """Return what is to be said."""
+    return [each.call for each in instructions if isinstance(each, SendCall)]
 
 
 def test_a_worker_that_left_in_good_order_has_its_work_run_on_by_others(crew: Crew) -> None:

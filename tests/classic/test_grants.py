@@ -85,6 +85,44 @@ def test_in_the_eager_protocol_all_is_given_anew() -> None:
     assert two.held() == {"c-u1": ({A: 2, A0: 2}, {}), "c-u3": ({A1: 2}, {})}
 
 
+def test_what_runs_on_as_all_begin_to_speak_eagerly_is_nobodys_until_the_next_round() -> None:
+    two = Crew()
+    two.joins()
+    two.syncs(c_u1=told(["a", "a-0", "a-1"]))
+    two.mode = "eager"
+    two.joins()
+    two.mode = "sessioned"
+    two.joins("a", "a-0", "a-1", member_id="c-u1")
+    assert two.group.classic is not None
+    assert two.group.classic.protocol == "default"
+    two.syncs(c_u1=told(["a"], mode="eager"), c_u3=told(["a-0", "a-1"], mode="eager"))
+    assert two.held() == {"c-u1": ({A: 2}, {A0: 1, A1: 1}), "c-u3": ({}, {})}
+    two.passes(1)
+    assert two.beat("c-u1") == "NONE", "the other has to hear first that all speak eagerly"
+    two.asks(two.syncing("c-u3"))
+    two.passes(1)
+    assert two.beat("c-u1") == "REBALANCE_IN_PROGRESS"
+    two.joins(member_id="c-u1")
+    two.mode = "eager"
+    two.joins(member_id="c-u3")
+    two.syncs(c_u1=told(["a"], mode="eager"), c_u3=told(["a-0", "a-1"], mode="eager"))
+    assert two.held() == {"c-u1": ({A: 3}, {}), "c-u3": ({A0: 3, A1: 3}, {})}
+
+
+def test_after_a_restart_that_round_follows_at_once() -> None:
+    two = Crew()
+    two.joins()
+    two.syncs(c_u1=told(["a"]))
+    two.mode = "eager"
+    two.joins()
+    two.mode = "sessioned"
+    two.joins("a", member_id="c-u1")
+    two.syncs(c_u3=told(["a"], mode="eager"))
+    two.open()
+    two.passes(1)
+    assert two.beat("c-u1") == "REBALANCE_IN_PROGRESS"
+
+
 def test_what_a_worker_does_not_name_any_more_it_does_not_hold() -> None:
     two = Crew()
     two.joins()

@@ -105,6 +105,16 @@ def test_a_classic_group_waits_three_seconds_unless_its_setting_says_otherwise(
     assert len(driver.ask(joining())) == 1
 
 
+def test_a_copy_of_what_a_member_asked_before_is_dropped_unanswered(driver: TypedDriver) -> None:
+    member_id = driver.first().member_id
+    beat = ClassicHeartbeat("connect", member_id, 1, number=7)
+    assert len(driver.ask(beat)) == 1
+    for number in (7, 6):
+        assert driver.ask(replace(joining(member_id), number=number)) == []
+    assert len(driver.ask(replace(beat, number=8))) == 1
+    assert len(driver.ask(replace(beat, number=0))) == 1, "who numbers nothing is not held to it"
+
+
 def test_a_classic_member_asks_for_a_session_within_the_bounds_of_the_group(
     driver: TypedDriver,
 ) -> None:

@@ -8,7 +8,7 @@ from fairlead.actors.messages.classic import JoinGroupReply, Leaver, SyncGroup
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.group import token_of
-from fairlead.events.model import Cause, GroupState, GroupType, Resource, Why
+from fairlead.events.model import Cause, ClientAssignor, GroupState, GroupType, Resource, Why
 from fairlead.events.records import (
     ClassicGroup,
     CurrentAssignment,
@@ -17,6 +17,7 @@ from fairlead.events.records import (
     TargetAssignment,
     Tombstone,
 )
+from fairlead_tests.classic.workers import told
 from fairlead_tests.decider import resource, resources
 from fairlead_tests.translation.driver import MixedDriver, given, held
 
@@ -120,6 +121,19 @@ def test_rule_22_as_the_last_of_its_kind_that_seat_converts_the_group_without_a_
     assert all(token is not None for token in tokens)
 
 
+def test_rule_22_a_target_that_nobody_of_its_kind_is_left_to_compute_goes_with_the_group(
+    driver: MixedDriver,
+) -> None:
+    computes = {"server_assignor": None, "assignors": (ClientAssignor("balanced"),)}
+    driver.modern_joins("W1", instance_id="j", **computes)
+    driver.joins()
+    assert driver.group.state is GroupState.ASSIGNING, "it waits for the one that computes"
+    taken = driver.joins(instance_id="j", url="http://j/")
+    assert (taken.error, driver.group.type) == (Error.NONE, GroupType.CLASSIC)
+    assert taken.generation == driver.group.group_epoch
+    driver.reopen()
+
+
 def test_rule_22_reversed_a_connect_process_takes_the_seat_of_a_classic_one(
     driver: MixedDriver,
 ) -> None:
@@ -132,6 +146,34 @@ def test_rule_22_reversed_a_connect_process_takes_the_seat_of_a_classic_one(
     assert (reply.error, reply.assignment) == (Error.NONE, resources(share))
     assert (driver.group.group_epoch, driver.group.translated) == (epoch, set())
     assert driver.classic_beat(one, epoch, "j") is Error.FENCED_INSTANCE_ID
+
+
+def test_rule_5_what_a_target_gave_and_nobody_was_granted_is_nobodys_after_both_conversions(
+    driver: MixedDriver,
+) -> None:
+    driver.modern_joins("W1")
+    one = driver.joins().member_id
+    driver.heartbeat_reply(driver.request("W1", -1))
+    assert driver.group.type is GroupType.CLASSIC
+    before = len(driver.records)
+    driver.modern_joins("W2")
+    steps = (each for each in driver.records[before:] if isinstance(each, CurrentAssignment))
+    first = next(each for each in steps if each.member_id == one)
+    assert (first.assigned, first.pending) == ({}, {})
+
+
+def test_rule_22_reversed_a_seat_that_is_taken_over_and_converts_the_group_raises_the_epoch(
+    driver: MixedDriver,
+) -> None:
+    one = driver.joins(instance_id="j", url="http://j/").member_id
+    driver.syncs(one, 1, assignments={one: told(["A", "A-0"])}, instance_id="j")
+    driver.modern_joins("W1", instance_id="j")
+    driver.reopen()  # nothing else than that rise tells how far the group has counted
+    assert (driver.group.group_epoch, driver.group.bump and driver.group.bump.cause) == (
+        2,
+        Cause(Why.GROUP_UPGRADED, "http://W1"),
+    )
+    assert driver.group.members["W1"].current.assigned.keys() >= resources("A A-0")
 
 
 @pytest.mark.parametrize("policy", ["bidirectional", "downgrade"])

@@ -193,6 +193,19 @@ def test_rule_5_epochs_begin_at_the_generation_and_each_member_keeps_its_work_an
     assert before[resource("A-1")] == Token(2, 1)
 
 
+def test_rule_5_a_member_that_has_not_heard_what_the_generation_speaks_runs_what_it_names(
+    driver: MixedDriver,
+) -> None:
+    one, two = driver.pair(ALL_A, ALL_B)
+    driver.call(driver.join_call(mode="eager", url="http://e/"))
+    driver.call(driver.join_call(one, ALL_A))
+    assert driver.joins(two, ALL_B).protocol == "default"
+    driver.modern_joins("W1")
+    assert driver.joins(one, ALL_A).generation == 3, "it has something to give up first"
+    current = driver.group.members[one].current
+    assert {*current.assigned, *current.pending} == resources(ALL_A)
+
+
 def test_rule_6_the_joiner_is_answered_the_next_epoch_with_what_is_free(
     driver: MixedDriver,
 ) -> None:

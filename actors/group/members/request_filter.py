@@ -196,3 +196,30 @@ class Quota:
     def forget(self, member_id: str) -> None:
         """Forget a member that is gone."""
         self._full_at_us.pop(member_id, None)
+
+
+MOST_CALLERS = 20_000
+"""Of so many classic members it is known what they asked last."""
+
+
+class CallFilter:
+    """Drops what a classic member asked before something else that the group has heard already.
+
+    A worker numbers its calls, those that it repeats as well. A copy of an old JoinGroup would
+    else say of it what it ran long ago. Clients that number nothing are not held to it.
+    """
+
+    def __init__(self) -> None:
+        self._latest: dict[str, int] = {}
+
+    def is_new(self, member_id: str, number: int) -> bool:
+        """Tell whether a call is newer than all that were taken of its member, and note it."""
+        if not member_id or not number:
+            return True
+        if number <= self._latest.get(member_id, 0):
+            return False
+        self._latest.pop(member_id, None)
+        self._latest[member_id] = number
+        if len(self._latest) > MOST_CALLERS:
+            del self._latest[next(iter(self._latest))]
+        return True

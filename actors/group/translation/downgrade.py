@@ -52,7 +52,7 @@ def downgrade(
     gone = _last_to_go(group, decision.records)
     if not gone or not settings.migration_policy.downgrades:
         return None
-    kept = [each for each in decision.records if isinstance(each, _OF_MEMBERS) or _is_order(each)]
+    kept = [each for each in decision.records if _is_kept(each, group.assignment_epoch)]
     ahead = evolve_copy(group, kept)
     if not 0 < len(ahead.members) <= settings.max_size:
         return None
@@ -76,10 +76,16 @@ def downgrade(
 _OF_MEMBERS = (MemberMetadata, CurrentAssignment)
 
 
-def _is_order(record: Record) -> bool:
+def _is_kept(record: Record, assignment_epoch: int) -> bool:
+    """Tell whether a record is of members, or an order.
+
+    A step by a target that the same decision would have brought goes with that target.
+    """
     if isinstance(record, Tombstone):
         return record.kind in {*_OF_MEMBERS, Operator}
-    return isinstance(record, Operator)
+    if isinstance(record, CurrentAssignment):
+        return record.member_epoch <= assignment_epoch
+    return isinstance(record, MemberMetadata | Operator)
 
 
 def _last_to_go(group: Group, records: Sequence[Record]) -> str:

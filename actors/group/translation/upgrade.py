@@ -34,10 +34,11 @@ from ....events.records import (
 from ...classic.bytes.primitives import UnreadableError
 from ...messages.errors import Error
 from ...messages.members import Heartbeat
+from ..computing.compute import with_target
 from ..members.admission import refuse_heartbeat
 from ..state.settings import GroupSettings
-from ..state.soft_state import Decision, SoftState
-from .protocol import Translation
+from ..state.soft_state import Decision, SoftState, bump
+from .protocol import Held, Translation
 
 CLASSIC_ASSIGNOR = "classic"
 """Who assigned what the members bring along: a leader of their own."""
@@ -52,6 +53,8 @@ class Brought:
 
     members: Sequence[ClassicMember]
     """Those of the last generation that have not left since."""
+    heard: AbstractSet[str]
+    """Who was told its assignment of that generation; others speak what they spoke before."""
     newcomers: int
     """How many wait for the next one: they are to join anew."""
     protocol_type: str
@@ -81,14 +84,29 @@ def upgrade(
     if flaw:
         message = f"the group has members of the classic protocol, and stays so: {flaw}"
         return refuse_heartbeat(soft, request, Error.GROUP_ID_NOT_FOUND, message)
-    decision = decide(evolve_copy(group, records), soft, request, now_ms)
+    begun = evolve_copy(group, records)
+    decision = decide(begun, soft, request, now_ms)
     if not decision.records:  # it is refused by what the connect type goes by
         return decision
-    return replace(decision, records=(*records, *map(_caused, decision.records)), news=True)
+    decision = _told(begun, decision, request, now_ms)
+    return replace(decision, records=(*records, *decision.records), news=True)
+
+
+def _told(begun: Group, decision: Decision, request: Heartbeat, now_ms: int) -> Decision:
+    """Have a rise of the epoch tell of the conversion.
+
+    A static member that returns raises nothing by itself. But the generation goes, and with it the
+    record of how far the group has counted.
+    """
+    told = tuple(map(_caused, decision.records))
+    if not any(isinstance(each, GroupMetadata) for each in told):
+        subject = request.url or request.member_id
+        told = (*told, bump(begun, Why.GROUP_UPGRADED, subject, now_ms))
+        return with_target(begun, replace(decision, records=told), now_ms)
+    return replace(decision, records=told)
 
 
 def _caused(record: Record) -> Record:
-    """Have the rise of the epoch tell of the conversion."""
     if not isinstance(record, GroupMetadata):
         return record
     return replace(record, cause=Cause(Why.GROUP_UPGRADED, record.cause.subject))
@@ -135,10 +153,13 @@ def upgrade_records(group: Group, brought: Brought, now_ms: int) -> list[Record]
 def _seats(group: Group, last: ClassicGroup, brought: Brought) -> Iterator[Member]:
     """Yield the members as they begin; nothing belongs to two of them."""
     taken: set[Resource] = set()
+    tells_grants = _tells_grants(last)
     for each in brought.members:
         try:
             held = brought.translation.held(last.protocol or "", each, last.generation)
-            metadata = _metadata(last, each, brought.translation)
+            if tells_grants:
+                held = Held(each.assigned, each.pending)
+            metadata = _metadata(last, each, brought)
         except UnreadableError as error:
             message = f"what {each.member_id} and its leader tell each other cannot be read"
             raise UnreadableError(f"{message}: {error}") from error
@@ -147,6 +168,16 @@ def _seats(group: Group, last: ClassicGroup, brought: Brought) -> Iterator[Membe
         taken |= own.keys()
         wanted = held.assigned.keys() & group.configured
         yield Member(metadata, _current(last, each.member_id, own, wanted))
+
+
+def _tells_grants(last: ClassicGroup) -> bool:
+    """Tell whether who was granted nothing holds nothing, whatever its bytes say.
+
+    They may be of an earlier generation, or tell what nobody gave it yet. Only in logs from before
+    there were grants does all that a leader has assigned stand in the bytes alone.
+    """
+    is_assigned = last.is_synced and last.cause.why is not Why.GROUP_DOWNGRADED
+    return not is_assigned or any(each.assigned or each.pending for each in last.members)
 
 
 def _current(
@@ -160,17 +191,17 @@ def _current(
     return CurrentAssignment(member_id, epoch, epoch, state, assigned, pending)
 
 
-def _metadata(
-    last: ClassicGroup, member: ClassicMember, translation: Translation
-) -> MemberMetadata:
-    told, generation = last.protocol or "", last.generation
+def _metadata(last: ClassicGroup, member: ClassicMember, brought: Brought) -> MemberMetadata:
+    generation = last.generation
+    told = last.protocol if member.member_id in brought.heard else None
+    told = told or member.protocols[0].name
     returns = Succession(member.returns, member.member_id, generation) if member.returns else None
     return MemberMetadata(
         member.member_id,
         joined_epoch=generation,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         instance_id=member.instance_id,
-        url=translation.read(member.protocols[0]).url,
+        url=brought.translation.read(member.protocols[0]).url,
         client_id=member.client_id,
         client_host=member.client_host,
         session_timeout_ms=member.session_timeout_ms,

@@ -10,6 +10,7 @@ A member beats in a round, too: its group then knows that it lives, and it that 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from zlib import crc32
 
 from ....events.model import CONNECT, ClassicProtocol
 from ...backoff import Backoff, earliest
@@ -30,6 +31,9 @@ from ..instructions import Identity, Instruction, SendCall, Timing
 BACKOFF_MS = 500
 """How long the first refusal in a row is let rest; it doubles up to a heartbeat interval."""
 
+CALLS_BITS = 20
+"""So many bits count the calls of one process, before it comes to where another may begin."""
+
 
 @dataclass(frozen=True, slots=True)
 class SentCall:
@@ -49,11 +53,14 @@ class MemberCalls:
         """The generation that it was told of last; none before the first, and after a fence."""
         self._identity = identity
         self._timing = timing
-        self._number = 0
+        self._number = crc32(identity.incarnation.encode()) << CALLS_BITS
+        """Each process counts from another number: what another was told is no answer here."""
         self._asked: SentCall | None = None
         """Its JoinGroup, SyncGroup or LeaveGroup, until it is answered."""
         self._beat: SentCall | None = None
         """Its latest heartbeat, until it is answered."""
+        self._is_current = False
+        """Whether the last beat that was answered was one for this generation."""
         self._beat_at_ms = 0
         """When to beat next, unless one is on its way."""
         self._again_ms: int | None = None
@@ -106,12 +113,23 @@ class MemberCalls:
         sent = self._beat if is_beat else self._asked
         if sent is None or isinstance(reply, HeartbeatReply) or sent.call.number != reply.number:
             return False
-        if is_beat:
+        if isinstance(sent.call, ClassicHeartbeat):
+            self._is_current = sent.call.generation == self.generation
             self._beat, self._beat_at_ms = None, sent.at_ms + self._timing.heartbeat_interval_ms
         else:
             self._asked = None
         self.answered_ms = sent.at_ms
         return True
+
+    @property
+    def waits_in_vain(self) -> bool:
+        """Whether it waits for an assignment of the generation that it has beaten for last.
+
+        If that beat calls for a round, the assignment is of no use any more, and may be lost.
+        """
+        return (
+            self._is_current and self._asked is not None and isinstance(self._asked.call, SyncGroup)
+        )
 
     def be_in(self, member_id: str, generation: int) -> None:
         """Speak for a seat in a generation from now on; refusals before count no more."""

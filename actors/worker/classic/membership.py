@@ -214,8 +214,9 @@ class ClassicMembership(GroupMembership):
         if self.state is State.STABLE:
             return self._join_anew("a round has begun", now_ms)
         if self.state is State.RECONCILING:
-            self._share.rejoins = True
-            return self._settle(now_ms)
+            return self._share.join_round() + self._settle(now_ms)
+        if self.state is State.JOINING and self._calls.waits_in_vain:
+            return self._ask_to_join("another round has begun", now_ms)
         return []
 
     def _refused(self, error: Error, message: str, now_ms: int) -> list[Instruction]:

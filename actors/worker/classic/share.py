@@ -57,6 +57,13 @@ class Share:
         again_ms = None if version == EAGER and self._may_start else reaction.rejoin_in_ms
         self.rejoins = again_ms == AT_ONCE
         self.rejoin_at_ms = now_ms + again_ms if again_ms else None
+        return self.join_round() if self.rejoins else self._aim()
+
+    def join_round(self) -> list[Instruction]:
+        """Join once all has stopped that has to; in the eager protocol that is everything."""
+        if self._told.version == EAGER:
+            return self.prepare_to_rejoin()
+        self.rejoins = True
         return self._aim()
 
     def prepare_to_rejoin(self) -> list[Instruction]:
