@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from .environment.clock import Violation
-from .faults import calm, schedule_faults
-from .schedule import Schedule, Size, draw
-from .world import World, come_to_rest
+from .faults import schedule_faults
+from .schedule import Crew, Schedule, Size, draw
+from .world import World, calm, come_to_rest
 
 IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # the folder in it goes with the simulation
 
@@ -228,8 +228,9 @@ def again(schedule: Schedule) -> str:
     """Return the command that plays a schedule once more, and tells it."""
     size = schedule.size
     only = f" --only {','.join(kind.name.lower() for kind in size.only)}" if size.only else ""
+    crew = f" --crew {size.crew.value}" if size.crew is not Crew.CONNECT else ""
     kept = ",".join(str(fault.number) for fault in schedule.faults) or "none"
     return (
         f"fairlead simulate --seed {schedule.seed} --steps {size.steps} --workers {size.workers}"
-        f" --connectors {size.connectors} --pace {size.pace_ms}{only} --keep {kept}"
+        f" --connectors {size.connectors} --pace {size.pace_ms}{crew}{only} --keep {kept}"
     )

@@ -27,6 +27,7 @@ from ...events.log.tables import view_key
 from ...events.log.writer import GroupLog
 from ...events.model import Grants, Resource
 from ...events.records import (
+    ClassicGroup,
     ConnectorsTasksMetadata,
     CurrentAssignment,
     GroupMetadata,
@@ -37,6 +38,7 @@ from ...events.records import (
     TargetAssignment,
     Tombstone,
 )
+from .crews import CrewInvariants
 from .environment.clock import SimulatedClock, Story, Violation, stream
 from .invariants import CommitInvariants, GroupInvariants, same
 from .running import LifecycleInvariants, see_tasks
@@ -120,6 +122,7 @@ class DurableState:
         self.offsets = MemoryLog()
         self.group = Group(GROUP_ID)
         self.checks = GroupInvariants()
+        self.crews = CrewInvariants()
         self.progress = CommitInvariants(lifecycle.see_altered)
         self.writes = 0
         self._lifecycle = lifecycle
@@ -143,10 +146,12 @@ class DurableState:
                 raise Violation(f"5: the log does not know its own entry {entry}")
             evolve(self.group, record, entry.offset)
             self.checks.saw(record, self.group)
+            self.crews.saw(record, self.group)
             self._lifecycle.saw(record)
             if is_told:
                 self._story.tell("log {}: {}", entry.offset, spelled(record))
         self.checks.hold(live, self.group)
+        self.crews.hold(self.group)
         see_tasks(self.group)
         self.writes += 1
         if self.writes % COMPACT_EVERY == 0:
@@ -245,10 +250,23 @@ def _other(record: Record) -> str:
         case ScheduledRebalance(parked, fired, again_at_ms):
             again = f", more moves at {again_at_ms}" if again_at_ms else ""
             return f"parked: {listed(parked)}, fired: {listed(fired)}{again}"
+        case ClassicGroup():
+            return _generation(record)
         case Loss(member_id, resources=resources):
             return f"{member_id} lost {listed(resources)}"
         case _:
             return _of_connector(record)
+
+
+def _generation(record: ClassicGroup) -> str:
+    how = "" if record.is_synced else ", not assigned yet"
+    runs = [
+        f"{each.member_id}: {_granted(each.assigned)}"
+        + (f", to revoke {_granted(each.pending)}" if each.pending else "")
+        for each in record.members
+    ]
+    head = f"generation {record.generation} of {record.protocol}, led by {record.leader}{how}"
+    return f"{head} ({record.cause}): {'; '.join(runs) or 'nobody'}"
 
 
 def _of_connector(record: Record) -> str:

@@ -1,6 +1,6 @@
 """How each kind of fault befalls a world."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -23,11 +23,12 @@ from ...actors.messages.orders import (
 from ...events.model import Resource, RunState
 from .durable_state import GROUP_ID
 from .engine import partition
+from .environment.kinds import Fault
 from .environment.network import Line, MessageFault, Way
 from .group_process import Border
 from .invariants import ROW
 from .node import Blunder
-from .schedule import Fault, ScheduledFault
+from .schedule import ScheduledFault
 from .worker import SimulatedWorker
 from .world import World
 
@@ -35,24 +36,16 @@ CONNECTORS_MORE: Final = 2
 """So many more connectors may come than there were to begin with."""
 ATTEMPTS: Final = 8
 """How often at most somebody asks for other offsets while a connector is being stopped."""
+Settings = Sequence[tuple[str, Sequence[str]]]
+"""What may be set, each with its values."""
 FEW: Final = 5
-"""Up to here a fault's `much` asks for one other offset, beyond for none at all."""
+"""Up to here a fault's `much` asks for one other offset, beyond for none."""
 
 
 def schedule_faults(world: World) -> None:
     """Have all faults of the world's schedule come when their time has come."""
     for fault in world.schedule.faults:
         world.clock.after(fault.at_ms, _strike, world, fault)
-
-
-def calm(world: World) -> None:
-    """End all faults, and call off those that were still to come."""
-    world.story.tell("from now on nothing goes wrong any more")
-    world.is_calm = True
-    world.network.calm()
-    world.process.spare()
-    for node in world.nodes:
-        node.assignor.heal()
 
 
 def _strike(world: World, fault: ScheduledFault) -> None:
@@ -150,10 +143,6 @@ def _kill_writing(world: World, fault: ScheduledFault) -> None:
     world.process.doom(list(Border)[fault.much % len(Border)], fault.span_ms)
 
 
-def _freeze_group(world: World, fault: ScheduledFault) -> None:
-    world.process.freeze(fault.span_ms, ticks_first=fault.much % 2 == 0)
-
-
 def _bad_assignor(world: World, fault: ScheduledFault) -> None:
     for node in world.nodes:
         node.assignor.spoil(Blunder(fault.much % len(Blunder)))
@@ -176,10 +165,6 @@ def _connector(world: World, fault: ScheduledFault) -> str:
 def _put(world: World, fault: ScheduledFault) -> None:
     config = {"v": str(fault.much)}
     world.command(PutConnector(GROUP_ID, _connector(world, fault), config))
-
-
-def _delete(world: World, fault: ScheduledFault) -> None:
-    world.command(DeleteConnector(GROUP_ID, _connector(world, fault)))
 
 
 def _split(world: World, fault: ScheduledFault) -> None:
@@ -207,8 +192,8 @@ def _place(worker: str, fault: ScheduledFault) -> GroupCommand:
     return Place(GROUP_ID, resource, weight=1 + fault.much, pins=pins)
 
 
-def _configure(world: World, fault: ScheduledFault) -> None:
-    key, values = SETTINGS[fault.much % len(SETTINGS)]
+def _configure(settings: Settings, world: World, fault: ScheduledFault) -> None:
+    key, values = settings[fault.much % len(settings)]
     world.command(ConfigureGroup(GROUP_ID, {key: values[fault.who % len(values)]}))
     back = ConfigureGroup(GROUP_ID, {key: None})
     world.clock.after(fault.span_ms, world.command, back)
@@ -244,7 +229,12 @@ def _alter(world: World, fault: ScheduledFault) -> None:
     world.clock.after(fault.span_ms, _set_state, RunState.RUNNING, world, fault)
 
 
-SETTINGS: Final = (
+def _roll(world: World, fault: ScheduledFault) -> None:
+    if worker := _alive(world, fault):
+        worker.node.roll(fault.span_ms, to_classic=not worker.is_classic)
+
+
+SETTINGS: Final[Settings] = (
     ("session.timeout.ms", ("12000", "16000")),
     ("session.timeout.ms", ("20000",)),
     ("heartbeat.interval.ms", ("1000", "2000")),
@@ -253,6 +243,8 @@ SETTINGS: Final = (
     ("member.request.rate", ("1", "5")),
     ("group.max.size", ("2", "100")),
 )
+
+MIGRATION: Final[Settings] = (("group.migration.policy", ("disabled", "upgrade", "downgrade")),)
 
 RUNS: Final = {
     MessageFault.LOSE: (1, 1, 1, 1, 2, 2, 3, 4),
@@ -275,12 +267,14 @@ BEFALL: Final[dict[Fault, Callable[[World, ScheduledFault], None]]] = {
     Fault.HANG: _hang,
     Fault.KILL_GROUP: lambda world, fault: world.process.die(fault.span_ms),
     Fault.KILL_WRITING: _kill_writing,
-    Fault.FREEZE_GROUP: _freeze_group,
+    Fault.FREEZE_GROUP: lambda world, by: world.process.freeze(
+        by.span_ms, ticks_first=not by.much % 2
+    ),
     Fault.BAD_ASSIGNOR: _bad_assignor,
     Fault.SLOW_ASSIGNOR: _slow_assignor,
     Fault.REASON: _reason,
     Fault.PUT: _put,
-    Fault.DELETE: _delete,
+    Fault.DELETE: lambda world, by: world.command(DeleteConnector(GROUP_ID, _connector(world, by))),
     Fault.SPLIT: _split,
     Fault.EXODUS: _exodus,
     Fault.CLOCK: _jump,
@@ -290,11 +284,14 @@ BEFALL: Final[dict[Fault, Callable[[World, ScheduledFault], None]]] = {
     Fault.PLACE: partial(_order, _place),
     Fault.REBALANCE: partial(_order, lambda _, __: Rebalance(GROUP_ID)),
     Fault.REMOVE: partial(_order, lambda at, by: RemoveMember(GROUP_ID, at, force=by.much > 0)),
-    Fault.CONFIGURE: _configure,
+    Fault.CONFIGURE: partial(_configure, SETTINGS),
     Fault.PAUSE: partial(_set_state, RunState.PAUSED),
     Fault.STOP: partial(_set_state, RunState.STOPPED),
     Fault.RESUME: partial(_set_state, RunState.RUNNING),
     Fault.RESTART: _restart,
     Fault.FAIL: _fail,
     Fault.ALTER: _alter,
+    Fault.ROLL: _roll,
+    Fault.CONVERT: lambda world, by: world.roll_all(by.span_ms, to_classic=by.who % 2 > 0),
+    Fault.MIGRATION: partial(_configure, MIGRATION),
 }

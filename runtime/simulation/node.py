@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 PATTERN: Final = 3
 """Traits in which nodes differ alternate in a pattern of so many."""
 SERVED: Final = (counting.UNIFORM, counting.RANGE)
+AGAIN_MS: Final = 500
+"""How often one that is to come looks whether the worker before has ended."""
 ASSIGNOR_DOWN_MS: Final = 2_000
 """How long it takes at most until a new assignor process is there."""
 SOON_MS: Final = (1, 20, 500)
@@ -62,6 +64,10 @@ class Node:
         is_served = self.is_foreign or number % PATTERN < traits.served
         served = SERVED[number % len(SERVED)] if is_served else None
         self.server_assignor = served
+        self.classic_mode = traits.modes[number % PATTERN]
+        """What it speaks whenever it speaks the classic protocol."""
+        self.mode = self.classic_mode if number % PATTERN < traits.classic else ""
+        """What its next worker speaks, one of `connect.protocol`; empty: the connect protocol."""
         self.worker: SimulatedWorker | None = None
         self.assignor = SimulatedAssignor(
             world.clock, stream(world.schedule.seed, "assignor", number), world.assignor_names
@@ -110,6 +116,24 @@ class Node:
         self.awaited -= 1
         self.comes()
 
+    def roll(self, delay_ms: int, *, to_classic: bool) -> None:
+        """Have the worker here leave, and another come that speaks this protocol."""
+        self.mode = self.classic_mode if to_classic else ""
+        worker = self.live
+        if worker is not None and worker.is_classic is not to_classic:
+            self._world.story.tell("{} leaves for one of the other protocol", worker.name)
+            worker.leave()
+            self.awaited += 1
+            self._world.clock.after(delay_ms, self._follow, worker)
+
+    def _follow(self, worker: SimulatedWorker) -> None:
+        """Come as soon as the worker before has ended."""
+        if worker.is_alive:
+            worker.leave()
+            self._world.clock.after(AGAIN_MS, self._follow, worker)
+        else:
+            self._arrives()
+
 
 class SimulatedSupervisor:
     """The supervisor of all nodes in one world.
@@ -125,7 +149,7 @@ class SimulatedSupervisor:
         if world.schedule.traits.mistakes:
             self._schedule_mistake()
 
-    def sees_end(self, worker: str) -> None:
+    def sees_end(self, worker: SimulatedWorker) -> None:
         """Take note of a worker's end, and tell the group of it unless it goes unseen."""
         if self._rng.random() >= self._world.schedule.traits.seen:
             return
@@ -134,12 +158,13 @@ class SimulatedSupervisor:
         if self._rng.random() < 1 / 3:
             self._report_after(self._rng.choice(LATE_MS), worker)
 
-    def _report_after(self, delay_ms: int, worker: str) -> None:
+    def _report_after(self, delay_ms: int, worker: SimulatedWorker) -> None:
         self._world.clock.after(self._rng.randint(1, delay_ms), self._report, worker)
 
-    def _report(self, worker: str) -> None:
+    def _report(self, worker: SimulatedWorker) -> None:
         ended_ms = self._world.clock.wall_ms
-        self._world.command(EndMember(GROUP_ID, worker, worker, ended_ms))
+        member_id = worker.member_id if worker.is_classic else worker.name
+        self._world.command(EndMember(GROUP_ID, member_id, worker.incarnation, ended_ms))
 
     def _schedule_mistake(self) -> None:
         delay_ms = self._rng.randint(1, 2 * MISTAKE_EVERY_MS)
@@ -148,10 +173,10 @@ class SimulatedSupervisor:
     def _mistake(self) -> None:
         if self._world.is_calm:
             return
-        living = [each.name for each in self._world.workers() if each.foreign is None]
+        living = [each for each in self._world.workers() if each.foreign is None]
         if living and not self._world.process.is_down:
             worker = self._rng.choice(living)
-            self._world.exclusivity.disown(worker)
+            self._world.exclusivity.disown(worker.name)
             self._report(worker)
         self._schedule_mistake()
 

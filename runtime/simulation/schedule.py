@@ -9,121 +9,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 from ...actors.assignors.built_in import balanced, counting, incremental
 from .environment.clock import stream
+from .environment.kinds import CREW_WEIGHTS, LIFECYCLE_WEIGHTS, SPANS_MS, WEIGHTS, Fault
 
-
-class Fault(Enum):
-    """What may go wrong, or what somebody may want."""
-
-    LOSE = "messages are lost"
-    DOUBLE = "messages arrive twice"
-    DELAY = "messages are late"
-    REPEAT = "messages of long ago arrive again"
-    CUT = "a worker is cut off"
-    CRASH = "a worker dies"
-    FREEZE = "a worker freezes"
-    LEAVE = "a worker leaves"
-    STEP_AWAY = "a static worker leaves for a while"
-    JOIN = "a worker comes"
-    HANG = "the next stop hangs"
-    KILL_GROUP = "the group's process dies"
-    KILL_WRITING = "the group's process dies as it writes"
-    FREEZE_GROUP = "the group's process freezes"
-    BAD_ASSIGNOR = "the next assignment goes wrong"
-    SLOW_ASSIGNOR = "the next assignment takes long"
-    REASON = "a worker asks for a rebalance"
-    EXODUS = "all workers leave, and the group is deleted"
-    PUT = "a connector is created or changed"
-    DELETE = "a connector is deleted"
-    SPLIT = "a connector splits anew"
-    CLOCK = "the wall clock jumps"
-    CORDON = "a worker is cordoned or drained"
-    UNCORDON = "a worker is uncordoned"
-    EXPECT = "a worker is expected back"
-    PLACE = "somebody says what a resource weighs, and where it may run"
-    REBALANCE = "somebody wants a rebalance"
-    REMOVE = "a worker is removed"
-    CONFIGURE = "a setting of the group is changed, and taken back"
-    PAUSE = "a connector is paused"
-    STOP = "a connector is stopped"
-    RESUME = "a connector is resumed"
-    RESTART = "a connector or a task is restarted"
-    FAIL = "a task fails"
-    ALTER = "a connector is stopped, its offsets are set, and it is resumed"
-
-
-WEIGHTS: Final = {
-    Fault.LOSE: 12,
-    Fault.DOUBLE: 8,
-    Fault.DELAY: 24,
-    Fault.REPEAT: 12,
-    Fault.CUT: 4,
-    Fault.CRASH: 7,
-    Fault.FREEZE: 12,
-    Fault.LEAVE: 4,
-    Fault.STEP_AWAY: 4,
-    Fault.JOIN: 7,
-    Fault.HANG: 5,
-    Fault.KILL_GROUP: 3,
-    Fault.KILL_WRITING: 4,
-    Fault.FREEZE_GROUP: 4,
-    Fault.BAD_ASSIGNOR: 2,
-    Fault.SLOW_ASSIGNOR: 3,
-    Fault.REASON: 2,
-    Fault.PUT: 3,
-    Fault.DELETE: 2,
-    Fault.SPLIT: 22,
-    Fault.EXODUS: 1,
-    Fault.CLOCK: 2,
-    Fault.CORDON: 3,
-    Fault.UNCORDON: 2,
-    Fault.EXPECT: 1,
-    Fault.PLACE: 2,
-    Fault.REBALANCE: 1,
-    Fault.REMOVE: 2,
-    Fault.CONFIGURE: 5,
-}
-"""How often each kind comes, compared with the others."""
-
-LIFECYCLE_WEIGHTS: Final = {
-    Fault.PAUSE: 4,
-    Fault.STOP: 5,
-    Fault.RESUME: 8,
-    Fault.RESTART: 7,
-    Fault.FAIL: 4,
-    Fault.ALTER: 7,
-}
-"""The same for what befalls connectors."""
+STEPS_PER_ROLL: Final = 6
+"""Of so many steps one is of that, in such a crew."""
 
 LIFECYCLE: Final = 0.5
 """In how many simulations any of that comes."""
 
 STEPS_PER_LIFECYCLE: Final = 4
 """Of so many steps one is of that."""
-
-SPANS_MS: Final[dict[Fault, tuple[int, ...]]] = {
-    Fault.DOUBLE: (100, 2_000, 9_000),
-    Fault.DELAY: (500, 2_000, 4_000, 9_000),
-    Fault.REPEAT: (100, 1_000, 9_000),
-    Fault.CUT: (1_000, 5_000, 15_000),
-    Fault.CRASH: (100, 2_000, 15_000, 30_000),
-    Fault.FREEZE: (500, 3_000, 8_000, 9_500, 12_000, 25_000),
-    Fault.LEAVE: (1_000, 20_000),
-    Fault.STEP_AWAY: (500, 5_000, 20_000),
-    Fault.KILL_GROUP: (100, 4_000, 12_000),
-    Fault.KILL_WRITING: (100, 4_000),
-    Fault.FREEZE_GROUP: (500, 4_000, 15_000),
-    Fault.SLOW_ASSIGNOR: (1_000, 5_000, 25_000),
-    Fault.EXODUS: (10_000, 30_000),
-    Fault.CLOCK: (1_000, 30_000, 600_000),
-    Fault.EXPECT: (5_000, 60_000),
-    Fault.CONFIGURE: (5_000, 30_000),
-    Fault.ALTER: (4_000, 20_000),
-}
-"""The longest that a fault lasts, one of these; what is not named here has no length."""
 
 ALWAYS: Final = frozenset({Fault.SPLIT, Fault.JOIN})
 """Without these nothing ever moves."""
@@ -141,6 +40,10 @@ ASSIGNORS: Final = (
     counting.SIMPLE,
 )
 """What workers like best, in so many of ten simulations."""
+
+MODES: Final = ("sessioned", "compatible", "eager")
+MODE_WEIGHTS: Final = (4, 2, 1)
+"""How often classic workers speak each of these."""
 
 MISTAKES: Final = 0.3
 """In how many simulations workers that live are reported to have ended."""
@@ -168,6 +71,15 @@ class ScheduledFault(NamedTuple):
         return f"{self.at_ms / 1_000:9.3f}  [{self.number}] {self.kind.value}{span}"
 
 
+class Crew(Enum):
+    """Which protocols the workers of a simulation speak."""
+
+    CONNECT = "connect"
+    CLASSIC = "classic"
+    MIXED = "mixed"
+    """Some speak the one and some the other, and they are rolled between both."""
+
+
 @dataclass(frozen=True, slots=True)
 class Size:
     """How large a simulation is: `steps` faults, with a mean of `pace_ms` from one to the next."""
@@ -178,6 +90,7 @@ class Size:
     pace_ms: int = 800
     only: tuple[Fault, ...] = ()
     """What may go wrong; where nothing is named, anything."""
+    crew: Crew = Crew.CONNECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +115,12 @@ class ClusterTraits:
     """Whether workers that live are reported as well."""
     foreign: int = 0
     """At so many of three nodes lives a client that says nothing of its process."""
+    classic: int = 0
+    """At so many of three nodes the first worker speaks the classic protocol."""
+    modes: tuple[str, ...] = ("sessioned",) * 3
+    """What workers of that protocol speak at each of three nodes, one of `connect.protocol`."""
+    classic_delay_ms: int = 3_000
+    """How long an empty classic group waits for more members."""
     assignor: str = balanced.NAME
     """Which one the other workers like best; the default one comes second."""
 
@@ -236,13 +155,34 @@ def draw(seed: int, size: Size) -> Schedule:
     foreign = stream(seed, "how many are foreign").choice(FOREIGN)
     delay_ms = stream(seed, "how long an empty group waits").choice([0, 0, 0, 3_000])
     traits = replace(_traits(rng), assignor=assignor, seen=seen, mistakes=mistakes, foreign=foreign)
-    traits = replace(traits, initial_delay_ms=delay_ms)
+    traits = replace(traits, initial_delay_ms=delay_ms, **_crew(seed, size.crew))
     lifecycle = stream(seed, "what befalls connectors")
     has_lifecycle = not size.only and lifecycle.random() < LIFECYCLE
     of_lifecycle = size.steps // STEPS_PER_LIFECYCLE if has_lifecycle else 0
-    faults = _faults(rng, size.only or _mood(rng), size, size.steps - of_lifecycle)
+    is_rolled = not size.only and size.crew is Crew.MIXED
+    of_crew = size.steps // STEPS_PER_ROLL if is_rolled else 0
+    faults = _faults(rng, size.only or _mood(rng), size, size.steps - of_lifecycle - of_crew)
     faults += _faults(lifecycle, list(LIFECYCLE_WEIGHTS), size, of_lifecycle, len(faults))
+    faults += _faults(stream(seed, "rolls"), list(CREW_WEIGHTS), size, of_crew, len(faults))
     return Schedule(seed, size, traits, tuple(faults))
+
+
+class _CrewTraits(TypedDict, total=False):
+    classic: int
+    modes: tuple[str, ...]
+    classic_delay_ms: int
+
+
+def _crew(seed: int, crew: Crew) -> _CrewTraits:
+    """Return which workers speak the classic protocol, and how."""
+    if crew is Crew.CONNECT:
+        return {}
+    rng = stream(seed, "which protocols")
+    return {
+        "modes": tuple(rng.choices(MODES, MODE_WEIGHTS, k=3)),
+        "classic": rng.choice([0, 1, 2, 3, 3]) if crew is Crew.MIXED else 3,
+        "classic_delay_ms": rng.choice([0, 0, 3_000]),
+    }
 
 
 def _traits(rng: Random) -> ClusterTraits:
@@ -273,7 +213,7 @@ def _faults(
     rng: Random, kinds: Sequence[Fault], size: Size, count: int, first: int = 0
 ) -> list[ScheduledFault]:
     """Return so many faults of these kinds, in their order and numbered from the first."""
-    all_weights = WEIGHTS | LIFECYCLE_WEIGHTS
+    all_weights = WEIGHTS | LIFECYCLE_WEIGHTS | CREW_WEIGHTS
     weights = [all_weights[kind] for kind in kinds]
     end_ms, at_ms = size.steps * size.pace_ms, 0
     found: list[tuple[int, Fault, int, int, int]] = []

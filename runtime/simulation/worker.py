@@ -5,15 +5,13 @@ out the effects. It may also die, or freeze and find all that arrived meanwhile.
 """
 
 from collections import deque
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ...actors.messages.assignors import Worker
+from ...actors.messages.classic import ClassicCall, ClassicReply, JoinGroup
 from ...actors.messages.errors import SUCCESS
 from ...actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
-from ...events.group import Group
-from ...events.model import Resources
 from ...projections.follow import MemberFollower
 from ..cluster.messages import AssignorAt, AssignorHangs, GroupAt, Leave, WorkerGone
 from ..node.worker.core.contract import (
@@ -31,50 +29,16 @@ from ..node.worker.core.contract import (
     TellSupervisor,
 )
 from ..node.worker.core.worker_core import WorkerCore
+from .crews import Standing
 from .durable_state import GROUP_ID
 from .engine import SimulatedEngine
-from .environment.clients import ForeignClient
+from .environment.clients import ForeignClient, ForeignLog
 from .environment.clock import NEVER, stream
 from .environment.network import Way
 
 if TYPE_CHECKING:
     from .node import Node
     from .world import World
-
-
-class ForeignLog:
-    """What the member of a foreign client reads, under the name that the group gave it last."""
-
-    def __init__(self, follow: Callable[[str], MemberFollower], client: ForeignClient) -> None:
-        self._follow, self._client = follow, client
-        self._follower = follow("")
-
-    @property
-    def member_id(self) -> str:
-        """What the group calls the member; nothing before it was given a name."""
-        return self._client.member_id
-
-    @property
-    def group(self) -> Group:
-        """The member's part of the group, as of the last `catch_up`."""
-        return self._follower.group
-
-    def rename(self, member_id: str) -> None:
-        """Go on: the client's own name is what counts."""
-
-    def watch(self, reported: Resources) -> None:
-        """Have the next `catch_up` show the status of these as well."""
-        if self._follower.member_id != self.member_id:
-            self._follower = self._follow(self.member_id)
-        self._follower.watch(reported)
-
-    def catch_up(self) -> Group:
-        """Read what is new, and return the member's part of the group."""
-        return self._follower.catch_up()
-
-    def take_changed(self) -> Resources:
-        """Return those of the member's resources of which anything changed since the last call."""
-        return self._follower.take_changed()
 
 
 class SimulatedWorker:
@@ -86,23 +50,32 @@ class SimulatedWorker:
         self.name = name
         self.is_alive, self.is_frozen = True, False
         self.rng = stream(world.schedule.seed, name)
-        self.foreign = ForeignClient() if node.is_foreign else None
+        self.is_classic = bool(node.mode)
+        is_foreign = node.is_foreign and not self.is_classic
+        self.foreign = ForeignClient() if is_foreign else None
         self.member = world.membership(node, name)
         self.engine = SimulatedEngine(world, self, self.rng)
-        own = () if node.server_assignor else world.assignor_names
+        own = () if node.server_assignor or self.is_classic else world.assignor_names
         log = ForeignLog(self._follow, self.foreign) if self.foreign else self._follow(name)
         self._core = WorkerCore(self.member, log, Worker(name), own)
         self._clock, self._durable_state = world.clock, world.durable_state
         self._reports: deque[CoreReport] = deque()
         self._inbox: list[object] = []
         """What arrived while it was frozen."""
+        self._calls: dict[int, ClassicCall] = {}
+        """What it has asked as a classic member, by number."""
         self._tick_at_ms = NEVER
         self._answers = (node.number, Way.TO_WORKER)
 
     @property
     def member_id(self) -> str:
         """What the group calls it; nothing if it is to be given a name and has none yet."""
-        return self.name if self.foreign is None else self.foreign.member_id
+        return self.member.member_id if self.foreign is None else self.foreign.member_id
+
+    @property
+    def incarnation(self) -> str:
+        """What tells its process from others of the same member id; empty: none has the same."""
+        return "" if self.is_classic else self.name
 
     @property
     def is_awake(self) -> bool:
@@ -110,7 +83,8 @@ class SimulatedWorker:
         return self.is_alive and not self.is_frozen
 
     def _follow(self, member_id: str) -> MemberFollower:
-        return MemberFollower(GROUP_ID, member_id, self.world.durable_state.control)
+        log = self.world.durable_state.control
+        return MemberFollower(GROUP_ID, member_id, log, sees_configured=self.is_classic)
 
     def begin(self) -> None:
         """Ask for a seat, once its assignors have spoken for it."""
@@ -132,7 +106,7 @@ class SimulatedWorker:
         if self.is_alive:
             self.is_alive = False
             self.engine.die()
-            self.world.supervisor.sees_end(self.name)
+            self.world.supervisor.sees_end(self)
 
     def leave(self, *, temporary: bool = False) -> None:
         """Give everything up in good order, then say goodbye; a static worker may come again."""
@@ -179,8 +153,24 @@ class SimulatedWorker:
         elif self.is_alive:
             if isinstance(message, HeartbeatReply):
                 self._see_goodbye(message)
-            self._obey(self._core.receive(message, self._clock.now_ms))
+            if isinstance(message, ClassicReply):
+                self._hear_classic(message)
+            else:
+                self._obey(self._core.receive(message, self._clock.now_ms))
             self.settle()
+
+    def _hear_classic(self, reply: ClassicReply) -> None:
+        """Take the answer to a call, and see what the core makes of it."""
+        asked = self._calls.get(reply.number)
+        before = self._standing()
+        effects = self._core.receive(reply, self._clock.now_ms)
+        if asked is not None:
+            ways = before, self._standing()
+            self.world.rounds.heard(self.name, asked, reply, ways, effects)
+        self._obey(effects)
+
+    def _standing(self) -> Standing:
+        return Standing(self.member.state, self.member.member_epoch)
 
     def report(self, report: CoreReport) -> None:
         """Take a report of the engine; the core hears of it by `settle`."""
@@ -262,8 +252,12 @@ class SimulatedWorker:
 
     def _say(self, message: GroupMessage) -> None:
         network, process = self.world.network, self.world.process
-        if isinstance(message, Heartbeat) and message.member_epoch == JOIN_EPOCH:
+        is_join = isinstance(message, Heartbeat) and message.member_epoch == JOIN_EPOCH
+        if is_join or (isinstance(message, JoinGroup) and not self.engine.tasks):
             self.world.exclusivity.own(self.name)
+        if isinstance(message, ClassicCall):
+            self._calls[message.number] = message
+            self.world.rounds.said(self.name, message)
         line, only = (self.node.number, Way.TO_GROUP), None
         hear = partial(network.send, self._answers, self.node.hear)
         if self.foreign is not None:

@@ -4,6 +4,7 @@ Left alone it comes to rest, and then its group writes nothing (invariant 6).
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -20,11 +21,14 @@ from ...actors.messages.orders import (
     SetTargetState,
     Uncordon,
 )
+from ...actors.worker.classic.membership import ClassicMembership
+from ...actors.worker.group_membership import GroupMembership
 from ...actors.worker.instructions import Identity, Timing
 from ...actors.worker.membership import Membership
 from ...actors.worker.states import State
 from ...events.group import Group
 from ...events.model import ClientAssignor, GroupState, Resource, RunState
+from .crews import RoundInvariants
 from .durable_state import GROUP_ID, DurableState, listed
 from .environment.clock import SimulatedClock, Story, Violation, stream
 from .environment.network import Network
@@ -65,12 +69,14 @@ class World:
         self.exclusivity = Exclusivity(self.story)
         self.network = Network(self.clock, self.story, schedule.seed, schedule.traits.jitter_ms)
         self.lifecycle = LifecycleInvariants(self.exclusivity)
+        self.rounds = RoundInvariants()
         self.durable_state = DurableState(
             self.clock, self.story, schedule.seed, folder, self.lifecycle
         )
         settings = GroupSettings(
             max_delay_ms=schedule.traits.max_delay_ms,
             connect_initial_delay_ms=schedule.traits.initial_delay_ms,
+            initial_delay_ms=schedule.traits.classic_delay_ms,
         )
         self.process = GroupProcess(self.clock, self.story, settings, self.durable_state)
         self.process.on_reopened(self._tell_of_group)
@@ -102,11 +108,23 @@ class World:
         self.story.tell("somebody wants {}", command)
         self.process.take(None, partial(self._told, self.lifecycle.ask(command)), command)
 
-    def membership(self, node: Node, name: str) -> Membership:
-        """Return a new member for a worker at a node."""
+    def roll_all(self, span_ms: int, *, to_classic: bool) -> None:
+        """Have all workers speak one protocol after a while, rolled one by one."""
+        for node in self.nodes:
+            at_ms, delay_ms = span_ms * node.number // len(self.nodes), span_ms // 16
+            self.clock.after(at_ms, partial(node.roll, delay_ms, to_classic=to_classic))
+
+    def membership(self, node: Node, name: str) -> GroupMembership:
+        """Return a new member for a worker at a node, of the protocol that the node speaks now."""
         instance_id, served = node.instance_id, node.server_assignor
         identity = Identity(GROUP_ID, name, name, node.url, instance_id=instance_id)
         timing = Timing(rebalance_timeout_ms=self.schedule.traits.rebalance_timeout_ms)
+        if node.mode:
+            max_delay_ms, identity = (
+                self.schedule.traits.max_delay_ms,
+                replace(identity, client_id=name),
+            )
+            return ClassicMembership(identity, timing, node.mode, max_delay_ms)
         assignors = () if served else tuple(map(ClientAssignor, self.assignor_names))
         return Membership(identity, timing, assignors, server_assignor=served)
 
@@ -121,6 +139,16 @@ class World:
             repeat(ECHO_MS)
         for worker in self.workers():
             self.clock.after(self._rng.randint(0, 300), worker.hears_of_group)
+
+
+def calm(world: World) -> None:
+    """End all faults, and call off those that were still to come."""
+    world.story.tell("from now on nothing goes wrong any more")
+    world.is_calm = True
+    world.network.calm()
+    world.process.spare()
+    for node in world.nodes:
+        node.assignor.heal()
 
 
 def come_to_rest(world: World) -> None:
@@ -201,6 +229,7 @@ def what_is_missing(world: World) -> str:
     """Return why the group is not at rest, nothing if it is."""
     group = world.group
     live = {worker.member_id for worker in world.workers()}
+    members = {each.member_id for each in group.workers()}
     names = {worker.member_id: worker.name for worker in world.workers()}
     held = {each: names.get(member_id, member_id) for each, member_id in group.owner.items()}
     running = world.exclusivity.running()
@@ -212,7 +241,7 @@ def what_is_missing(world: World) -> str:
         f"parked: {listed(group.schedule.parked)}": bool(group.schedule.parked),
         "moves are left": bool(group.schedule.again_at_ms),
         f"the last computation failed: {group.target.error}": bool(group.target.error),
-        f"members {sorted(group.members)}, alive {sorted(live)}": set(group.members) != live,
+        f"members {sorted(members)}, alive {sorted(live)}": members != live,
         f"held by nobody: {listed(placed - held.keys())}": placed != held.keys(),
         f"running {running}, held {held}": running != held,
         "somebody comes or goes": any(node.awaited for node in world.nodes)

@@ -11,17 +11,12 @@ from fairlead.events.model import Resource, Token
 from fairlead.runtime.simulation.campaign import play
 from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead.runtime.simulation.environment.clock import WALL_MS, SimulatedClock, Story, Violation
+from fairlead.runtime.simulation.environment.kinds import Fault
 from fairlead.runtime.simulation.environment.network import MessageFault, Network, Way
 from fairlead.runtime.simulation.group_process import Border
 from fairlead.runtime.simulation.invariants import CommitInvariants, consistent
 from fairlead.runtime.simulation.running import Exclusivity
-from fairlead.runtime.simulation.schedule import (
-    ClusterTraits,
-    Fault,
-    Schedule,
-    ScheduledFault,
-    Size,
-)
+from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, ScheduledFault, Size
 
 LINE = (0, Way.TO_GROUP)
 

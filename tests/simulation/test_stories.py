@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from fairlead.runtime.simulation.campaign import again, play, replay, search
-from fairlead.runtime.simulation.schedule import LIFECYCLE_WEIGHTS, Size, draw
+from fairlead.runtime.simulation.environment.kinds import LIFECYCLE_WEIGHTS
+from fairlead.runtime.simulation.schedule import Size, draw
 from fairlead_tests.simulation.member_mutations import never_fence
 
 TOLD = """

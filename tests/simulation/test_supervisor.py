@@ -7,10 +7,10 @@ import pytest
 from fairlead.events.model import Why
 from fairlead.events.records import GroupMetadata
 from fairlead.runtime.simulation.campaign import play
+from fairlead.runtime.simulation.environment.kinds import Fault as Befalls
 from fairlead.runtime.simulation.faults import schedule_faults
 from fairlead.runtime.simulation.running import Exclusivity
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, ScheduledFault, Size, draw
-from fairlead.runtime.simulation.schedule import Fault as Befalls
 from fairlead.runtime.simulation.world import World
 
 CRASH = ScheduledFault(0, 20_000, Befalls.CRASH, 0, 100, 0)

@@ -5,6 +5,7 @@ does not know of coordinator epochs. It speaks through a connection, one request
 knows which request an answer answers. Otherwise it does what every member does.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ....actors.messages.members import (
@@ -15,6 +16,9 @@ from ....actors.messages.members import (
     PutTaskConfigs,
     ReportStatus,
 )
+from ....events.group import Group
+from ....events.model import Resources
+from ....projections.follow import MemberFollower
 from ...node.worker.core.contract import GroupMessage
 
 
@@ -52,3 +56,38 @@ class ForeignClient:
             sequence=asked.sequence,
             coordinator_epoch=NO_COORDINATOR_EPOCH,
         )
+
+
+class ForeignLog:
+    """What the member of a foreign client reads, under the name that the group gave it last."""
+
+    def __init__(self, follow: Callable[[str], MemberFollower], client: ForeignClient) -> None:
+        self._follow, self._client = follow, client
+        self._follower = follow("")
+
+    @property
+    def member_id(self) -> str:
+        """What the group calls the member; nothing before it was given a name."""
+        return self._client.member_id
+
+    @property
+    def group(self) -> Group:
+        """The member's part of the group, as of the last `catch_up`."""
+        return self._follower.group
+
+    def rename(self, member_id: str) -> None:
+        """Go on: the client's own name is what counts."""
+
+    def watch(self, reported: Resources) -> None:
+        """Have the next `catch_up` show the status of these as well."""
+        if self._follower.member_id != self.member_id:
+            self._follower = self._follow(self.member_id)
+        self._follower.watch(reported)
+
+    def catch_up(self) -> Group:
+        """Read what is new, and return the member's part of the group."""
+        return self._follower.catch_up()
+
+    def take_changed(self) -> Resources:
+        """Return those of the member's resources of which anything changed since the last call."""
+        return self._follower.take_changed()

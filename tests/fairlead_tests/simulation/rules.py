@@ -7,7 +7,7 @@ counted, with a margin, when runtime/simulation/MUTATIONS.md was written.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fairlead.runtime.simulation.schedule import Fault
+from fairlead.runtime.simulation.environment.kinds import Fault
 from fairlead_tests.simulation import core_mutations as core
 from fairlead_tests.simulation import member_mutations as own
 from fairlead_tests.simulation import mutations as off

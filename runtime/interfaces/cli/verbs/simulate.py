@@ -43,18 +43,26 @@ class Extent:
         str | None,
         typer.Option("--only", metavar="KIND,KIND", help="What goes wrong, as in lose,cut,crash."),
     ] = None
+    crew: Annotated[
+        str, typer.Option("--crew", metavar="KIND", help="Of connect, classic or mixed workers.")
+    ] = "connect"
     log: Annotated[bool, typer.Option("--log", help="With a real log on disk; slower.")] = False
 
     def size(self) -> "Size":
         """Return it as the simulation knows it."""
-        from ....simulation.schedule import Fault, Size  # noqa: PLC0415  # --help needs no group
+        from ....simulation.environment.kinds import Fault  # noqa: PLC0415
+        from ....simulation.schedule import Crew, Size  # noqa: PLC0415  # --help needs no group
 
         named = self.only.upper().split(",") if self.only is not None else []
         if unknown := [name for name in named if name not in Fault.__members__]:
             known = ", ".join(kind.lower() for kind in Fault.__members__)
             raise Misused(f"--only knows nothing of {unknown[0].lower()!r}, only of: {known}")
         kinds = tuple(Fault[name] for name in named)
-        return Size(self.steps, self.workers, self.connectors, self.pace, kinds)
+        crews = {each.value: each for each in Crew}
+        if self.crew not in crews:
+            raise Misused(f"--crew is one of {', '.join(crews)}, and not {self.crew!r}")
+        size = self.steps, self.workers, self.connectors, self.pace
+        return Size(*size, kinds, crews[self.crew])
 
 
 @takes(Extent)
