@@ -75,7 +75,7 @@ def worker(
         typer.Option(
             "--protocol",
             metavar="<connect|classic>",
-            help="How it speaks with its group; default: as the node's.",
+            help="How it speaks with its group; default: group.protocol, else as the node's.",
         ),
     ] = None,
 ) -> None:
@@ -90,14 +90,25 @@ def worker(
             raise Misused(f"{option}: {flaw}")
     if protocol not in {None, "connect", "classic"}:
         raise Misused(f"--protocol is connect or classic, not {protocol!r}")
-    config = place.configured()
+    loaded = place.load()
     from ....cluster.messages import AddWorker  # noqa: PLC0415
     from ....node.commands import run_worker  # noqa: PLC0415
 
     tagged = frozenset(tags) if tags else None
-    mode = None if protocol is None else config.connect_protocol * (protocol == "classic")
+    mode = classic_mode(loaded, protocol)
     order = AddWorker(os.getpid(), name, zone, tagged, capacity, mode)
-    raise typer.Exit(run_worker(config, order))
+    raise typer.Exit(run_worker(loaded.config, order))
+
+
+def classic_mode(loaded: "Loaded", protocol: str | None) -> str | None:
+    """Return what a worker is to speak as a classic member, None if that is as on its node.
+
+    The option has the last word over `group.protocol`, which may stand in a file for a whole node.
+    """
+    if protocol is None and "group.protocol" not in loaded.sources:
+        return None
+    said = protocol or loaded.config.group_protocol
+    return loaded.config.connect_protocol if said == "classic" else ""
 
 
 class Scene(StrEnum):
