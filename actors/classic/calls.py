@@ -215,7 +215,8 @@ def _hand_over(turn: Turn, last: ClassicGroup, member: ClassicMember, asked: Ask
     seat = turn.state.seats[member.member_id]
     turn.state.put(replace(seat, has_heard=True, has_stopped=False))
     if not turn.state.debtors:
-        turn.state.ends_ms = turn.steady_ms if needs_another_round(turn.generation) else None
+        goes_on = turn.settings.goes_by_grants and needs_another_round(turn.generation)
+        turn.state.ends_ms = turn.steady_ms if goes_on else None
 
 
 def heartbeat(turn: Turn, call: ClassicHeartbeat, asked: Asked) -> None:
@@ -225,7 +226,9 @@ def heartbeat(turn: Turn, call: ClassicHeartbeat, asked: Asked) -> None:
         turn.heard.append(call.member_id)
         is_called = turn.state.phase is RoundPhase.PREPARING
         error = Error.REBALANCE_IN_PROGRESS if is_called else Error.NONE
-    turn.answer(asked, ClassicHeartbeatReply(error))
+    seat = turn.state.seats.get(call.member_id)
+    has_joined = seat is not None and seat.joining is not None
+    turn.answer(asked, ClassicHeartbeatReply(error, has_joined=has_joined))
 
 
 def leave(turn: Turn, call: LeaveGroup, asked: Asked) -> None:

@@ -189,7 +189,7 @@ def end_phase(turn: Turn) -> None:
         remove(turn, member_id)
     if late:
         go_on_without(turn, Cause(Why.REBALANCE_EXPIRED, late[0]))
-    elif needs_another_round(turn.generation):
+    elif turn.settings.goes_by_grants and needs_another_round(turn.generation):
         begin_round(turn, Cause(Why.REBALANCE_REQUESTED, state.leader))
 
 

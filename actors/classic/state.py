@@ -48,6 +48,8 @@ class ClassicSettings:
     longest_session_ms: int = 1_800_000
     max_size: int = 1 << 31
     """How many members may be in the group."""
+    goes_by_grants: bool = False
+    """Whether members start only what the log grants them: Connect's own do not know of that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,6 +192,7 @@ class TypedShard:
             settings.least_classic_session_ms,
             settings.longest_classic_session_ms,
             settings.max_size,
+            goes_by_grants=True,
         )
 
     # -- time

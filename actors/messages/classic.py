@@ -111,6 +111,8 @@ class ClassicHeartbeatReply:
 
     error: Error
     message: str = ""
+    has_joined: bool = False
+    """Whether the round that it tells of has the member's JoinGroup already; not Kafka's."""
     number: int = 0
 
 

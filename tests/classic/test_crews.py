@@ -1,6 +1,7 @@
 """Crews of classic workers: what their group, its leader and they make of each other."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ from fairlead.actors.messages.classic import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker.classic.membership import ClassicMembership
 from fairlead.actors.worker.instructions import Identity, Instruction, SendCall
+from fairlead.actors.worker.states import State
 from fairlead.events.group import token_of
 from fairlead.events.model import NOTHING, Resource, Resources
 from fairlead_tests.classic.crew import TIMING, Crew
@@ -151,6 +153,27 @@ def test_a_round_ends_the_wait_for_an_assignment_of_the_generation_before() -> N
     assert isinstance(again, JoinGroup)
     late = SyncGroupReply(Error.NONE, "connect", "sessioned", number=sync.number)
     assert worker.take_reply(late, 3) == []
+
+
+@pytest.mark.parametrize("has_joined", [False, True])
+def test_who_does_not_know_that_it_is_in_a_round_has_stopped_before_that_may_end(
+    crew: Crew, has_joined: bool
+) -> None:
+    crew.comes("w1")
+    worker, began_ms = crew.workers["w1"].membership, crew.now_ms
+    (beat,) = calls(worker.tick(began_ms + BEAT_MS))
+    called = ClassicHeartbeatReply(
+        Error.REBALANCE_IN_PROGRESS, number=beat.number, has_joined=has_joined
+    )
+    (join,) = calls(worker.take_reply(called, began_ms + BEAT_MS))
+    assert isinstance(join, JoinGroup)
+    now_ms, ends_ms = began_ms + BEAT_MS, began_ms + TIMING.rebalance_timeout_ms
+    while now_ms < ends_ms - TIMING.fence_margin_ms:
+        now_ms += BEAT_MS
+        for each in calls(worker.tick(now_ms)):
+            worker.take_reply(replace(called, number=each.number), now_ms)
+    assert (worker.state is State.JOINING) is has_joined
+    assert (worker.state is State.FENCED) is not has_joined
 
 
 def test_what_a_process_was_told_is_no_answer_to_the_next_one_in_its_place() -> None:

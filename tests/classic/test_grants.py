@@ -13,7 +13,7 @@ from fairlead.events.evolve import evolve
 from fairlead.events.group import token_of
 from fairlead.events.model import Resource, TaskConfig, Token
 from fairlead.projections.views import assigned, members, worker_of
-from fairlead_tests.classic.driver import ClassicDriver
+from fairlead_tests.classic.driver import BY_GRANTS, ClassicDriver
 from fairlead_tests.classic.workers import as_worker, told
 from fairlead_tests.decider import resource
 
@@ -86,7 +86,7 @@ def test_in_the_eager_protocol_all_is_given_anew() -> None:
 
 
 def test_what_runs_on_as_all_begin_to_speak_eagerly_is_nobodys_until_the_next_round() -> None:
-    two = Crew()
+    two = Crew(settings=BY_GRANTS)
     two.joins()
     two.syncs(c_u1=told(["a", "a-0", "a-1"]))
     two.mode = "eager"
@@ -110,7 +110,7 @@ def test_what_runs_on_as_all_begin_to_speak_eagerly_is_nobodys_until_the_next_ro
 
 
 def test_after_a_restart_that_round_follows_at_once() -> None:
-    two = Crew()
+    two = Crew(settings=BY_GRANTS)
     two.joins()
     two.syncs(c_u1=told(["a"]))
     two.mode = "eager"

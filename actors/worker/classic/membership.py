@@ -160,6 +160,7 @@ class ClassicMembership(GroupMembership):
         if reply.error is not Error.NONE:
             return self._refused(reply.error, reply.message, now_ms)
         self._calls.be_in(reply.member_id, reply.generation)
+        self._deadlines.revoke_by_ms = None
         if self.state is not State.JOINING:
             return []
         self._round = reply
@@ -202,14 +203,16 @@ class ClassicMembership(GroupMembership):
             self._calm_ms = self._calls.answered_ms
         elif reply.error is Error.REBALANCE_IN_PROGRESS:
             self._stay_alive()
-            return self._join_round(now_ms)
+            return self._join_round(now_ms, has_joined=reply.has_joined)
         elif reply.error is not Error.ILLEGAL_GENERATION or self.state is not State.JOINING:
             return self._refused(reply.error, reply.message, now_ms)
         return []
 
-    def _join_round(self, now_ms: int) -> list[Instruction]:
-        """Join a round that another has called for, before it is too late to be in it."""
-        if self.state in IN_A_ROUND:
+    def _join_round(self, now_ms: int, *, has_joined: bool) -> list[Instruction]:
+        """Join a round that another calls for; its JoinGroup may be lost until it has arrived."""
+        if has_joined:
+            self._deadlines.revoke_by_ms = None
+        elif self.owned or self.state in IN_A_ROUND:
             self._deadlines.time_revocation(self._calm_ms + self._timing.rebalance_timeout_ms)
         if self.state is State.STABLE:
             return self._join_anew("a round has begun", now_ms)
@@ -266,7 +269,7 @@ class ClassicMembership(GroupMembership):
     def _ask_to_join(self, why: str, now_ms: int) -> list[Instruction]:
         """Say what runs here, and how far the configs were read."""
         self._machine.go(State.JOINING, why)
-        self._leads_now, self._deadlines.revoke_by_ms = False, None
+        self._leads_now = False
         metadata = self._share.tell(self.identity.url, self._configs.offset)
         try:
             offers = encode_offers(self._mode, metadata)

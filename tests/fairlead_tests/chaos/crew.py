@@ -23,6 +23,7 @@ from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, Resource, RunState
 from fairlead.events.placement import is_warm
+from fairlead.events.records import ClassicGroup, GroupMetadata
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.reader import EpochReader
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
@@ -102,9 +103,9 @@ class Crew:
         self.eventually(lambda: self.has_warm(*workers), f"{workers} alone are there, and warm")
         self._passed = {each: each.stat().st_size for each in self.logged()}
 
-    def join(self, name: str) -> None:
+    def join(self, name: str, protocol: str = "connect") -> None:
         """Have one more worker run, for as long as its command lives."""
-        self._start("worker", name=name)
+        self._start("worker", f"group.protocol={protocol}", name=name)
 
     def leave(self, name: str) -> None:
         """End the command of a worker that joined: it leaves in good order."""
@@ -245,14 +246,14 @@ class Crew:
 
     def held(self, worker: str) -> set[Resource]:
         """What a worker holds."""
-        members = self.look().members.values()
+        members = self.look().workers()
         mine = [each for each in members if each.metadata.url.endswith(f"/{worker}")]
         return {resource for member in mine for resource in member.current.assigned}
 
     def members(self, worker: str) -> set[str]:
         """The seats of a worker in the group."""
-        members = self.look().members.items()
-        return {each for each, member in members if member.metadata.url.endswith(f"/{worker}")}
+        members = self.look().workers()
+        return {each.member_id for each in members if each.metadata.url.endswith(f"/{worker}")}
 
     def has_warm(self, *workers: str) -> bool:
         """Whether these workers and no others are members, and the group knows them as warm."""
@@ -283,7 +284,8 @@ class Crew:
         holder, status = group.owner.get(task), group.statuses.get(task)
         if holder is None or status is None or status.state is not RunState.RUNNING:
             return False
-        grant = group.members[holder].current.assigned.get(task)
+        member = group.member(holder)
+        grant = member.current.assigned.get(task) if member else None
         return status.token.grant_epoch == grant
 
     def has_told_more(self, task: Resource, before: TaskStatus | None) -> bool:
@@ -303,6 +305,17 @@ class Crew:
         self.eventually(lambda: not self.unpublished(connector), f"{connector} is published")
         self.look()
 
+    def epochs(self) -> list[int]:
+        """Every epoch and generation that was logged, in order."""
+        found: list[int] = []
+        for entries in self._log("control").tail(0):
+            for record in map(decode, entries):
+                if isinstance(record, GroupMetadata):
+                    found.append(record.group_epoch)
+                elif isinstance(record, ClassicGroup):
+                    found.append(record.generation)
+        return found
+
     def unpublished(self, connector: str) -> int:
         """How many batches of a connector are committed and not known to be published."""
         return len(self._log("offsets").scan(*entry_key(Committed, (connector,))))
@@ -316,7 +329,7 @@ class Crew:
     def told(self) -> str:
         """How the group stands."""
         group = self.group
-        members = [f"{each.metadata.url}: {each.current}" for each in group.members.values()]
+        members = [f"{each.metadata.url}: {each.current}" for each in group.workers()]
         statuses = [str(each) for each in group.statuses.values()]
         stand = f"{group.state} at {group.group_epoch}/{group.assignment_epoch}"
         return "\n".join([stand, *members, *statuses])

@@ -25,7 +25,7 @@ from fairlead.events.evolve import evolve
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import NOTHING, Resources
 from fairlead.events.records import ConnectorsTasksMetadata, Record
-from fairlead_tests.classic.driver import WALL_MS, ClassicDriver
+from fairlead_tests.classic.driver import BY_GRANTS, WALL_MS, ClassicDriver
 from fairlead_tests.decider import resources
 
 TIMING = Timing(rebalance_timeout_ms=20_000)
@@ -52,6 +52,7 @@ class Crew(ClassicDriver):
     """A group, its configs and its workers."""
 
     def __post_init__(self) -> None:
+        self.settings = BY_GRANTS
         super().__post_init__()
         self.workers: dict[str, Worker] = {}
         self.stop_ms = 0

@@ -1,7 +1,7 @@
 """The classic side of a group with a log and a clock of its own, and what it says to whom."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from fairlead.actors.classic.coordinator import ClassicCoordinator
@@ -26,6 +26,7 @@ from fairlead.events.records import ClassicGroup
 
 SESSION_MS, REBALANCE_MS = 6_000, 20_000
 AT_ONCE = ClassicSettings(initial_delay_ms=0, least_session_ms=1_000)
+BY_GRANTS = replace(AT_ONCE, goes_by_grants=True)
 WALL_MS = 1_700_000_000_000
 
 
