@@ -240,7 +240,8 @@ def what_is_missing(world: World) -> str:
         or group.state is not GroupState.STABLE,
         f"parked: {listed(group.schedule.parked)}": bool(group.schedule.parked),
         "moves are left": bool(group.schedule.again_at_ms),
-        f"the last computation failed: {group.target.error}": bool(group.target.error),
+        f"the last computation failed: {group.target.error}": bool(group.target.error)
+        and group.classic is None,
         f"members {sorted(members)}, alive {sorted(live)}": members != live,
         f"held by nobody: {listed(placed - held.keys())}": placed != held.keys(),
         f"running {running}, held {held}": running != held,

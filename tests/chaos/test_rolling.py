@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead_tests.chaos.crew import crew
+from fairlead_tests.chaos.crew import PATIENCE_S, crew
 from fairlead_tests.chaos.line import Line, flowing
 from fairlead_tests.chaos.rolling import RollingCrew, random_faults
 
@@ -27,7 +27,7 @@ def rolls(folder: Path, faults: Sequence[Sequence[str]]) -> tuple[int, int]:
     with crew(folder / "node", workers=0) as node:
         rolling = RollingCrew(node, line)
         with flowing(node, line):
-            rolling.settles("its beginning")
+            rolling.settles("its beginning", PATIENCE_S)
             for protocol, befalls in zip(("connect", "classic"), faults, strict=True):
                 rolling.roll(protocol, befalls)
             line.finish(node)

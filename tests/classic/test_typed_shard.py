@@ -113,6 +113,10 @@ def test_a_copy_of_what_a_member_asked_before_is_dropped_unanswered(driver: Type
         assert driver.ask(replace(joining(member_id), number=number)) == []
     assert len(driver.ask(replace(beat, number=8))) == 1
     assert len(driver.ask(replace(beat, number=0))) == 1, "who numbers nothing is not held to it"
+    static = replace(joining(), instance_id="i", number=70)
+    driver.ask(static)
+    waits = driver.group.end
+    assert (driver.ask(static), driver.group.end) == ([], waits), "it takes no seat over again"
 
 
 def test_a_classic_member_asks_for_a_session_within_the_bounds_of_the_group(

@@ -16,6 +16,18 @@ def test_seeds_that_break_no_rule_end_well(run: Run) -> None:
     assert found["steps"] > found["records"] > 0
 
 
+@pytest.mark.parametrize("crew", ["classic", "mixed"])
+def test_a_crew_may_speak_the_classic_protocol_or_both(run: Run, crew: str) -> None:
+    ended = run("simulate", "--crew", crew, "--steps", "20", "-o", "json")
+    assert (ended.code, json.loads(ended.out)["violation"]) == (0, None)
+
+
+def test_a_crew_that_nobody_knows_is_refused(run: Run) -> None:
+    ended = run("simulate", "--crew", "jazz")
+    assert ended.code != 0
+    assert "--crew is one of connect, classic, mixed, and not 'jazz'" in ended.err
+
+
 def test_a_person_is_told_what_was_simulated(run: Run) -> None:
     ended = run("simulate", "--seed", "1", "--steps", "0", "--log")
     assert ended.code == 0

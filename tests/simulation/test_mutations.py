@@ -26,7 +26,7 @@ MASKED = [each for each in MUTATIONS if each.masked]
 def is_found(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Tell whether any of the mutation's seeds breaks a rule."""
     mutation.switch_off(monkeypatch)
-    size = Size(only=mutation.only)
+    size = Size(only=mutation.only, crew=mutation.crew)
     seeds = (mutation.shown_by, *range(mutation.seeds))
     return any(play(draw(seed, size)).violation for seed in seeds)
 

@@ -9,7 +9,10 @@ import pytest
 
 from fairlead.events.entries import shard_layout
 from fairlead.runtime.simulation.campaign import CampaignResult, again, play, search
-from fairlead.runtime.simulation.schedule import Size, draw
+from fairlead.runtime.simulation.environment.kinds import Fault
+from fairlead.runtime.simulation.faults import schedule_faults
+from fairlead.runtime.simulation.schedule import Crew, Size, draw
+from fairlead.runtime.simulation.world import World
 
 FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-60").split("-"))
 BATCH = 20
@@ -37,6 +40,45 @@ BROKEN_ONCE = {51232: "the group's new process asks for a target before its work
 @pytest.mark.parametrize("seed", BROKEN_ONCE)
 def test_what_broke_a_rule_once_breaks_none_again(seed: int) -> None:
     assert told(search([seed], Size())) == ""
+
+
+@pytest.mark.parametrize("crew", [Crew.CLASSIC, Crew.MIXED])
+@pytest.mark.parametrize("first", [0, 10, 20])
+def test_no_seed_of_a_classic_or_mixed_crew_breaks_a_rule(crew: Crew, first: int) -> None:
+    assert told(search(range(first, first + 10), Size(crew=crew))) == ""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("crew", [Crew.CLASSIC, Crew.MIXED])
+def test_no_seed_of_many_crews_breaks_a_rule(crew: Crew) -> None:
+    assert told(search(range(1_000, 1_500), Size(crew=crew))) == ""
+
+
+CREWS_BROKEN_ONCE = {
+    (Crew.CLASSIC, 60): "a JoinGroup is lost, the beats are not, and the round ends",
+    (Crew.MIXED, 47): "a static process of the other protocol converts the group",
+    (Crew.MIXED, 72): "an answer to the process before has the number of a call of this one",
+    (Crew.MIXED, 76): "a group is converted twice before a worker hears of the first time",
+    (Crew.MIXED, 92): "a round begins while an eager worker stops what it is to give up",
+    (Crew.MIXED, 100): "the last seat is taken over from the one that was to compute",
+}
+"""Seeds of crews that have broken a rule, and what it took."""
+
+
+@pytest.mark.parametrize(("crew", "seed"), CREWS_BROKEN_ONCE)
+def test_what_broke_a_rule_of_crews_once_breaks_none_again(crew: Crew, seed: int) -> None:
+    assert told(search([seed], Size(crew=crew))) == ""
+
+
+def test_a_roll_of_all_workers_converts_a_group_both_ways() -> None:
+    size = Size(steps=30, crew=Crew.MIXED, only=(Fault.CONVERT, Fault.SPLIT))
+    conversions = list[int]()
+    for seed in range(6):
+        world = World(draw(seed, size))
+        schedule_faults(world)
+        world.clock.run(world.schedule.end_ms)
+        conversions.append(world.durable_state.crews.conversions)
+    assert sum(conversions) >= 6
 
 
 def test_a_large_group_breaks_no_rule_either() -> None:

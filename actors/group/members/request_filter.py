@@ -206,7 +206,8 @@ class CallFilter:
     """Drops what a classic member asked before something else that the group has heard already.
 
     A worker numbers its calls, those that it repeats as well. A copy of an old JoinGroup would
-    else say of it what it ran long ago. Clients that number nothing are not held to it.
+    else say of it what it ran long ago, and that of one without an id take its next process's seat.
+    Clients that number nothing are not held to it.
     """
 
     def __init__(self) -> None:
@@ -214,12 +215,13 @@ class CallFilter:
 
     def is_new(self, member_id: str, number: int) -> bool:
         """Tell whether a call is newer than all that were taken of its member, and note it."""
-        if not member_id or not number:
+        if not number:
             return True
-        if number <= self._latest.get(member_id, 0):
+        caller = member_id or f"nobody yet, by {number}"
+        if number <= self._latest.get(caller, 0):
             return False
-        self._latest.pop(member_id, None)
-        self._latest[member_id] = number
+        self._latest.pop(caller, None)
+        self._latest[caller] = number
         if len(self._latest) > MOST_CALLERS:
             del self._latest[next(iter(self._latest))]
         return True

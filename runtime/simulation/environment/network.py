@@ -5,6 +5,7 @@ from enum import Enum, StrEnum
 from random import Random
 from typing import Final
 
+from ....actors.messages.classic import JoinGroup
 from ....actors.messages.members import CommitOffsets, ReportStatus
 from .clock import Deed, SimulatedClock, Story, stream
 
@@ -79,7 +80,7 @@ class Network:
 
     def send(self, line: Line, deed: Deed, *args: object) -> None:
         """Have a message arrive: `deed` is done with it once, twice, or not at all."""
-        if line[0] not in self.connected and not isinstance(args[-1], NEVER_REPEATED):
+        if line[0] not in self.connected and not _is_never_repeated(args[-1]):
             self._past[line].append((deed, args))
         if self._faults or self._cut_until_ms:
             if self._cut_until_ms.get(line, 0) > self._clock.now_ms:
@@ -115,3 +116,13 @@ class Network:
         if rng is None:
             rng = self._rng[line] = stream(self._seed, line[0], line[1].value)
         return rng
+
+
+def _is_never_repeated(message: object) -> bool:
+    """Tell whether no copy of a message arrives much later.
+
+    A copy of a worker's first JoinGroup takes its static seat over from the next one (KIP-345). The
+    group's process that took it knows it for a copy, but not the one after.
+    """
+    is_first = isinstance(message, JoinGroup) and not message.member_id
+    return is_first or isinstance(message, NEVER_REPEATED)

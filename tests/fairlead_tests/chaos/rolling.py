@@ -26,9 +26,9 @@ class RollingCrew:
         for name in CREW:
             node.join(name, "classic")
 
-    def settles(self, what: str) -> None:
+    def settles(self, what: str, seconds: float = LONGEST_S) -> None:
         """Wait until all four are members, and the line runs."""
-        self.node.eventually(self._is_whole, f"all runs again after {what}", LONGEST_S)
+        self.node.eventually(self._is_whole, f"all runs again after {what}", seconds)
 
     def _is_whole(self) -> bool:
         there = all(len(self.node.members(name)) == 1 for name in CREW)

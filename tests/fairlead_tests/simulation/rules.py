@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fairlead.runtime.simulation.environment.kinds import Fault
+from fairlead.runtime.simulation.schedule import Crew
 from fairlead_tests.simulation import core_mutations as core
+from fairlead_tests.simulation import crew_mutations as crews
 from fairlead_tests.simulation import member_mutations as own
 from fairlead_tests.simulation import mutations as off
 from fairlead_tests.simulation.mutations import Patch
@@ -31,9 +33,88 @@ class Mutation:
     """Why nothing goes wrong without it as long as all other rules hold, or next to never."""
     held_by: str = ""
     """The test that fails without it, where no simulation does: its file, and its name."""
+    crew: Crew = Crew.CONNECT
+    """Which protocols the workers speak that it is about."""
 
+
+OF_CREWS = (
+    Mutation(
+        "tell_everybody_to_lead",
+        "14 A generation",
+        "A generation has one leader.",
+        crews.tell_everybody_to_lead,
+        shown_by=1,
+        crew=Crew.MIXED,
+    ),
+    Mutation(
+        "grant_what_runs_on",
+        "14 Grants",
+        "What still runs as all begin to speak eagerly is granted to nobody until it has stopped.",
+        crews.grant_what_runs_on,
+        shown_by=5,
+        crew=Crew.MIXED,
+    ),
+    Mutation(
+        "take_an_eager_member_at_its_word",
+        "14 Grants",
+        "Only who was told that all speak eagerly has stopped everything before it joins.",
+        crews.take_an_eager_member_at_its_word,
+        shown_by=5,
+        crew=Crew.MIXED,
+    ),
+    Mutation(
+        "convert_without_a_rise",
+        "16 Upgrade",
+        "A conversion raises the epoch: nothing else tells how far the group has counted.",
+        crews.convert_without_a_rise,
+        shown_by=18,
+        crew=Crew.MIXED,
+    ),
+    Mutation(
+        "begin_with_what_bytes_say",
+        "16 Upgrade",
+        "Who was granted nothing begins with nothing, whatever it was told.",
+        crews.begin_with_what_bytes_say,
+        shown_by=5,
+        crew=Crew.MIXED,
+    ),
+    Mutation(
+        "lose_what_is_to_be_given_up",
+        "16 Upgrade",
+        "What a member was to give up is pending after a conversion as well.",
+        crews.lose_what_is_to_be_given_up,
+        shown_by=5,
+        crew=Crew.MIXED,
+    ),
+    Mutation(
+        "take_any_answer_to_a_call",
+        "17 Calls",
+        "A classic member takes the answer to its latest call only.",
+        crews.take_any_answer_to_a_call,
+        shown_by=7,
+        crew=Crew.MIXED,
+    ),
+    Mutation(
+        "take_any_copy_of_a_call",
+        "17 Calls",
+        "The group drops a call that is not newer than the last one it took of that member.",
+        crews.take_any_copy_of_a_call,
+        shown_by=6,
+        crew=Crew.MIXED,
+    ),
+    Mutation(
+        "never_leave_a_round_that_goes_on_without_it",
+        "17 Self-fencing",
+        "A member that may not be in a round stops everything before that ends.",
+        crews.never_leave_a_round_that_goes_on_without_it,
+        shown_by=15,
+        crew=Crew.MIXED,
+    ),
+)
+"""The rules of classic members, and of conversion."""
 
 MUTATIONS = (
+    *OF_CREWS,
     Mutation(
         "admit_any_request",
         "3 Identity",

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from fairlead.runtime.simulation.campaign import PlayResult, search
-from fairlead.runtime.simulation.schedule import Size
+from fairlead.runtime.simulation.schedule import Crew, Size
 from fairlead_tests.simulation.rules import MUTATIONS, Mutation
 
 SEEDS = 500
@@ -21,7 +21,7 @@ def row(mutation: Mutation) -> str:
     """Return a mutation's line of the table."""
     with pytest.MonkeyPatch.context() as patch:
         mutation.switch_off(patch)
-        found = search(range(SEEDS), Size(only=mutation.only))
+        found = search(range(SEEDS), Size(only=mutation.only, crew=mutation.crew))
     last = found.last
     head = f"| {mutation.rule} (`{mutation.name}`) | {mutation.section} "
     if last is None or not last.violation:
@@ -37,7 +37,10 @@ def story(outcome: PlayResult) -> str:
     only = ",".join(kind.name.lower() for kind in schedule.size.only)
     among = f" of only {only}" if only else ""
     size = schedule.size
-    cast = f"seed {schedule.seed}{among}, {size.workers} workers, {size.connectors} connectors"
+    crew = f"{size.crew.value} " if size.crew is not Crew.CONNECT else ""
+    cast = (
+        f"seed {schedule.seed}{among}, {size.workers} {crew}workers, {size.connectors} connectors"
+    )
     return f"{cast}: {'; '.join(faults) or 'nothing at all'}"
 
 
