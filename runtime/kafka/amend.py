@@ -12,9 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from .calls import NO_TIME
-from .frames import Request, item_class, make, response_class
-from .served import (
+from .wire.frames import Request, item_class, make, response_class
+from .wire.served import (
     API_VERSIONS,
     DESCRIBE_CLUSTER,
     FIND_COORDINATOR,
@@ -23,6 +22,7 @@ from .served import (
     TRANSACTIONS,
     WITHHELD,
 )
+from .wire.terms import NO_TIME
 
 COORDINATOR_ID: Final = 1_000_000_000
 """The node that has all groups; no broker has so great an id."""

@@ -14,7 +14,9 @@ from enum import Enum
 from typing import Final
 
 from .amend import HostPort, Mapped, amend, asks_for_group, coordinator_of
-from .bounds import (
+from .counts import Counts
+from .groups import Groups
+from .wire.bounds import (
     FRAME_SECONDS,
     IDLE_SECONDS,
     LONGEST_AMENDED,
@@ -26,8 +28,7 @@ from .bounds import (
     Budget,
     FrameRefused,
 )
-from .counts import Counts
-from .frames import (
+from .wire.frames import (
     HEAD,
     LENGTH,
     Head,
@@ -37,9 +38,8 @@ from .frames import (
     read_response,
     write_response,
 )
-from .groups import Groups
-from .produce import expects_answer
-from .served import AMENDED, FIND_COORDINATOR, PRODUCE, SERVED, is_served
+from .wire.produce import expects_answer
+from .wire.served import AMENDED, FIND_COORDINATOR, PRODUCE, SERVED, is_served
 
 LOGGER = logging.getLogger(__name__)
 FIRST_BYTES: Final = 4_096

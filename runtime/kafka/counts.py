@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from ...projections.metrics import ListenerMetrics
-from .bounds import FrameRefused
-from .served import NAMES
+from .wire.bounds import FrameRefused
+from .wire.served import NAMES
 
 LOGGER = logging.getLogger(__name__)
 COMPLAINT_SECONDS: Final = 1.0

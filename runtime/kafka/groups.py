@@ -19,9 +19,9 @@ from ...actors.messages.groups import (
     RemoveGroup,
     RemoveGroupReply,
 )
-from .calls import answer_of, calls_of
-from .frames import Request
 from .line import Lost, ShardLine
+from .wire.dispatch import answer_of, calls_of
+from .wire.frames import Request
 
 OF_WORKERS: Final = (
     "the group of fairlead's own workers is not reached by Kafka's wire: use another group id"

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from .amend import Broker, HostPort, brokers_of
-from .bounds import BUDGET, PIECE, Budget, FrameRefused
 from .connection import BrokerAway, ClientConnection, ListenerPort, Upstream
 from .counts import Counts
-from .frames import LENGTH, Head, Request, make, read_response, request_class, write_request
 from .groups import Groups
-from .served import METADATA
+from .wire.bounds import BUDGET, PIECE, Budget, FrameRefused
+from .wire.frames import LENGTH, Head, Request, make, read_response, request_class, write_request
+from .wire.served import METADATA
 
 LOGGER = logging.getLogger(__name__)
 BACKLOG: Final = 1_024

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.runtime.kafka.served import HEARTBEAT, JOIN_GROUP, SYNC_GROUP
+from fairlead.runtime.kafka.wire.served import HEARTBEAT, JOIN_GROUP, SYNC_GROUP
 from fairlead_tests.conformance.frames import (
     Frame,
     build,

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.runtime.kafka import bounds, connection, server
-from fairlead.runtime.kafka.bounds import Budget
+from fairlead.runtime.kafka import connection, server
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.server import Limits
+from fairlead.runtime.kafka.wire import bounds
+from fairlead.runtime.kafka.wire.bounds import Budget
 from fairlead_tests.conformance.frames import Frame, build, message_class, write_frame
 from fairlead_tests.kafka_listener.behind import LIST_OFFSETS, behind
 from fairlead_tests.kafka_listener.served import ENOUGH, Served, listening

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead.runtime.kafka.amend import COORDINATOR_ID
-from fairlead.runtime.kafka.served import SERVED, WITHHELD
+from fairlead.runtime.kafka.wire.served import SERVED, WITHHELD
 from fairlead_tests.conformance.frames import (
     Frame,
     build,

@@ -4,7 +4,7 @@
 import asyncio
 from typing import Any, NamedTuple
 
-from fairlead.runtime.kafka.served import SERVED
+from fairlead.runtime.kafka.wire.served import SERVED
 from fairlead_tests.classic.replay import in_order
 from fairlead_tests.conformance.cases import Case
 from fairlead_tests.conformance.conversations import read_frames

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.runtime.kafka.amend import HostPort
-from fairlead.runtime.kafka.bounds import FrameRefused
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.groups import Groups
 from fairlead.runtime.kafka.server import Limits, Listener
+from fairlead.runtime.kafka.wire.bounds import FrameRefused
 from fairlead_tests.kafka_listener.local_line import LocalLine
 
 HOST = "127.0.0.1"

@@ -1,0 +1,52 @@
+"""Which calls a request makes of our groups, and the answer that their replies make.
+
+A request may ask for several groups: then there is a call for each, and one answer of all replies.
+"""
+# pyright: basic
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from ....actors.messages.groups import HostCall
+from . import admin, members
+from .frames import Request, response_class
+from .served import (
+    DELETE_GROUPS,
+    DESCRIBE_GROUPS,
+    HEARTBEAT,
+    JOIN_GROUP,
+    LEAVE_GROUP,
+    LIST_GROUPS,
+    SYNC_GROUP,
+)
+
+
+class _Spoken(NamedTuple):
+    """How a call of the wire is read and answered."""
+
+    ask: Callable[[Request, str], Sequence[HostCall]]
+    """Returns the calls of a request; the text is where its client is."""
+    answer: Callable[[Request, Any, Sequence[Any]], Any]
+    """Returns the answer, of the class given, by the replies in the order of the calls."""
+
+
+_SPOKEN: Final[Mapping[int, _Spoken]] = {
+    JOIN_GROUP: _Spoken(members.ask_to_join, members.answer_member),
+    SYNC_GROUP: _Spoken(members.ask_to_sync, members.answer_member),
+    HEARTBEAT: _Spoken(members.ask_heartbeat, members.answer_member),
+    LEAVE_GROUP: _Spoken(members.ask_to_leave, members.answer_member),
+    LIST_GROUPS: _Spoken(admin.ask_for_list, admin.answer_list),
+    DESCRIBE_GROUPS: _Spoken(admin.ask_to_describe, admin.answer_describe),
+    DELETE_GROUPS: _Spoken(admin.ask_to_delete, admin.answer_delete),
+}
+
+
+def calls_of(request: Request, client_host: str) -> Sequence[HostCall]:
+    """Return what a request asks of groups."""
+    return _SPOKEN[request.head.api].ask(request, client_host)
+
+
+def answer_of(request: Request, replies: Sequence[Any]) -> Any:
+    """Return the answer to a request, given the groups' replies in the order of its calls."""
+    kind = response_class(*request.head[:2])
+    return _SPOKEN[request.head.api].answer(request, kind, replies)

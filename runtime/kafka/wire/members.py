@@ -1,0 +1,134 @@
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup: what classic members say, and are told.
+
+What a version lacks is at the default that Kafka gives it.
+"""
+# pyright: basic
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ....actors.messages.classic import (
+    ClassicHeartbeat,
+    JoinGroup,
+    JoinGroupReply,
+    LeaveGroup,
+    LeaveGroupReply,
+    Leaver,
+    SyncGroup,
+    SyncGroupReply,
+)
+from ....events.model import ClassicProtocol
+from .frames import Request, item_class, make
+from .terms import MS, NO_TIME, code
+
+IDS_FIRST, NULLABLE_NAME, SKIPPING = 4, 7, 9
+"""Versions of JoinGroup: a newcomer is told its id first; no protocol may be null; who leads may
+be told to assign nothing."""
+LEAVERS: Final = 3
+"""The version from which on a LeaveGroup may name several members."""
+
+
+def ask_to_join(request: Request, client_host: str) -> Sequence[JoinGroup]:
+    """Return what a JoinGroup asks."""
+    told, version = request.message, request.head.version
+    session_ms = told.session_timeout // MS
+    rebalance = getattr(told, "rebalance_timeout", told.session_timeout)
+    call = JoinGroup(
+        told.group_id,
+        told.member_id,
+        told.protocol_type,
+        tuple(ClassicProtocol(each.name, each.metadata) for each in told.protocols),
+        session_ms,
+        rebalance // MS,
+        getattr(told, "group_instance_id", None),
+        request.client_id,
+        client_host,
+        getattr(told, "reason", None) or "",
+        asks_for_id=version >= IDS_FIRST,
+        may_skip_assignment=version >= SKIPPING,
+    )
+    return [call]
+
+
+def ask_to_sync(request: Request, _: str) -> Sequence[SyncGroup]:
+    """Return what a SyncGroup asks."""
+    told = request.message
+    call = SyncGroup(
+        told.group_id,
+        told.member_id,
+        told.generation_id,
+        getattr(told, "group_instance_id", None),
+        getattr(told, "protocol_type", None),
+        getattr(told, "protocol_name", None),
+        {each.member_id: each.assignment for each in told.assignments},
+    )
+    return [call]
+
+
+def ask_heartbeat(request: Request, _: str) -> Sequence[ClassicHeartbeat]:
+    """Return what a Heartbeat asks."""
+    told = request.message
+    instance_id = getattr(told, "group_instance_id", None)
+    return [ClassicHeartbeat(told.group_id, told.member_id, told.generation_id, instance_id)]
+
+
+def ask_to_leave(request: Request, _: str) -> Sequence[LeaveGroup]:
+    """Return what a LeaveGroup asks."""
+    told = request.message
+    leavers = getattr(told, "members", (told,))
+    return [LeaveGroup(told.group_id, tuple(map(_leaver, leavers)))]
+
+
+def _leaver(told: Any) -> Leaver:
+    instance_id, reason = getattr(told, "group_instance_id", None), getattr(told, "reason", None)
+    return Leaver(told.member_id, instance_id, reason or "")
+
+
+def answer_member(request: Request, kind: Any, replies: Sequence[Any]) -> Any:
+    """Return the answer to any of these calls."""
+    (reply,), version = replies, request.head.version
+    told = {"throttle_time": NO_TIME, "error_code": code(reply.error)}
+    if isinstance(reply, JoinGroupReply):
+        told |= _joined(kind, version, reply)
+    elif isinstance(reply, SyncGroupReply):
+        told |= {"protocol_type": reply.protocol_type, "protocol_name": reply.protocol}
+        told |= {"assignment": reply.assignment}
+    elif isinstance(reply, LeaveGroupReply):
+        told |= _left(kind, version, reply)
+    return make(kind, **told)
+
+
+def _joined(kind: Any, version: int, reply: JoinGroupReply) -> dict[str, Any]:
+    members = tuple(
+        make(
+            item_class(kind, "members"),
+            member_id=each.member_id,
+            group_instance_id=each.instance_id,
+            metadata=each.metadata,
+        )
+        for each in reply.members
+    )
+    return {
+        "generation_id": reply.generation,
+        "protocol_type": reply.protocol_type,
+        "protocol_name": reply.protocol if version >= NULLABLE_NAME else reply.protocol or "",
+        "leader": reply.leader,
+        "skip_assignment": reply.skips_assignment,
+        "member_id": reply.member_id,
+        "members": members,
+    }
+
+
+def _left(kind: Any, version: int, reply: LeaveGroupReply) -> dict[str, Any]:
+    if version < LEAVERS:
+        return {"error_code": code(reply.leavers[0].error)} if reply.leavers else {}
+    members = tuple(
+        make(
+            item_class(kind, "members"),
+            member_id=each.member_id,
+            group_instance_id=each.instance_id,
+            error_code=code(each.error),
+        )
+        for each in reply.leavers
+    )
+    return {"members": members}
