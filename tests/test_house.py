@@ -61,6 +61,7 @@ ROOMS_LEAN_ON = {
         "actors/door",
         "actors/messages",
         "actors/classic",
+        "actors/consumer",
         "actors/group",
     },
     "projections": {"events"},

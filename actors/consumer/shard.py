@@ -33,6 +33,7 @@ from ..messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch
 from .decide import SERVER_ASSIGNORS
 from .offset_desk import OffsetDesk
 from .patterns import find_matches, flaw_in_pattern
+from .removal import remove_group
 from .requests import as_heartbeat, as_reply, refuse_request
 from .sides import ConsumerSides
 
@@ -65,28 +66,29 @@ class ConsumerShard:
         """
         self.group = group
         settings = replace(settings, max_delay_ms=0)
-        self._sides = ConsumerSides(group, settings, ledger, steady_ms, new_id, coordinator_epoch)
-        self._offsets = OffsetDesk(self._sides, ledger)
+        self.sides = ConsumerSides(group, settings, ledger, steady_ms, new_id, coordinator_epoch)
+        """The group as its members of both protocols see it."""
+        self._offsets = OffsetDesk(self.sides, ledger)
         self._topics: Mapping[str, Topic] | None = None
         """The topics of the cluster, by name; None: nobody has told them yet."""
 
     @property
     def coordinator_epoch(self) -> int:
         """The number of this process."""
-        return self._sides.modern.coordinator_epoch
+        return self.sides.modern.coordinator_epoch
 
     @property
     def warning(self) -> str:
         """What people should know of the group, or nothing."""
-        return self._sides.modern.warning
+        return self.sides.modern.warning
 
     def traffic(self) -> Traffic:
         """Return what went through since the start."""
-        return self._sides.modern.traffic()
+        return self.sides.modern.traffic()
 
     def see_room(self, room: Room, now: Now) -> None:
         """Learn how much may be written."""
-        self._sides.see_room(room, now)
+        self.sides.see_room(room, now)
 
     def take(self, request: ConsumerRequest, sender: Address, now: Now) -> None:
         """Decide a request; its answer comes with a `Ready`, at once or later."""
@@ -96,15 +98,19 @@ class ConsumerShard:
             self._topics = request.topics
             patterns = {each.pattern for each in self.group.subscriptions.values()} - {""}
             matched = {each: find_matches(each, request.topics) for each in patterns}
-            self._sides.take(TopicsSeen(request.topics, matched), sender, now)
+            self.sides.take(TopicsSeen(request.topics, matched), sender, now)
         elif isinstance(request, OffsetCommit | OffsetFetch | OffsetDelete):
             reply = self._offsets.answer(request, self._topics, now)
-            self._sides.out.answers.append(AddressedReply(sender, reply))
+            self.sides.out.answers.append(AddressedReply(sender, reply))
         else:
-            self._sides.take(request, sender, now)
+            self.sides.take(request, sender, now)
+
+    def remove(self, now: Now) -> None:
+        """Have nothing left of a group without members, its offsets included."""
+        self.sides.modern.carry_out(lambda group, soft: remove_group(group, soft, now.wall_ms), now)
 
     def _take_heartbeat(self, request: ConsumerGroupHeartbeat, caller: _Caller, now: Now) -> None:
-        pattern, answers = request.subscribed_topic_regex, self._sides.out.answers
+        pattern, answers = request.subscribed_topic_regex, self.sides.out.answers
         refused = refuse_request(request, SERVER_ASSIGNORS)
         if refused is None and pattern and (flaw := flaw_in_pattern(pattern)):
             message = f"SubscribedTopicRegex is no regular expression of RE2: {flaw}"
@@ -114,7 +120,7 @@ class ConsumerShard:
             names = known if self._topics is None else self._topics
             matched = find_matches(pattern, names) if pattern else ()
             said = len(answers)
-            self._sides.take(as_heartbeat(request, known, matched), caller, now)
+            self.sides.take(as_heartbeat(request, known, matched), caller, now)
             if len(answers) == said:  # it would have to be written, and there is no room
                 refused = Error.COORDINATOR_NOT_AVAILABLE, "the disk of the coordinator is full"
         if refused is not None:
@@ -124,19 +130,19 @@ class ConsumerShard:
 
     def excuse(self, late_ms: int) -> None:
         """Let nobody's time run out for so long as the process itself was held up."""
-        self._sides.excuse(late_ms)
+        self.sides.excuse(late_ms)
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now."""
-        self._sides.pass_time(now)
+        self.sides.pass_time(now)
 
     def next_tick_ms(self, now: Now) -> int:
         """Return when time must pass next, steady clock, unless something is taken before."""
-        return self._sides.next_tick_ms(now)
+        return self.sides.next_tick_ms(now)
 
     def ready(self, now: Now) -> Ready:
         """Hand out what was decided since the last call."""
-        ready = self._sides.modern.ready(now)
+        ready = self.sides.modern.ready(now)
         return replace(ready, answers=[self._spell(each) for each in ready.answers])
 
     def _spell(self, answer: AddressedReply) -> AddressedReply:
@@ -149,4 +155,4 @@ class ConsumerShard:
 
     def advance(self, ready: Ready) -> None:
         """Learn that what was handed out is durable."""
-        self._sides.modern.advance(ready)
+        self.sides.modern.advance(ready)

@@ -14,7 +14,9 @@ from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.kafka.consumers import SubscribedTopics
 from ...events.log.space import NoRoomError, Room
+from ...events.model import GroupType
 from ...events.records import ClassicGroup, Tombstone
+from ..backoff import earliest
 from ..classic.coordinator import ClassicCoordinator
 from ..classic.refusals import refusal_of
 from ..classic.state import Answer, Asked, ClassicSettings
@@ -67,7 +69,8 @@ class ConsumerSides:
             lambda _, soft: Decision(replace(soft, server_assignors=SERVER_ASSIGNORS)),
             Now(0, steady_ms),
         )
-        self._classic = ClassicCoordinator(group, self, steady_ms, new_id)
+        self.classic = ClassicCoordinator(group, self, steady_ms, new_id)
+        """The side of classic members."""
 
     @property
     def out(self) -> Outbox:
@@ -75,9 +78,14 @@ class ConsumerSides:
         return self.modern.out
 
     @property
+    def is_modern(self) -> bool:
+        """Whether it is a group of consumers by KIP-848, or was one last."""
+        return self.group.type is GroupType.CONSUMER and self.classic.is_unused
+
+    @property
     def has_classic_members(self) -> bool:
         """Whether classic members are in the group, or wait to be."""
-        return not self._classic.is_empty
+        return not self.classic.is_empty
 
     # -- what the classic side has to write and to say
 
@@ -104,7 +112,7 @@ class ConsumerSides:
         self.room = room
         self.modern.see_room(room, now)
         if was_out and not room.is_out:
-            self._classic.grant_sessions(now.steady_ms)
+            self.classic.grant_sessions(now.steady_ms)
 
     def take(self, request: Command | ClassicCall, sender: Address, now: Now) -> None:
         """Decide a request; its answer comes with a `Ready`, at once or later."""
@@ -113,8 +121,8 @@ class ConsumerSides:
             self.say(Answer(Asked(sender, request.number), replace(told, number=request.number)))
         elif isinstance(request, ClassicCall):
             asked, settings = Asked(sender, request.number), self._settings()
-            self._classic.take(request, asked, settings, now.wall_ms, now.steady_ms)
-        elif self._classic.is_empty:
+            self.classic.take(request, asked, settings, now.wall_ms, now.steady_ms)
+        elif self.classic.is_empty:
             self.modern.take(request, sender, now)
         else:
             self._take_beside_classic(request, sender, now)
@@ -139,7 +147,7 @@ class ConsumerSides:
         self, member_id: str, instance_id: str | None, generation: int, now: Now
     ) -> Error | None:
         """Hear a classic member that commits offsets; return why it may not."""
-        return self._classic.hear_commit(member_id, instance_id, generation, now.steady_ms)
+        return self.classic.hear_commit(member_id, instance_id, generation, now.steady_ms)
 
     def _settings(self) -> ClassicSettings:
         settings = self.modern.settings
@@ -155,19 +163,23 @@ class ConsumerSides:
     def excuse(self, late_ms: int) -> None:
         """Let nobody's time run out for so long as the process itself was held up."""
         self.modern.excuse(late_ms)
-        self._classic.excuse(late_ms)
+        self.classic.excuse(late_ms)
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now; what would have to be written waits until there is room."""
         self.modern.pass_time(now)
         if not self.room.is_out:
-            self._classic.pass_time(self._settings(), now.wall_ms, now.steady_ms)
+            self.classic.pass_time(self._settings(), now.wall_ms, now.steady_ms)
 
     def next_tick_ms(self, now: Now) -> int:
         """Return when time must pass next, steady clock, unless something is taken before."""
-        modern_ms, classic_ms = self.modern.next_tick_ms(now), self._classic.next_ms()
-        if classic_ms is None:
-            return modern_ms
-        if self.room.is_out:
+        next_ms = self.next_ms(now)
+        return self.modern.next_tick_ms(now) if next_ms is None else next_ms
+
+    def next_ms(self, now: Now) -> int | None:
+        """Return when time must pass next, steady clock; None: not before something is taken."""
+        modern_ms = None if self.modern.due.is_idle else self.modern.next_tick_ms(now)
+        classic_ms = self.classic.next_ms()
+        if classic_ms is not None and self.room.is_out:
             classic_ms = now.steady_ms + LOOK_FOR_ROOM_MS
-        return min(modern_ms, classic_ms)
+        return earliest(modern_ms, classic_ms)

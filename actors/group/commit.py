@@ -8,7 +8,6 @@ is the offset log as the coordinator sees it: what is durable, and what it has j
 from collections import ChainMap
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from ...events.catalogue import commit_key, entry_key, key_of, offset_key, pack_key
 from ...events.commits import (
@@ -23,6 +22,7 @@ from ...events.commits import (
 )
 from ...events.connectors import OffsetsAltered
 from ...events.entries.codec import UnwritableRecordError, decode, encode
+from ...events.entries.group_keys import Latest
 from ...events.group import Group, token_of
 from ...events.kafka.consumers import ConsumerOffset
 from ...events.log.frame import Entry, NewEntry
@@ -119,23 +119,12 @@ def _dead_letters(manifest: Manifest) -> int:
     return manifest.dead_letters.rows if manifest.dead_letters else 0
 
 
-class Latest(Protocol):
-    """A log, as far as the latest entry of each key goes."""
-
-    def get(self, kind: int, key: bytes) -> Entry | None:
-        """Return the latest entry of a type and key; None if there is none, or it was deleted."""
-        ...
-
-    def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
-        """Return the latest entries of a type whose keys begin so, none deleted."""
-        ...
-
-
 class OffsetLedger:
     """The offset log with what was decided for it and is not durable yet."""
 
-    def __init__(self, log: Latest) -> None:
-        self._log = log
+    def __init__(self, log: Latest, encode: Callable[[Record], NewEntry] = encode) -> None:
+        """Take the log, or a group's part of it, and what makes its entries of records."""
+        self._log, self._encode = log, encode
         self._laid: MutableMapping[tuple[type, Key], Record | None] = {}
         """What was decided and is not durable yet, by type and key; None for a tombstone."""
         self._entries: list[NewEntry] = []
@@ -182,7 +171,7 @@ class OffsetLedger:
 
     def write(self, records: Sequence[Record]) -> None:
         """Take decided records; raises `UnwritableRecordError`, and takes none of them then."""
-        self._entries += [encode(record) for record in records]
+        self._entries += [self._encode(record) for record in records]
         self.lay(records)
 
     def hand_out(self) -> list[NewEntry]:

@@ -79,7 +79,7 @@ class Coordinator:
         """How much may be written, as of the last look at the disk."""
         self._filter = RequestFilter(group.members, coordinator_epoch)
         facts = ledger.facts(self._filter.has_acknowledged)
-        self._soft = open_soft_state(settings, group, coordinator_epoch, facts)
+        self._soft: SoftState = open_soft_state(settings, group, coordinator_epoch, facts)
         self._ledger = ledger
         self._new_id = new_id
         self._legality = Legality()
@@ -87,7 +87,7 @@ class Coordinator:
         self._long_poll = LongPoll(group.members)
         self._heartbeats = 0
         """How many were taken, late copies included."""
-        self._due = DueCommands(group, self._soft.settings, steady_ms)
+        self.due: DueCommands = DueCommands(group, self._soft.settings, steady_ms)
 
     @property
     def coordinator_epoch(self) -> int:
@@ -138,7 +138,7 @@ class Coordinator:
         was_out = self._room.is_out
         self._room = room
         if was_out and not room.is_out:
-            self._due.grant_sessions(self._soft.settings, now.steady_ms)
+            self.due.grant_sessions(self._soft.settings, now.steady_ms)
 
     def take(self, request: Command | CommitOffsets, sender: Address, now: Now) -> None:
         """Decide a request; a heartbeat without news is held for up to a heartbeat interval."""
@@ -190,14 +190,14 @@ class Coordinator:
 
     def excuse(self, late_ms: int) -> None:
         """Give every member the time for which this process itself could hear nobody."""
-        self._due.excuse(late_ms)
+        self.due.excuse(late_ms)
         self._long_poll.excuse(late_ms)
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now; what would have to be written waits until there is room."""
         if not self._room.is_out:
             settings = self._soft.settings
-            for command in self._due.commands(settings, now.wall_ms, now.steady_ms):
+            for command in self.due.commands(settings, now.wall_ms, now.steady_ms):
                 try:
                     self._decide(command, now)
                 except UnwritableRecordError as error:
@@ -210,7 +210,7 @@ class Coordinator:
 
     def next_tick_ms(self, now: Now) -> int:
         """Return when time must pass next, steady clock, unless something is taken before."""
-        due_ms, held_ms = self._due.next_ms(now.steady_ms), self._long_poll.next_ms()
+        due_ms, held_ms = self.due.next_ms(now.steady_ms), self._long_poll.next_ms()
         if self._room.is_out:
             due_ms = now.steady_ms + LOOK_FOR_ROOM_MS
         return due_ms if held_ms is None else min(due_ms, held_ms)
@@ -231,19 +231,19 @@ class Coordinator:
         self._ledger.write(decision.offset_records)
         if decision.soft.settings is not self._soft.settings:
             self._long_poll.tell_interval_anew(self.group.members)
-        self._soft = self._due.see_soft_state(decision.soft, now.steady_ms)
+        self._soft = self.due.see_soft_state(decision.soft, now.steady_ms)
         if not entries:
             return decision
         begin = self.group.end
         self._write(laid_out, now)
-        self._due.see_promises(now.wall_ms, now.steady_ms)
+        self.due.see_promises(now.wall_ms, now.steady_ms)
         self.out.entries += entries
         return decision.at_end(begin, self.group.end)
 
     def hear(self, member_id: str, now: Moment) -> None:
         """Begin a member's session anew."""
         if member := self.group.members.get(member_id):
-            self._due.members.keep_alive(member, self._soft.settings, now.steady_ms)
+            self.due.members.keep_alive(member, self._soft.settings, now.steady_ms)
 
     def _decide_heartbeat(self, asked: HeldRequest, now: Now) -> Decision:
         """Decide a heartbeat; the session that its answer speaks of runs from its arrival."""
@@ -256,9 +256,9 @@ class Coordinator:
         if isinstance(reply, HeartbeatReply) and reply.error in SUCCESS:
             member = self.group.members.get(request.member_id)
             if member is not None:
-                self._due.members.keep_alive(member, settings, asked.arrived_ms)
+                self.due.members.keep_alive(member, settings, asked.arrived_ms)
                 if request.member_epoch == JOIN_EPOCH:
-                    self._due.members.time_revocation_anew(member, settings, now.steady_ms)
+                    self.due.members.time_revocation_anew(member, settings, now.steady_ms)
         return decision
 
     def _decide_or_refuse(self, command: Command, now: Now) -> Reply:
@@ -289,7 +289,7 @@ class Coordinator:
             self._legality.check(self.group, record)
             for part in (*parts[:-1], record):  # the whole one, which its head only names
                 evolve(self.group, part, self.group.end)
-            self._due.see_record(record, now.steady_ms)
+            self.due.see_record(record, now.steady_ms)
             if isinstance(record, Tombstone) and record.kind is MemberMetadata:
                 self._filter.forget(str(record.key[0]))
                 self._quota.forget(str(record.key[0]))

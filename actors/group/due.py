@@ -73,6 +73,13 @@ class DueCommands:
         self._stopping = {name for name, each in group.target_states.items() if is_stopping(each)}
         """The connectors that are STOPPED as soon as their work has ended."""
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing comes due before something is taken: a group without members or work."""
+        group = self._group
+        holds = group.members or group.connectors or group.worker_orders or group.losses
+        return not holds and self._computation.next_ms() is None
+
     def grant_sessions(self, settings: GroupSettings, steady_ms: int) -> None:
         """Give every member a full session again, as after a time in which nobody was heard."""
         self.members = MemberTimers(self._group, settings, steady_ms)

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from .classic import ClassicCall, ClassicReply
+from .classic import ClassicCall
 from .computing import Install, InstallReply, Prepare, PrepareReply
-from .consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply, TopicsSeen
+from .consumers import ConsumerGroupHeartbeat, TopicsSeen
 from .errors import Error
-from .groups import AdminReply
+from .groups import HostReply
 from .members import (
     CommitOffsets,
     CommitReply,
@@ -16,7 +16,7 @@ from .members import (
     ReportStatus,
     SourceForgot,
 )
-from .offsets import OffsetCall, OffsetReply
+from .offsets import OffsetCall
 from .orders import (
     ConfigureGroup,
     ConnectorOrder,
@@ -216,14 +216,4 @@ GroupRequest = ConnectRequest | ClassicCall
 Command = GroupCommand | TimerCommand | TopicsSeen
 """What leads to a decision."""
 
-Reply = (
-    HeartbeatReply
-    | ConsumerGroupHeartbeatReply
-    | PrepareReply
-    | InstallReply
-    | CommandReply
-    | CommitReply
-    | ClassicReply
-    | AdminReply
-    | OffsetReply
-)
+Reply = HeartbeatReply | PrepareReply | InstallReply | CommandReply | CommitReply | HostReply

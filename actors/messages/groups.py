@@ -6,11 +6,15 @@ A call that has to wait, such as a JoinGroup, is answered with a later packet; t
 process asks for those on a line of its own (`AwaitReplies`). So no side speaks unasked.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from ...events.model import ClassicMember
+from ...events.kafka.consumers import Topic
+from ...events.model import ClassicMember, Resources
 from .classic import ClassicCall, ClassicReply
+from .consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from .errors import Error
+from .offsets import OffsetCall, OffsetReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,51 @@ class DescribeGroupReply:
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeConsumerGroup:
+    """Tell of one group of consumers by KIP-848."""
+
+    group_id: str
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedConsumer:
+    """One of its members."""
+
+    member_id: str
+    member_epoch: int
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    names: tuple[str, ...]
+    """The topics that it subscribes to by name."""
+    pattern: str
+    """And by a regular expression; empty: by none."""
+    assigned: Resources
+    """The partitions that it has, each by the name of its topic."""
+    target: Resources
+    is_classic: bool = False
+    """Whether it speaks the classic protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeConsumerGroupReply:
+    """The group answers; GROUP_ID_NOT_FOUND where there is none, or one of another type."""
+
+    error: Error
+    state: str = ""
+    group_epoch: int = 0
+    assignment_epoch: int = 0
+    assignor: str = ""
+    members: tuple[DescribedConsumer, ...] = ()
+    topics: Mapping[str, Topic] = field(default_factory=dict[str, Topic])
+    """Those of the partitions, by name."""
+    message: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveGroup:
     """Forget a group that has no members."""
 
@@ -79,16 +128,33 @@ class RemoveGroupReply:
     number: int = 0
 
 
-AdminCall = DescribeGroup | RemoveGroup
+@dataclass(frozen=True, slots=True)
+class TellTopics:
+    """The host tells which topics there are by now: all of them, by name."""
+
+    topics: Mapping[str, Topic]
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TellTopicsReply:
+    """All groups of the process know them."""
+
+    error: Error = Error.NONE
+    message: str = ""
+    number: int = 0
+
+
+AdminCall = DescribeGroup | DescribeConsumerGroup | RemoveGroup
 """What is asked about one group."""
 
-AdminReply = ListGroupsReply | DescribeGroupReply | RemoveGroupReply
+AdminReply = ListGroupsReply | DescribeGroupReply | DescribeConsumerGroupReply | RemoveGroupReply
 
-SharedCall = ClassicCall | AdminCall
+SharedCall = ClassicCall | ConsumerGroupHeartbeat | OffsetCall | AdminCall
 """What may be asked of one of the groups that share a process."""
 
-HostCall = SharedCall | ListGroups
-HostReply = ClassicReply | AdminReply
+HostCall = SharedCall | ListGroups | TellTopics
+HostReply = ClassicReply | ConsumerGroupHeartbeatReply | OffsetReply | AdminReply | TellTopicsReply
 
 
 @dataclass(frozen=True, slots=True)

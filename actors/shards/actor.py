@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from ...events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS
 from ...events.log.errors import WrongLogError
-from ..classic.state import ClassicSettings
 from ..door.actor import Address, Failure
 from ..group.actor import HostActor, HostedLogs, Ping, Pong, clocks, new_id
 from ..group.shard import AddressedReply
+from ..group.state.settings import GroupSettings
 from ..messages.commands import DescribeTraffic
 from ..messages.groups import AwaitReplies, GroupCalls, GroupReplies, HostCall
 from .hosting import HostedGroups
@@ -31,7 +31,7 @@ class OpenShard:
     number: int
     count: int
     folder: Path
-    settings: ClassicSettings
+    settings: GroupSettings
     had_logs: bool = False
     """Whether it was open before: an empty shard must not take the place of logs that are gone."""
 
@@ -150,7 +150,7 @@ class ShardActor(HostActor[HostCall]):
                 ) from None
             entries, _ = self._logs.control.load()
             epoch = self._logs.control.epoch
-            shard = HostedGroups(entries, order.settings, epoch, now.steady_ms, new_id)
+            shard = HostedGroups(entries, self._logs.offsets, order.settings, epoch, now, new_id)
             self.begin(shard, now)
             self._opened = ShardOpened(order.number, os.getpid(), len(shard))
         self.send(sender, self._opened)

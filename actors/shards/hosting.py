@@ -6,35 +6,32 @@ costs nothing while nobody speaks to it and none of its times has come: one queu
 all groups.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from ...events.entries.codec import encode, restore
-from ...events.entries.group_keys import by_group, flaw_in_group_id, in_group
-from ...events.evolve import evolve
+from ...events.entries.codec import restore
+from ...events.entries.group_keys import Latest, by_group, flaw_in_group_id, groups_with_offsets
 from ...events.group import Group
-from ...events.log.frame import Entry
+from ...events.kafka.consumers import Topic
+from ...events.log.frame import Entry, NewEntry
 from ...events.log.space import Room
-from ...events.records import Record
-from ..classic.refusals import refusal_of
-from ..classic.state import ClassicSettings
-from ..group.shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, AddressedReply, Now, Outbox, Ready
+from ..group.shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, AddressedReply, Now, Ready
+from ..group.state.settings import GroupSettings
 from ..messages.commands import Traffic
+from ..messages.consumers import ConsumerGroupHeartbeat
 from ..messages.errors import Error
 from ..messages.groups import (
-    DescribeGroup,
-    DescribeGroupReply,
     HostCall,
     HostReply,
     ListGroups,
     ListGroupsReply,
-    RemoveGroup,
-    RemoveGroupReply,
     SharedCall,
+    TellTopics,
+    TellTopicsReply,
 )
 from ..timer_queue import TimerQueue
-from .group import DEAD, ClientGroup
+from .group import ClientGroup
+from .refusals import refuse_host_call
 
 MOST_GROUPS: Final = 100_000
 """How many groups one process keeps; calls of further ones are refused."""
@@ -51,25 +48,39 @@ class HostedGroups:
     def __init__(
         self,
         entries: Iterable[Entry],
-        settings: ClassicSettings,
+        offsets: Latest,
+        settings: GroupSettings,
         epoch: int,
-        steady_ms: int,
+        now: Now,
         new_id: Callable[[], str],
     ) -> None:
-        """Take up the groups that the latest entry of each key tells of, in offset order."""
+        """Take up the groups that the latest entry of each key tells of, in offset order.
+
+        `offsets` is the log of what they have committed.
+        """
         self.coordinator_epoch = epoch
         """What tells this process of the groups from earlier ones."""
-        self.settings = settings
-        self.room = ENOUGH_ROOM
+        self._settings, self._offsets, self._new_id = settings, offsets, new_id
+        self._room = ENOUGH_ROOM
         """How much may be written, as of the last look at the disk."""
-        self._new_id = new_id
-        self._out = Outbox()
+        self._topics: Mapping[str, Topic] | None = None
+        """Which topics there are; None: nobody has told yet."""
         self._groups: dict[str, ClientGroup] = {}
+        self._changed: dict[str, ClientGroup] = {}
+        """The groups that may have anything to write or to say, by id."""
+        self._handed: list[tuple[ClientGroup, Ready]] = []
+        """What they have, and is not known to be durable."""
+        self._answers: list[AddressedReply] = []
+        """What the process says for all of them."""
         self._timers: TimerQueue[str] = TimerQueue()
         self._calls = 0
-        for group_id, found in by_group(entries).items():
-            group = restore(group_id, found, found[-1].offset + 1)
-            self._keep(ClientGroup(group, self, steady_ms, new_id), steady_ms)
+        groups = [restore(*each) for each in _told_of(entries)]
+        without = {*groups_with_offsets(offsets)}.difference(each.group_id for each in groups)
+        for group in (*groups, *map(Group, sorted(without))):
+            hosted = self._host(group, now)
+            if hosted.is_known:
+                self._groups[group.group_id] = hosted
+                self._time(hosted, now)
 
     def __len__(self) -> int:
         """Return how many groups there are."""
@@ -79,33 +90,40 @@ class HostedGroups:
         """Return what went through since the start."""
         return Traffic(self._calls, 0)
 
-    # -- what the groups have to write and to say
+    # -- what goes out
 
-    def write(self, group: Group, record: Record) -> None:
-        """Have a group evolve by a record, and see that it is written."""
-        entry = in_group(group.group_id, encode(record))
-        evolve(group, record, group.end)
-        self._out.entries.append(entry)
-
-    def say(self, reply: AddressedReply) -> None:
-        """Say this once all is durable that was written by now."""
-        self._out.answers.append(reply)
-
-    def ready(self, _: Now) -> Ready:
+    def ready(self, now: Now) -> Ready:
         """Hand out what was decided since the last call."""
-        return self._out.hand_out(())
+        answers, self._answers = self._answers, []
+        offset_entries: list[NewEntry] = []
+        entries: list[NewEntry] = []
+        for group in self._changed.values():
+            ready = group.ready(now)
+            self._handed.append((group, ready))
+            self._time(group, now)
+            offset_entries += ready.offset_entries
+            entries += ready.entries
+            answers += ready.answers
+        self._changed = {}
+        return Ready(offset_entries, entries, answers)
 
     def advance(self, _: Ready) -> None:
-        """Learn that what was handed out is durable."""
+        """Learn that what was handed out is durable; a group of which nothing is left goes."""
+        handed, self._handed = self._handed, []
+        for group, ready in handed:
+            group.advance(ready)
+            if not group.is_known:
+                self._groups.pop(group.group.group_id, None)
+                self._timers.cancel(group.group.group_id)
 
     # -- what comes in
 
     def see_room(self, room: Room, now: Now) -> None:
         """Learn how much may be written; members that could not be heard have their time anew."""
-        was_out, self.room = self.room.is_out, room
-        if was_out and not room.is_out:
-            for group in self._groups.values():
-                group.grant_sessions(now.steady_ms)
+        is_other = (room.is_low, room.is_out) != (self._room.is_low, self._room.is_out)
+        self._room = room
+        for group in self._groups.values() if is_other else ():
+            group.see_room(room, now)
 
     def take(self, request: HostCall, sender: int, now: Now) -> None:
         """Decide a call; its answer comes with a `Ready`, at once or later."""
@@ -114,40 +132,51 @@ class HostedGroups:
             listed = sorted(
                 (each.listed() for each in self._groups.values()), key=lambda each: each.group_id
             )
-            self.say(AddressedReply(sender, ListGroupsReply(tuple(listed), number=request.number)))
+            self._say(sender, ListGroupsReply(tuple(listed), number=request.number))
+        elif isinstance(request, TellTopics):
+            self._see_topics(request.topics, now)
+            self._say(sender, TellTopicsReply(number=request.number))
         elif refused := self._refuse(request):
-            self.say(AddressedReply(sender, _refusal_of(request, *refused)))
+            self._say(sender, refuse_host_call(request, *refused))
         else:
-            group = self._groups.get(request.group_id) or self._new(request.group_id, now)
+            group = self._groups.get(request.group_id) or self._host(Group(request.group_id), now)
+            self._groups[request.group_id] = self._changed[request.group_id] = group
             group.take(request, sender, now)
-            self._keep(group, now.steady_ms)
+
+    def _say(self, sender: int, reply: HostReply) -> None:
+        self._answers.append(AddressedReply(sender, reply))
+
+    def _see_topics(self, topics: Mapping[str, Topic], now: Now) -> None:
+        self._topics = topics
+        for group_id, group in self._groups.items():
+            group.see_topics(topics, now)
+            self._changed[group_id] = group
 
     def _refuse(self, call: SharedCall) -> tuple[Error, str] | None:
         if call.group_id in self._groups:
             return None
         if flaw := flaw_in_group_id(call.group_id):
-            return Error.INVALID_GROUP_ID, flaw
+            is_modern = isinstance(call, ConsumerGroupHeartbeat)
+            return Error.INVALID_REQUEST if is_modern else Error.INVALID_GROUP_ID, flaw
         if len(self._groups) >= MOST_GROUPS:
             message = f"there are {MOST_GROUPS} groups in this process: delete some"
             return Error.GROUP_MAX_SIZE_REACHED, message
         return None
 
-    def _new(self, group_id: str, now: Now) -> ClientGroup:
-        return ClientGroup(Group(group_id), self, now.steady_ms, self._new_id)
+    def _host(self, group: Group, now: Now) -> ClientGroup:
+        hosted = ClientGroup(group, self._settings, self._offsets, now.steady_ms, self._new_id)
+        hosted.see_room(self._room, now)
+        if self._topics is not None:
+            hosted.see_topics(self._topics, now)
+        return hosted
 
-    def _keep(self, group: ClientGroup, steady_ms: int) -> None:
-        """Keep a group as long as there is anything to know of it, and time what is due there."""
-        group_id = group.group.group_id
-        if not group.is_known:
-            self._groups.pop(group_id, None)
-            self._timers.cancel(group_id)
-            return
-        self._groups[group_id] = group
-        next_ms = group.next_ms()
+    def _time(self, group: ClientGroup, now: Now) -> None:
+        """See that time passes in a group when something is due there."""
+        group_id, next_ms = group.group.group_id, group.next_ms(now)
         if next_ms is None:
             self._timers.cancel(group_id)
         else:
-            self._timers.set(group_id, max(next_ms, steady_ms + 1))
+            self._timers.set(group_id, max(next_ms, now.steady_ms + 1))
 
     # -- time
 
@@ -158,25 +187,21 @@ class HostedGroups:
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now; what would have to be written waits until there is room."""
-        if self.room.is_out:
+        if self._room.is_out:
             return
         for group_id in self._timers.due(now.steady_ms):
-            group = self._groups[group_id]
+            group = self._changed[group_id] = self._groups[group_id]
             group.pass_time(now)
-            self._keep(group, now.steady_ms)
 
     def next_tick_ms(self, now: Now) -> int:
         """Return when time must pass next, steady clock, unless something is taken before."""
-        if self.room.is_out:
+        if self._room.is_out:
             return now.steady_ms + LOOK_FOR_ROOM_MS
         next_ms = self._timers.next_ms()
         return now.steady_ms + IDLE_MS if next_ms is None else next_ms
 
 
-def _refusal_of(call: SharedCall, error: Error, message: str) -> HostReply:
-    number = call.number
-    if isinstance(call, DescribeGroup):
-        return DescribeGroupReply(error, DEAD, message=message, number=number)
-    if isinstance(call, RemoveGroup):
-        return RemoveGroupReply(error, message, number)
-    return replace(refusal_of(call, error, message), number=number)
+def _told_of(entries: Iterable[Entry]) -> Iterable[tuple[str, Sequence[Entry], int]]:
+    """Yield each group that entries tell of, with its own, and the end of these."""
+    for group_id, found in by_group(entries).items():
+        yield group_id, found, found[-1].offset + 1

@@ -5,11 +5,14 @@ which begins with the group's id, ended by NUL: all that the view has of a group
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
-from ..log.frame import Entry, NewEntry
+from ..catalogue import entry_key
+from ..kafka.consumers import ConsumerOffset
+from ..log.frame import KEY_BYTES_MAX, Entry, NewEntry
 from ..log.tables import LogKind
-from .codec import CONTROL, OFFSETS
+from ..records import Record
+from .codec import CONTROL, OFFSETS, UnwritableRecordError, encode
 
 SHARED_CONTROL: Final = LogKind("shared-control", "shared-offsets", CONTROL.foreign)
 SHARED_OFFSETS: Final = LogKind("shared-offsets", "shared-control", OFFSETS.foreign)
@@ -39,6 +42,55 @@ def group_prefix(group_id: str) -> bytes:
 def in_group(group_id: str, entry: NewEntry) -> NewEntry:
     """Return an entry of a group as it is appended to a log that it shares."""
     return entry._replace(key=group_prefix(group_id) + entry.key)
+
+
+def encode_in_group(group_id: str, record: Record) -> NewEntry:
+    """Return a record of a group as an entry of a log that it shares.
+
+    Raises `UnwritableRecordError`, also where its id and the record's key are too long together.
+    """
+    entry = in_group(group_id, encode(record))
+    if len(entry.key) > KEY_BYTES_MAX:
+        raise UnwritableRecordError(
+            f"the key of a {type(record).__name__} has {len(entry.key)} bytes with its group's id,"
+            f" and may have {KEY_BYTES_MAX}: nothing was changed"
+        )
+    return entry
+
+
+class Latest(Protocol):
+    """A log, as far as the latest entry of each key goes."""
+
+    def get(self, kind: int, key: bytes) -> Entry | None:
+        """Return the latest entry of a type and key; None if there is none, or it was deleted."""
+        ...
+
+    def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        """Return the latest entries of a type whose keys begin so, none deleted."""
+        ...
+
+
+class GroupPart:
+    """What one group has in a log that it shares, by keys of its own."""
+
+    def __init__(self, log: Latest, group_id: str) -> None:
+        self._log, self._prefix = log, group_prefix(group_id)
+
+    def get(self, kind: int, key: bytes) -> Entry | None:
+        """Return the latest entry of a type and key; None if there is none, or it was deleted."""
+        found = self._log.get(kind, self._prefix + key)
+        return None if found is None else found._replace(key=key)
+
+    def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        """Return the latest entries of a type whose keys begin so, none deleted."""
+        found = self._log.scan(kind, self._prefix + key_prefix)
+        return [each._replace(key=each.key[len(self._prefix) :]) for each in found]
+
+
+def groups_with_offsets(log: Latest) -> Iterable[str]:
+    """Return the ids of the groups that have committed offsets in a log that they share."""
+    found = log.scan(*entry_key(ConsumerOffset))
+    return dict.fromkeys(each.key.partition(b"\0")[0].decode() for each in found)
 
 
 def by_group(entries: Iterable[Entry]) -> Mapping[str, list[Entry]]:

@@ -1,7 +1,7 @@
 """What a node runs: its workers, engines and assignors, and what sets them apart."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote
@@ -75,6 +75,9 @@ class KafkaSpec:
     connections: int
     of_address: int
     """How many connections one address may have."""
+    session_timeout_ms: int
+    """How long a consumer by KIP-848 may be silent."""
+    heartbeat_interval_ms: int
     is_encrypted: bool = False
     keystore: str = ""
     truststore: str = ""
@@ -122,6 +125,17 @@ class NodeSpec:
     def shards(self) -> int:
         """How many processes the groups of Kafka's clients are spread over; 0: there are none."""
         return self.kafka.shards if self.kafka else 0
+
+    @property
+    def client_settings(self) -> GroupSettings:
+        """What the groups of Kafka's clients go by."""
+        if self.kafka is None:
+            return self.settings
+        return replace(
+            self.settings,
+            session_timeout_ms=self.kafka.session_timeout_ms,
+            heartbeat_interval_ms=self.kafka.heartbeat_interval_ms,
+        )
 
     def group_folder(self, group_id: str) -> Path:
         """Return where the logs of a group lie."""

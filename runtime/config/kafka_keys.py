@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from ...actors.settings import SettingType, whole, word
 from ...events.placement import split_list
-from .kinds import LOOPBACK, PORT_MAX, Domain
-from .setting import setting
+from .kinds import LOOPBACK, MILLISECONDS, PORT_MAX, Domain
+from .setting import SAME, setting
 
 PLAINTEXT, SSL = "PLAINTEXT", "SSL"
 MOST_SHARDS: Final = 64
@@ -99,6 +99,9 @@ def flaws_in_kafka(settings: "KafkaSettings") -> Iterator[tuple[tuple[str, ...],
             " join and end groups: listen by SSL://, which asks for certificates, or set"
             " kafka.plaintext = anywhere",
         )
+    if settings.group_consumer_session_timeout_ms <= settings.group_consumer_heartbeat_interval_ms:
+        names = "group.consumer.session.timeout.ms", "group.consumer.heartbeat.interval.ms"
+        yield names, f"{names[0]} must be longer than {names[1]}: consumers would expire at once"
     stores = settings.kafka_ssl_keystore_location, settings.kafka_ssl_truststore_location
     if address.is_encrypted and not all(stores):
         names = "kafka.ssl.keystore.location", "kafka.ssl.truststore.location"
@@ -157,4 +160,13 @@ class KafkaSettings:
         10_000,
         "How many of these may be of one address.",
         "max.connections.per.ip",
+    )
+    group_consumer_session_timeout_ms: int = setting(
+        MILLISECONDS,
+        45_000,
+        "How long a consumer of group.protocol=consumer may be silent.",
+        SAME,
+    )
+    group_consumer_heartbeat_interval_ms: int = setting(
+        MILLISECONDS, 5_000, "How often such a consumer reports.", SAME
     )

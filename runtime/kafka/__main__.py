@@ -27,6 +27,7 @@ from .counts import Counts
 from .groups import Groups
 from .line import ShardLine, WayIn
 from .server import Limits, Listener
+from .topics import Topics
 
 LOGGER = logging.getLogger(__name__)
 EXIT_FAILED: Final = 1
@@ -57,14 +58,22 @@ async def serve(spec: KafkaSpec, data_dir: Path, workers_group: str) -> None:
         ShardLine((WayIn(data_dir, number), WayIn(data_dir, number)), host)
         for number in range(spec.shards)
     ]
-    groups, counts = Groups(lines, workers_group), Counts(RunFolder(data_dir).metrics)
+    counts = Counts(RunFolder(data_dir).metrics)
+    brokers = [HostPort(*each) for each in spec.brokers]
+    topics = Topics(lines, brokers, counts)
+    groups = Groups(lines, topics, workers_group)
     listener = Listener(groups, counts, Limits(spec.connections, spec.of_address), _tls(spec))
-    at, brokers = HostPort(spec.host, spec.port), [HostPort(*each) for each in spec.brokers]
+    at = HostPort(spec.host, spec.port)
     await listener.open(at, HostPort(spec.advertised_host, spec.port), brokers)
     LOGGER.info("Kafka's clients are served at %s:%d", spec.host, spec.port)
     beside = [
         asyncio.create_task(each)
-        for each in (listener.learn_brokers(brokers), listener.sweep(), _follow_levels(data_dir))
+        for each in (
+            listener.learn_brokers(brokers),
+            listener.sweep(),
+            topics.watch(),
+            _follow_levels(data_dir),
+        )
     ]
     await has_to_end.wait()
     for each in beside:

@@ -16,6 +16,7 @@ from typing import Final
 from .amend import HostPort, Mapped, amend, asks_for_group, coordinator_of
 from .counts import Counts
 from .groups import Groups
+from .upstream import BrokerAway, Upstream
 from .wire.bounds import (
     FRAME_SECONDS,
     IDLE_SECONDS,
@@ -53,38 +54,6 @@ class ConnectionState(Enum):
     READING = "the rest of a request"
     ANSWERING = "an answer"
     WRITING = "its client, to take an answer"
-
-
-class BrokerAway(Exception):  # noqa: N818  # says what happened
-    """The broker behind cannot be reached, or has closed the connection."""
-
-
-class Upstream:
-    """A client's own connection with a broker behind; made when it is first needed."""
-
-    def __init__(self, brokers: Sequence[HostPort]) -> None:
-        """Take the brokers any of which will do."""
-        self._brokers = brokers
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Return its two ends; raises `BrokerAway`."""
-        failed: list[str] = []
-        for each in () if self._streams else self._brokers:
-            try:
-                async with asyncio.timeout(FRAME_SECONDS):
-                    self._streams = await asyncio.open_connection(*each, limit=PIECE)
-                break
-            except (OSError, TimeoutError) as error:
-                failed.append(f"{each.host}:{each.port} ({error})")
-        if self._streams is None:
-            raise BrokerAway(", ".join(failed))
-        return self._streams
-
-    def close(self) -> None:
-        """Close it."""
-        if self._streams is not None:
-            self._streams[1].transport.abort()
 
 
 class ListenerPort:

@@ -3,23 +3,14 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 from zlib import crc32
 
-from ...actors.classic.refusals import refusal_of
-from ...actors.messages.classic import ClassicCall
 from ...actors.messages.errors import Error
-from ...actors.messages.groups import (
-    DescribeGroup,
-    DescribeGroupReply,
-    HostCall,
-    ListGroups,
-    ListGroupsReply,
-    RemoveGroup,
-    RemoveGroupReply,
-)
+from ...actors.messages.groups import HostCall, ListGroups
+from ...actors.shards.refusals import refuse_host_call
 from .line import Lost, ShardLine
+from .topics import Topics
 from .wire.dispatch import answer_of, calls_of
 from .wire.frames import Request
 
@@ -31,9 +22,9 @@ OF_WORKERS: Final = (
 class Groups:
     """The groups of all shards."""
 
-    def __init__(self, lines: Sequence[ShardLine], workers_group: str) -> None:
+    def __init__(self, lines: Sequence[ShardLine], topics: Topics, workers_group: str) -> None:
         """`workers_group` is that of the node's own workers, which has a process of its own."""
-        self._lines = lines
+        self._lines, self._topics = lines, topics
         self._workers_group = workers_group
 
     async def answer(self, request: Request, client_host: str, *, lists: bool) -> Any:
@@ -48,13 +39,15 @@ class Groups:
         return answer_of(request, await asyncio.gather(*asked))
 
     def close(self) -> None:
-        """Let go of the lines."""
+        """Let go of the lines, and of the broker."""
+        self._topics.close()
         for each in self._lines:
             each.close()
 
     async def _ask(self, call: Any) -> Any:
         if call.group_id == self._workers_group:
-            return refuse(call, Error.INVALID_GROUP_ID, OF_WORKERS)
+            return refuse_host_call(call, Error.INVALID_GROUP_ID, OF_WORKERS)
+        await self._topics.see_those_of(call)
         number = shard_of(call.group_id, len(self._lines))
         return await _ask_line(self._lines[number], call)
 
@@ -68,16 +61,6 @@ async def _ask_line(line: ShardLine, call: HostCall) -> Any:
     try:
         return await line.ask(call)
     except Lost as lost:
-        return refuse(call, lost.error, "its process was ended, or does not answer: ask again")
-
-
-def refuse(call: HostCall, error: Error, message: str) -> Any:
-    """Return the reply to a call that nobody has decided."""
-    if isinstance(call, ListGroups):
-        return ListGroupsReply((), error, message)
-    if isinstance(call, DescribeGroup):
-        return DescribeGroupReply(error, "", message=message)
-    if isinstance(call, RemoveGroup):
-        return RemoveGroupReply(error, message)
-    assert isinstance(call, ClassicCall)  # noqa: S101  # it is one of these
-    return replace(refusal_of(call, error, message), number=call.number)
+        return refuse_host_call(
+            call, lost.error, "its process was ended, or does not answer: ask again"
+        )

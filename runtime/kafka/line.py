@@ -94,6 +94,8 @@ class ShardLine:
         self._taken: dict[int, int] = {}
         """Under which epoch of the shard a call was taken whose answer had to wait, by number."""
         self._numbers = 0
+        self.epoch = -1
+        """That of the shard's process that has answered last."""
         self._calls: list[HostCall] = []
         """What is to be sent next; guarded by the condition, as both sides have it."""
         self._has_calls = threading.Condition()
@@ -129,6 +131,7 @@ class ShardLine:
 
     def _take(self, answer: GroupReplies, sent: Iterable[int]) -> None:
         """Hand on what came; what an earlier process of the shard has not answered is lost."""
+        self.epoch = answer.epoch
         for reply in answer.replies:
             waiting = self._waiting.get(reply.number)
             if waiting is not None and not waiting.done():

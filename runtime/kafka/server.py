@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from .amend import Broker, HostPort, brokers_of
-from .connection import BrokerAway, ClientConnection, ListenerPort, Upstream
+from .connection import ClientConnection, ListenerPort
 from .counts import Counts
 from .groups import Groups
+from .upstream import BrokerAway, Upstream
 from .wire.bounds import BUDGET, PIECE, Budget, FrameRefused
-from .wire.frames import LENGTH, Head, Request, make, read_response, request_class, write_request
 from .wire.served import METADATA
 
 LOGGER = logging.getLogger(__name__)
@@ -148,13 +148,8 @@ class Listener:
 
 async def _ask_for_brokers(bootstrap: Sequence[HostPort]) -> list[Broker]:
     """Return the brokers that one of them tells of."""
-    upstream, head = Upstream(bootstrap), Head(METADATA, METADATA_VERSION, 0)
+    upstream = Upstream(bootstrap)
     try:
-        reader, writer = await upstream.open()
-        message = make(request_class(head.api, head.version), topics=())
-        frame = write_request(Request(head, "fairlead", message))
-        writer.write(LENGTH.pack(len(frame)) + frame)
-        (size,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
-        return brokers_of(read_response(head, await reader.readexactly(size)))
+        return brokers_of(await upstream.ask(METADATA, METADATA_VERSION, topics=()))
     finally:
         upstream.close()

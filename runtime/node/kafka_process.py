@@ -48,6 +48,8 @@ def kafka_spec(config: Config) -> KafkaSpec | None:
         config.kafka_group_shards,
         config.kafka_max_connections,
         config.kafka_max_connections_per_ip,
+        config.group_consumer_session_timeout_ms,
+        config.group_consumer_heartbeat_interval_ms,
         listener.is_encrypted,
         config.kafka_ssl_keystore_location,
         config.kafka_ssl_truststore_location,

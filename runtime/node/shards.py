@@ -4,7 +4,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...actors.classic.state import ClassicSettings
 from ...actors.door.actor import Address
 from ...actors.shards.actor import OpenShard, ShardActor, ShardOpened
 from ..cluster.messages import ProcessView, ShardsAt
@@ -21,14 +20,8 @@ class ShardChild(GroupChild):
 
     def order(self, node: NodeSpec) -> OpenShard:
         """Return what its process is told first."""
-        settings = ClassicSettings(
-            node.settings.initial_delay_ms,
-            node.settings.least_classic_session_ms,
-            node.settings.longest_classic_session_ms,
-            node.settings.max_size,
-        )
         folder = node.shard_folder(int(self.name))
-        return OpenShard(int(self.name), node.shards, folder, settings, self.has_run)
+        return OpenShard(int(self.name), node.shards, folder, node.client_settings, self.has_run)
 
 
 class GroupShards:

@@ -88,6 +88,8 @@ def test_nothing_given_is_all_defaults() -> None:
         "kafka.group.shards": 2,
         "kafka.max.connections": 10_000,
         "kafka.max.connections.per.ip": 10_000,
+        "group.consumer.session.timeout.ms": 45_000,
+        "group.consumer.heartbeat.interval.ms": 5_000,
     }
 
 

@@ -2,7 +2,6 @@
 # pyright: basic
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,41 +9,12 @@ import pytest
 
 from fairlead.runtime.kafka.amend import COORDINATOR_ID
 from fairlead.runtime.kafka.wire.served import SERVED, WITHHELD
-from fairlead_tests.conformance.frames import (
-    Frame,
-    build,
-    message_class,
-    read_frame,
-    spell,
-    write_frame,
-)
-from fairlead_tests.kafka_listener.behind import FETCH, LIST_OFFSETS, Behind, behind
+from fairlead_tests.kafka_listener.behind import FETCH, LIST_OFFSETS, Behind
 from fairlead_tests.kafka_listener.served import Served, listening
+from fairlead_tests.kafka_listener.spoken import asking, between, told
 
 METADATA, FIND, VERSIONS, CLUSTER, PRODUCE = 3, 10, 18, 60, 0
 BROKERS = [{"NodeId": number, "Host": "10.0.0.1", "Port": 9092, "Rack": None} for number in (1, 2)]
-
-
-def asking(api: int, version: int, fields: dict[str, Any]) -> bytes:
-    kind = message_class("request", api, version)
-    header = kind.__header_schema__(
-        request_api_key=api, request_api_version=version, correlation_id=7, client_id="c"
-    )
-    return write_frame(Frame(header, build(kind, fields)))
-
-
-def told(api: int, version: int, frame: bytes) -> Any:
-    read = read_frame(frame, message_class("response", api, version))
-    assert read.header.correlation_id == 7
-    return spell(read.message)
-
-
-def between(folder: Path, play: Callable[[Served, Behind], Awaitable[Any]]) -> None:
-    async def run() -> None:
-        async with behind() as broker, listening(folder, broker.port) as served:
-            await play(served, broker)
-
-    asyncio.run(run())
 
 
 @pytest.mark.parametrize("version", range(14))

@@ -13,6 +13,6 @@ __all__ = ["actor_system"]
 
 @pytest.fixture
 def driver(tmp_path: Path) -> Iterator[ShardDriver]:
-    driver = ShardDriver(tmp_path / "control")
+    driver = ShardDriver(tmp_path)
     yield driver
     driver.close()

@@ -8,15 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ....actors.messages.groups import HostCall
-from . import admin, members
+from . import admin, consumers, members, offsets
 from .frames import Request, response_class
 from .served import (
+    CONSUMER_GROUP_DESCRIBE,
+    CONSUMER_GROUP_HEARTBEAT,
     DELETE_GROUPS,
     DESCRIBE_GROUPS,
     HEARTBEAT,
     JOIN_GROUP,
     LEAVE_GROUP,
     LIST_GROUPS,
+    OFFSET_COMMIT,
+    OFFSET_DELETE,
+    OFFSET_FETCH,
     SYNC_GROUP,
 )
 
@@ -38,6 +43,11 @@ _SPOKEN: Final[Mapping[int, _Spoken]] = {
     LIST_GROUPS: _Spoken(admin.ask_for_list, admin.answer_list),
     DESCRIBE_GROUPS: _Spoken(admin.ask_to_describe, admin.answer_describe),
     DELETE_GROUPS: _Spoken(admin.ask_to_delete, admin.answer_delete),
+    OFFSET_COMMIT: _Spoken(offsets.ask_to_commit, offsets.answer_commit),
+    OFFSET_FETCH: _Spoken(offsets.ask_to_fetch, offsets.answer_fetch),
+    OFFSET_DELETE: _Spoken(offsets.ask_to_forget, offsets.answer_forget),
+    CONSUMER_GROUP_HEARTBEAT: _Spoken(consumers.ask_consumer_heartbeat, consumers.answer_consumer),
+    CONSUMER_GROUP_DESCRIBE: _Spoken(consumers.ask_to_describe, consumers.answer_describe),
 }
 
 

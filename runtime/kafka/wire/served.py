@@ -9,6 +9,8 @@ PRODUCE, FETCH, METADATA, FIND_COORDINATOR = 0, 1, 3, 10
 JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 11, 12, 13, 14
 DESCRIBE_GROUPS, LIST_GROUPS, API_VERSIONS = 15, 16, 18
 DELETE_GROUPS, DESCRIBE_CLUSTER = 42, 60
+OFFSET_COMMIT, OFFSET_FETCH, OFFSET_DELETE = 8, 9, 47
+CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE = 68, 69
 
 SERVED: Final = {
     JOIN_GROUP: (0, 9),
@@ -18,8 +20,14 @@ SERVED: Final = {
     DESCRIBE_GROUPS: (0, 6),
     LIST_GROUPS: (0, 5),
     DELETE_GROUPS: (0, 2),
+    OFFSET_COMMIT: (2, 9),
+    OFFSET_FETCH: (1, 9),
+    OFFSET_DELETE: (0, 0),
+    CONSUMER_GROUP_HEARTBEAT: (0, 1),
+    CONSUMER_GROUP_DESCRIBE: (0, 1),
 }
-"""By key, from which version to which."""
+"""By key, from which version to which. Version 10 of the first two of offsets names topics by their
+ids alone: clients that are not told of it name them."""
 
 AMENDED: Final = {
     METADATA: (0, 13),
@@ -35,10 +43,10 @@ CAPPED: Final = {PRODUCE: (0, 9), FETCH: (0, 15)}
 RANGES: Final = {**SERVED, **AMENDED, **CAPPED}
 """Which versions clients are told of at most; of other calls all that the broker has."""
 
-WITHHELD: Final = frozenset({8, 9, 25, 28, 47, 68, 69, 76, 77, 78, 79, 88, 89, 90, 91, 92})
-"""What a group's coordinator would have to answer, and is not served here: offsets of groups,
-transactions that hold such (their coordinator is a broker), consumers of KIP-848, share groups and
-streams groups. ApiVersions does not name them."""
+WITHHELD: Final = frozenset({25, 28, 76, 77, 78, 79, 88, 89, 90, 91, 92})
+"""What a group's coordinator would have to answer, and is not served here: transactions that hold
+offsets of groups (their coordinator is a broker), share groups and streams groups. ApiVersions does
+not name them."""
 
 TRANSACTIONS: Final = "transaction.version"
 """The feature of brokers that needs later versions of Produce: clients are not told of it."""
@@ -60,6 +68,11 @@ NAMES: Final = {
     API_VERSIONS: "ApiVersions",
     DELETE_GROUPS: "DeleteGroups",
     DESCRIBE_CLUSTER: "DescribeCluster",
+    OFFSET_COMMIT: "OffsetCommit",
+    OFFSET_FETCH: "OffsetFetch",
+    OFFSET_DELETE: "OffsetDelete",
+    CONSUMER_GROUP_HEARTBEAT: "ConsumerGroupHeartbeat",
+    CONSUMER_GROUP_DESCRIBE: "ConsumerGroupDescribe",
 }
 """What calls are counted as; others are `other`."""
 

@@ -10,6 +10,7 @@ from fairlead.actors.group.shard import Now, drain
 from fairlead.actors.messages.groups import HostCall
 from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.events.log.frame import NewEntry
+from fairlead_tests.consumer.driver import MemoryLog
 from fairlead_tests.shards.driver import AT_ONCE, WALL_MS
 
 
@@ -18,8 +19,12 @@ class LocalLine:
 
     def __init__(self) -> None:
         ids = (f"u{number}" for number in count(1))
-        self.groups = HostedGroups((), AT_ONCE, 1, 0, lambda: next(ids))
+        self._offsets = MemoryLog()
+        self.groups = HostedGroups(
+            (), self._offsets, AT_ONCE, 1, Now(WALL_MS, 0), lambda: next(ids)
+        )
         self.now_ms = 0
+        self.epoch = 1
         self.calls = 0
         """How many calls have come."""
         self._waiting: dict[int, asyncio.Future[Any]] = {}
@@ -54,6 +59,7 @@ class LocalLine:
 
     def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
         """Append to the offset log."""
+        self._offsets.append(entries, now.wall_ms)
 
     def append(self, entries: Sequence[NewEntry], now: Now) -> None:
         """Append to the control log."""

@@ -42,7 +42,8 @@ class WireReplay:
         """Return each recorded answer to a group call with ours."""
         found: list[tuple[dict[str, Any], Any]] = []
         for each in read_frames(conversation):
-            if each["api_key"] not in SERVED:
+            first, last = SERVED.get(each["api_key"], (0, -1))
+            if not first <= each["version"] <= last:
                 continue
             self._served.line.pass_to(round(each["t"] * 1_000))
             if each["direction"] == "request":

@@ -13,6 +13,7 @@ from fairlead.runtime.kafka.amend import HostPort
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.groups import Groups
 from fairlead.runtime.kafka.server import Limits, Listener
+from fairlead.runtime.kafka.topics import Topics
 from fairlead.runtime.kafka.wire.bounds import FrameRefused
 from fairlead_tests.kafka_listener.local_line import LocalLine
 
@@ -77,6 +78,7 @@ class Served:
     line: LocalLine
     counts: Counted
     listener: Any
+    topics: Topics
     clients: list[Client] = field(default_factory=list)
 
     async def dial(self, port: int = 0) -> Client:
@@ -92,11 +94,13 @@ async def listening(
 ) -> AsyncIterator[Served]:
     """Serve at a free port, and end all of it."""
     line, counts, port = LocalLine(), Counted(folder), free_place()
-    groups = Groups([line], "connect")  # type: ignore[list-item]  # it has all that is asked of one
+    lines: list[Any] = [line]  # it has all that is asked of one
+    topics = Topics(lines, [HostPort(HOST, broker)], counts)
+    groups = Groups(lines, topics, "connect")
     listener = Listener(groups, counts, limits, None)
     here = HostPort(HOST, port)
     await listener.open(here, here, [HostPort(HOST, broker)])
-    served = Served(port, line, counts, listener)
+    served = Served(port, line, counts, listener, topics)
     sweeping = asyncio.create_task(listener.sweep())
     try:
         yield served
@@ -105,6 +109,7 @@ async def listening(
         for each in served.clients:
             each.writer.transport.abort()
         await listener.close()
+        groups.close()
         await asyncio.sleep(0.01)  # transports hear of their ends
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
-from fairlead.actors.classic.state import ClassicSettings
 from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.classic import (
     ClassicHeartbeat,
     ClassicHeartbeatReply,
@@ -20,13 +20,18 @@ from fairlead.actors.messages.commands import Reply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import HostCall
 from fairlead.actors.shards.hosting import HostedGroups
-from fairlead.events.entries.group_keys import SHARED_CONTROL
+from fairlead.events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.space import Room
 from fairlead.events.log.writer import GroupLog
 from fairlead_tests.classic.driver import offers
 
-AT_ONCE = ClassicSettings(initial_delay_ms=0, least_session_ms=1_000)
+AT_ONCE = GroupSettings(
+    session_timeout_ms=6_000,
+    heartbeat_interval_ms=1_000,
+    initial_delay_ms=0,
+    least_classic_session_ms=1_000,
+)
 WALL_MS = 1_700_000_000_000
 
 
@@ -42,7 +47,7 @@ class ShardDriver:
     """The groups of one shard, as its process drives them."""
 
     folder: Path
-    settings: ClassicSettings = AT_ONCE
+    settings: GroupSettings = AT_ONCE
     now_ms: int = 0
     room: Room | None = None
     """How much may be written; None: enough."""
@@ -55,15 +60,17 @@ class ShardDriver:
 
     def open(self) -> None:
         """Begin anew from the log, as another process."""
-        self.log = GroupLog.open_writer(self.folder, "shard 0 of 1", SHARED_CONTROL)
+        self.log = GroupLog.open_writer(self.folder / "control", "shard 0 of 1", SHARED_CONTROL)
+        self.offsets = GroupLog.open_writer(self.folder / "offsets", "shard 0 of 1", SHARED_OFFSETS)
         entries, _ = self.log.load()
         self.groups = HostedGroups(
-            entries, self.settings, self.log.epoch, self.now_ms, lambda: next(self._ids)
+            entries, self.offsets, self.settings, self.log.epoch, self.now, lambda: next(self._ids)
         )
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Let go of the logs."""
         self.log.close()
+        self.offsets.close()
 
     @property
     def now(self) -> Now:
@@ -72,6 +79,7 @@ class ShardDriver:
 
     def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
         """Append to the offset log."""
+        self.offsets.append(self.offsets.end, entries, now.wall_ms)
 
     def append(self, entries: Sequence[NewEntry], now: Now) -> None:
         """Append to the control log."""

@@ -1,0 +1,53 @@
+"""The reply to a call that changes nothing, whoever refuses it: its group, or who leads there."""
+
+from dataclasses import replace
+
+from ..classic.refusals import refusal_of as refusal_of_classic
+from ..consumer.offsets import refuse_call
+from ..messages.classic import ClassicCall
+from ..messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
+from ..messages.errors import Error
+from ..messages.groups import (
+    DescribeConsumerGroup,
+    DescribeConsumerGroupReply,
+    DescribeGroup,
+    DescribeGroupReply,
+    HostCall,
+    HostReply,
+    ListGroups,
+    ListGroupsReply,
+    RemoveGroup,
+    RemoveGroupReply,
+    TellTopics,
+    TellTopicsReply,
+)
+from ..messages.offsets import OffsetCall
+
+DEAD = "Dead"
+"""The state of a group that is not there, as Kafka spells it."""
+
+
+def refuse_host_call(call: HostCall, error: Error, message: str) -> HostReply:
+    """Return the reply to a call that is refused, with the call's number."""
+    if isinstance(call, OffsetCall):
+        return refuse_call(call, error, message)
+    reply: HostReply
+    if isinstance(call, ClassicCall):
+        reply = refusal_of_classic(call, error, message)
+    elif isinstance(call, ConsumerGroupHeartbeat):
+        reply = ConsumerGroupHeartbeatReply(error, message=message)
+    elif isinstance(call, DescribeGroup):
+        reply = DescribeGroupReply(error, DEAD, message=message)
+    elif isinstance(call, DescribeConsumerGroup):
+        reply = DescribeConsumerGroupReply(error, message=message)
+    elif isinstance(call, RemoveGroup):
+        reply = RemoveGroupReply(error, message)
+    else:
+        reply = _refuse_all(call, error, message)
+    return replace(reply, number=call.number)
+
+
+def _refuse_all(call: ListGroups | TellTopics, error: Error, message: str) -> HostReply:
+    """Return the reply to what is no matter of one group."""
+    is_list = isinstance(call, ListGroups)
+    return ListGroupsReply((), error, message) if is_list else TellTopicsReply(error, message)

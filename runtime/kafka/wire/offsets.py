@@ -1,0 +1,151 @@
+"""OffsetCommit, OffsetFetch and OffsetDelete: how far groups have read their topics.
+
+From version 8 on an OffsetFetch asks for several groups: then there is a call for each.
+"""
+# pyright: basic
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from ....actors.messages.errors import Error
+from ....actors.messages.offsets import (
+    NO_EPOCH,
+    OffsetCommit,
+    OffsetCommitReply,
+    OffsetDelete,
+    OffsetDeleteReply,
+    OffsetFetch,
+    OffsetFetchReply,
+    PartitionVerdict,
+    TopicOffset,
+)
+from .frames import Request, item_class, make
+from .terms import NO_TIME, code
+
+MANY_GROUPS: Final = 8
+"""The version from which on an OffsetFetch names several groups."""
+TELLS_OF_ALL: Final = 2
+"""The version from which on it has an error for all, and may ask for whatever there is."""
+
+
+def ask_to_commit(request: Request, _: str) -> Sequence[OffsetCommit]:
+    """Return what an OffsetCommit asks."""
+    told = request.message
+    offsets = (
+        TopicOffset(
+            topic.name,
+            each.partition_index,
+            each.committed_offset,
+            getattr(each, "committed_leader_epoch", -1),
+            each.committed_metadata,
+        )
+        for topic in told.topics
+        for each in topic.partitions
+    )
+    epoch = getattr(told, "generation_id_or_member_epoch", NO_EPOCH)
+    instance_id = getattr(told, "group_instance_id", None)
+    return [OffsetCommit(told.group_id, tuple(offsets), told.member_id, epoch, instance_id)]
+
+
+def answer_commit(_: Request, kind: Any, replies: Sequence[OffsetCommitReply]) -> Any:
+    """Return what became of each offset."""
+    (reply,) = replies
+    return make(kind, throttle_time=NO_TIME, topics=_verdicts(kind, reply.verdicts))
+
+
+def _verdicts(kind: Any, verdicts: Iterable[PartitionVerdict]) -> tuple[Any, ...]:
+    return _by_topic(
+        kind,
+        verdicts,
+        lambda item, each: make(item, partition_index=each.partition, error_code=code(each.error)),
+    )
+
+
+def _by_topic(
+    kind: Any, places: Iterable[Any], spell: Callable[[Any, Any], Any]
+) -> tuple[Any, ...]:
+    """Return the topics of an answer of this class, each with its partitions, as they came."""
+    topic_class = item_class(kind, "topics")
+    partition_class = item_class(topic_class, "partitions")
+    found: dict[str, list[Any]] = {}
+    for each in places:
+        found.setdefault(each.topic, []).append(spell(partition_class, each))
+    topics = found.items()
+    return tuple(make(topic_class, name=name, partitions=tuple(told)) for name, told in topics)
+
+
+def ask_to_fetch(request: Request, _: str) -> Sequence[OffsetFetch]:
+    """Return what an OffsetFetch asks, group by group."""
+    told = request.message
+    return [_fetch(each) for each in getattr(told, "groups", (told,))]
+
+
+def _fetch(told: Any) -> OffsetFetch:
+    member_id = getattr(told, "member_id", None)
+    epoch = getattr(told, "member_epoch", NO_EPOCH)
+    return OffsetFetch(told.group_id, _partitions(told.topics), member_id, epoch)
+
+
+def _partitions(topics: Iterable[Any] | None) -> Mapping[str, tuple[int, ...]] | None:
+    """Return the numbers by topic; one that stands there twice has all its numbers."""
+    if topics is None:
+        return None
+    found: dict[str, tuple[int, ...]] = {}
+    for each in topics:
+        found[each.name] = (*found.get(each.name, ()), *each.partition_indexes)
+    return found
+
+
+def answer_fetch(request: Request, kind: Any, replies: Sequence[OffsetFetchReply]) -> Any:
+    """Return how far each group has read."""
+    if request.head.version >= MANY_GROUPS:
+        item, asked = item_class(kind, "groups"), request.message.groups
+        groups = tuple(
+            make(item, group_id=told.group_id, **_told_of(item, reply))
+            for told, reply in zip(asked, replies, strict=True)
+        )
+        return make(kind, throttle_time=NO_TIME, groups=groups)
+    (reply,) = replies
+    told = _told_of(kind, reply)
+    if request.head.version < TELLS_OF_ALL and reply.error is not Error.NONE:
+        asked = _fetch(request.message).partitions or {}
+        places = (TopicOffset(name, each) for name, numbers in asked.items() for each in numbers)
+        told["topics"] = _offsets(kind, places, reply.error)
+    return make(kind, throttle_time=NO_TIME, **told)
+
+
+def _told_of(kind: Any, reply: OffsetFetchReply) -> dict[str, Any]:
+    topics = _offsets(kind, reply.offsets, Error.NONE)
+    return {"topics": topics, "error_code": code(reply.error)}
+
+
+def _offsets(kind: Any, offsets: Iterable[TopicOffset], error: Error) -> tuple[Any, ...]:
+    return _by_topic(
+        kind,
+        offsets,
+        lambda item, each: make(
+            item,
+            partition_index=each.partition,
+            committed_offset=each.offset,
+            committed_leader_epoch=each.leader_epoch,
+            metadata=each.metadata or "",
+            error_code=code(error),
+        ),
+    )
+
+
+def ask_to_forget(request: Request, _: str) -> Sequence[OffsetDelete]:
+    """Return what an OffsetDelete asks."""
+    told = request.message
+    found: dict[str, tuple[int, ...]] = {}
+    for topic in told.topics:
+        numbers = (each.partition_index for each in topic.partitions)
+        found[topic.name] = (*found.get(topic.name, ()), *numbers)
+    return [OffsetDelete(told.group_id, found)]
+
+
+def answer_forget(_: Request, kind: Any, replies: Sequence[OffsetDeleteReply]) -> Any:
+    """Return what became of each partition, or why nothing of it was done."""
+    (reply,) = replies
+    topics = _verdicts(kind, reply.verdicts)
+    return make(kind, throttle_time=NO_TIME, error_code=code(reply.error), topics=topics)

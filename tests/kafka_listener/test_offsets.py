@@ -1,0 +1,191 @@
+"""Offsets are committed and told in each version, and topics are looked at when one is named."""
+# pyright: basic
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.runtime.kafka import topics as topics_module
+from fairlead.runtime.kafka.wire.served import (
+    CONSUMER_GROUP_HEARTBEAT,
+    METADATA,
+    OFFSET_COMMIT,
+    OFFSET_DELETE,
+    OFFSET_FETCH,
+    SERVED,
+)
+from fairlead_tests.kafka_listener.behind import Behind
+from fairlead_tests.kafka_listener.served import Client, Served
+from fairlead_tests.kafka_listener.spoken import ask, between
+
+T_ID = "hex:" + "0a" * 16
+UNKNOWN_TOPIC = 3
+
+
+def versions(api: int) -> range:
+    first, last = SERVED[api]
+    return range(first, last + 1)
+
+
+async def commit(client: Client, version: int, topic: str = "t", partition: int = 0) -> int:
+    place = {"PartitionIndex": partition, "CommittedOffset": 7, "CommittedLeaderEpoch": 2}
+    said = await ask(
+        client,
+        OFFSET_COMMIT,
+        version,
+        GroupId="g",
+        GenerationIdOrMemberEpoch=-1,
+        MemberId="",
+        RetentionTimeMs=-1,
+        Topics=[{"Name": topic, "Partitions": [{**place, "CommittedMetadata": "m"}]}],
+    )
+    return int(said["Topics"][0]["Partitions"][0]["ErrorCode"])
+
+
+async def fetch(client: Client, version: int, topics: Any) -> Any:
+    asked: dict[str, Any] = {"GroupId": "g", "Topics": topics}
+    fields = {"Groups": [asked], "RequireStable": True} if version >= 8 else asked
+    said = await ask(client, OFFSET_FETCH, version, **fields)
+    group = said["Groups"][0] if version >= 8 else said
+    assert group.get("ErrorCode", 0) == 0
+    return [
+        (topic["Name"], each["PartitionIndex"], each["CommittedOffset"], each["Metadata"])
+        for topic in group["Topics"]
+        for each in topic["Partitions"]
+    ]
+
+
+@pytest.mark.parametrize("version", versions(OFFSET_COMMIT))
+def test_offsets_are_committed_in_each_version(tmp_path: Path, version: int) -> None:
+    async def play(served: Served, _: Behind) -> None:
+        client = await served.dial()
+        assert await commit(client, version) == 0
+        assert await fetch(client, 9, None) == [("t", 0, 7, "m")]
+
+    between(tmp_path, play)
+
+
+@pytest.mark.parametrize("version", versions(OFFSET_FETCH))
+def test_offsets_are_told_in_each_version(tmp_path: Path, version: int) -> None:
+    async def play(served: Served, _: Behind) -> None:
+        client = await served.dial()
+        await commit(client, 9)
+        asked = [{"Name": "t", "PartitionIndexes": [1, 0]}, {"Name": "u", "PartitionIndexes": [2]}]
+        assert await fetch(client, version, asked) == [
+            ("t", 1, -1, ""),
+            ("t", 0, 7, "m"),
+            ("u", 2, -1, ""),
+        ]
+        if version >= 2:
+            assert await fetch(client, version, None) == [("t", 0, 7, "m")]
+
+    between(tmp_path, play)
+
+
+def test_offsets_are_forgotten(tmp_path: Path) -> None:
+    async def play(served: Served, _: Behind) -> None:
+        client = await served.dial()
+        await commit(client, 9)
+        asked = [{"Name": "t", "Partitions": [{"PartitionIndex": 0}]}]
+        said = await ask(client, OFFSET_DELETE, 0, GroupId="g", Topics=asked)
+        assert said["ErrorCode"] == 0
+        assert said["Topics"][0]["Partitions"] == [{"PartitionIndex": 0, "ErrorCode": 0}]
+        said = await ask(client, OFFSET_DELETE, 0, GroupId="g", Topics=asked)
+        assert (said["ErrorCode"], said["Topics"]) == (69, [])
+
+    between(tmp_path, play)
+
+
+def has(broker: Behind, **partitions: int) -> None:
+    """Let the broker have topics, each with so many partitions."""
+    found = [
+        {
+            "ErrorCode": 0,
+            "Name": name,
+            "TopicId": T_ID,
+            "IsInternal": False,
+            "Partitions": [
+                {"ErrorCode": 0, "PartitionIndex": each, "LeaderId": 1} for each in range(count)
+            ],
+        }
+        for name, count in partitions.items()
+    ]
+    told = {"ThrottleTimeMs": 0, "Brokers": [], "ClusterId": "x", "ControllerId": 1}
+    broker.says(METADATA, topics_module.VERSION, {**told, "Topics": found})
+
+
+@asynccontextmanager
+async def watching(served: Served) -> AsyncIterator[None]:
+    """Look at the broker's topics meanwhile."""
+    watching = asyncio.create_task(served.topics.watch())
+    while not served.line.calls:
+        await asyncio.sleep(0.01)
+    yield
+    watching.cancel()
+
+
+def test_a_topic_that_is_named_before_the_next_look_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topics_module, "LOOK_SECONDS", 3_600.0)
+
+    async def play(served: Served, broker: Behind) -> None:
+        has(broker, t=1)
+        async with watching(served):
+            client = await served.dial()
+            assert await commit(client, 9) == 0
+            looks = len(broker.seen)
+            has(broker, t=2, u=1)
+            assert await commit(client, 9, "u") == await commit(client, 9, "t", 1) == 0
+            assert len(broker.seen) == looks + 1
+            for _ in range(5):
+                assert await commit(client, 9, "v") == UNKNOWN_TOPIC
+            assert len(broker.seen) == looks + 2, "what is not there is not looked for again"
+
+    between(tmp_path, play)
+
+
+@pytest.mark.parametrize("version", versions(CONSUMER_GROUP_HEARTBEAT))
+def test_a_consumer_is_given_partitions_by_the_ids_of_their_topics(
+    tmp_path: Path, version: int
+) -> None:
+    async def play(served: Served, broker: Behind) -> None:
+        has(broker, t=3)
+        async with watching(served):
+            client = await served.dial()
+            said = await ask(
+                client,
+                CONSUMER_GROUP_HEARTBEAT,
+                version,
+                GroupId="g",
+                MemberId="" if version == 0 else "m",
+                MemberEpoch=0,
+                RebalanceTimeoutMs=20_000,
+                SubscribedTopicNames=["t"],
+                TopicPartitions=[],
+            )
+            assert said["ErrorCode"] == 0
+            assert said["MemberId"]
+            assert said["Assignment"] == {
+                "TopicPartitions": [{"TopicId": T_ID, "Partitions": [0, 1, 2]}]
+            }
+
+    between(tmp_path, play)
+
+
+def test_while_the_broker_is_away_nobody_waits_for_a_look(tmp_path: Path) -> None:
+    async def play(served: Served, broker: Behind) -> None:
+        has(broker, t=1)
+        async with watching(served):
+            client = await served.dial()
+            broker.answers.clear()
+            begun = asyncio.get_running_loop().time()
+            assert await commit(client, 9, "new") == UNKNOWN_TOPIC
+            assert await commit(client, 9, "new") == UNKNOWN_TOPIC
+            assert asyncio.get_running_loop().time() - begun < topics_module.WAIT_SECONDS + 1
+
+    between(tmp_path, play)
