@@ -9,7 +9,7 @@ group speaks is decided by who joins it while it is empty (see `sides`). Each re
 * Offsets are the group's whatever its type, and outlive its members.
 * Which topics there are the host tells by `TopicsSeen`, again whenever that changes, with the same
   mapping for all its groups. Until it has, a group knows those that its log names.
-* A heartbeat is answered at once.
+* A heartbeat is answered at once: to hold it is the host's matter.
 """
 
 from collections.abc import Callable, Mapping

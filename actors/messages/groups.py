@@ -145,6 +145,19 @@ class TellTopicsReply:
     number: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class EndHold:
+    """The client of a heartbeat waits with what it asks next: it is answered now, news or not.
+
+    Nothing is answered to this itself.
+    """
+
+    group_id: str
+    held: int
+    """The number of that heartbeat."""
+    number: int = 0
+
+
 AdminCall = DescribeGroup | DescribeConsumerGroup | RemoveGroup
 """What is asked about one group."""
 
@@ -153,7 +166,7 @@ AdminReply = ListGroupsReply | DescribeGroupReply | DescribeConsumerGroupReply |
 SharedCall = ClassicCall | ConsumerGroupHeartbeat | OffsetCall | AdminCall
 """What may be asked of one of the groups that share a process."""
 
-HostCall = SharedCall | ListGroups | TellTopics
+HostCall = SharedCall | ListGroups | TellTopics | EndHold
 HostReply = ClassicReply | ConsumerGroupHeartbeatReply | OffsetReply | AdminReply | TellTopicsReply
 
 

@@ -7,6 +7,7 @@ from ...events.entries.group_keys import GroupPart, Latest, encode_in_group, in_
 from ...events.group import Group
 from ...events.kafka.consumers import Topic
 from ...events.log.space import Room
+from ..backoff import earliest
 from ..consumer.shard import ConsumerShard
 from ..group.commit import OffsetLedger
 from ..group.shard import AddressedReply, Now, Ready
@@ -24,6 +25,7 @@ from ..messages.groups import (
     SharedCall,
 )
 from .describe import describe_classic, describe_consumers, list_group, say_unknown
+from .held import HeartbeatCall, HeldHeartbeat, HeldHeartbeats
 from .refusals import refuse_host_call
 
 NOBODY = None
@@ -40,13 +42,19 @@ class ClientGroup:
         offsets: Latest,
         steady_ms: int,
         new_id: Callable[[], str],
+        *,
+        holds_heartbeats: bool,
     ) -> None:
-        """Take up a group; every member of its log has a full session."""
+        """Take up a group; every member of its log has a full session.
+
+        `holds_heartbeats` tells whether those wait that have no news.
+        """
         self.group = group
         part = GroupPart(offsets, group.group_id)
         self._ledger = OffsetLedger(part, lambda each: encode_in_group(group.group_id, each))
         self._shard = ConsumerShard(group, settings, self._ledger, steady_ms, new_id)
         self._sides = self._shard.sides
+        self._held = HeldHeartbeats(self._sides) if holds_heartbeats else None
 
     @property
     def is_known(self) -> bool:
@@ -75,9 +83,23 @@ class ClientGroup:
         """Decide a call; its answer comes with a `Ready`, at once or later."""
         if isinstance(call, AdminCall):
             reply = replace(self._answer(call, now), number=call.number)
-            self._sides.out.answers.append(AddressedReply(sender, reply))
-        else:
-            self._shard.take(call, sender, now)
+            self._say(AddressedReply(sender, reply))
+            return
+        if self._held is not None and isinstance(call, HeartbeatCall):
+            self._say_held(self._held.see(call, now.steady_ms))
+        self._shard.take(call, sender, now)
+
+    def end_hold(self, number: int) -> None:
+        """Answer a heartbeat that is held: its client waits with what it asks next."""
+        if self._held is not None:
+            self._say_held(self._held.end(number))
+
+    def _say_held(self, held: HeldHeartbeat | None) -> None:
+        if held is not None:
+            self._say(held.answer)
+
+    def _say(self, answer: AddressedReply) -> None:
+        self._sides.out.answers.append(answer)
 
     def _answer(self, call: AdminCall, now: Now) -> AdminReply:
         if not self.is_known:
@@ -107,20 +129,37 @@ class ClientGroup:
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now."""
+        for each in self._held.due(now.steady_ms) if self._held is not None else ():
+            self._say_held(each)
         self._shard.pass_time(now)
 
     def next_ms(self, now: Now) -> int | None:
         """Return when something may be due next, steady clock; None: not before it is asked."""
-        return self._sides.next_ms(now)
+        held_ms = None if self._held is None else self._held.next_ms()
+        return earliest(self._sides.next_ms(now), held_ms)
 
     # -- what goes out
 
     def ready(self, now: Now) -> Ready:
         """Hand out what was decided since the last call, as the logs that it shares have it."""
         ready = self._shard.ready(now)
-        entries = [in_group(self.group.group_id, each) for each in ready.entries]
+        offset_entries, entries = [*ready.offset_entries], [*ready.entries]
+        answers = self._due_answers(ready)
+        while self._held is not None and (held := self._held.take_changed()):
+            for each in held:
+                self._shard.take(each.call, each.answer.to, now)
+            more = self._shard.ready(now)
+            offset_entries += more.offset_entries
+            entries += more.entries
+            answers += self._due_answers(more)
+        entries = [in_group(self.group.group_id, each) for each in entries]
+        return Ready(offset_entries, entries, answers)
+
+    def _due_answers(self, ready: Ready) -> list[AddressedReply]:
+        """Return what is to be said, without what waits for news."""
         answers = [each for each in ready.answers if each.to is not NOBODY]
-        return Ready(ready.offset_entries, entries, answers)
+        held = self._held
+        return answers if held is None else [each for each in answers if not held.keep(each)]
 
     def advance(self, ready: Ready) -> None:
         """Learn that this is durable."""

@@ -21,6 +21,7 @@ from ..messages.commands import Traffic
 from ..messages.consumers import ConsumerGroupHeartbeat
 from ..messages.errors import Error
 from ..messages.groups import (
+    EndHold,
     HostCall,
     HostReply,
     ListGroups,
@@ -44,6 +45,8 @@ class HostedGroups:
 
     warning = ""
     """What people should know: epochs of small groups are no matter."""
+    holds_heartbeats = True
+    """Whether those wait that have no news."""
 
     def __init__(
         self,
@@ -133,6 +136,10 @@ class HostedGroups:
                 (each.listed() for each in self._groups.values()), key=lambda each: each.group_id
             )
             self._say(sender, ListGroupsReply(tuple(listed), number=request.number))
+        elif isinstance(request, EndHold):
+            if group := self._groups.get(request.group_id):
+                self._changed[request.group_id] = group
+                group.end_hold(request.held)
         elif isinstance(request, TellTopics):
             self._see_topics(request.topics, now)
             self._say(sender, TellTopicsReply(number=request.number))
@@ -164,7 +171,14 @@ class HostedGroups:
         return None
 
     def _host(self, group: Group, now: Now) -> ClientGroup:
-        hosted = ClientGroup(group, self._settings, self._offsets, now.steady_ms, self._new_id)
+        hosted = ClientGroup(
+            group,
+            self._settings,
+            self._offsets,
+            now.steady_ms,
+            self._new_id,
+            holds_heartbeats=self.holds_heartbeats,
+        )
         hosted.see_room(self._room, now)
         if self._topics is not None:
             hosted.see_topics(self._topics, now)

@@ -18,7 +18,6 @@ from ..messages.groups import (
     ListGroupsReply,
     RemoveGroup,
     RemoveGroupReply,
-    TellTopics,
     TellTopicsReply,
 )
 from ..messages.offsets import OffsetCall
@@ -42,12 +41,8 @@ def refuse_host_call(call: HostCall, error: Error, message: str) -> HostReply:
         reply = DescribeConsumerGroupReply(error, message=message)
     elif isinstance(call, RemoveGroup):
         reply = RemoveGroupReply(error, message)
+    elif isinstance(call, ListGroups):
+        reply = ListGroupsReply((), error, message)
     else:
-        reply = _refuse_all(call, error, message)
+        reply = TellTopicsReply(error, message)
     return replace(reply, number=call.number)
-
-
-def _refuse_all(call: ListGroups | TellTopics, error: Error, message: str) -> HostReply:
-    """Return the reply to what is no matter of one group."""
-    is_list = isinstance(call, ListGroups)
-    return ListGroupsReply((), error, message) if is_list else TellTopicsReply(error, message)

@@ -40,11 +40,20 @@ from .wire.frames import (
     write_response,
 )
 from .wire.produce import expects_answer
-from .wire.served import AMENDED, FIND_COORDINATOR, PRODUCE, SERVED, is_served
+from .wire.served import (
+    AMENDED,
+    CONSUMER_GROUP_HEARTBEAT,
+    FIND_COORDINATOR,
+    HEARTBEAT,
+    PRODUCE,
+    SERVED,
+    is_served,
+)
 
 LOGGER = logging.getLogger(__name__)
 FIRST_BYTES: Final = 4_096
 """So much of a Produce tells whether it is answered: its ids come before that."""
+HEARTBEATS: Final = frozenset({HEARTBEAT, CONSUMER_GROUP_HEARTBEAT})
 
 
 class ConnectionState(Enum):
@@ -86,6 +95,8 @@ class ClientConnection:
         self._until = 0.0
         """When it has waited for too long, on the monotonic clock; 0: it may wait."""
         self._task: asyncio.Task[None] | None = None
+        self._ahead: asyncio.Future[bytes] | None = None
+        """The first bytes of the next request, where they are awaited beside an answer."""
         self._waits(ConnectionState.IDLE, IDLE_SECONDS)
 
     async def serve(self) -> None:
@@ -101,6 +112,8 @@ class ClientConnection:
         except (asyncio.IncompleteReadError, asyncio.CancelledError, OSError):
             pass  # one of the two has gone in the middle of something, or we are ending
         finally:
+            if self._ahead is not None:
+                self._ahead.cancel()
             self._upstream.close()
             self._writer.transport.abort()
 
@@ -124,7 +137,8 @@ class ClientConnection:
 
     async def _answer_next(self) -> bool:
         """Answer the next request; False: the client has hung up instead."""
-        start = await self._reader.read(LENGTH.size)
+        ahead, self._ahead = self._ahead, None
+        start = await (ahead or self._reader.read(LENGTH.size))
         if not start:
             return False
         self._waits(ConnectionState.READING, FRAME_SECONDS)
@@ -156,8 +170,11 @@ class ClientConnection:
             frame = first + await self._reader.readexactly(length - len(first))
             request = read_request(head, frame)
             self._waits(ConnectionState.ANSWERING)
-            host = f"/{self.address}"
-            answer = await self._groups.answer(request, host, lists=self._shared.lists)
+            if head.api in HEARTBEATS:  # one without news waits, but never for longer than this
+                self._ahead = asyncio.ensure_future(self._reader.read(LENGTH.size))
+                self._ahead.add_done_callback(lambda read: read.cancelled() or read.exception())
+            host, lists = f"/{self.address}", self._shared.lists
+            answer = await self._groups.answer(request, host, lists=lists, hurry=self._ahead)
         finally:
             self._budget.give_back(length)
         await self._write(write_response(head, answer))

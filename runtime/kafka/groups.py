@@ -27,11 +27,21 @@ class Groups:
         self._lines, self._topics = lines, topics
         self._workers_group = workers_group
 
-    async def answer(self, request: Request, client_host: str, *, lists: bool) -> Any:
-        """Return what is to be answered; `lists` tells whether ListGroups names any here."""
+    async def answer(
+        self,
+        request: Request,
+        client_host: str,
+        *,
+        lists: bool,
+        hurry: "asyncio.Future[Any] | None" = None,
+    ) -> Any:
+        """Return what is to be answered; `lists` tells whether ListGroups names any here.
+
+        Once `hurry` is done, a heartbeat is answered though it has no news.
+        """
         calls = calls_of(request, client_host)
         if len(calls) == 1 and not isinstance(calls[0], ListGroups):
-            return answer_of(request, [await self._ask(calls[0])])
+            return answer_of(request, [await self._ask(calls[0], hurry)])
         if calls and isinstance(calls[0], ListGroups):
             asked = [_ask_line(each, calls[0]) for each in self._lines] if lists else []
         else:
@@ -44,12 +54,12 @@ class Groups:
         for each in self._lines:
             each.close()
 
-    async def _ask(self, call: Any) -> Any:
+    async def _ask(self, call: Any, hurry: "asyncio.Future[Any] | None" = None) -> Any:
         if call.group_id == self._workers_group:
             return refuse_host_call(call, Error.INVALID_GROUP_ID, OF_WORKERS)
         await self._topics.see_those_of(call)
         number = shard_of(call.group_id, len(self._lines))
-        return await _ask_line(self._lines[number], call)
+        return await _ask_line(self._lines[number], call, hurry)
 
 
 def shard_of(group_id: str, count: int) -> int:
@@ -57,9 +67,11 @@ def shard_of(group_id: str, count: int) -> int:
     return crc32(group_id.encode(errors="surrogatepass")) % count
 
 
-async def _ask_line(line: ShardLine, call: HostCall) -> Any:
+async def _ask_line(
+    line: ShardLine, call: HostCall, hurry: "asyncio.Future[Any] | None" = None
+) -> Any:
     try:
-        return await line.ask(call)
+        return await line.ask(call, hurry)
     except Lost as lost:
         return refuse_host_call(
             call, lost.error, "its process was ended, or does not answer: ask again"

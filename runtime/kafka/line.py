@@ -19,8 +19,10 @@ from typing import Any, Final
 
 from ...actors.door.actor import Address
 from ...actors.door.system import Line, UnreachableError, connect
+from ...actors.messages.classic import ClassicHeartbeat
+from ...actors.messages.consumers import ConsumerGroupHeartbeat
 from ...actors.messages.errors import Error
-from ...actors.messages.groups import AwaitReplies, GroupCalls, GroupReplies, HostCall
+from ...actors.messages.groups import AwaitReplies, EndHold, GroupCalls, GroupReplies, HostCall
 from ..cluster.messages import SUPERVISOR, ShardsAt, WhereAreShards
 from ..cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
 
@@ -107,19 +109,28 @@ class ShardLine:
         for each in self._threads:
             each.start()
 
-    async def ask(self, call: HostCall) -> Any:  # the reply that is the call's
-        """Return the reply to a call; raises `Lost`."""
+    async def ask(self, call: HostCall, hurry: "asyncio.Future[Any] | None" = None) -> Any:
+        """Return the reply to a call; raises `Lost`.
+
+        Once `hurry` is done, a heartbeat is answered though it has no news.
+        """
         self._numbers += 1
         number = self._numbers
         waiting = self._waiting[number] = self._loop.create_future()
-        with self._has_calls:
-            self._calls.append(replace(call, number=number))
-            self._has_calls.notify()
+        self._send(replace(call, number=number))
+        if hurry is not None and isinstance(call, ClassicHeartbeat | ConsumerGroupHeartbeat):
+            end = EndHold(call.group_id, number)
+            hurry.add_done_callback(lambda _: self._send(end) if number in self._waiting else None)
         try:
             return await waiting
         finally:
             self._waiting.pop(number, None)
             self._taken.pop(number, None)
+
+    def _send(self, call: HostCall) -> None:
+        with self._has_calls:
+            self._calls.append(call)
+            self._has_calls.notify()
 
     def close(self) -> None:
         """Have the threads end."""

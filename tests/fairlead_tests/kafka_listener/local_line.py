@@ -7,21 +7,27 @@ from itertools import count
 from typing import Any
 
 from fairlead.actors.group.shard import Now, drain
-from fairlead.actors.messages.groups import HostCall
+from fairlead.actors.messages.groups import EndHold, HostCall
+from fairlead.actors.shards.held import HeartbeatCall
 from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.events.log.frame import NewEntry
 from fairlead_tests.consumer.driver import MemoryLog
-from fairlead_tests.shards.driver import AT_ONCE, WALL_MS
+from fairlead_tests.shards.driver import AT_ONCE, WALL_MS, AnsweringAtOnce
 
 
 class LocalLine:
     """Stands where the lines to a shard's process do; nothing is written down."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: type[HostedGroups] = AnsweringAtOnce) -> None:
         ids = (f"u{number}" for number in count(1))
         self._offsets = MemoryLog()
-        self.groups = HostedGroups(
-            (), self._offsets, AT_ONCE, 1, Now(WALL_MS, 0), lambda: next(ids)
+        self.groups = kind(
+            (),
+            self._offsets,
+            AT_ONCE,
+            1,
+            Now(WALL_MS, 0),
+            lambda: next(ids),
         )
         self.now_ms = 0
         self.epoch = 1
@@ -34,17 +40,23 @@ class LocalLine:
         """This moment."""
         return Now(WALL_MS + self.now_ms, self.now_ms)
 
-    async def ask(self, call: HostCall) -> Any:
+    async def ask(self, call: HostCall, hurry: "asyncio.Future[Any] | None" = None) -> Any:
         """Return the reply to a call."""
         self.calls += 1
         number = self.calls
         waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self.groups.take(replace(call, number=number), 1, self.now)
-        self._say()
+        if hurry is not None and isinstance(call, HeartbeatCall):
+            end = EndHold(call.group_id, number)
+            hurry.add_done_callback(lambda _: self._take(end))
+        self._take(replace(call, number=number))
         try:
             return await waiting
         finally:
             del self._waiting[number]
+
+    def _take(self, call: HostCall) -> None:
+        self.groups.take(call, 1, self.now)
+        self._say()
 
     def pass_to(self, at_ms: int) -> None:
         """Let time pass, as often as something is due meanwhile."""

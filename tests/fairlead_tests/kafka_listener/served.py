@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.runtime.kafka.amend import HostPort
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.groups import Groups
@@ -16,6 +17,7 @@ from fairlead.runtime.kafka.server import Limits, Listener
 from fairlead.runtime.kafka.topics import Topics
 from fairlead.runtime.kafka.wire.bounds import FrameRefused
 from fairlead_tests.kafka_listener.local_line import LocalLine
+from fairlead_tests.shards.driver import AnsweringAtOnce
 
 HOST = "127.0.0.1"
 SECONDS = 10.0
@@ -90,10 +92,13 @@ class Served:
 
 @asynccontextmanager
 async def listening(
-    folder: Path, broker: int = 9, limits: Limits = ENOUGH
+    folder: Path,
+    broker: int = 9,
+    limits: Limits = ENOUGH,
+    kind: type[HostedGroups] = AnsweringAtOnce,
 ) -> AsyncIterator[Served]:
     """Serve at a free port, and end all of it."""
-    line, counts, port = LocalLine(), Counted(folder), free_place()
+    line, counts, port = LocalLine(kind), Counted(folder), free_place()
     lines: list[Any] = [line]  # it has all that is asked of one
     topics = Topics(lines, [HostPort(HOST, broker)], counts)
     groups = Groups(lines, topics, "connect")

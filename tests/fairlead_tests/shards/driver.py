@@ -42,12 +42,19 @@ def joining(group_id: str, member_id: str = "", *, asks_for_id: bool = False) ->
     )
 
 
+class AnsweringAtOnce(HostedGroups):
+    """Groups that hold no heartbeats."""
+
+    holds_heartbeats = False
+
+
 @dataclass
 class ShardDriver:
     """The groups of one shard, as its process drives them."""
 
     folder: Path
     settings: GroupSettings = AT_ONCE
+    kind: type[HostedGroups] = AnsweringAtOnce
     now_ms: int = 0
     room: Room | None = None
     """How much may be written; None: enough."""
@@ -55,7 +62,7 @@ class ShardDriver:
     """How many entries each append had."""
 
     def __post_init__(self) -> None:
-        self._numbers, self._ids = count(1), map(str, count(1))
+        self.numbers, self._ids = count(1), map(str, count(1))
         self.open()
 
     def open(self) -> None:
@@ -63,8 +70,13 @@ class ShardDriver:
         self.log = GroupLog.open_writer(self.folder / "control", "shard 0 of 1", SHARED_CONTROL)
         self.offsets = GroupLog.open_writer(self.folder / "offsets", "shard 0 of 1", SHARED_OFFSETS)
         entries, _ = self.log.load()
-        self.groups = HostedGroups(
-            entries, self.offsets, self.settings, self.log.epoch, self.now, lambda: next(self._ids)
+        self.groups = self.kind(
+            entries,
+            self.offsets,
+            self.settings,
+            self.log.epoch,
+            self.now,
+            lambda: next(self._ids),
         )
 
     def close(self) -> None:
@@ -91,7 +103,7 @@ class ShardDriver:
         if self.room is not None:
             self.groups.see_room(self.room, self.now)
         for call in calls:
-            self.groups.take(replace(call, number=next(self._numbers)), 1, self.now)
+            self.groups.take(replace(call, number=next(self.numbers)), 1, self.now)
         return [each.reply for each in drain(self.groups, self, self.now)]
 
     def passes(self, milliseconds: int) -> list[Reply]:
