@@ -66,6 +66,28 @@ def test_rows_come_to_the_server_as_they_are_and_a_file_of_them_goes_with_the_jo
     assert sent(shared) == []
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pa.schema([("id", pa.int64()), ("ID", pa.int64())]),
+        pa.schema([("id", pa.int64()), ("nothing", pa.null())]),
+    ],
+    ids=["names", "nulls"],
+)
+def test_columns_that_no_file_has_reach_the_server_as_well(
+    on_server: ConnectEngine, shared: Path, columns: pa.Schema
+) -> None:
+    one = pa.table({"id": pa.array(range(ROWS), pa.int64())})
+    more = pa.array([None] * ROWS, columns.types[1])
+    rows = one.append_column(columns.field(1), more)
+    back, files = on_server.run(
+        "job", lambda spark: (spark.createDataFrame(rows).toArrow(), len(sent(shared)))
+    )
+    assert back.column_names == columns.names
+    assert back.to_pylist() == rows.to_pylist()
+    assert files == 0
+
+
 def test_rows_that_somebody_holds_stay_until_he_lets_go(
     on_server: ConnectEngine, shared: Path
 ) -> None:

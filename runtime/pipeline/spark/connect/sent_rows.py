@@ -72,13 +72,18 @@ class SentRows:
         return plans
 
 
-def fits_a_file(kind: pa.DataType) -> bool:
-    """Tell whether Spark reads a type of Arrow's from a file as it is."""
+def fits_a_file(schema: pa.Schema) -> bool:
+    """Tell whether Spark reads all columns from a file as they are, each by its name."""
+    is_plain = len({name.lower() for name in schema.names}) == len(schema.names)
+    return is_plain and all(map(_fits, schema.types))
+
+
+def _fits(kind: pa.DataType) -> bool:
     if pa.types.is_struct(kind):
         fields = [kind.field(number).type for number in range(kind.num_fields)]
-        return bool(fields) and all(map(fits_a_file, fields))
+        return bool(fields) and all(map(_fits, fields))
     if pa.types.is_map(kind):
-        return fits_a_file(kind.key_type) and fits_a_file(kind.item_type)
+        return _fits(kind.key_type) and _fits(kind.item_type)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return fits_a_file(kind.value_type)
+        return _fits(kind.value_type)
     return any(is_it(kind) for is_it in _PLAIN)

@@ -126,9 +126,10 @@ class ConnectSession(SparkSession):
     ) -> LogicalPlan:
         """Send rows as a file: PySpark would leave them with the server until the session ends."""
         table: Any = local_relation._table
-        if self._rows is None or not all(map(fits_a_file, table.schema.types)):
+        if self._rows is None or not fits_a_file(table.schema):
             return super()._cache_local_relation(local_relation, *limits)
-        read = lambda path, schema: self.read.schema(schema).parquet(path)._plan  # noqa: E731
+        reader = self.read.option("datetimeRebaseMode", "CORRECTED")  # days are what they are
+        read = lambda path, schema: reader.schema(schema).parquet(path)._plan  # noqa: E731
         return self._rows.send(table, self.defaultParallelism, read)
 
     def end_job(self) -> None:
