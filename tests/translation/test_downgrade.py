@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from fairlead.actors.assignors.classic.protocol import VERSIONS
+from fairlead.actors.classic.bytes.connect import decode_assignment
 from fairlead.actors.messages.classic import JoinGroupReply, Leaver, SyncGroup
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup
@@ -119,6 +121,26 @@ def test_rule_22_as_the_last_of_its_kind_that_seat_converts_the_group_without_a_
     assert driver.classic_beat(reply.member_id, epoch, "i") is Error.NONE
     tokens = [token_of(driver.group, reply.member_id, each) for each in resources(share)]
     assert all(token is not None for token in tokens)
+
+
+def test_rule_22_the_seat_of_a_connect_member_that_is_away_is_taken_over_with_its_share(
+    driver: MixedDriver,
+) -> None:
+    driver.modern_joins("W1", instance_id="j")
+    other = driver.joins().member_id
+    runs = settles(driver)
+    share = driver.group.share_of("W1")
+    driver.heartbeat_reply(driver.request("W1", -2, instance_id="j", owned=()))
+    assert driver.group.type is GroupType.CONNECT, "its seat is kept, and is of its kind"
+    taken = driver.joins(instance_id="j", url="http://j/")
+    assert (taken.error, driver.group.type) == (Error.NONE, GroupType.CLASSIC)
+    assert taken.generation == driver.group.group_epoch
+    assert driver.group.classic is not None
+    told_of = {each.member_id: each.assignment for each in driver.group.classic.members}
+    whole = decode_assignment(told_of[taken.member_id], VERSIONS[taken.protocol or ""])
+    assert frozenset(whole.assigned) == share != frozenset()
+    kept = driver.group.classic_members[other].current.assigned
+    assert kept.keys() == resources(runs[other])
 
 
 def test_rule_22_a_target_that_nobody_of_its_kind_is_left_to_compute_goes_with_the_group(
