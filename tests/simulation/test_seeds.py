@@ -9,7 +9,6 @@ import pytest
 
 from fairlead.events.entries import shard_layout
 from fairlead.runtime.simulation.campaign import CampaignResult, again, play, search
-from fairlead.runtime.simulation.environment.kinds import Fault
 from fairlead.runtime.simulation.faults import schedule_faults
 from fairlead.runtime.simulation.schedule import Crew, Size, draw
 from fairlead.runtime.simulation.world import World
@@ -70,15 +69,14 @@ def test_what_broke_a_rule_of_crews_once_breaks_none_again(crew: Crew, seed: int
     assert told(search([seed], Size(crew=crew))) == ""
 
 
-def test_a_roll_of_all_workers_converts_a_group_both_ways() -> None:
-    size = Size(steps=30, crew=Crew.MIXED, only=(Fault.CONVERT, Fault.SPLIT))
-    conversions = list[int]()
-    for seed in range(6):
-        world = World(draw(seed, size))
+def test_mixed_crews_are_converted_both_ways() -> None:
+    conversions: list[int] = []
+    for seed in (1, 3, 5):
+        world = World(draw(seed, Size(crew=Crew.MIXED)))
         schedule_faults(world)
         world.clock.run(world.schedule.end_ms)
         conversions.append(world.durable_state.crews.conversions)
-    assert sum(conversions) >= 6
+    assert min(conversions) >= 2, conversions
 
 
 def test_a_large_group_breaks_no_rule_either() -> None:
