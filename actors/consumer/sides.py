@@ -178,8 +178,7 @@ class ConsumerSides:
 
     def next_ms(self, now: Now) -> int | None:
         """Return when time must pass next, steady clock; None: not before something is taken."""
-        modern_ms = None if self.modern.due.is_idle else self.modern.next_tick_ms(now)
-        classic_ms = self.classic.next_ms()
-        if classic_ms is not None and self.room.is_out:
-            classic_ms = now.steady_ms + LOOK_FOR_ROOM_MS
-        return earliest(modern_ms, classic_ms)
+        next_ms = earliest(self.modern.due.timed_ms(), self.classic.next_ms())
+        if next_ms is not None and self.room.is_out:
+            return now.steady_ms + LOOK_FOR_ROOM_MS
+        return next_ms

@@ -73,13 +73,6 @@ class DueCommands:
         self._stopping = {name for name, each in group.target_states.items() if is_stopping(each)}
         """The connectors that are STOPPED as soon as their work has ended."""
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing comes due before something is taken: a group without members or work."""
-        group = self._group
-        holds = group.members or group.connectors or group.worker_orders or group.losses
-        return not holds and self._computation.next_ms() is None
-
     def grant_sessions(self, settings: GroupSettings, steady_ms: int) -> None:
         """Give every member a full session again, as after a time in which nobody was heard."""
         self.members = MemberTimers(self._group, settings, steady_ms)
@@ -148,10 +141,17 @@ class DueCommands:
         is_ending = self._deleting or self._stopping
         is_waiting = self._to_free or is_ending or self._has_removals or self._has_new_orders
         look_ms = steady_ms + (LOOK_SOON_MS if is_waiting else LOOK_MS)
-        timed_ms = earliest(
+        timed_ms = self.timed_ms()
+        return look_ms if timed_ms is None else min(look_ms, timed_ms)
+
+    def timed_ms(self) -> int | None:
+        """Return when something may be due next by a timer; None: nothing before more is taken.
+
+        A group without connectors and orders has nothing else to look at.
+        """
+        return earliest(
             self.members.next_ms(), self._computation.next_ms(), self._parking.next_ms()
         )
-        return look_ms if timed_ms is None else min(look_ms, timed_ms)
 
 
 class ParkingTimers:
