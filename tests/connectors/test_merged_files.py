@@ -105,6 +105,18 @@ def test_a_file_whose_lines_may_not_be_its_records_is_read_by_itself(
     assert survey(tmp_path / "a", CsvStyle(), Copies(), None, keeps_text=True).text is None
 
 
+def test_copies_of_a_process_that_is_gone_are_removed_by_the_next_one(tmp_path: Path) -> None:
+    gone, foreign = tmp_path / "copies-999999999-x", tmp_path / "copies-1-x"
+    for each in (gone, foreign):
+        each.mkdir()
+        (each / "0.txt").write_text("n")
+    copies = Copies()
+    copies.new(Path("a"), str(tmp_path)).write_text("n")
+    assert (gone.exists(), foreign.exists()) == (False, True)
+    copies.clear()
+    assert [*tmp_path.iterdir()] == [foreign]
+
+
 @pytest.mark.spark
 def test_rows_of_many_small_files_come_once_each_and_nothing_is_left_of_copies(
     run: Run, folders: dict[str, str], engine: Any

@@ -7,6 +7,7 @@ is wrong with a row is then told of a file that nobody knows: the batch is read 
 to tell whose it is.
 """
 
+import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+_PREFIX: Final = "copies-"
+"""What the names of folders begin with; the number of the process follows."""
 _FEWEST: Final = 8
 """So many small files are worth being put together."""
 _LEAST_PART: Final = 4 << 20
@@ -85,8 +88,19 @@ class Copies:
         self._folder = ""
 
     def _named(self, name: str, within: str | None) -> Path:
-        self._folder = self._folder or tempfile.mkdtemp(prefix="copies-", dir=within)
+        if not self._folder:
+            if within is not None:
+                _sweep(Path(within))
+            self._folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=within)
         return Path(self._folder, name)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the copies of processes that are gone: a JVM that is shared outlives its workers."""
+    for each in folder.glob(f"{_PREFIX}*"):
+        pid = each.name.removeprefix(_PREFIX).partition("-")[0]
+        if not Path("/proc", pid).exists():
+            rmtree(each, ignore_errors=True)
 
 
 def put_together(
