@@ -46,6 +46,25 @@ def test_files_with_other_columns_are_named(tmp_path: Path) -> None:
         infer("csv", found, PLAIN, MUCH)
 
 
+@pytest.mark.parametrize(
+    ("evolution", "schema"),
+    [
+        ("add-columns", "`a` BIGINT, `b` STRING, `c` BOOLEAN"),
+        ("widen", "`a` BIGINT, `b` STRING, `c` BOOLEAN"),
+        ("dead-letter", "`a` BIGINT, `b` STRING"),
+    ],
+)
+def test_files_with_other_columns_are_taken_in_as_the_evolution_of_the_schema_says(
+    tmp_path: Path, evolution: str, schema: str
+) -> None:
+    found = files(tmp_path, "a,b\n1,x\n", "c,b,a\ntrue,y,2\n")
+    assert infer("csv", found, PLAIN, MUCH, evolution=evolution) == schema
+
+
+def test_a_file_that_ends_with_its_header_says_nothing_of_types(tmp_path: Path) -> None:
+    assert infer("csv", files(tmp_path, "a,b", "a,b\n1,x"), PLAIN, MUCH) == "`a` BIGINT, `b` STRING"
+
+
 def test_a_long_file_is_read_to_its_last_whole_line_within_the_sample(tmp_path: Path) -> None:
     long = tmp_path / "long.csv.gz"
     with gzip.open(long, "wt") as stream:
@@ -190,7 +209,7 @@ def test_a_file_whose_quote_is_left_open_is_not_read_as_a_whole(
 
 
 @pytest.mark.parametrize("fmt", ["csv", "parquet"])
-def test_where_bad_input_is_tolerated_a_file_that_cannot_be_read_keeps_no_other_waiting(
+def test_a_file_that_cannot_be_read_keeps_no_other_waiting_unless_the_look_is_strict(
     tmp_path: Path, fmt: str
 ) -> None:
     torn, whole = tmp_path / "a.gz", tmp_path / "b"
@@ -200,7 +219,7 @@ def test_where_bad_input_is_tolerated_a_file_that_cannot_be_read_keeps_no_other_
     else:
         papq.write_table(pa.table({"n": [1], "s": ["x"]}), whole)
     with pytest.raises(BadInput, match=f"^{torn}: "):
-        infer(fmt, [torn, whole], PLAIN, MUCH)
+        infer(fmt, [torn, whole], PLAIN, MUCH, strict=True)
     assert infer(fmt, [torn, whole], PLAIN, MUCH, tolerant=True) == "`n` BIGINT, `s` STRING"
     with pytest.raises(BadInput, match=f"^{torn}: "):
         infer(fmt, [torn], PLAIN, MUCH, tolerant=True)

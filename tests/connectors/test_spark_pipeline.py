@@ -13,7 +13,7 @@ import pytest
 from connectors.conftest import Run
 
 from fairlead.events.commits import Document
-from fairlead.events.model import Resource, RunState, Token
+from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
@@ -255,6 +255,56 @@ def test_a_malformed_file_is_named_with_the_reason(
     assert "\tat " not in told
     assert (rows(tmp_path / "out"), staging_is_empty(tmp_path / "out")) == ([], True)
     assert ledger.offsets("c") == {}
+
+
+def put_row(file: Path, fmt: str, number: int) -> None:
+    if fmt == "csv":
+        file.write_text(f"n,s\n{number},x\n")
+    else:
+        papq.write_table(pa.table({"n": pa.array([number], pa.int32()), "s": ["x"]}), file)
+
+
+@pytest.mark.parametrize(
+    ("fmt", "bad"),
+    [
+        ("csv", b"n,s\nfoo,y\n"),
+        ("csv", b'n,s\n1,"y\n'),
+        ("csv", b"n,s\n1,\xe9\n"),
+        ("parquet", b"PAR1 that is cut off"),
+    ],
+)
+def test_a_file_that_fails_its_task_keeps_none_waiting_that_is_there_or_comes_later(
+    folders: dict[str, str],
+    engine: Embedded,
+    ledger: MemoryLedger,
+    tmp_path: Path,
+    fmt: str,
+    bad: bytes,
+) -> None:
+    (tmp_path / "in" / f"a.{fmt}").write_bytes(bad)
+    put_row(tmp_path / "in" / f"b.{fmt}", fmt, 1)
+    config = folders | {
+        "source.format": fmt,
+        "task.schema": "n INT, s STRING",
+        "sink.format": "json",
+        "task.restart.backoff.max.ms": "50",
+    }
+    settings = keys.keys_of(config).parse(config)
+    config[files.TASK_CLAIM] = str(claim_sink(settings, ledger.cluster_id, "c", None))
+    reports, out, pause = Reports(), tmp_path / "out", threading.Event()
+    runner = Runner(engine, ledger, find_plugins(), reports)
+    runner.start(Launch(Resource("c", 0), Token(1, 0), config, config))
+    try:
+        for number in (1, 2):
+            while len(list(out.glob("*.json"))) < number:
+                pause.wait(0.05)
+            failed = reports.wait_status(state=RunState.FAILED)
+            put_row(tmp_path / "in" / f"c.{fmt}", fmt, 2)
+    finally:
+        assert runner.close(60) == frozenset()
+    assert rows(out) == [{"n": 1, "s": "x"}, {"n": 2, "s": "x"}]
+    assert failed.reason.startswith(str(tmp_path / "in" / f"a.{fmt}"))
+    assert failed.error is ErrorClass.INPUT
 
 
 def test_rows_that_do_not_fit_are_dropped_where_that_is_wanted(

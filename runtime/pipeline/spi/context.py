@@ -100,6 +100,7 @@ class Context:
     what a task is to pass on.
     `wake` tells a task that waits for something to read that there may be some, from any thread.
     `asks_files` tells whether a transform may ask from which file a row is.
+    `put_off` is a source's own: it is kept from one attempt of its task to the next.
     """
 
     resource: Resource
@@ -113,6 +114,7 @@ class Context:
     settled: Callable[[], Mapping[str, Document]] = dict
     wake: Callable[[], None] = lambda: None
     asks_files: bool = True
+    put_off: dict[str, object] = field(default_factory=dict[str, object])
 
     def check_path(self, key: str, path: str) -> None:
         """Raise `ConfigInvalid` for a path that is out of reach, by the key that names it."""

@@ -19,6 +19,9 @@ class NotReady(Exception):  # noqa: N818  # a state of the world, not a mistake
 class BadInput(Exception):  # noqa: N818  # names who is to blame
     """A part of the source cannot be read; the text names it and the reason."""
 
+    is_put_off = False
+    """Whether the source gives that part last from now on: its task is FAILED, and reads others."""
+
 
 class LostRange(NamedTuple):
     """One range that cannot be read at all: which, what a user knows it by, and why."""

@@ -234,6 +234,9 @@ def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> Las
         past = f"failures before it stayed FAILED:\n{restarts.history}"
         failure = failure._replace(trace=f"{trace}\n\n{past}")
     tell(RunState.FAILED, *failure)
+    if isinstance(error, BadInput) and error.is_put_off:  # what comes beside it is read
+        halt.wait(restarts.policy.longest_s)
+        return failure
     while not halt.is_draining:
         halt.wait(3600)
     return failure

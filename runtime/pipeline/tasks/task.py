@@ -90,6 +90,7 @@ class Task:
         self._ran = False
         self._news = Event()
         """Set when its source says that there may be something to read."""
+        self._put_off: dict[str, object] = {}
         self._looks_until = 0.0
         """Until when the attempt that runs may find nothing though there is something to read."""
 
@@ -154,6 +155,7 @@ class Task:
             self._status.warn,
             cluster_id=self._host.ledger.cluster_id,
             wake=self._news.set,
+            put_off=self._put_off,
         )
         made = calls.run("connector.pipeline", self._make_pipeline, context)
         return guard_pipeline(made, calls)

@@ -172,10 +172,8 @@ class ReadFormat:
             return -1
         try:
             return sum(map(rows_of, files))
-        except BadInput:
-            if self.tolerant:
-                return -1
-            raise
+        except BadInput:  # who reads the file tells of it
+            return -1
 
     def _csv(self, spark: "SparkSession", files: Sequence[Surveyed]) -> "DataFrame":
         schema = self.columns

@@ -18,7 +18,9 @@ from pyspark.sql.types import DataType
 
 from ....spi.errors import BadInput
 from ...evolution.arrow_columns import ddl, parquet_columns, refuse_unreadable
-from ...evolution.json_columns import merged, parsed, told_as
+from ...evolution.json_columns import merged as merged_types
+from ...evolution.json_columns import parsed, told_as
+from ...evolution.policy import ADD_COLUMNS, DEAD_LETTER, EVOLUTION, FAIL, WIDEN
 from ..line_ends import whole_records
 from .text import CsvStyle, decoded, header_of, is_about_file
 
@@ -43,34 +45,41 @@ class TwinColumns(BadInput):
     """Columns have names that Spark does not tell apart; no further file mends that."""
 
 
-def infer(
-    fmt: str, files: Sequence[Path], style: CsvStyle, sample_bytes: int, *, tolerant: bool = False
+def infer(  # noqa: PLR0913  # three of them have defaults
+    fmt: str,
+    files: Sequence[Path],
+    style: CsvStyle,
+    sample_bytes: int,
+    *,
+    tolerant: bool = False,
+    evolution: str = FAIL,
+    strict: bool = False,
 ) -> str:
     """Return the schema that all files have in common, as DDL.
 
-    `sample_bytes` is shared out evenly; of each file at least its first 64 KiB are read.
-    `tolerant`: a file that cannot be read says nothing, as long as another one does, and neither
-    does a row of csv with too many values or too few. Raises `BadInput` naming the file that does
-    not fit.
+    `sample_bytes` is shared out evenly; of each file at least its first 64 KiB are read. Csv files
+    with other columns than those before them are taken in by their headers where the `evolution`
+    adds columns, and say nothing where they will be dead letters.
+    A file that cannot be read says nothing, as long as another one does: the task that reads it
+    tells of it. `strict`: it is refused here. `tolerant`: neither does a row of csv with too many
+    values or too few. Raises `BadInput` naming the file that does not fit.
     """
     share = max(_LEAST_SAMPLE, sample_bytes // max(1, len(files)))
-    merged: pa.Schema | None = None
+    known: pa.Schema | None = None
     unread: BadInput | None = None
     for file in files:
         try:
             found = _schema(fmt, file, style, share, tolerant=tolerant)
         except BadInput as error:
-            if not tolerant or isinstance(error, TwinColumns) or not is_about_file(error):
+            if strict or isinstance(error, TwinColumns) or not is_about_file(error):
                 raise
             unread = unread or error
-            continue
-        if found is not None:
-            is_csv = fmt == "csv"
-            merged = found if merged is None else _merge(merged, found, file, positional=is_csv)
-    if merged is None or not merged.names:
+        else:
+            known = _joined(known, found, file, style if fmt == "csv" else None, evolution)
+    if known is None or not known.names:
         raise unread or BadInput(f"no row to infer a schema from in {len(files)} file(s)")
-    refuse_twins(merged.names)
-    return ddl(merged)
+    refuse_twins(known.names)
+    return ddl(known)
 
 
 def csv_columns(
@@ -114,7 +123,7 @@ def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
         data = b"".join(decoded(file, style.encoding, limit + 1))
         # Of other encodings a letter may take up to four times as much in the file.
         if len(data) * (4 if style.needs_copy else 1) <= limit:
-            return data
+            return data if data.endswith(b"\n") else data + b"\n"  # a header may be all there is
         marks = (style.quote, style.escape) if fmt == "csv" else ("", "")
         whole = whole_records(data, *marks)
         if 2 * len(whole) > len(data):  # else a record is as large as the sample: take more
@@ -225,16 +234,36 @@ def _json_schema(sample: bytes) -> pa.Schema:
     return pa.schema([field.with_type(_timeless(field.type)) for field in schema])
 
 
-def _merge(known: pa.Schema, found: pa.Schema, file: Path, *, positional: bool) -> pa.Schema:
-    if positional and known.names != found.names:
-        raise BadInput(
-            f"{file}: its columns are {_listed(found.names)}, those of the files before it "
-            f"{_listed(known.names)}: give `source.schema`, or move it away"
-        )
+def _joined(
+    known: pa.Schema | None,
+    found: pa.Schema | None,
+    file: Path,
+    style: CsvStyle | None,
+    evolution: str,
+) -> pa.Schema | None:
+    """Return the columns of all files so far; those of csv, which have a style, are in one order.
+
+    Raises `BadInput` for a file of csv that has others.
+    """
+    if known is None or found is None:
+        return found if known is None else known
+    adds = style is None or (style.header and evolution in {ADD_COLUMNS, WIDEN})
+    if adds or known.names == found.names:
+        return _merge(known, found)
+    if evolution == DEAD_LETTER:
+        return known
+    raise BadInput(
+        f"{file}: its columns are {_listed(found.names)}, those of the files before it "
+        f"{_listed(known.names)}: give `source.schema`, set {EVOLUTION}={ADD_COLUMNS}, or move it "
+        "away"
+    )
+
+
+def _merge(known: pa.Schema, found: pa.Schema) -> pa.Schema:
     try:
         return pa.unify_schemas([known, found], promote_options="permissive")
     except pa.ArrowException:
-        return merged(known, found)
+        return merged_types(known, found)
 
 
 def _zoned(kind: pa.DataType) -> pa.DataType:

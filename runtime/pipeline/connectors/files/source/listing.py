@@ -6,16 +6,20 @@ anybody who may write into it could have any file read that the worker can.
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from ......events.commits import Document
 from ....spi.errors import NotReady
 
 _HIDDEN = (".", "_")
+NAMED: Final = 3
+"""How many files, or columns, a remark names."""
+REMEDY: Final = "put what is missing there under another name, which is read as a file of its own"
 
 
 class SourceFile(NamedTuple):
@@ -151,3 +155,28 @@ def _is_utf8(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def told_of_changed(changed: Mapping[SourceFile, Document], grown: int) -> Iterator[str]:
+    """Yield what is told of files that changed; `grown` is by how many bytes in all."""
+    if changed:
+        more = f": they have at least {grown} bytes more than then" if grown else ""
+        yield (
+            f"{len(changed)} of its files changed after they were read, and are not read again "
+            f"({some([each.path for each in changed])}){more}; {REMEDY}"
+        )
+
+
+def told_of_skipped(skipped: Mapping[str, Skip]) -> Iterator[str]:
+    """Yield what is told of paths that look like input and are none."""
+    for why in Skip:
+        paths = [path for path, reason in skipped.items() if reason is why]
+        if paths:
+            yield f"skipped {len(paths)}, since {why.value} ({some(paths)})"
+
+
+def some(paths: Sequence[str]) -> str:
+    """Name the first few of some files, or columns."""
+    rest = len(paths) - NAMED
+    named = ", ".join(sorted(paths)[:NAMED])
+    return f"{named} and {rest} more" if rest > 0 else named

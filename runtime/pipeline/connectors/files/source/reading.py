@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from ....spark.sessions import cores_of, runs_elsewhere, scratch_of
+from ....spi.context import Context
 from ....spi.errors import BadInput, LostRange, SchemaRefused, Unreadable
 from ....spi.rows import Rejects
 from ...evolution.policy import DEAD_LETTER
@@ -43,11 +44,13 @@ _AWAY_WORDS: Final = ("Input/output error", "Stale file handle", "No space left 
 class Reading:
     """Reads one batch of files after the other; a file is told by the path below their folder."""
 
-    def __init__(self, root: Path, form: ReadFormat, *, may_merge: bool = False) -> None:
-        """`may_merge`: nobody asks from which file a row is, but to tell what is wrong with it."""
+    def __init__(self, root: Path, form: ReadFormat, context: Context) -> None:
         self._root = root
         self._form = form
-        self._may_merge = may_merge and _merges(form)
+        self._put_off = context.put_off
+        """Where files are written down that cannot be read, by path."""
+        self._may_merge = _merges(form) and not context.asks_files
+        """Whether nobody asks from which file a row is, but to tell what is wrong with it."""
         self._merges = False
         """Whether files that were read last could be read as one."""
         self._ahead = LookAhead(root)
@@ -98,6 +101,8 @@ class Reading:
                 found.append(surveyed)
             except BadInput as error:
                 if not self._is_tolerated(error):
+                    if is_about_file(error):
+                        self._read_last(each, error)
                     raise
                 reason = str(error).removeprefix(f"{file}: ")
                 lost.append(LostRange(each, {"file": str(file)}, reason))
@@ -122,7 +127,15 @@ class Reading:
         read = next((each for each in self._files if each.path == path), None)
         if self._form.tolerant and read and not any(each in why for each in _AWAY_WORDS):
             return Unreadable([LostRange(read, {"file": file}, why)])
-        return BadInput(f"{file}: {why}")
+        blamed = BadInput(f"{file}: {why}")
+        if read and not any(each in why for each in _AWAY_WORDS):
+            self._read_last(read, blamed)
+        return blamed
+
+    def _read_last(self, found: SourceFile, error: BadInput) -> None:
+        """Have a file that cannot be read keep none waiting."""
+        self._put_off[found.path] = found
+        error.is_put_off = True
 
     def narrow(self, error: Exception) -> bool:
         """Tell whether an error is of files that were put together; they are not again."""

@@ -19,7 +19,7 @@ from .. import keys
 from ..arrivals import Arrivals
 from .file_index import FileIndex, Ripeness
 from .formats import ReadFormat
-from .listing import Skip, SourceFile, look
+from .listing import REMEDY, Skip, SourceFile, look, some, told_of_changed, told_of_skipped
 from .offsets import Folder, offset_of, partition_of
 from .reading import Reading
 from .shares import bucket_of
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 UNLIMITED: Final = Limit(sys.maxsize, sys.maxsize, sys.maxsize)
-_NAMED: Final = 3
-"""How many files a remark names."""
 
 
 class FileSource(Source[SourceFile]):
@@ -68,7 +66,7 @@ class FileSource(Source[SourceFile]):
         """What is strange about the folder, as every plan tells it."""
         self._grown = 0
         """How many bytes more than were read the remark tells of."""
-        self._reading = Reading(folder.root, form, may_merge=not context.asks_files)
+        self._reading = Reading(folder.root, form, context)
         self._limit = UNLIMITED
         """What the last batch could hold."""
 
@@ -85,7 +83,8 @@ class FileSource(Source[SourceFile]):
         while self._pending and len(taken) < most_files:
             planned = self._pending[0]
             found = look(self._folder.root, planned.path)
-            if found and taken and size + found.size > most_bytes:
+            is_full = found and size + found.size > most_bytes
+            if taken and (is_full or self._is_put_off(planned)):
                 break
             self._pending_bytes -= self._pending.popleft().size
             if found and found.size and self._ripeness.is_ripe(planned, found):
@@ -159,7 +158,7 @@ class FileSource(Source[SourceFile]):
             return ""
         return (
             f"{len(left_out)} columns of its files are not in {keys.SOURCE_SCHEMA}, and left out "
-            f"({_some(left_out)}): name them there, or set {EVOLUTION}={ADD_COLUMNS}"
+            f"({some(left_out)}): name them there, or set {EVOLUTION}={ADD_COLUMNS}"
         )
 
     def _scan(self, offsets: Mapping[str, Document]) -> Sequence[SourceFile]:
@@ -189,11 +188,15 @@ class FileSource(Source[SourceFile]):
         changed = dict(self._changed.values())
         self._warn(changed, skipped)
         self._measure(changed)
-        told = (*_told_of_changed(changed, self._grown), *_told_of_skipped(skipped))
+        told = (*told_of_changed(changed, self._grown), *told_of_skipped(skipped))
         self._remark = "; ".join(told)
         now, ripe = self._ripeness.look(self._unread.values())
         self._unread |= {each.path: each for each in now}
-        return sorted(ripe, key=lambda each: (each.modified_ms, each.path))
+        return sorted(ripe, key=lambda each: (self._is_put_off(each), each.modified_ms, each.path))
+
+    def _is_put_off(self, found: SourceFile) -> bool:
+        """Tell whether a file could not be read as it is now: it is read last, and alone."""
+        return self._context.put_off.get(found.path) == found
 
     def _take_up(
         self, path: str, found: SourceFile | None, offsets: Mapping[str, Document]
@@ -227,38 +230,12 @@ class FileSource(Source[SourceFile]):
                 self._context.warn(
                     f"{self._folder.root / found.path} changed after it was read "
                     f"({offset.get('size')} bytes then, {found.size} now): it is not read again; "
-                    f"{_REMEDY}"
+                    f"{REMEDY}"
                 )
         new = {path: why for path, why in skipped.items() if (path, why) not in self._warned}
         self._warned |= set(new.items())
-        for told in _told_of_skipped(new):
+        for told in told_of_skipped(new):
             self._context.warn(f"{self._folder.root}: {told}")
 
     def _advance(self, found: SourceFile) -> Advance:
         return Advance(partition_of(self._folder.root, found.path), None, offset_of(found))
-
-
-_REMEDY: Final = "put what is missing there under another name, which is read as a file of its own"
-
-
-def _told_of_changed(changed: Mapping[SourceFile, Document], grown: int) -> Iterator[str]:
-    if changed:
-        more = f": they have at least {grown} bytes more than then" if grown else ""
-        yield (
-            f"{len(changed)} of its files changed after they were read, and are not read again "
-            f"({_some([each.path for each in changed])}){more}; {_REMEDY}"
-        )
-
-
-def _told_of_skipped(skipped: Mapping[str, Skip]) -> Iterator[str]:
-    for why in Skip:
-        paths = [path for path, reason in skipped.items() if reason is why]
-        if paths:
-            yield f"skipped {len(paths)}, since {why.value} ({_some(paths)})"
-
-
-def _some(paths: Sequence[str]) -> str:
-    """Name the first few of some files, or columns."""
-    rest = len(paths) - _NAMED
-    named = ", ".join(sorted(paths)[:_NAMED])
-    return f"{named} and {rest} more" if rest > 0 else named

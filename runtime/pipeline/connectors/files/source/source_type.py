@@ -20,6 +20,7 @@ from ....spi.offsets import Offsets, Seek
 from ....spi.source import Limit
 from ....spi.types import Look, SourceColumns, SourceType
 from ...common_keys import TOLERANCE
+from ...evolution.policy import EVOLUTION, FAIL
 from .. import keys
 from .formats import ReadFormat
 from .inference import TwinColumns, infer
@@ -175,7 +176,12 @@ def _folder(config: Mapping[str, str]) -> tuple[Path, str]:
 
 
 def _inferred(
-    config: Mapping[str, str], settings: ParsedConfig, paths: Sequence[str], *, tolerant: bool
+    config: Mapping[str, str],
+    settings: ParsedConfig,
+    paths: Sequence[str],
+    *,
+    tolerant: bool,
+    strict: bool = False,
 ) -> str:
     """Return the schema that files have, by their paths below the folder; raises `NotReady`."""
     root = Path(settings.text(keys.SOURCE_PATH))
@@ -190,6 +196,8 @@ def _inferred(
         CsvStyle.of(settings, config),
         settings.number(keys.SOURCE_SAMPLE_BYTES),
         tolerant=tolerant,
+        evolution=settings.text(EVOLUTION) or FAIL,
+        strict=strict,
     )
 
 
@@ -206,7 +214,7 @@ def _sampled(config: Mapping[str, str]) -> Look:
         found = list(islice(files, MOST_FILES + 1))
         is_sample = len(found) > MOST_FILES or sum(each.size for each in found) > MOST_BYTES
         paths = sorted(each.path for each in found[:MOST_FILES])
-        schema = _inferred(config, settings, paths, tolerant=tolerant)
+        schema = _inferred(config, settings, paths, tolerant=tolerant, strict=not tolerant)
     except NotReady:
         return Look()
     except TwinColumns as error:
