@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pyarrow as pa
 import pytest
 
 from fairlead.runtime.pipeline.connectors.postgres.tables import source as source_module
+from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead_tests.connectors.pipes import take
@@ -70,6 +71,31 @@ def test_a_row_that_commits_late_is_neither_lost_nor_doubled(
         database.run("INSERT INTO ev (who) VALUES (4)")
     assert reading.rows("who", limit=Limit(1, 1, 1)) == [(1,), (2,), (3,), (4,)]
     assert reading.rows("who") == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "late"), [("number", "(1, 0, DEFAULT)"), ("time", "(1, 0, '2001-01-01')")]
+)
+def test_an_audit_counts_the_rows_that_came_later_than_is_looked_back(
+    database: Database, read: Read, mode: str, late: LiteralString
+) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO ev (id, who) SELECT i, i FROM generate_series(101, 200) i")
+    given = {**MODES[mode], "lookback_rows": "10", "audit_interval_ms": "1"}
+    reading = read(**given)
+    assert len(reading.rows("who")) == 100
+    for number in (201, 202):
+        database.run("INSERT INTO ev (id, who) VALUES (%s, %s)", number, number)
+        assert reading.rows("who") == [(number,)]
+        assert reading.sources[0].plan(reading.offsets, AMPLE).remark == ""
+        time.sleep(0.002)
+    database.run(f"INSERT INTO ev (id, who, at) VALUES {late}")
+    assert reading.rows("who") == []
+    time.sleep(0.002)
+    database.run("INSERT INTO ev (id, who) VALUES (203, 203)")
+    assert reading.rows("who") == [(203,)]
+    remark = reading.sources[0].plan(reading.offsets, AMPLE).remark
+    assert remark.startswith("at least 1 rows of public.ev were added later than ")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -382,6 +408,25 @@ def test_tables_are_chosen_by_patterns_and_partitions_go_by_their_root(
             connection.execute(f"INSERT INTO {table} VALUES (99)")
     reading = read(mode="xmin", table_include_list=r"lake\..*", table_exclude_list=r".*\.secret")
     assert reading.rows("id", "_topic") == [(1, "lake.orders"), (11, "lake.orders")]
+
+
+def test_a_whitelist_names_tables_bare_or_with_their_schema(database: Database, read: Read) -> None:
+    database.run("CREATE SCHEMA lake")
+    for table in ("lake.a", "public.a", "lake.b", "public.c"):
+        database.run(f"CREATE TABLE {table} AS SELECT 1 AS id")
+    reading = read(mode="xmin", table_whitelist=r"a,lake\.b")
+    assert reading.rows("_topic") == [("lake.a",), ("lake.b",), ("public.a",)]
+
+
+def test_a_column_that_may_be_null_is_followed_only_where_that_is_said_to_be_fine(
+    database: Database, read: Read
+) -> None:
+    database.run("CREATE TABLE ev (id bigint, who int)")
+    database.run("INSERT INTO ev VALUES (1, 1), (NULL, 2)")
+    mode = {"mode": "incrementing", "incrementing_column_name": "id"}
+    with pytest.raises(ConfigInvalid, match=r"id of public\.ev may be null, .* make it NOT NULL"):
+        read(**mode).take()
+    assert read(**mode, validate_non_null="false").rows("who") == [(1,), (2,)]
 
 
 def test_a_table_that_changes_is_read_on_as_it_is(database: Database, read: Read) -> None:

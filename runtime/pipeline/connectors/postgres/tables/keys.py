@@ -20,6 +20,7 @@ NON_NULL = "source.validate.non.null"
 DELAY_MS = "source.timestamp.delay.interval.ms"
 LOOKBACK_MS = "source.lookback.ms"
 LOOKBACK_ROWS = "source.lookback.rows"
+AUDIT_MS = "source.audit.interval.ms"
 SNAPSHOT_MODE = "source.snapshot.mode"
 TABLE_POLL_MS = "source.table.poll.interval.ms"
 NUMERIC_MAPPING = "source.numeric.mapping"
@@ -132,6 +133,13 @@ DEFINITIONS: Sequence[Definition] = (
         LOOKBACK_ROWS,
         "The same for a number that grows: how far behind the highest one.",
         100_000,
+        importance=Importance.LOW,
+    ),
+    number_key(
+        AUDIT_MS,
+        "How often rows are counted that were added later than that, or changed under an old "
+        "value, by a look at the whole table; the status tells of them. 0: never.",
+        0,
         importance=Importance.LOW,
     ),
     choice_key(

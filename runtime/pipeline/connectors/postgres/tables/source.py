@@ -27,7 +27,7 @@ from .reading import TableReader
 from .session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from .shares import CHUNK_PAGES, TableShare, TaskShare
 from .snapshots import LogSnapshot
-from .windows import TablePlace, WindowLook, check_place
+from .windows import TableAudit, TablePlace, WindowLook, check_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,6 +64,7 @@ class _TableState:
     seen: int = 0
     """Nothing was written between its offset and this transaction."""
     rest: LookRest = field(default_factory=LookRest)
+    audit: TableAudit = field(default_factory=lambda: TableAudit(0))
 
 
 class _Look(NamedTuple):
@@ -105,14 +106,16 @@ class TableSource(Source[pa.Table]):
         """The oldest open transaction, and since when it is that, on the monotonic clock."""
         self._waits = ""
         """What the last look found that some table waits for."""
+        audit_s = settings.number(keys.AUDIT_MS) / 1000
         self._tables = deque(
-            _TableState(each, has_snapshot=self._has_snapshot) for each in share.tables
+            _TableState(each, has_snapshot=self._has_snapshot, audit=TableAudit(audit_s))
+            for each in share.tables
         )
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
         """Fetch the next rows, all of one table."""
         if not any(each.rest.is_over for each in self._tables):
-            return BatchPlan(remark=self._waits)
+            return BatchPlan(remark=self._with_audits(self._waits))
         self._waits = ""
         try:
             with self._session.snapshot() as snapshot:
@@ -122,7 +125,7 @@ class TableSource(Source[pa.Table]):
             for each in self._tables:
                 each.reader = None  # it is looked at anew
             raise SourceAway(str(changed)) from None
-        self._seen, remark = seen, self._remark(seen) or self._waits
+        self._seen, remark = seen, self._with_audits(self._remark(seen) or self._waits)
         if found is None:
             return BatchPlan(remark=remark)
         rows, advances, backlog, lag = found
@@ -154,6 +157,11 @@ class TableSource(Source[pa.Table]):
             f"rows wait for transaction {seen.lo}, which is open (its backend_xid in "
             "pg_stat_activity, or its row in pg_prepared_xacts): what commits is read when it ends"
         )
+
+    def _with_audits(self, remark: str) -> str:
+        """Return a remark with what was counted of rows that came too late."""
+        audits = (each.audit.remark(each.share.name) for each in self._tables)
+        return "; ".join(filter(None, (remark, *audits)))
 
     def _fetch(self, look: _Look) -> FetchedRows | None:
         for table in self._tables:
@@ -206,6 +214,7 @@ class TableSource(Source[pa.Table]):
             if place.horizon:
                 place = place._replace(horizon=max(place.horizon, table.seen))
         reader = self._reader(look.snapshot, table)
+        table.audit.count(look.snapshot, reader, table.cursor, place)
         began, limit = time.monotonic(), look.limit
         most = max(1, min(limit.rows, limit.bytes // reader.shape.row_bytes))
         window = WindowLook(reader, look.snapshot, look.seen, table.cursor, most)

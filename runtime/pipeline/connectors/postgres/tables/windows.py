@@ -12,6 +12,8 @@ rows than a batch may hold is read on in the order of the rows' places; those th
 belong to a later window.
 """
 
+import math
+import time
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +23,7 @@ from psycopg import sql
 from ......events.commits import Document
 from ....spi.errors import BadInput
 from ..names import TableName
+from . import keys
 from .cursors import Cursor, CursorValue, written_within
 from .reading import TableReader
 from .session import DatabaseSnapshot, Horizon
@@ -178,6 +181,56 @@ class WindowLook:
         where = sql.SQL(" AND ").join(parts)
         rows, told = self.reader.rows.read(self.snapshot, where, beside, order)
         return rows, told, told[_AT][-1].as_py() if rows.num_rows >= self.most else None
+
+
+@dataclass
+class TableAudit:
+    """Counts the rows of a table that were written so late that its looks have not seen them.
+
+    A look by a cursor sees rows down to the lookback behind the highest value that was read. Values
+    only grow: so rows that lie further back than that at one audit, and were written since, no look
+    until the next audit has seen. Those that fell behind only meanwhile are not counted, so the
+    count is the least that there can be.
+    """
+
+    interval_s: float
+    """How often they are counted; 0: never."""
+    missed: int = 0
+    """How many there are at least."""
+    _at: float = -math.inf
+    """When they were counted last, on the monotonic clock."""
+    _since: TablePlace | None = None
+    """How far the table was followed then."""
+
+    def count(
+        self, snapshot: DatabaseSnapshot, reader: TableReader, cursor: Cursor, place: TablePlace
+    ) -> None:
+        """Count them if it is time to; `place` is how far the table is followed now."""
+        may_miss = self.interval_s and cursor.is_by_xmin and cursor.is_narrow and place.is_whole
+        if not may_miss or place.until is not None or not self._is_due:
+            return
+        since, self._since, self._at = self._since, place, time.monotonic()
+        if since is None or since.horizon >= place.horizon:
+            return
+        window = written_within(since.horizon, place.horizon)
+        is_old = cursor.is_old(since.cursor, since.horizon)
+        query = sql.SQL("SELECT count(*) FROM {} WHERE {} AND {}")
+        (found,) = snapshot.row(query.format(reader.name.sql, window, is_old))
+        self.missed += found
+
+    def remark(self, name: object) -> str:
+        """Return what a status tells of them, nothing if there are none."""
+        if not self.missed:
+            return ""
+        return (
+            f"at least {self.missed} rows of {name} were added later than {keys.LOOKBACK_MS} or "
+            f"{keys.LOOKBACK_ROWS} looks back, or changed under an old value, and were not read: "
+            "raise it, and read the table anew (seek to earliest)"
+        )
+
+    @property
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._at >= self.interval_s
 
 
 def check_place(name: TableName, seen: Horizon, place: TablePlace) -> None:
