@@ -88,7 +88,9 @@ class OffsetDesk:
         member = self._sides.group.members.get(member_id)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
-        return None if member.current.member_epoch == epoch else Error.STALE_MEMBER_EPOCH
+        is_classic = member.metadata.classic is not None
+        stale = Error.ILLEGAL_GENERATION if is_classic else Error.STALE_MEMBER_EPOCH
+        return None if member.current.member_epoch == epoch else stale
 
 
 def _size_of(call: OffsetCall) -> int:

@@ -1,13 +1,13 @@
 """A group of consumers as its members of both protocols see it: one side for each.
 
-An empty group takes in members of either protocol and is of their type from then on; while it has
-members it refuses those of the other. Both sides evolve one group and write into one `Outbox`, in
-the order in which they decide.
+An empty group takes in members of either protocol and is of their type from then on. While it has
+members, one of the other protocol converts a classic group, or is translated in one of consumers
+(PROTOCOL §16). All sides evolve one group and write into one `Outbox`, in the order in which they
+decide.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 from ...events.entries.codec import encode
 from ...events.evolve import evolve
@@ -18,31 +18,26 @@ from ...events.model import GroupType
 from ...events.records import ClassicGroup, Tombstone
 from ..backoff import earliest
 from ..classic.coordinator import ClassicCoordinator
-from ..classic.refusals import refusal_of
 from ..classic.state import Answer, Asked, ClassicSettings
 from ..group.commit import OffsetLedger
 from ..group.coordinator import Coordinator
 from ..group.legality import Legality
 from ..group.shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, Address, AddressedReply, Now, Outbox
 from ..group.state.settings import GroupSettings
-from ..group.state.soft_state import Decision
-from ..messages.classic import ClassicCall, JoinGroup
+from ..group.state.soft_state import Decision, Rule, SoftState
+from ..group.translation.downgrade import Downgrade, downgrade, is_converted
+from ..group.translation.joins import Terms
+from ..group.translation.mixed import MixedMembers
+from ..group.translation.upgrade import Brought, upgrade
+from ..messages.classic import ClassicCall
 from ..messages.commands import Command, CommandReply
 from ..messages.errors import Error
-from ..messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ..messages.members import JOIN_EPOCH, Heartbeat
 from ..messages.orders import DeleteGroup
+from ..timer_queue import Moment
 from .decide import SERVER_ASSIGNORS, decide
-
-CLASSIC_MEMBERS: Final = (
-    "the group has members of the classic protocol: have them leave first, or join another group"
-)
-"""Why nobody joins by heartbeat, and what to do."""
-
-
-MODERN_MEMBERS: Final = (
-    "the group has members of the protocol of KIP-848: join again once they have left"
-)
-"""Why nobody joins by JoinGroup."""
+from .topics import end_subscriptions
+from .translation import CONSUMER_TRANSLATION
 
 
 class ConsumerSides:
@@ -64,13 +59,18 @@ class ConsumerSides:
         self._legality = Legality()
         self.modern = Coordinator(group, settings, ledger, steady_ms, new_id, coordinator_epoch)
         """The side of consumers by KIP-848."""
-        self.modern.rules, self.modern.holds_heartbeats = decide, False
+        self.modern.rules, self.modern.holds_heartbeats = self._decide, False
         self.modern.carry_out(
             lambda _, soft: Decision(replace(soft, server_assignors=SERVER_ASSIGNORS)),
             Now(0, steady_ms),
         )
         self.classic = ClassicCoordinator(group, self, steady_ms, new_id)
         """The side of classic members."""
+        self._mixed = MixedMembers(group, self, new_id)
+        self._downgrade: Downgrade | None = None
+        """The last that was decided, with why."""
+        self._is_agreed = not is_converted(group)
+        """Whether the classic members have been asked to agree since the group is theirs."""
 
     @property
     def out(self) -> Outbox:
@@ -116,32 +116,69 @@ class ConsumerSides:
 
     def take(self, request: Command | ClassicCall, sender: Address, now: Now) -> None:
         """Decide a request; its answer comes with a `Ready`, at once or later."""
-        if isinstance(request, JoinGroup) and self.group.members:
-            told = refusal_of(request, Error.INCONSISTENT_GROUP_PROTOCOL, MODERN_MEMBERS)
-            self.say(Answer(Asked(sender, request.number), replace(told, number=request.number)))
-        elif isinstance(request, ClassicCall):
-            asked, settings = Asked(sender, request.number), self._settings()
-            self.classic.take(request, asked, settings, now.wall_ms, now.steady_ms)
-        elif self.classic.is_empty:
-            self.modern.take(request, sender, now)
-        else:
-            self._take_beside_classic(request, sender, now)
-
-    def _take_beside_classic(self, request: Command, sender: Address, now: Now) -> None:
-        """Refuse what classic members are in the way of, also those that are not in a record yet.
-
-        A generation of theirs may be about to be written.
-        """
-        if isinstance(request, Heartbeat) and request.member_epoch == JOIN_EPOCH:
-            error, who = Error.GROUP_ID_NOT_FOUND, (request.member_id, request.member_epoch)
-            refused = HeartbeatReply(error, *who, message=CLASSIC_MEMBERS)
-            self.out.answers.append(AddressedReply(sender, refused))
-        elif isinstance(request, DeleteGroup):
+        if isinstance(request, ClassicCall):
+            self._take_call(request, Asked(sender, request.number), now)
+        elif isinstance(request, DeleteGroup) and not self.classic.is_empty:
+            # They may be in no record yet: a generation of theirs is about to be written.
             message = "classic members are in the group: delete it once they have left"
             refusal = CommandReply(Error.NON_EMPTY_GROUP, message)
             self.out.answers.append(AddressedReply(sender, refusal))
         else:
             self.modern.take(request, sender, now)
+        self._follow_conversion(now)
+
+    def _take_call(self, call: ClassicCall, asked: Asked, now: Now) -> None:
+        settings = self._settings()
+        if self.group.members:
+            self._mixed.take(call, asked, Terms(settings, CONSUMER_TRANSLATION), now)
+        else:
+            self.classic.take(call, asked, settings, now.wall_ms, now.steady_ms)
+
+    # -- conversions
+
+    def carry_out(self, rule: Rule, now: Moment) -> Decision:
+        """Decide what a classic member of a mixed group asks; raises `NoRoomError`."""
+        return self.modern.carry_out(
+            lambda group, soft: self._or_downgrade(
+                group, end_subscriptions(group, rule(group, soft)), now.wall_ms
+            ),
+            now,
+        )
+
+    def hear(self, member_id: str, now: Moment) -> None:
+        """Begin the session of a member of a mixed group anew."""
+        self.modern.hear(member_id, now)
+
+    def _decide(self, group: Group, soft: SoftState, command: Command, now_ms: int) -> Decision:
+        """Decide by the rules of consumers; some decisions convert the group."""
+        side = self.classic
+        is_join = isinstance(command, Heartbeat) and command.member_epoch == JOIN_EPOCH
+        if isinstance(command, Heartbeat) and is_join and not side.is_empty:
+            told = side.remaining(), side.newcomers, side.protocol_type
+            brought = Brought(*told, CONSUMER_TRANSLATION)
+            return upgrade(group, soft, command, brought, now_ms, decide)
+        return self._or_downgrade(group, decide(group, soft, command, now_ms), now_ms)
+
+    def _or_downgrade(self, group: Group, decision: Decision, now_ms: int) -> Decision:
+        found = downgrade(group, decision, CONSUMER_TRANSLATION, now_ms)
+        self._downgrade = found or self._downgrade
+        return found.decision if found else decision
+
+    def _follow_conversion(self, now: Now) -> None:
+        """Have the members' new side take them up, if the group is of another type by now."""
+        last = self.group.classic
+        if self.group.members and not self.classic.is_unused:
+            for member_id, session_ms in self.classic.hand_over().items():
+                self._mixed.expect(member_id, session_ms, now)
+            for member_id in self.group.translated:
+                self.hear(member_id, now)
+        elif last is not None and last.members and self.classic.is_empty:
+            self._is_agreed = False
+        if not self._is_agreed and last is not None and not self.room.is_out:
+            self._is_agreed, told = True, self._downgrade
+            cause = told.cause if told else last.cause
+            needs_round = told is None or told.needs_round
+            self.classic.take_up(cause if needs_round else None, self._settings(), now)
 
     def hear_commit(
         self, member_id: str, instance_id: str | None, generation: int, now: Now
@@ -164,11 +201,15 @@ class ConsumerSides:
         """Let nobody's time run out for so long as the process itself was held up."""
         self.modern.excuse(late_ms)
         self.classic.excuse(late_ms)
+        self._mixed.excuse(late_ms)
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now; what would have to be written waits until there is room."""
         self.modern.pass_time(now)
+        self._follow_conversion(now)
         if not self.room.is_out:
+            self._mixed.pass_time(now)
+            self._follow_conversion(now)
             self.classic.pass_time(self._settings(), now.wall_ms, now.steady_ms)
 
     def next_tick_ms(self, now: Now) -> int:
@@ -178,7 +219,9 @@ class ConsumerSides:
 
     def next_ms(self, now: Now) -> int | None:
         """Return when time must pass next, steady clock; None: not before something is taken."""
-        next_ms = earliest(self.modern.due.timed_ms(), self.classic.next_ms())
+        next_ms = earliest(
+            self.modern.due.timed_ms(), self.classic.next_ms(), self._mixed.next_ms()
+        )
         if next_ms is not None and self.room.is_out:
             return now.steady_ms + LOOK_FOR_ROOM_MS
         return next_ms

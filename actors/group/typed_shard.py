@@ -17,7 +17,6 @@ from ...events.entries.codec import encode
 from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.space import NoRoomError, Room
-from ...events.model import Why
 from ...events.records import ClassicGroup
 from ..backoff import earliest
 from ..classic.coordinator import ClassicCoordinator
@@ -37,7 +36,7 @@ from .shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, Address, AddressedReply, Now, 
 from .state.settings import GroupSettings
 from .state.soft_state import Decision, Rule, SoftState
 from .translation.connect import CONNECT_TRANSLATION
-from .translation.downgrade import Downgrade, downgrade
+from .translation.downgrade import Downgrade, downgrade, is_converted
 from .translation.joins import Terms
 from .translation.mixed import MixedMembers
 from .translation.upgrade import Brought, upgrade
@@ -70,7 +69,7 @@ class TypedShard:
         self._mixed = MixedMembers(group, self, new_id)
         self._downgrade: Downgrade | None = None
         """The last that was decided, with why."""
-        self._is_agreed = not _is_converted(group)
+        self._is_agreed = not is_converted(group)
         """Whether the classic members have been asked to agree since the group is theirs."""
 
     @property
@@ -231,12 +230,3 @@ class TypedShard:
     def advance(self, ready: Ready) -> None:
         """Learn that what was handed out is durable."""
         self._connect.advance(ready)
-
-
-def _is_converted(group: Group) -> bool:
-    """Tell whether a classic group begins that has not agreed on anything yet, as far as is known.
-
-    What an earlier process began of it is lost.
-    """
-    last = group.classic
-    return last is not None and last.cause.why is Why.GROUP_DOWNGRADED and bool(last.members)

@@ -1,10 +1,14 @@
 """The bytes of Connect's workers, as a conversion needs them (KIP-415, KIP-507)."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
+from ....events.group import Group
 from ....events.model import CONNECT, ClassicMember, ClassicProtocol
+from ....events.records import Record
 from ...assignors.classic.protocol import EAGER, VERSIONS, ReceivedAssignment
 from ...classic.bytes.connect import decode_assignment, decode_metadata, encode_assignment
+from ..state.soft_state import SoftState
 from .protocol import Given, Held, Said
 
 
@@ -54,6 +58,22 @@ class ConnectTranslation:
                 version=version,
             )
         )
+
+    def follow(
+        self,
+        group: Group,
+        soft: SoftState,
+        offers: Sequence[tuple[str, ClassicProtocol]],
+        gone: str = "",
+    ) -> Sequence[Record]:
+        """Return nothing: what there is to run is no matter of the members."""
+        del group, soft, offers, gone
+        return ()
+
+    def bury(self, group: Group) -> Sequence[Record]:
+        """Return nothing: connectors belong to the group whatever its type."""
+        del group
+        return ()
 
 
 @lru_cache(maxsize=4_096)  # each answer names the furthest offset of all members

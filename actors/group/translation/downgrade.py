@@ -62,7 +62,7 @@ def downgrade(
         generation = _generation(ahead, Cause(Why.GROUP_DOWNGRADED, subject), translation, now_ms)
     except (UnreadableError, UnwritableError):  # written by a version that knew more
         return None
-    records = (*kept, *_end_of(ahead), generation)
+    records = (*kept, *_end_of(ahead), *translation.bury(ahead), generation)
     cause = bumps[0].cause if bumps else Cause(Why.MEMBER_JOINED, subject)
     needs_round = bool(bumps) or ahead.state is not GroupState.STABLE
     reply = decision.reply
@@ -71,6 +71,15 @@ def downgrade(
     soft = replace(decision.soft.without_computation(), gathering=None)
     decided = replace(decision, soft=soft, records=records, reply=reply, news=True)
     return Downgrade(decided, cause, needs_round)
+
+
+def is_converted(group: Group) -> bool:
+    """Tell whether a classic group begins that has not agreed on anything yet, as far as is known.
+
+    What an earlier process began of it is lost.
+    """
+    last = group.classic
+    return last is not None and last.cause.why is Why.GROUP_DOWNGRADED and bool(last.members)
 
 
 _OF_MEMBERS = (MemberMetadata, CurrentAssignment)

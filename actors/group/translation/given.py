@@ -41,4 +41,5 @@ def given_to(group: Group, member: Member, translation: Translation) -> Given:
         leader,
         told[leader].url if leader in told else member.metadata.url,
         max([group.configured_offset, *(each.offset for each in told.values())]),
+        told[member.member_id].version if member.member_id in told else 0,
     )

@@ -139,12 +139,18 @@ def _advance(
     seat = seating.seat
     if seat is None or seat.member_id != seating.member_id:
         member, records = _sit_down(group, call, seating, translation)
+        offers, gone = [(member.member_id, call.protocols[0])], seat.member_id if seat else ""
+        records += translation.follow(group, soft, offers, gone)
         owned: Resources | None = NOTHING
         if seat is None or (seat.is_away and is_left_short(group, seat)):
             records.append(bump(group, Why.MEMBER_JOINED, member.metadata.worker_url, now_ms))
     else:
         metadata = _told(seat.metadata, call, translation)
         records = [] if metadata == seat.metadata else [metadata]
+        followed = translation.follow(group, soft, [(seat.member_id, call.protocols[0])])
+        if followed:
+            why = Why.SUBSCRIPTION_CHANGED
+            records += [*followed, bump(group, why, seat.member_id, now_ms)]
         member, owned = replace(seat, metadata=metadata), _owned(metadata, translation)
     soft, records, after = advance(group, soft, Speaker(seat, member, owned), records, now_ms)
     reply = JoinGroupReply(

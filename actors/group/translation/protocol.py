@@ -5,10 +5,14 @@ bytes, and what a member must be told beside them, is not. So each protocol type
 converted brings one `Translation`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from ....events.group import Group
 from ....events.model import NOTHING, ClassicMember, ClassicProtocol, Grants, Resources
+from ....events.records import Record
+from ..state.soft_state import SoftState
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,8 @@ class Said:
     """Where its worker is reached, where members have such a place."""
     offset: int = 0
     """How far it has read what all of them go by, where there is such a log."""
+    version: int = 0
+    """The version in which it tells that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,8 @@ class Given:
     leader_url: str
     offset: int
     """How far all of them are to have read."""
+    version: int = 0
+    """The version in which the member told what it told."""
 
 
 class Held(NamedTuple):
@@ -65,4 +73,18 @@ class Translation(Protocol):
 
     def assignment(self, protocol: str, given: Given) -> bytes:
         """Return what the member is told, in its own version; raises UnwritableError."""
+        ...
+
+    def follow(
+        self,
+        group: Group,
+        soft: SoftState,
+        offers: Sequence[tuple[str, ClassicProtocol]],
+        gone: str = "",
+    ) -> Sequence[Record]:
+        """Return what else follows for the group from what members offer, and from one's end."""
+        ...
+
+    def bury(self, group: Group) -> Sequence[Record]:
+        """Return what else ends with a group that becomes classic."""
         ...

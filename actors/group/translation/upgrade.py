@@ -78,7 +78,7 @@ def upgrade(
     flaw = refuse_upgrade(brought, soft.settings)
     records: list[Record] = []
     try:
-        records = [] if flaw else upgrade_records(group, brought, now_ms)
+        records = [] if flaw else _upgrade(group, soft, brought, now_ms)
     except UnreadableError as error:
         flaw = str(error)
     if flaw:
@@ -104,6 +104,14 @@ def _told(begun: Group, decision: Decision, request: Heartbeat, now_ms: int) -> 
         told = (*told, bump(begun, Why.GROUP_UPGRADED, subject, now_ms))
         return with_target(begun, replace(decision, records=told), now_ms)
     return replace(decision, records=told)
+
+
+def _upgrade(group: Group, soft: SoftState, brought: Brought, now_ms: int) -> list[Record]:
+    """Return the records of the conversion, after what follows from what its members offer."""
+    offers = [(each.member_id, each.protocols[0]) for each in brought.members]
+    followed = brought.translation.follow(group, soft, offers)
+    ahead = evolve_copy(group, followed) if followed else group
+    return [*followed, *upgrade_records(ahead, brought, now_ms)]
 
 
 def _caused(record: Record) -> Record:

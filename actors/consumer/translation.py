@@ -1,0 +1,91 @@
+"""The bytes of classic consumers, as a conversion needs them, and what they subscribe to."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from ...events.group import Group
+from ...events.kafka.consumers import ConsumerSubscription, SubscribedTopics
+from ...events.model import ClassicMember, ClassicProtocol
+from ...events.records import Record, Tombstone
+from ..classic.bytes.consumer import (
+    PartitionAssignment,
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+)
+from ..classic.bytes.primitives import UnreadableError
+from ..classic.embedded import CONSUMER
+from ..group.state.soft_state import SoftState
+from ..group.translation.protocol import Given, Held, Said
+from .topics import topic_records
+
+
+class ConsumerTranslation:
+    """Consumers tell what they subscribe to, and what they have and keep while they join."""
+
+    protocol_type = CONSUMER
+
+    def read(self, offered: ClassicProtocol) -> Said:
+        """Return what a consumer tells: an eager one names nothing; raises UnreadableError."""
+        told = _read(offered.metadata)
+        return Said(frozenset(told.owned), version=told.version)
+
+    def stops_first(self, protocol: str) -> bool:
+        """Tell whether who speaks it stops everything before it joins: it says so itself."""
+        del protocol
+        return False
+
+    def held(self, protocol: str, member: ClassicMember, generation: int) -> Held:
+        """Return what a consumer was given; raises UnreadableError.
+
+        What an assignor of its own told it beside that would be lost.
+        """
+        del protocol
+        if not member.assignment:
+            return Held({}, {})
+        told = decode_assignment(member.assignment)
+        if told.user_data:
+            raise UnreadableError("its assignor tells it more than its partitions")
+        return Held(dict.fromkeys(told.partitions, generation), {})
+
+    def assignment(self, protocol: str, given: Given) -> bytes:
+        """Return all that a consumer may read; raises UnwritableError."""
+        del protocol
+        told = PartitionAssignment(sorted(given.granted), version=given.version)
+        return encode_assignment(told)
+
+    def follow(
+        self,
+        group: Group,
+        soft: SoftState,
+        offers: Sequence[tuple[str, ClassicProtocol]],
+        gone: str = "",
+    ) -> Sequence[Record]:
+        """Return what is new of subscriptions, and of what is shared out by them."""
+        if soft.topics is None and group.topics is None:
+            raise UnreadableError("which topics there are is not known yet: ask again")
+        ended = [gone] if gone in group.subscriptions else []
+        said = [ConsumerSubscription(each, _topics_of(offered)) for each, offered in offers]
+        new = [each for each in said if group.subscriptions.get(each.member_id) != each]
+        if not new and not ended:
+            return ()
+        graves = (Tombstone(ConsumerSubscription, (each,)) for each in ended)
+        return [*graves, *new, *topic_records(group, soft, new, ended)]
+
+    def bury(self, group: Group) -> Sequence[Record]:
+        """Return what ends with a group that becomes classic."""
+        ended = (Tombstone(ConsumerSubscription, (each,)) for each in sorted(group.subscriptions))
+        return [*ended, Tombstone(SubscribedTopics, ())]
+
+
+def _topics_of(offered: ClassicProtocol) -> tuple[str, ...]:
+    return tuple(sorted({*_read(offered.metadata).topics}))
+
+
+@lru_cache(maxsize=4_096)
+def _read(metadata: bytes) -> Subscription:
+    return decode_subscription(metadata)
+
+
+CONSUMER_TRANSLATION = ConsumerTranslation()

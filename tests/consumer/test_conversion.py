@@ -1,0 +1,132 @@
+"""Groups of consumers are converted live from one protocol to the other, and lose nothing by it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fairlead.actors.classic.bytes.consumer import (
+    PartitionAssignment,
+    Subscription,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from fairlead.actors.group.state.settings import MigrationPolicy
+from fairlead.actors.messages.classic import (
+    ClassicHeartbeat,
+    JoinGroup,
+    JoinGroupReply,
+    LeaveGroup,
+    Leaver,
+    SyncGroup,
+)
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.offsets import OffsetCommit, TopicOffset
+from fairlead.events.model import ClassicProtocol, GroupType, Resource, Why
+from fairlead_tests.consumer.driver import SETTINGS, ConsumerDriver
+
+ALL = [Resource("t4", each) for each in range(4)]
+
+
+def joins(
+    driver: ConsumerDriver, member_id: str = "", owned: list[Resource] | None = None
+) -> JoinGroupReply:
+    told = encode_subscription(Subscription(["t4"], owned=owned or []))
+    offered = (ClassicProtocol("cooperative-sticky", told),)
+    call = JoinGroup("g", member_id, "consumer", offered, 6_000, 20_000, asks_for_id=False)
+    reply = driver.asks(call)
+    assert isinstance(reply, JoinGroupReply)
+    return reply
+
+
+def syncs(driver: ConsumerDriver, member_id: str, generation: int, **told: Any) -> list[Resource]:
+    reply = driver.asks(SyncGroup("g", member_id, generation, **told))
+    assert reply.error is Error.NONE
+    return [*decode_assignment(reply.assignment).partitions]
+
+
+def beats(driver: ConsumerDriver, member_id: str, generation: int) -> Error:
+    error: Error = driver.asks(ClassicHeartbeat("g", member_id, generation)).error
+    return error
+
+
+def with_classic_member(driver: ConsumerDriver, user_data: bytes | None = None) -> str:
+    """Have one classic member that has all partitions; return its id."""
+    joined = joins(driver)
+    given = encode_assignment(PartitionAssignment(ALL, user_data))
+    assert syncs(driver, joined.member_id, 1, assignments={joined.member_id: given}) == ALL
+    return joined.member_id
+
+
+def test_a_consumer_that_joins_converts_a_classic_group_and_its_member_goes_on() -> None:
+    driver = ConsumerDriver()
+    member_id = with_classic_member(driver)
+    reply = driver.joins("M", "t4")
+    assert (reply.error, reply.member_epoch, reply.assignment) == (Error.NONE, 2, {})
+    assert driver.group.type is GroupType.CONSUMER
+    assert driver.group.bump is not None
+    assert driver.group.bump.cause.why is Why.GROUP_UPGRADED
+    driver.open()
+    assert beats(driver, member_id, 1) is Error.REBALANCE_IN_PROGRESS
+    assert joins(driver, member_id, ALL).generation == 1, "it is to give something up"
+    kept = syncs(driver, member_id, 1)
+    assert len(kept) == 2
+    assert beats(driver, member_id, 1) is Error.REBALANCE_IN_PROGRESS
+    assert joins(driver, member_id, kept).generation == 2
+    assert syncs(driver, member_id, 2) == kept
+    assert beats(driver, member_id, 2) is Error.NONE
+    taken = driver.beats("M", 2).assignment
+    assert sorted(taken["t4#0"]) == [each.task for each in ALL if each not in kept]
+
+
+def test_when_the_last_consumer_leaves_the_group_is_classic_and_its_members_agree_anew() -> None:
+    driver = ConsumerDriver()
+    member_id = with_classic_member(driver)
+    driver.joins("M", "t4")
+    driver.beats("M", -1)
+    assert (driver.group.type, driver.group.topics, driver.group.subscriptions) == (
+        GroupType.CLASSIC,
+        None,
+        {},
+    )
+    assert beats(driver, member_id, 1) is Error.REBALANCE_IN_PROGRESS
+    joined = joins(driver, member_id, ALL)
+    assert (joined.leader, joined.generation) == (member_id, driver.group.group_epoch)
+
+
+def test_a_classic_consumer_that_joins_consumers_is_one_of_them() -> None:
+    driver = ConsumerDriver()
+    driver.joins("M", "t4")
+    joined = joins(driver)
+    assert (joined.error, joined.generation, joined.leader) == (Error.NONE, 3, "")
+    assert syncs(driver, joined.member_id, 3) == []
+    driver.asks(LeaveGroup("g", (Leaver(joined.member_id),)))
+    assert driver.group.subscriptions.keys() == {"M"}
+    driver.settles()
+    assert driver.holds() == {"M": "t4-0 t4-1 t4-2 t4-3"}
+
+
+def test_each_member_of_a_mixed_group_commits_by_its_own_count() -> None:
+    driver = ConsumerDriver()
+    member_id = with_classic_member(driver)
+    driver.joins("M", "t4")
+    offsets = (TopicOffset("t4", 0, 5),)
+    for who, epoch, error in (
+        (member_id, 1, Error.NONE),
+        (member_id, 2, Error.ILLEGAL_GENERATION),
+        ("M", 2, Error.NONE),
+        ("M", 1, Error.STALE_MEMBER_EPOCH),
+    ):
+        (told,) = driver.asks(OffsetCommit("g", offsets, who, epoch)).verdicts
+        assert told.error is error
+
+
+@pytest.mark.parametrize("why", ["policy", "user data"])
+def test_a_group_that_cannot_be_converted_stays_classic(why: str) -> None:
+    policy = MigrationPolicy.DISABLED if why == "policy" else MigrationPolicy.BIDIRECTIONAL
+    driver = ConsumerDriver(settings=replace(SETTINGS, migration_policy=policy))
+    member_id = with_classic_member(driver, b"x" if why == "user data" else None)
+    assert driver.joins("M", "t4").error is Error.GROUP_ID_NOT_FOUND
+    assert driver.group.type is GroupType.CLASSIC
+    assert beats(driver, member_id, 1) is Error.NONE
