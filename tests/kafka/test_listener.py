@@ -127,3 +127,27 @@ def test_consumers_come_and_go_over_every_crash(
             each.leave()
         admin.delete_consumer_groups(["readers"])["readers"].result(SECONDS)
         assert admin.list_consumer_groups().result(SECONDS).valid == []
+
+
+def test_a_group_is_rolled_from_one_protocol_to_the_other_and_back(
+    broker: Broker, topics: Topics, tmp_path: Path
+) -> None:
+    topic = topics.make("listener.rolled", PARTITIONS)
+    with served(tmp_path, broker) as node, reading(node, topic) as readers:
+        writer, admin = Writer(node, topic), AdminClient({"bootstrap.servers": node.bootstrap})
+        there = [readers.add(**PROTOCOLS["cooperative"]) for _ in range(2)]
+        readers.until(readers.share(*there), "two share the partitions")
+        for protocol in ("consumer", "cooperative"):
+            for _ in range(len(there)):
+                there.append(readers.add(**PROTOCOLS[protocol]))
+                writer.writes()
+                readers.until(readers.share(*there), f"one of {protocol} more has some")
+                there.pop(0).leave()
+                writer.writes()
+                readers.until(readers.share(*there), f"one that was there before {protocol} left")
+        readers.until(lambda: readers.read() >= writer.written, "all is read")
+        total = len(writer.written)
+        readers.until(lambda: sum(committed(admin).values()) == total, "all is committed")
+        assert readers.twice_owned() == []
+        for each in there:
+            each.leave()
