@@ -24,7 +24,8 @@ def rolls(folder: Path, faults: Sequence[Sequence[str]]) -> tuple[int, int]:
     """Roll a crew there and back amid faults; return how often it is told to be converted."""
     restarts = {"task.restart.budget": "1000", "task.restart.backoff.max.ms": "1000"}
     line = Line(folder, "rolled", tasks=4, config=restarts)
-    settings = {"engine.kind": "shared"}  # no worker is the node's own
+    # No worker is the node's own, and classic ones may ask for no shorter session.
+    settings = {"engine.kind": "shared", "session.timeout.ms": "8000"}
     with crew(folder / "node", workers=0, settings=settings) as node:
         rolling = RollingCrew(node, line)
         with flowing(node, line):
