@@ -176,6 +176,29 @@ def test_who_does_not_know_that_it_is_in_a_round_has_stopped_before_that_may_end
     assert (worker.state is State.FENCED) is not has_joined
 
 
+def test_who_is_told_to_leave_in_a_round_has_stopped_before_that_goes_on_without_it(
+    crew: Crew,
+) -> None:
+    crew.comes("w1")
+    worker, began_ms = crew.workers["w1"].membership, crew.now_ms
+    (beat,) = calls(worker.tick(began_ms + BEAT_MS))
+    called = ClassicHeartbeatReply(Error.REBALANCE_IN_PROGRESS, number=beat.number)
+    (join,) = calls(worker.take_reply(called, began_ms + BEAT_MS))
+    worker.leave(began_ms + BEAT_MS)
+    told_of = JoinGroupReply(
+        Error.NONE, worker.member_id, 2, "connect", "sessioned", "other", number=join.number
+    )
+    worker.take_reply(told_of, began_ms + BEAT_MS)
+    now_ms, ends_ms = began_ms + BEAT_MS, began_ms + BEAT_MS + TIMING.rebalance_timeout_ms
+    while now_ms < ends_ms - TIMING.fence_margin_ms:
+        assert worker.state is State.PREPARE_LEAVING
+        now_ms += BEAT_MS
+        for each in calls(worker.tick(now_ms)):
+            well = ClassicHeartbeatReply(Error.NONE, number=each.number)
+            worker.take_reply(well, now_ms)
+    assert worker.state is State.FENCED
+
+
 def test_what_a_process_was_told_is_no_answer_to_the_next_one_in_its_place() -> None:
     first, second = (
         ClassicMembership(Identity("g", "w", each, "http://w/"), TIMING, "sessioned", 0)

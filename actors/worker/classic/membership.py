@@ -59,8 +59,8 @@ class ClassicMembership(GroupMembership):
         self._configs = Configs()
         self._leads_now = False
         """Whether it is to assign as soon as it has looked into the log."""
-        self._alive_ms = self._calm_ms = 0
-        """When the newest call was sent that was answered, and that of no round being called."""
+        self._alive_ms = self._calm_ms = self._round_ms = 0
+        """When the newest calls were sent that were answered, told of no round, joined a round."""
 
     @property
     def timing(self) -> Timing:
@@ -160,7 +160,8 @@ class ClassicMembership(GroupMembership):
         if reply.error is not Error.NONE:
             return self._refused(reply.error, reply.message, now_ms)
         self._calls.be_in(reply.member_id, reply.generation)
-        self._deadlines.revoke_by_ms = None
+        by_ms = self._round_ms + self._timing.rebalance_timeout_ms  # it has to ask by then
+        self._deadlines.revoke_by_ms = by_ms if self.owned else None
         if self.state is not State.JOINING:
             return []
         self._round = reply
@@ -187,7 +188,7 @@ class ClassicMembership(GroupMembership):
         self._stay_alive()
         if overdue := self._deadlines.why_overdue(now_ms):  # the answer lay unread for long
             return self._fence(overdue, now_ms)
-        self._completed = self._calls.generation
+        self._completed, self._deadlines.revoke_by_ms = self._calls.generation, None
         self._work.log_offset = max(self._work.log_offset, reply.log_offset)
         version, offset = VERSIONS[reply.protocol or ""], self._configs.offset
         told = ReceivedAssignment(config_offset=offset)
@@ -211,7 +212,7 @@ class ClassicMembership(GroupMembership):
     def _join_round(self, now_ms: int, *, has_joined: bool) -> list[Instruction]:
         """Join a round that another calls for; its JoinGroup may be lost until it has arrived."""
         if has_joined:
-            self._deadlines.revoke_by_ms = None
+            self._deadlines.revoke_by_ms, self._round_ms = None, self._calls.answered_ms
         elif self.owned or self.state in IN_A_ROUND:
             self._deadlines.time_revocation(self._calm_ms + self._timing.rebalance_timeout_ms)
         if self.state is State.STABLE:
@@ -269,7 +270,7 @@ class ClassicMembership(GroupMembership):
     def _ask_to_join(self, why: str, now_ms: int) -> list[Instruction]:
         """Say what runs here, and how far the configs were read."""
         self._machine.go(State.JOINING, why)
-        self._leads_now = False
+        self._leads_now, self._round_ms = False, now_ms
         metadata = self._share.tell(self.identity.url, self._configs.offset)
         try:
             offers = encode_offers(self._mode, metadata)
