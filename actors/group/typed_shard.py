@@ -144,6 +144,7 @@ class TypedShard:
             self._is_agreed = False
         if not self._is_agreed and self.group.classic and not self._room.is_out:
             self._is_agreed, last = True, self._downgrade
+            self._mixed.clear()
             cause = last.cause if last else self.group.classic.cause
             needs_round = last is None or last.needs_round
             self._classic.take_up(cause if needs_round else None, self._settings(), now)

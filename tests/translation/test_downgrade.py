@@ -170,6 +170,21 @@ def test_rule_22_reversed_a_connect_process_takes_the_seat_of_a_classic_one(
     assert driver.classic_beat(one, epoch, "j") is Error.FENCED_INSTANCE_ID
 
 
+def test_rule_8_a_time_that_began_before_both_conversions_ends_nobody_after_them(
+    driver: MixedDriver,
+) -> None:
+    one, two = driver.pair(ALL_A, ALL_B)
+    driver.modern_joins("W1")
+    driver.joins(one, ALL_A)  # it owes a SyncGroup from now on
+    driver.heartbeat_reply(driver.request("W1", -1))
+    driver.call(driver.join_call(one, ALL_A))
+    driver.joins(two, ALL_B)
+    driver.modern_joins("W2")
+    mixed_members = driver.shard._mixed  # pyright: ignore[reportPrivateUsage]
+    assert mixed_members.next_ms() is None, "nobody owes anything yet"
+    assert {one, two} <= driver.group.translated
+
+
 def test_rule_5_what_a_target_gave_and_nobody_was_granted_is_nobodys_after_both_conversions(
     driver: MixedDriver,
 ) -> None:

@@ -75,6 +75,12 @@ class MixedMembers:
         self._excused_ms = 0
         """For how long in all nobody could be heard."""
 
+    def clear(self) -> None:
+        """Wait for nobody any more: the group is classic, and may be mixed again before long."""
+        self._expected.clear()
+        self._called.clear()
+        self._debts = TimerQueue()
+
     def excuse(self, late_ms: int) -> None:
         """Give everybody as much time more."""
         self._excused_ms += late_ms
