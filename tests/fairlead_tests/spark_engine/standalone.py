@@ -33,6 +33,7 @@ class Standalone:
                     "spark.authenticate": "true",
                     "spark.authenticate.secret": self.secret,
                     "spark.network.crypto.enabled": "true",
+                    "spark.master.rest.enabled": "false",
                     "spark.network.crypto.saslFallback": "false",
                 }
             )
