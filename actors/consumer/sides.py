@@ -154,7 +154,7 @@ class ConsumerSides:
         side = self.classic
         is_join = isinstance(command, Heartbeat) and command.member_epoch == JOIN_EPOCH
         if isinstance(command, Heartbeat) and is_join and not side.is_empty:
-            told = side.remaining(), side.newcomers, side.protocol_type
+            told = side.remaining(), side.heard(), side.newcomers, side.protocol_type
             brought = Brought(*told, CONSUMER_TRANSLATION)
             return upgrade(group, soft, command, brought, now_ms, decide)
         return self._or_downgrade(group, decide(group, soft, command, now_ms), now_ms)
