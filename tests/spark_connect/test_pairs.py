@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from fairlead.events.model import RunState
 from fairlead.runtime.pipeline.spark.connect.engine import ConnectEngine
 from fairlead.runtime.pipeline.spark.engine import EngineState
 from fairlead_tests.java_peer import NoPeer
@@ -139,8 +140,6 @@ def test_a_server_that_is_killed_in_a_batch_and_started_again_loses_and_doubles_
     slow = "aggregate(sequence(1, 200000), 0L, (sum, each) -> sum + each) * 0"
     config = config_of(ends, source, sink, name, f"SELECT id, amount + {slow} AS amount FROM input")
     several = {"batch.max.rows": "40", "source.max.files.per.batch": "2"}
-    # Who has a schema parsed while there is no session fails, for the moment, and tries again.
-    several |= {"task.restart.budget": "-1", "task.restart.backoff.max.ms": "1000"}
     kills = 0
 
     def until(reports: Reports) -> bool:
@@ -156,5 +155,6 @@ def test_a_server_that_is_killed_in_a_batch_and_started_again_loses_and_doubles_
     reports = run(on_server, config | several, until)
     assert kills
     assert any("the engine is down" in each.reason for each in reports.statuses)
+    assert [each for each in reports.statuses if each.state is RunState.FAILED] == []
     assert ends.sinks[sink].tally(name) == Tally.of(rows)
     assert server.token not in f"{reports.told}{on_server.detail}"

@@ -18,7 +18,7 @@ from ....actors.backoff import Backoff
 from ....events.commits import Commit, Document, identity
 from ....events.model import ErrorClass, RunState
 from ....projections.launches import Launch
-from ..spark.engine import Engine, EngineDown
+from ..spark.engine import Engine
 from ..spi.connector import Pipeline
 from ..spi.context import Context
 from ..spi.errors import Away, CallTimedOut, NotReady, SourceAway
@@ -26,7 +26,7 @@ from ..spi.source import BatchPlan, Limit
 from .batch_size import BatchSize, Rate
 from .commits import TaskCommits, TaskMemory
 from .contention import Admission, IdlePauses
-from .failures import reason_of
+from .failures import is_of_engine, reason_of
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
@@ -141,11 +141,13 @@ class Task:
         except LedgerUnavailable as unanswered:
             self._status.tell(self._waiting, f"waiting for the offsets: {unanswered}")
             self.halt.wait(_LEDGER_PAUSE_S)
-        except EngineDown as down:
-            self._status.tell(RunState.RESTARTING, f"the engine is down: {down}")
-            self.halt.wait(_WARM_POLL_S)
         except Away as away:
             self._wait_for(away)
+        except Exception as error:
+            if isinstance(error, Fenced) or not is_of_engine(error):
+                raise
+            self._status.tell(RunState.RESTARTING, f"the engine is down: {error}")
+            self.halt.wait(_WARM_POLL_S)
         finally:
             pipeline.close(lambda error: self._status.warn(f"closing: {reason_of(error)}"))
 
