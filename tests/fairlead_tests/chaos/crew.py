@@ -111,6 +111,11 @@ class Crew:
         """End the command of a worker that joined: it leaves in good order."""
         assert self._end(name) == 0, self.said()
 
+    def begin_again(self, name: str, protocol: str) -> None:
+        """Have a worker run again whose command has ended with it."""
+        self._commands.pop(name).wait(PATIENCE_S)
+        self.join(name, protocol)
+
     def down(self) -> None:
         """End everything in good order."""
         for log in self._logs.values():

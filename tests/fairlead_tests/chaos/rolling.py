@@ -58,9 +58,10 @@ class RollingCrew:
         self.happened[fault] += 1
 
     def _kill_worker(self, rolled: str) -> None:
-        """Kill one of the others; its command has another one in its place."""
+        """Kill one of the others; its command ends with it, and is begun again."""
         other = next(name for name in CREW if name != rolled)
         self.node.hit(f"worker {other}")
+        self.node.begin_again(other, self.speaks[other])
 
     def _kill_node(self) -> None:
         """Kill all there is, and bring it up again as it was."""
