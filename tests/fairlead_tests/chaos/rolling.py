@@ -21,7 +21,7 @@ class RollingCrew:
 
     def __init__(self, node: Crew, line: Line) -> None:
         self.node, self.line = node, line
-        self.speaks = dict.fromkeys(CREW, "classic")
+        self.speaks: dict[str, str] = dict.fromkeys(CREW, "classic")
         self.happened: Counter[str] = Counter()
         for name in CREW:
             node.join(name, "classic")
