@@ -40,6 +40,7 @@ def rolls(folder: Path, faults: Sequence[Sequence[str]]) -> tuple[int, int]:
     return told
 
 
+@pytest.mark.soak
 def test_a_crew_rolls_there_and_back_and_each_row_comes_out_once(tmp_path: Path) -> None:
     assert rolls(tmp_path, CALM) == (1, 1)
 

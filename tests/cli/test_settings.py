@@ -55,7 +55,8 @@ def test_the_table_fits_the_terminal_and_names_every_setting_twice(run: Run) -> 
     assert [line.split()[0] for line in values.splitlines()[1:]] == [
         key for key in KEYS if key not in HANDED_ON
     ]
-    assert "data.dir                            here                   " in values
+    width = max(len(key) for key in KEYS) + 2
+    assert f"{'data.dir':{width}}here " in values
     assert "The group that the workers join. Default: connect.\n" in meanings
 
 

@@ -164,6 +164,8 @@ def test_files_are_read_one_by_one_where_a_transform_may_ask_for_them(
     assert chain.asks_files is may_ask
 
 
+@pytest.mark.spark
+@pytest.mark.usefixtures("engine")  # a schema is read by a JVM
 def test_what_was_looked_at_ahead_counts_for_the_file_as_it_was_then(tmp_path: Path) -> None:
     land(tmp_path, {"broken": 'n,s\n1,"'}, 3)
     ends = {"source.path": str(tmp_path), "sink.path": str(tmp_path / "out")}

@@ -89,7 +89,9 @@ def check_generations(node: ListenerNode, protocol: str) -> None:
     assert bool(generations) is (protocol != "consumer")
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    "protocol", ["classic", pytest.param("cooperative", marks=pytest.mark.soak), "consumer"]
+)
 def test_consumers_come_and_go_over_every_crash(
     broker: Broker, topics: Topics, tmp_path: Path, protocol: str
 ) -> None:

@@ -25,6 +25,15 @@ def lost_touch(error: Exception, text: str | None) -> bool:
     return isinstance(error, Py4JError | ConnectionError | EOFError)
 
 
+def session_is_gone(error: BaseException | None) -> bool:
+    """Tell whether an error, or what it came of, is that a server's session is gone."""
+    while error is not None:
+        if isinstance(error, PySparkException) and _is_of_session(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def _is_of_session(error: Exception) -> bool:
     """Tell whether an error says that a session of Spark Connect, or its server, is gone."""
     code = getattr(getattr(error, "_grpc_status_code", None), "name", "")

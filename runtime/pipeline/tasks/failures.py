@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from ....events.model import ErrorClass
-from ..spark.engine import EngineDown, TaskError
+from ..spark.engine import TaskError
 from ..spi.config import ConfigInvalid
 from ..spi.errors import (
     Away,
@@ -21,8 +21,6 @@ from ..spi.errors import (
 from .ledger import LedgerUnavailable
 from .plugins.calls import StillHanging
 
-_NO_SESSION = ("NO_ACTIVE_SESSION", "SESSION_OR_CONTEXT_NOT_EXISTS")
-"""What PySpark calls it if it is asked for something while its driver is gone."""
 _LONGEST_REASON = 2_000
 _LONGEST_TRACE = 20_000
 """In characters: a status stands in the log for ever."""
@@ -47,15 +45,6 @@ _CLASSES: Mapping[ErrorClass, tuple[type[Exception], ...]] = {
     ErrorClass.OUTSIDE: (Away, NotReady, SinkBroken, CallTimedOut, LedgerUnavailable, OSError),
 }
 """Whose it is to mend an error; what is in none of these is a bug."""
-
-
-def is_of_engine(error: BaseException | None) -> bool:
-    """Tell whether an error comes of an engine that is down, in a job or beside one."""
-    while error is not None:
-        if isinstance(error, EngineDown) or any(each in str(error) for each in _NO_SESSION):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 class LastFailure(NamedTuple):

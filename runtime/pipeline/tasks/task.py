@@ -18,7 +18,8 @@ from ....actors.backoff import Backoff
 from ....events.commits import Commit, Document, identity
 from ....events.model import ErrorClass, RunState
 from ....projections.launches import Launch
-from ..spark.engine import Engine
+from ..spark.engine import Engine, EngineDown
+from ..spark.failures import session_is_gone
 from ..spi.connector import Pipeline
 from ..spi.context import Context
 from ..spi.errors import Away, CallTimedOut, NotReady, SourceAway
@@ -26,7 +27,7 @@ from ..spi.source import BatchPlan, Limit
 from .batch_size import BatchSize, Rate
 from .commits import TaskCommits, TaskMemory
 from .contention import Admission, IdlePauses
-from .failures import is_of_engine, reason_of
+from .failures import reason_of
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
@@ -144,7 +145,7 @@ class Task:
         except Away as away:
             self._wait_for(away)
         except Exception as error:
-            if isinstance(error, Fenced) or not is_of_engine(error):
+            if not (isinstance(error, EngineDown) or session_is_gone(error)):
                 raise
             self._status.tell(RunState.RESTARTING, f"the engine is down: {error}")
             self.halt.wait(_WARM_POLL_S)
@@ -164,10 +165,9 @@ class Task:
 
     def _wait_for(self, away: Away) -> None:
         """Tell what is out of reach, and wait before it is tried again; raise it after too long."""
-        pause_s = self._outage.pause_s(away)
-        what = "source" if isinstance(away, SourceAway) else "sink"
-        waits = f"waiting for the {what}: {away}"
-        self._status.tell(RunState.RUNNING, waits, error=ErrorClass.OUTSIDE)
+        pause_s, is_source = self._outage.pause_s(away), isinstance(away, SourceAway)
+        reason = f"waiting for the {'source' if is_source else 'sink'}: {away}"
+        self._status.tell(RunState.RUNNING, reason, error=ErrorClass.OUTSIDE)
         self.halt.wait(pause_s)
 
     def _wait_warm(self) -> bool:

@@ -17,7 +17,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
-from ....spi.errors import BadInput, SchemaRefused
+from ....spi.errors import SchemaRefused
 from ...evolution.arrow_columns import ddl, is_of_nanoseconds, parquet_columns, rows_of
 from ...evolution.json_columns import JsonColumns
 from ...evolution.policy import ADD_COLUMNS, EVOLUTION, struct_of
@@ -87,8 +87,7 @@ class LookAhead:
         for each in files:
             if not self._is_wanted.is_set():
                 return
-            # Whoever reads it looks again, and tells what is wrong.
-            with suppress(BadInput, OSError):
+            with suppress(Exception):  # whoever reads it looks again, and tells what is wrong
                 self._found[each] = look_through(
                     form, self._root / each.path, self._copies, within, keeps_text=keeps_text
                 )
