@@ -10,6 +10,7 @@ from connectors.conftest import Run
 from pyspark.sql import SparkSession
 
 from fairlead.events.commits import Manifest
+from fairlead.runtime.pipeline.batches.counting import RowCount, rows_of
 from fairlead.runtime.pipeline.connectors.files.sink.small import SmallBatches
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import TaskError
@@ -107,6 +108,15 @@ def test_spark_writes_where_somebody_has_set_how(engine: Embedded, name: str, va
     assert engine.run("t", takes) is False
 
 
+def test_rows_are_counted_that_pass_below_a_query(engine: Embedded) -> None:
+    def count(spark: SparkSession) -> tuple[int, int]:
+        passing = RowCount()
+        frame = spark.sql("SELECT id FROM {t} WHERE id > 3", None, t=passing.on(spark.range(10)))
+        return rows_of(frame).num_rows, passing.rows
+
+    assert engine.run("t", count) == (6, 10)
+
+
 def test_a_row_that_fails_fails_the_job_as_it_does_with_spark(engine: Embedded) -> None:
     small = SmallBatches(64 << 20)
     small.learn(Manifest("", "", 1, 0, 0), 1)
@@ -115,13 +125,20 @@ def test_a_row_that_fails_fails_the_job_as_it_does_with_spark(engine: Embedded) 
         engine.run("t", lambda spark: small.write(spark.sql(query), Path("/nowhere")))
 
 
-def test_rows_of_a_trickle_come_once_each(run: Run, folders: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "transform",
+    [{}, {"transforms": "t", "transforms.t.type": "sql", "transforms.t.query": "TABLE input"}],
+    ids=["as they are", "by SQL"],
+)
+def test_rows_of_a_trickle_come_once_each(
+    run: Run, folders: dict[str, str], transform: dict[str, str]
+) -> None:
     schema = {"source.format": "csv", "source.schema": "n INT, at TIMESTAMP"}
     for number in range(4):
         text = "n,at\n" + "".join(f"{number * 3 + at},2024-01-01T00:00:0{at}Z\n" for at in range(3))
         (Path(folders["source.path"]) / f"{number}.csv").write_text(text)
     one_by_one = {"sink.format": "parquet", "source.max.files.per.batch": "1"}
-    config = {**folders, **schema, **one_by_one}
+    config = {**folders, **schema, **one_by_one, **transform}
     reports = run(config)
     assert [each.trace for each in reports.statuses if each.trace] == []
     files = sorted(Path(folders["sink.path"]).glob("*.parquet"))

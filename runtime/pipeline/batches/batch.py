@@ -24,7 +24,7 @@ from ..spi.rows import ArrowSchema, ArrowTable, Rejects
 from ..spi.sink import Sink
 from ..spi.source import BatchPlan
 from .bisection import as_rejects, failing_rows, failure_of_row, refusal_of_sink, without
-from .counting import RowCount
+from .counting import RowCount, rows_of
 from .dead_letters import BadRows
 from .session import TaskSession
 
@@ -244,7 +244,7 @@ def _held(rows: "DataFrame | ArrowTable") -> ArrowTable:
     table = _arrow(rows)
     if table is not None:
         return table
-    return cast("ArrowTable", cast("DataFrame", rows).toArrow())  # pyright: ignore[reportUnknownMemberType]
+    return rows_of(cast("DataFrame", rows))
 
 
 def _schema(frame: "DataFrame") -> ArrowSchema:

@@ -1,12 +1,14 @@
 """Rows that are counted as they pass, in the batch's own job."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 from pyspark.sql.utils import is_remote
+
+from ..spi.rows import ArrowTable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -57,3 +59,13 @@ class RowCount:
     def rows(self) -> int:
         """How many there were, once the job is over."""
         return int(self._passing.values.get("rows", 0))
+
+
+def rows_of(frame: "DataFrame") -> ArrowTable:
+    """Run a frame, and return its rows, which this process holds; those that pass are counted.
+
+    Spark knows a frame that SQL has made by the text of its query, and would not tell who counts
+    what the query reads that it has run: they would wait for ever. A frame above it is known by
+    what it is made of.
+    """
+    return cast("ArrowTable", frame.select("*").toArrow())  # pyright: ignore[reportUnknownMemberType]

@@ -18,6 +18,7 @@ import pyarrow.parquet as papq
 from pyspark.sql import types as st
 
 from ......events.commits import Manifest
+from ....batches.counting import rows_of
 from .staging import make_empty_folder
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class SmallBatches:
 
     def write(self, rows: "DataFrame", folder: Path) -> None:
         """Write a batch as one file into a folder that is made anew."""
-        table = rows.toArrow()
+        table = rows_of(rows)
         make_empty_folder(folder)
         papq.write_table(
             table,
