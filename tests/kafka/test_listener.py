@@ -131,7 +131,7 @@ def test_consumers_come_and_go_over_every_crash(
         assert admin.list_consumer_groups().result(SECONDS).valid == []
 
 
-@pytest.mark.soak  # the first modern member of a group may wait for its share for too long
+@pytest.mark.soak  # the first modern member of a group may be refused, for good
 def test_a_group_is_rolled_from_one_protocol_to_the_other_and_back(
     broker: Broker, topics: Topics, tmp_path: Path
 ) -> None:
