@@ -199,13 +199,13 @@ SHELLS = {
     "actors/group/actor.py",
     "actors/group/coordinator.py",
     "actors/group/shard.py",
+    "actors/group/sides.py",
     "actors/group/typed_shard.py",
     "actors/group/commit.py",
     "actors/consumer/offset_desk.py",
     "actors/consumer/offsets.py",
     "actors/consumer/patterns.py",
     "actors/consumer/shard.py",
-    "actors/consumer/sides.py",
 }
 """Files in a pure folder that look into the log itself, or know a library."""
 

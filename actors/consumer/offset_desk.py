@@ -11,6 +11,7 @@ from typing import Final
 from ...events.kafka.consumers import Topic
 from ..group.commit import OffsetLedger
 from ..group.shard import Now
+from ..group.sides import Sides
 from ..messages.errors import Error
 from ..messages.offsets import (
     NO_EPOCH,
@@ -21,7 +22,6 @@ from ..messages.offsets import (
     OffsetReply,
 )
 from .offsets import commit_offsets, delete_offsets, fetch_offsets, refuse_call
-from .sides import ConsumerSides
 
 MOST_OFFSETS: Final = 100_000
 """How many partitions one call may name."""
@@ -32,7 +32,7 @@ Refusal = tuple[Error, str]
 class OffsetDesk:
     """What is asked of one group's offsets."""
 
-    def __init__(self, sides: ConsumerSides, ledger: OffsetLedger) -> None:
+    def __init__(self, sides: Sides, ledger: OffsetLedger) -> None:
         self._sides, self._ledger = sides, ledger
 
     def answer(self, call: OffsetCall, topics: Mapping[str, Topic] | None, now: Now) -> OffsetReply:
@@ -69,7 +69,7 @@ class OffsetDesk:
 
     def _refuse_delete(self) -> Error | None:
         """Refuse what members may be in need of: classic ones do not tell what they read."""
-        if self._sides.has_classic_members:
+        if not self._sides.classic.is_empty:
             return Error.NON_EMPTY_GROUP
         is_known = self._sides.group.exists or bool(self._ledger.consumer_offsets())
         return None if is_known else Error.GROUP_ID_NOT_FOUND
@@ -78,8 +78,10 @@ class OffsetDesk:
         group = self._sides.group
         if group.members:
             return self._refuse_member(call.member_id, call.epoch)
-        if self._sides.has_classic_members:
-            return self._sides.hear_commit(call.member_id, call.instance_id, call.epoch, now)
+        if not self._sides.classic.is_empty:
+            return self._sides.classic.hear_commit(
+                call.member_id, call.instance_id, call.epoch, now.steady_ms
+            )
         if call.epoch <= NO_EPOCH:
             return None
         return Error.UNKNOWN_MEMBER_ID if group.exists else Error.ILLEGAL_GENERATION

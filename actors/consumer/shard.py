@@ -3,7 +3,7 @@
 A process that hosts groups of Kafka's clients makes one `ConsumerShard` for each: of the group as
 its log tells it, the settings, the ledger over its offset log, the steady clock, what makes member
 ids, and the number of this process. It takes requests of both of Kafka's protocols; which one a
-group speaks is decided by who joins it while it is empty (see `sides`). Each request has a
+group speaks is decided by who joins it while it is empty (see `Sides`). Each request has a
 `number`, and the answer names it; each is answered, at once or once it is its turn.
 
 * Offsets are the group's whatever its type, and outlive its members.
@@ -14,13 +14,17 @@ group speaks is decided by who joins it while it is empty (see `sides`). Each re
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from ...events.group import Group
 from ...events.kafka.consumers import Topic
 from ...events.log.space import Room
 from ..group.commit import OffsetLedger
+from ..group.coordinator import Coordinator
 from ..group.shard import Address, AddressedReply, Now, Ready
+from ..group.sides import GroupKind, Sides
 from ..group.state.settings import GroupSettings
+from ..group.state.soft_state import Decision, SoftState
 from ..messages.commands import ConsumerRequest, Traffic
 from ..messages.consumers import (
     ConsumerGroupHeartbeat,
@@ -30,14 +34,19 @@ from ..messages.consumers import (
 from ..messages.errors import Error
 from ..messages.members import NO_COORDINATOR_EPOCH, HeartbeatReply
 from ..messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch
-from .decide import SERVER_ASSIGNORS
+from .decide import SERVER_ASSIGNORS, decide
 from .offset_desk import OffsetDesk
 from .patterns import find_matches, flaw_in_pattern
 from .removal import remove_group
 from .requests import as_heartbeat, as_reply, refuse_request
-from .sides import ConsumerSides
+from .topics import end_subscriptions
+from .translation import CONSUMER_TRANSLATION
 
 NO_TOPICS: Mapping[str, Topic] = {}
+
+CONSUMER_KIND: Final = GroupKind(
+    decide, end_subscriptions, CONSUMER_TRANSLATION, goes_by_grants=False
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,12 @@ class _Caller:
 
     sender: Address
     number: int
+
+
+def _compute_here(group: Group, soft: SoftState) -> Decision:
+    """Have the group itself compute its targets."""
+    del group
+    return Decision(replace(soft, server_assignors=SERVER_ASSIGNORS))
 
 
 class ConsumerShard:
@@ -66,7 +81,10 @@ class ConsumerShard:
         """
         self.group = group
         settings = replace(settings, max_delay_ms=0)
-        self.sides = ConsumerSides(group, settings, ledger, steady_ms, new_id, coordinator_epoch)
+        modern = Coordinator(group, settings, ledger, steady_ms, new_id, coordinator_epoch)
+        modern.holds_heartbeats = False
+        modern.carry_out(_compute_here, Now(0, steady_ms))
+        self.sides = Sides(modern, CONSUMER_KIND, steady_ms, new_id)
         """The group as its members of both protocols see it."""
         self._offsets = OffsetDesk(self.sides, ledger)
         self._topics: Mapping[str, Topic] | None = None
@@ -135,10 +153,6 @@ class ConsumerShard:
     def pass_time(self, now: Now) -> None:
         """Do what is due by now."""
         self.sides.pass_time(now)
-
-    def next_tick_ms(self, now: Now) -> int:
-        """Return when time must pass next, steady clock, unless something is taken before."""
-        return self.sides.next_tick_ms(now)
 
     def ready(self, now: Now) -> Ready:
         """Hand out what was decided since the last call."""

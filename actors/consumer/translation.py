@@ -13,6 +13,7 @@ from ..classic.bytes.consumer import (
     decode_assignment,
     decode_subscription,
     encode_assignment,
+    is_of_sticky,
 )
 from ..classic.bytes.primitives import UnreadableError
 from ..classic.embedded import CONSUMER
@@ -39,13 +40,14 @@ class ConsumerTranslation:
     def held(self, protocol: str, member: ClassicMember, generation: int) -> Held:
         """Return what a consumer was given; raises UnreadableError.
 
-        What an assignor of its own told it beside that would be lost.
+        What an assignor of its own told it beside that would be lost. The partitions that it had
+        before are no such thing: librdkafka's leader hands them back where the assignor is sticky.
         """
         del protocol
         if not member.assignment:
             return Held({}, {})
         told = decode_assignment(member.assignment)
-        if told.user_data:
+        if told.user_data and not is_of_sticky(told.user_data):
             raise UnreadableError("its assignor tells it more than its partitions")
         return Held(dict.fromkeys(told.partitions, generation), {})
 
@@ -75,6 +77,8 @@ class ConsumerTranslation:
 
     def bury(self, group: Group) -> Sequence[Record]:
         """Return what ends with a group that becomes classic."""
+        if group.topics is None:
+            return ()
         ended = (Tombstone(ConsumerSubscription, (each,)) for each in sorted(group.subscriptions))
         return [*ended, Tombstone(SubscribedTopics, ())]
 

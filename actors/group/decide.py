@@ -47,7 +47,11 @@ from ..messages.orders import (
 from .computing.compute import end_gathering, end_rest, time_out_assignor, with_target
 from .computing.install import install, prepare
 from .computing.target import continue_moves, release_parked, retry_assignor
-from .connectors import (
+from .members.depart import end_member, expire_rebalance, expire_session
+from .members.heartbeat import heartbeat
+from .members.seats import free_seat
+from .orders.configuration import configure_group
+from .orders.connectors import (
     delete_connector,
     finish_deletion,
     put_connector,
@@ -55,10 +59,6 @@ from .connectors import (
     report_status,
     source_forgot,
 )
-from .members.depart import end_member, expire_rebalance, expire_session
-from .members.heartbeat import heartbeat
-from .members.seats import free_seat
-from .orders.configuration import configure_group
 from .orders.delete_group import delete_group
 from .orders.departures import end_expectation, expect, remove_member
 from .orders.lifecycle import finish_stop, restart, set_target_state

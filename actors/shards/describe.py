@@ -6,8 +6,9 @@ Each of the two calls knows groups of its own type alone; tools ask with one and
 from dataclasses import replace
 
 from ...events.group import Group, Member
+from ...events.model import GroupType
 from ..classic.state import RoundPhase
-from ..consumer.sides import ConsumerSides
+from ..group.sides import Sides
 from ..messages.errors import Error
 from ..messages.groups import (
     DescribeConsumerGroupReply,
@@ -22,12 +23,17 @@ DEFAULT_ASSIGNOR = "uniform"
 """What computes unless members name another."""
 
 
-def list_group(sides: ConsumerSides) -> ListedGroup:
+def list_group(sides: Sides) -> ListedGroup:
     """Return what a list of groups says of one."""
     group, classic = sides.group, sides.classic
-    if sides.is_modern:
+    if _is_of_consumers(sides):
         return ListedGroup(group.group_id, CONSUMER, group.state.value, CONSUMER)
     return ListedGroup(group.group_id, classic.protocol_type, classic.phase.value, CLASSIC)
+
+
+def _is_of_consumers(sides: Sides) -> bool:
+    """Tell whether it is a group of consumers by KIP-848, or was one last."""
+    return sides.group.type is GroupType.CONSUMER and sides.classic.is_unused
 
 
 def say_unknown(group: Group) -> str:
@@ -35,10 +41,10 @@ def say_unknown(group: Group) -> str:
     return f"Group {group.group_id} not found."
 
 
-def describe_classic(sides: ConsumerSides) -> DescribeGroupReply:
+def describe_classic(sides: Sides) -> DescribeGroupReply:
     """Tell of a group of classic members; what a round goes on in is told without what was."""
     group, classic = sides.group, sides.classic
-    if sides.is_modern:
+    if _is_of_consumers(sides):
         message = f"Group {group.group_id} is not a classic group."
         return DescribeGroupReply(Error.GROUP_ID_NOT_FOUND, DEAD, message=message)
     last, is_stable = group.classic, classic.phase is RoundPhase.STABLE
@@ -50,10 +56,10 @@ def describe_classic(sides: ConsumerSides) -> DescribeGroupReply:
     return DescribeGroupReply(Error.NONE, *told, members)
 
 
-def describe_consumers(sides: ConsumerSides) -> DescribeConsumerGroupReply:
+def describe_consumers(sides: Sides) -> DescribeConsumerGroupReply:
     """Tell of a group of consumers, with what each has and is to have."""
     group = sides.group
-    if not sides.is_modern:
+    if not _is_of_consumers(sides):
         message = f"Group {group.group_id} is not a consumer group."
         return DescribeConsumerGroupReply(Error.GROUP_ID_NOT_FOUND, message=message)
     return DescribeConsumerGroupReply(

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..classic.state import RoundPhase
-from ..consumer.sides import ConsumerSides
 from ..group.shard import AddressedReply
+from ..group.sides import Sides
 from ..messages.classic import ClassicHeartbeat, ClassicHeartbeatReply
 from ..messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from ..messages.errors import Error
@@ -45,7 +45,7 @@ class HeldHeartbeat:
 class HeldHeartbeats:
     """Those of one group."""
 
-    def __init__(self, sides: ConsumerSides) -> None:
+    def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._asked: dict[int, tuple[HeartbeatCall, int]] = {}
         """The heartbeats that are being decided, by number, each with until when it may wait."""

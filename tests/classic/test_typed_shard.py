@@ -56,7 +56,7 @@ class TypedDriver(CoordinatorDriver):
         self.shard = TypedShard(
             self.group, settings, ledger, self.now_ms, lambda: next(ids), number
         )
-        self.coordinator = self.shard._connect  # pyright: ignore[reportPrivateUsage]
+        self.coordinator = self.shard.sides.modern
 
     def ask(self, request: GroupRequest) -> list[AddressedReply]:
         """Have anything decided; returns all that is said."""

@@ -122,6 +122,17 @@ def test_each_member_of_a_mixed_group_commits_by_its_own_count() -> None:
         assert told.error is error
 
 
+@pytest.mark.parametrize("generation", [b"", (7).to_bytes(4)])
+def test_what_librdkafka_hands_back_to_a_sticky_member_does_not_keep_its_group_classic(
+    generation: bytes,
+) -> None:
+    driver = ConsumerDriver()
+    had = b"\0\0\0\1" + b"\0\2t4" + b"\0\0\0\2" + (0).to_bytes(4) + (3).to_bytes(4)
+    with_classic_member(driver, had + generation)
+    assert driver.joins("M", "t4").error is Error.NONE
+    assert driver.group.type is GroupType.CONSUMER
+
+
 @pytest.mark.parametrize("why", ["policy", "user data"])
 def test_a_group_that_cannot_be_converted_stays_classic(why: str) -> None:
     policy = MigrationPolicy.DISABLED if why == "policy" else MigrationPolicy.BIDIRECTIONAL

@@ -21,7 +21,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ....events.model import Resource
-from .primitives import LONGEST_ASSIGNMENT, LONGEST_METADATA, Reader, UnwritableError, Writer
+from .primitives import (
+    LONGEST_ASSIGNMENT,
+    LONGEST_METADATA,
+    Reader,
+    UnreadableError,
+    UnwritableError,
+    Writer,
+)
 
 OWNED_SINCE, GENERATION_SINCE, RACK_SINCE = 1, 2, 3
 NEWEST = RACK_SINCE
@@ -106,6 +113,21 @@ def decode_assignment(data: bytes) -> PartitionAssignment:
     reader = Reader(data, LONGEST_ASSIGNMENT)
     version = min(reader.version(), NEWEST)
     return PartitionAssignment(reader.resources(), _copy(reader.nullable_bytes()), version)
+
+
+def is_of_sticky(user_data: bytes) -> bool:
+    """Tell whether user data is a sticky assignor's: the partitions that a member had, and when.
+
+    A generation may be missing (KIP-54, KIP-341).
+    """
+    reader = Reader(user_data, LONGEST_ASSIGNMENT)
+    try:
+        reader.resources()
+        if reader.has_more:
+            reader.int32()
+    except UnreadableError:
+        return False
+    return not reader.has_more
 
 
 def _write_version(writer: Writer, version: int) -> int:

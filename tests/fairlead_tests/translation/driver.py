@@ -72,7 +72,7 @@ class MixedDriver(CoordinatorDriver):
         self.shard = TypedShard(
             group, self.settings, ledger, self.now_ms, lambda: f"u{next(self.ids)}", number
         )
-        self.coordinator = self.shard._connect  # pyright: ignore[reportPrivateUsage]
+        self.coordinator = self.shard.sides.modern
 
     def append(self, entries: Sequence[NewEntry], now: Now) -> None:
         """Append to the control log, and hold the group against all invariants."""

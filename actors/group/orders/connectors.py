@@ -3,25 +3,25 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ...events.catalogue import key_of
-from ...events.connectors import (
+from ....events.catalogue import key_of
+from ....events.connectors import (
     ConnectorConfig,
     OffsetsAltered,
     TargetState,
     TaskConfigs,
     TaskStatus,
 )
-from ...events.group import Group, token_of
-from ...events.model import Resource, RunState, TaskConfig, Why
-from ...events.placement import placement_in, work_in
-from ...events.records import ConnectorsTasksMetadata, Operator, Record, Tombstone
-from ..messages.commands import FinishDeletion
-from ..messages.errors import Error
-from ..messages.members import PutTaskConfigs, ReportStatus, SourceForgot, StatusUpdate
-from ..messages.orders import DeleteConnector, PutConnector
-from .orders.offsets import forget_alterations
-from .state.soft_state import Decision, SoftState, accept, bump, refuse
-from .state.validate import LONGEST_CONNECTOR, flaw_in_name, flaw_in_text
+from ....events.group import Group, token_of
+from ....events.model import Resource, RunState, TaskConfig, Why
+from ....events.placement import placement_in, work_in
+from ....events.records import ConnectorsTasksMetadata, Operator, Record, Tombstone
+from ...messages.commands import FinishDeletion
+from ...messages.errors import Error
+from ...messages.members import PutTaskConfigs, ReportStatus, SourceForgot, StatusUpdate
+from ...messages.orders import DeleteConnector, PutConnector
+from ..state.soft_state import Decision, SoftState, accept, bump, refuse
+from ..state.validate import LONGEST_CONNECTOR, flaw_in_name, flaw_in_text
+from .offsets import forget_alterations
 
 UNSPLIT = "its tasks stay as they were: stop it"
 """What becomes of a split by a connector that is not to run there."""

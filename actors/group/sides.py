@@ -1,75 +1,75 @@
-"""A group of consumers as its members of both protocols see it: one side for each.
+"""A group as its members of both protocols see it: one side for each, whatever the group's type.
 
 An empty group takes in members of either protocol and is of their type from then on. While it has
-members, one of the other protocol converts a classic group, or is translated in one of consumers
+members, one that joins by the modern protocol converts a classic group, if it may; a modern group
+takes in classic members, whose calls are translated, and becomes classic when nobody else is left
 (PROTOCOL §16). All sides evolve one group and write into one `Outbox`, in the order in which they
 decide.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ...events.entries.codec import encode
 from ...events.evolve import evolve
 from ...events.group import Group
-from ...events.kafka.consumers import SubscribedTopics
 from ...events.log.space import NoRoomError, Room
-from ...events.model import GroupType
-from ...events.records import ClassicGroup, Tombstone
+from ...events.records import ClassicGroup
 from ..backoff import earliest
 from ..classic.coordinator import ClassicCoordinator
 from ..classic.state import Answer, Asked, ClassicSettings
-from ..group.commit import OffsetLedger
-from ..group.coordinator import Coordinator
-from ..group.legality import Legality
-from ..group.shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, Address, AddressedReply, Now, Outbox
-from ..group.state.settings import GroupSettings
-from ..group.state.soft_state import Decision, Rule, SoftState
-from ..group.translation.downgrade import Downgrade, downgrade, is_converted
-from ..group.translation.joins import Terms
-from ..group.translation.mixed import MixedMembers
-from ..group.translation.upgrade import Brought, upgrade
-from ..messages.classic import ClassicCall
+from ..messages.classic import ClassicCall, SyncGroupReply
 from ..messages.commands import Command, CommandReply
 from ..messages.errors import Error
 from ..messages.members import JOIN_EPOCH, Heartbeat
 from ..messages.orders import DeleteGroup
 from ..timer_queue import Moment
-from .decide import SERVER_ASSIGNORS, decide
-from .topics import end_subscriptions
-from .translation import CONSUMER_TRANSLATION
+from .coordinator import Coordinator
+from .legality import Legality
+from .shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, Address, AddressedReply, Now, Outbox
+from .state.soft_state import Decision, Rule, SoftState
+from .translation.downgrade import Downgrade, downgrade, is_converted
+from .translation.joins import Terms
+from .translation.mixed import MixedMembers
+from .translation.protocol import Translation
+from .translation.upgrade import Brought, upgrade
 
 
-class ConsumerSides:
-    """The two sides of a group: of its consumers by KIP-848, and of its classic members."""
+@dataclass(frozen=True, slots=True)
+class GroupKind:
+    """What groups of one modern type go by."""
+
+    decide: Callable[[Group, SoftState, Command, int], Decision]
+    """Its rules, for what its members and people ask."""
+    complete: Callable[[Group, Decision], Decision]
+    """Adds what else ends with members to what a classic member's call has led to."""
+    translation: Translation
+    """How the bytes of its classic members are read."""
+    goes_by_grants: bool
+    """Whether classic members start only what the log grants them."""
+
+
+class Sides:
+    """The side of the members by the modern protocol, that of classic ones, and those in both."""
 
     def __init__(
-        self,
-        group: Group,
-        settings: GroupSettings,
-        ledger: OffsetLedger,
-        steady_ms: int,
-        new_id: Callable[[], str],
-        coordinator_epoch: int,
+        self, modern: Coordinator, kind: GroupKind, steady_ms: int, new_id: Callable[[], str]
     ) -> None:
-        """Take up a group; see `Coordinator` for the parameters."""
-        self.group = group
+        """Take up the group of a coordinator, which goes by the rules of this kind from now on."""
+        self.group = modern.group
         self.room = ENOUGH_ROOM
         """How much may be written, as of the last look at the disk."""
-        self._legality = Legality()
-        self.modern = Coordinator(group, settings, ledger, steady_ms, new_id, coordinator_epoch)
-        """The side of consumers by KIP-848."""
-        self.modern.rules, self.modern.holds_heartbeats = self._decide, False
-        self.modern.carry_out(
-            lambda _, soft: Decision(replace(soft, server_assignors=SERVER_ASSIGNORS)),
-            Now(0, steady_ms),
-        )
-        self.classic = ClassicCoordinator(group, self, steady_ms, new_id)
+        self.modern = modern
+        """The side of members by the modern protocol."""
+        self.modern.rules = self._decide
+        self.classic = ClassicCoordinator(self.group, self, steady_ms, new_id)
         """The side of classic members."""
-        self._mixed = MixedMembers(group, self, new_id)
+        self._mixed = MixedMembers(self.group, self, new_id)
+        self._kind = kind
+        self._legality = Legality()
         self._downgrade: Downgrade | None = None
         """The last that was decided, with why."""
-        self._is_agreed = not is_converted(group)
+        self._is_agreed = not is_converted(self.group)
         """Whether the classic members have been asked to agree since the group is theirs."""
 
     @property
@@ -77,24 +77,16 @@ class ConsumerSides:
         """What was decided and is not handed out yet."""
         return self.modern.out
 
-    @property
-    def is_modern(self) -> bool:
-        """Whether it is a group of consumers by KIP-848, or was one last."""
-        return self.group.type is GroupType.CONSUMER and self.classic.is_unused
-
-    @property
-    def has_classic_members(self) -> bool:
-        """Whether classic members are in the group, or wait to be."""
-        return not self.classic.is_empty
-
-    # -- what the classic side has to write and to say
+    # -- what the classic sides have to write and to say
 
     def write(self, record: ClassicGroup) -> None:
-        """Have the group evolve by a generation; raises `NoRoomError`."""
+        """Have the group evolve by a generation; raises `NoRoomError`.
+
+        What a modern group without members has left behind ends with it.
+        """
         if self.room.is_out:
             raise NoRoomError(self.room.refusal())
-        is_first = self.group.topics is not None  # it was a group of consumers, and is empty
-        for each in (Tombstone(SubscribedTopics, ()), record) if is_first else (record,):
+        for each in (*self._kind.translation.bury(self.group), record):
             entry = encode(each)
             self._legality.check(self.group, each)
             evolve(self.group, each, self.group.end)
@@ -102,7 +94,23 @@ class ConsumerSides:
 
     def say(self, answer: Answer) -> None:
         """Say this once all is durable that was decided by now."""
-        self.out.answers.append(AddressedReply(answer.to.sender, answer.reply))
+        reply = answer.reply
+        if isinstance(reply, SyncGroupReply):
+            reply = replace(reply, log_offset=self.group.end)
+        self.out.answers.append(AddressedReply(answer.to.sender, reply))
+
+    def carry_out(self, rule: Rule, now: Moment) -> Decision:
+        """Decide what a classic member of a mixed group asks; raises `NoRoomError`."""
+        return self.modern.carry_out(
+            lambda group, soft: self._or_downgrade(
+                group, self._kind.complete(group, rule(group, soft)), now.wall_ms
+            ),
+            now,
+        )
+
+    def hear(self, member_id: str, now: Moment) -> None:
+        """Begin the session of a member of a mixed group anew."""
+        self.modern.hear(member_id, now)
 
     # -- what comes in
 
@@ -128,39 +136,39 @@ class ConsumerSides:
         self._follow_conversion(now)
 
     def _take_call(self, call: ClassicCall, asked: Asked, now: Now) -> None:
-        settings = self._settings()
+        settings = self.settings()
         if self.group.members:
-            self._mixed.take(call, asked, Terms(settings, CONSUMER_TRANSLATION), now)
+            self._mixed.take(call, asked, Terms(settings, self._kind.translation), now)
         else:
             self.classic.take(call, asked, settings, now.wall_ms, now.steady_ms)
 
-    # -- conversions
-
-    def carry_out(self, rule: Rule, now: Moment) -> Decision:
-        """Decide what a classic member of a mixed group asks; raises `NoRoomError`."""
-        return self.modern.carry_out(
-            lambda group, soft: self._or_downgrade(
-                group, end_subscriptions(group, rule(group, soft)), now.wall_ms
-            ),
-            now,
+    def settings(self) -> ClassicSettings:
+        """Return what classic members go by."""
+        settings = self.modern.settings
+        return ClassicSettings(
+            settings.initial_delay_ms,
+            settings.least_classic_session_ms,
+            settings.longest_classic_session_ms,
+            settings.max_size,
+            goes_by_grants=self._kind.goes_by_grants,
         )
 
-    def hear(self, member_id: str, now: Moment) -> None:
-        """Begin the session of a member of a mixed group anew."""
-        self.modern.hear(member_id, now)
+    # -- conversions
 
     def _decide(self, group: Group, soft: SoftState, command: Command, now_ms: int) -> Decision:
-        """Decide by the rules of consumers; some decisions convert the group."""
-        side = self.classic
+        """Decide by the rules of the modern type; some decisions convert the group."""
+        kind, side = self._kind, self.classic
         is_join = isinstance(command, Heartbeat) and command.member_epoch == JOIN_EPOCH
         if isinstance(command, Heartbeat) and is_join and not side.is_empty:
             told = side.remaining(), side.heard(), side.newcomers, side.protocol_type
-            brought = Brought(*told, CONSUMER_TRANSLATION)
-            return upgrade(group, soft, command, brought, now_ms, decide)
-        return self._or_downgrade(group, decide(group, soft, command, now_ms), now_ms)
+            brought = Brought(*told, kind.translation)
+            return upgrade(group, soft, command, brought, now_ms, kind.decide)
+        return self._or_downgrade(group, kind.decide(group, soft, command, now_ms), now_ms)
 
     def _or_downgrade(self, group: Group, decision: Decision, now_ms: int) -> Decision:
-        found = downgrade(group, decision, CONSUMER_TRANSLATION, now_ms)
+        if not group.translated:
+            return decision
+        found = downgrade(group, decision, self._kind.translation, now_ms)
         self._downgrade = found or self._downgrade
         return found.decision if found else decision
 
@@ -176,24 +184,10 @@ class ConsumerSides:
             self._is_agreed = False
         if not self._is_agreed and last is not None and not self.room.is_out:
             self._is_agreed, told = True, self._downgrade
+            self._mixed.clear()
             cause = told.cause if told else last.cause
             needs_round = told is None or told.needs_round
-            self.classic.take_up(cause if needs_round else None, self._settings(), now)
-
-    def hear_commit(
-        self, member_id: str, instance_id: str | None, generation: int, now: Now
-    ) -> Error | None:
-        """Hear a classic member that commits offsets; return why it may not."""
-        return self.classic.hear_commit(member_id, instance_id, generation, now.steady_ms)
-
-    def _settings(self) -> ClassicSettings:
-        settings = self.modern.settings
-        return ClassicSettings(
-            settings.initial_delay_ms,
-            settings.least_classic_session_ms,
-            settings.longest_classic_session_ms,
-            settings.max_size,
-        )
+            self.classic.take_up(cause if needs_round else None, self.settings(), now)
 
     # -- time
 
@@ -210,18 +204,24 @@ class ConsumerSides:
         if not self.room.is_out:
             self._mixed.pass_time(now)
             self._follow_conversion(now)
-            self.classic.pass_time(self._settings(), now.wall_ms, now.steady_ms)
+            self.classic.pass_time(self.settings(), now.wall_ms, now.steady_ms)
 
     def next_tick_ms(self, now: Now) -> int:
         """Return when time must pass next, steady clock, unless something is taken before."""
-        next_ms = self.next_ms(now)
-        return self.modern.next_tick_ms(now) if next_ms is None else next_ms
+        modern_ms = self.modern.next_tick_ms(now)
+        classic_ms = self._or_room(earliest(self.classic.next_ms(), self._mixed.next_ms()), now)
+        return modern_ms if classic_ms is None else min(modern_ms, classic_ms)
 
     def next_ms(self, now: Now) -> int | None:
-        """Return when time must pass next, steady clock; None: not before something is taken."""
-        next_ms = earliest(
-            self.modern.due.timed_ms(), self.classic.next_ms(), self._mixed.next_ms()
-        )
+        """Return when a time that was set comes; None: not before something is taken.
+
+        That is enough for a group without connectors and orders, which has nothing to look at.
+        """
+        timed_ms = self.modern.due.timed_ms()
+        return self._or_room(earliest(timed_ms, self.classic.next_ms(), self._mixed.next_ms()), now)
+
+    def _or_room(self, next_ms: int | None, now: Now) -> int | None:
+        """Return when there is to be looked for room instead, where there is none."""
         if next_ms is not None and self.room.is_out:
             return now.steady_ms + LOOK_FOR_ROOM_MS
         return next_ms
