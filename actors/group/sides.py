@@ -166,8 +166,6 @@ class Sides:
         return self._or_downgrade(group, kind.decide(group, soft, command, now_ms), now_ms)
 
     def _or_downgrade(self, group: Group, decision: Decision, now_ms: int) -> Decision:
-        if not group.translated:
-            return decision
         found = downgrade(group, decision, self._kind.translation, now_ms)
         self._downgrade = found or self._downgrade
         return found.decision if found else decision

@@ -192,6 +192,7 @@ def test_rule_14_beside_members_of_the_connect_protocol_alone_any_of_their_type_
 def test_rule_15_connect_has_no_subscriptions_and_a_successor_keeps_nothing_else_either(
     driver: MixedDriver,
 ) -> None:
+    driver.modern_joins("W0")
     driver.modern_joins("W1", instance_id="i", rack="z", node="n")
     metadata = driver.group.members[driver.joins(instance_id="i").member_id].metadata
     told = metadata.rack, metadata.node, metadata.assignors, metadata.server_assignor

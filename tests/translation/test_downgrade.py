@@ -427,3 +427,14 @@ def test_the_records_of_a_downgrade_come_in_this_order(driver: MixedDriver) -> N
     ]
     assert isinstance(generation, ClassicGroup)
     assert not any(isinstance(each, GroupMetadata) for each in driver.records[begin:])
+
+
+def test_rule_22_the_seat_of_the_only_member_is_taken_over_and_the_group_is_classic(
+    driver: MixedDriver,
+) -> None:
+    driver.modern_joins("W1", instance_id="j")
+    reply = driver.joins(instance_id="j", url="http://j/")
+    assert reply.error is Error.NONE
+    assert (driver.group.type, driver.group.members) == (GroupType.CLASSIC, {})
+    beat = driver.heartbeat_reply(driver.request("W1", 1))
+    assert beat.error in {Error.FENCED_INSTANCE_ID, Error.UNKNOWN_MEMBER_ID}
