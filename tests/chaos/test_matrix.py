@@ -36,10 +36,13 @@ ROUND = 12
 
 
 def publish_twice(run: Run) -> None:
-    """Have a batch of each pair be in place, and its task not come to tell so."""
+    """Have a batch of each pair be in place, and its task not come to tell so.
+
+    `verify` waits for mutants: one that loses rows may come to no batch for long.
+    """
     for each in run.pairs:
         run.faults.ask(each.name, "published", "cut")
-    for each in run.pairs:
+    for each in run.sound:
         run.faults.wait_taken(each.name, "published")
 
 
@@ -51,6 +54,8 @@ def move_all(run: Run) -> None:
 
 def verify(run: Run) -> None:
     """Hold each sink against its source."""
+    for each in run.mutants:
+        run.faults.wait_taken(each.name, "published")
     run.finish()
     counted = handovers(run.node)
     for each in run.sound:

@@ -199,11 +199,12 @@ def test_an_assignor_hears_what_its_worker_was_given(start_node: Starts, tmp_pat
 @pytest.mark.parametrize(
     ("deed", "why"),
     [
-        ("invent", "stranger-7"),
-        (
+        pytest.param("invent", "stranger-7", marks=pytest.mark.soak),
+        pytest.param(
             "misspell",
             "assignor faulty: WrongResultError: members: the share of {} has numbers-0,"
             " of type str: it must be a Resource",
+            marks=pytest.mark.soak,
         ),
         ("mute", "assignor faulty: LookupError: no idea (shop_rules.py, line 28)"),
         ("end", "the process of assignor faulty ended 3 times over it"),
@@ -499,7 +500,11 @@ def test_static_workers_come_back_with_another_assignor_at_once_and_nothing_move
     ("source", "why"),
     [
         ("", "there is no assignor 'mine': name one of balanced, "),
-        ("import nowhere_else", "assignor 'mine' cannot be imported: ModuleNotFoundError: No"),
+        pytest.param(
+            "import nowhere_else",
+            "assignor 'mine' cannot be imported: ModuleNotFoundError: No",
+            marks=pytest.mark.soak,
+        ),
         ("import os; os._exit(1)", "its process ended while it loaded the assignors"),
         ("import time; time.sleep(60)", "process "),
     ],

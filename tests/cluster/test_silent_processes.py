@@ -63,8 +63,8 @@ def test_who_leads_a_node_and_was_asleep_for_a_while_is_taken_back(start_node: S
 @pytest.mark.parametrize(
     "titles",
     [
-        (ADMIN,),
-        (SUPERVISOR,),
+        pytest.param((ADMIN,), marks=pytest.mark.soak),
+        pytest.param((SUPERVISOR,), marks=pytest.mark.soak),
         (GROUP,),
         (SUPERVISOR, GROUP),
         pytest.param(LEADERS, marks=pytest.mark.soak),

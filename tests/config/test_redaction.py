@@ -106,11 +106,11 @@ def test_hiding_takes_no_longer_than_a_text_is_long() -> None:
 
 
 def test_a_long_value_is_learnt_in_good_time_and_hidden_in_whole_and_in_lines() -> None:
-    key = "\n".join(f"{number:04}/" + 59 * "+" for number in range(500))
+    key = "\n".join(f"{number:04}/" + 59 * "+" for number in range(200))
     begun = time.process_time()
     hide = redaction(key).hide
-    assert time.process_time() - begun < 15
+    assert time.process_time() - begun < 6
     for told in (key, repr(key), json.dumps(key), quote(key, safe=""), b64encode(key.encode())):
         assert REFERENCE in hide(str(told))
-        assert "0250" not in hide(str(told))
-    assert hide(f"at {key.splitlines()[250]}") == f"at {REFERENCE}"
+        assert "0100" not in hide(str(told))
+    assert hide(f"at {key.splitlines()[100]}") == f"at {REFERENCE}"

@@ -60,6 +60,7 @@ def test_an_archive_that_cannot_be_read_is_refused_by_name(tmp_path: Path, archi
         read_flights(tmp_path / "absent.zip")
 
 
+@pytest.mark.soak  # it installs packages
 def test_the_package_is_installed_on_first_use_and_without_an_index_the_error_says_how(
     tmp_path: Path, archive: Path
 ) -> None:

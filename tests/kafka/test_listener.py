@@ -90,7 +90,11 @@ def check_generations(node: ListenerNode, protocol: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "protocol", ["classic", pytest.param("cooperative", marks=pytest.mark.soak), "consumer"]
+    "protocol",
+    [
+        "classic",
+        *(pytest.param(each, marks=pytest.mark.soak) for each in ("cooperative", "consumer")),
+    ],
 )
 def test_consumers_come_and_go_over_every_crash(
     broker: Broker, topics: Topics, tmp_path: Path, protocol: str
@@ -131,7 +135,6 @@ def test_consumers_come_and_go_over_every_crash(
         assert admin.list_consumer_groups().result(SECONDS).valid == []
 
 
-@pytest.mark.soak  # the first modern member of a group may be refused, for good
 def test_a_group_is_rolled_from_one_protocol_to_the_other_and_back(
     broker: Broker, topics: Topics, tmp_path: Path
 ) -> None:

@@ -20,7 +20,8 @@ from fairlead.runtime.simulation.world import World
 from fairlead_tests.golden.fixtures import generations, read_lines
 
 GROUP_METADATA = TYPE_OF[GroupMetadata].number
-LIVES = [life for folder in generations() for life in sorted(folder.glob("*.control"))]
+LIVES = [life for folder in generations()[-2:] for life in sorted(folder.glob("*.control"))]
+"""Those of the newest generations: that older ones are read as they were is seen elsewhere."""
 BATCH = 10
 
 

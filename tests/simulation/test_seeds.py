@@ -13,7 +13,7 @@ from fairlead.runtime.simulation.faults import schedule_faults
 from fairlead.runtime.simulation.schedule import Crew, Size, draw
 from fairlead.runtime.simulation.world import World
 
-FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-60").split("-"))
+FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-40").split("-"))
 BATCH = 20
 
 
@@ -42,7 +42,7 @@ def test_what_broke_a_rule_once_breaks_none_again(seed: int) -> None:
 
 
 @pytest.mark.parametrize("crew", [Crew.CLASSIC, Crew.MIXED])
-@pytest.mark.parametrize("first", [0, 10, 20])
+@pytest.mark.parametrize("first", [0, 10])
 def test_no_seed_of_a_classic_or_mixed_crew_breaks_a_rule(crew: Crew, first: int) -> None:
     assert told(search(range(first, first + 10), Size(crew=crew))) == ""
 

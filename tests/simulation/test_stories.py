@@ -69,7 +69,7 @@ def test_a_broken_rule_is_told_by_the_shortest_story_that_replays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     never_fence(monkeypatch)
-    found = search(range(20), Size(steps=25)).last
+    found = search(range(30, 40), Size(steps=25)).last
     assert found is not None
     assert found.violation.startswith("1: ")
     schedule = found.schedule

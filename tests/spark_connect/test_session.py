@@ -250,6 +250,7 @@ def is_writing(root: Path) -> bool:
     return False
 
 
+@pytest.mark.soak
 def test_a_server_that_is_killed_in_a_batch_and_started_again_loses_and_doubles_no_row(
     server: ConnectServerProcess, on_server: ConnectEngine, config: dict[str, str]
 ) -> None:

@@ -129,6 +129,7 @@ def test_jobs_hear_at_once_that_their_jvm_was_killed(engine: Embedded, signs: Pa
     assert gone([pid, worker.pid])
 
 
+@pytest.mark.soak  # each run sees a killed worker take its JVM along: tests/chaos/test_crew.py
 def test_a_killed_owner_takes_all_it_started_along_and_the_next_one_sweeps_what_is_left(
     own: Own, the_engine: Embedded, engine_folder: Path
 ) -> None:

@@ -234,6 +234,7 @@ def test_only_the_main_thread_may_open(engine: Embedded) -> None:
         threads.submit(engine.open).result()
 
 
+@pytest.mark.soak
 def test_a_jvm_ends_in_which_cancelled_work_keeps_its_cores(
     engine: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:

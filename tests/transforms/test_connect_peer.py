@@ -22,7 +22,7 @@ from fairlead_tests.transforms.rows import Record, Rows, Type, normal, told
 
 pytestmark = pytest.mark.spark
 
-MOST_FAILURES = 2
+MOST_FAILURES = 1
 """Of how many records of a case, on which the real class fails, ours is asked one by one."""
 
 INNER: Type = {"struct": [["x.y", "int"], ["deep", {"struct": [["é", "string"]]}]]}

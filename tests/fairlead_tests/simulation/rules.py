@@ -99,7 +99,8 @@ OF_CREWS = (
         "17 Calls",
         "The group drops a call that is not newer than the last one it took of that member.",
         crews.take_any_copy_of_a_call,
-        shown_by=6,
+        seeds=300,
+        shown_by=165,
         crew=Crew.MIXED,
     ),
     Mutation(
@@ -121,7 +122,7 @@ MUTATIONS = (
         "The group drops a request that is not newer than the last one it saw of that process.",
         off.admit_any_request,
         seeds=60,
-        shown_by=17,
+        shown_by=31,
     ),
     Mutation(
         "serve_any_process",
@@ -144,7 +145,7 @@ MUTATIONS = (
         "A request that is sent while another is unanswered is full.",
         own.say_little_when_superseding,
         seeds=60,
-        shown_by=7,
+        shown_by=44,
     ),
     Mutation(
         "admit_any_epoch",
@@ -207,6 +208,7 @@ MUTATIONS = (
         "4 step 1",
         "UNREVOKED waits while the member owns what it is to give up.",
         off.take_any_word_for_an_acknowledgement,
+        shown_by=2,
     ),
     Mutation(
         "grant_what_others_hold",
@@ -353,7 +355,7 @@ MUTATIONS = (
         "What has not stopped by the deadline is killed.",
         own.never_kill,
         seeds=60,
-        shown_by=4,
+        shown_by=5,
     ),
     Mutation(
         "let_a_late_answer_move_the_deadline",
@@ -493,6 +495,7 @@ MUTATIONS = (
         "Who set offsets is told though the process has died between its two logs.",
         off.leave_alterations_unrecorded,
         seeds=60,
+        shown_by=8,
         only=(Fault.ALTER, Fault.KILL_WRITING, Fault.SPLIT, Fault.JOIN),
     ),
 )
