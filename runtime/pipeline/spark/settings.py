@@ -104,6 +104,51 @@ logger.native.level = error
 """Logging of the JVM: warnings and worse, to its error output."""
 
 
+_DEFAULTS: Mapping[str, str] = {
+    "spark.app.name": "fairlead",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # The driver remembers what it ran even without a page to show it on.
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "50",
+    # The text of each plan is made for that page, too: the shortest one there is.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.catalogImplementation": "in-memory",
+    # Its peer with checksums writes two files for each, and forks twice for their modes: that
+    # doubles what a small batch costs. What counts is fsynced, and its commit is checked.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # Else more than 32 files are listed by a job of their own, a task for each: it takes seven
+    # times as long.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+    # What a file counts for beside its size when files are dealt to cores. Spark's own 4 MB has
+    # one of 31 MB cut into 17.5 and 13.5, and the second core wait for the first.
+    "spark.sql.files.openCostInBytes": "262144",
+    # Above it, rows sent from the worker travel as files instead of inside the plan.
+    "spark.sql.execution.arrow.localRelationThreshold": "100KB",
+    # Pickled rows unless asked otherwise: Arrow ones need pandas, and complain without.
+    "spark.sql.execution.pythonUDF.arrow.enabled": "false",
+    # Spark's own default, INT96, is deprecated, has no statistics, and not all readers take it.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Else a small batch beside a large one waits until all parts of that have begun.
+    "spark.scheduler.mode": "FAIR",
+}
+"""What a user's own settings go over."""
+
+_SECURED: Mapping[str, str] = {
+    # Else its driver and its blocks' ports deserialise what any user of the machine sends. A
+    # local driver makes its secret itself: it is in no file, command line or environment. A
+    # cluster's is in the file of its settings, for its owner only, and in no command line.
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.saslFallback": "false",
+    "spark.python.use.daemon": "true",
+    "spark.python.task.killTimeout": "100ms",
+}
+"""What nobody may set otherwise."""
+
+
 class SettingRefused(ValueError):  # noqa: N818  # says what happened to it
     """A `spark.conf.*` setting that an engine cannot grant."""
 
@@ -163,36 +208,9 @@ def settings(folder: Path, cores: int, conf: Mapping[str, str], master: str = ""
     """Return all settings of a driver that keeps its files in a folder; `master`: of a cluster."""
     host = conf.get(HOST, "127.0.0.1") if master else "127.0.0.1"
     return {
-        "spark.app.name": "fairlead",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        # The driver remembers what it ran even without a page to show it on.
-        "spark.ui.retainedJobs": "100",
-        "spark.ui.retainedStages": "100",
-        "spark.ui.retainedTasks": "1000",
-        "spark.sql.ui.retainedExecutions": "50",
-        # The text of each plan is made for that page, too: the shortest one there is.
-        "spark.sql.ui.explainMode": "simple",
+        **_DEFAULTS,
         "spark.sql.shuffle.partitions": str(cores),
-        "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        # Its peer with checksums writes two files for each, and forks twice for their modes: that
-        # doubles what a small batch costs. What counts is fsynced, and its commit is checked.
-        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-        # Else more than 32 files are listed by a job of their own, a task for each: it takes seven
-        # times as long.
-        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
-        # What a file counts for beside its size when files are dealt to cores. Spark's own 4 MB has
-        # one of 31 MB cut into 17.5 and 13.5, and the second core wait for the first.
-        "spark.sql.files.openCostInBytes": "262144",
-        # Above it, rows sent from the worker travel as files instead of inside the plan.
-        "spark.sql.execution.arrow.localRelationThreshold": "100KB",
-        # Pickled rows unless asked otherwise: Arrow ones need pandas, and complain without.
-        "spark.sql.execution.pythonUDF.arrow.enabled": "false",
-        # Spark's own default, INT96, is deprecated, has no statistics, and not all readers take it.
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        # Else a small batch beside a large one waits until all parts of that have begun.
-        "spark.scheduler.mode": "FAIR",
         # What executors write beside the rows of a batch: theirs are other machines' disks.
         **({"spark.io.encryption.enabled": "true"} if master else {}),
         **SQL_AS_WRITTEN,
@@ -201,14 +219,7 @@ def settings(folder: Path, cores: int, conf: Mapping[str, str], master: str = ""
         "spark.master": master or f"local[{cores}]",
         HOST: host,
         **({} if master else {BIND_ADDRESS: host}),
-        # Else its driver and its blocks' ports deserialise what any user of the machine sends. A
-        # local driver makes its secret itself: it is in no file, command line or environment. A
-        # cluster's is in the file of its settings, for its owner only, and in no command line.
-        "spark.authenticate": "true",
-        "spark.network.crypto.enabled": "true",
-        "spark.network.crypto.saslFallback": "false",
-        "spark.python.use.daemon": "true",
-        "spark.python.task.killTimeout": "100ms",
+        **_SECURED,
     }
 
 

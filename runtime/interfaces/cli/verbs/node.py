@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -80,16 +81,7 @@ def worker(
     ] = None,
 ) -> None:
     """Run one more worker on the node that is up. Ctrl-C lets it leave."""
-    if name is not None and not WORKER_NAME.fullmatch(name):
-        raise Misused(
-            f"a worker cannot be called {name!r}: letters, digits, dots, hyphens and underscores"
-            " will do, 64 at most"
-        )
-    for option, labels in (("--zone", [] if zone is None else [zone]), ("--tag", tags or [])):
-        if flaw := flaw_in_labels(labels):
-            raise Misused(f"{option}: {flaw}")
-    if protocol not in {None, "connect", "classic"}:
-        raise Misused(f"--protocol is connect or classic, not {protocol!r}")
+    _refuse(name, zone, tags or (), protocol)
     loaded = place.load()
     from ....cluster.messages import AddWorker  # noqa: PLC0415
     from ....node.commands import run_worker  # noqa: PLC0415
@@ -98,6 +90,20 @@ def worker(
     mode = classic_mode(loaded, protocol)
     order = AddWorker(os.getpid(), name, zone, tagged, capacity, mode)
     raise typer.Exit(run_worker(loaded.config, order))
+
+
+def _refuse(name: str | None, zone: str | None, tags: Sequence[str], protocol: str | None) -> None:
+    """Refuse what a worker cannot be told, before a node is asked for it; raises `Misused`."""
+    if name is not None and not WORKER_NAME.fullmatch(name):
+        raise Misused(
+            f"a worker cannot be called {name!r}: letters, digits, dots, hyphens and underscores"
+            " will do, 64 at most"
+        )
+    for option, labels in (("--zone", [] if zone is None else [zone]), ("--tag", tags)):
+        if flaw := flaw_in_labels(labels):
+            raise Misused(f"{option}: {flaw}")
+    if protocol not in {None, "connect", "classic"}:
+        raise Misused(f"--protocol is connect or classic, not {protocol!r}")
 
 
 def classic_mode(loaded: "Loaded", protocol: str | None) -> str | None:
