@@ -21,7 +21,7 @@ from ..classic.state import Answer, Asked, ClassicSettings
 from ..messages.classic import ClassicCall, SyncGroupReply
 from ..messages.commands import Command, CommandReply
 from ..messages.errors import Error
-from ..messages.members import JOIN_EPOCH, Heartbeat
+from ..messages.members import JOIN_EPOCH, CommitOffsets, Heartbeat
 from ..messages.orders import DeleteGroup
 from ..timer_queue import Moment
 from .coordinator import Coordinator
@@ -122,7 +122,9 @@ class Sides:
         if was_out and not room.is_out:
             self.classic.grant_sessions(now.steady_ms)
 
-    def take(self, request: Command | ClassicCall, sender: Address, now: Now) -> None:
+    def take(
+        self, request: Command | CommitOffsets | ClassicCall, sender: Address, now: Now
+    ) -> None:
         """Decide a request; its answer comes with a `Ready`, at once or later."""
         if isinstance(request, ClassicCall):
             self._take_call(request, Asked(sender, request.number), now)

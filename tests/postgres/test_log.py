@@ -232,6 +232,16 @@ def test_values_come_from_the_log_as_from_the_table(database: Database, read: Re
     assert "made" not in second
 
 
+def test_times_of_the_log_are_of_the_zone_that_is_told(database: Database, read: Read) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, at timestamp)")
+    database.run("INSERT INTO t VALUES (1, '2025-07-15 12:00')")
+    reading = read(db_timezone="Asia/Tokyo")
+    reading.begin()
+    database.run("INSERT INTO t VALUES (2, '2025-07-15 12:00')")
+    moment = dt.datetime(2025, 7, 15, 3, tzinfo=dt.UTC)
+    assert told(reading, "id", "at") == [("r", 1, moment), ("c", 2, moment)]
+
+
 @pytest.mark.parametrize("identity_is", ["DEFAULT", "FULL"])
 def test_large_values_that_did_not_change_are_there_all_the_same(
     database: Database, read: Read, identity_is: str

@@ -392,6 +392,23 @@ def test_numbers_are_mapped_as_asked(
     ] == [*(123456789, 1.25, 2.5)]
 
 
+@pytest.mark.parametrize("mode", ["bulk", "timestamp"])
+def test_times_without_a_zone_are_of_the_zone_that_is_told(
+    database: Database, read: Read, mode: str
+) -> None:
+    database.run("CREATE TABLE t (at timestamp NOT NULL, others timestamp[], moment timestamptz)")
+    winter, summer = "2025-01-15 12:00", "2025-07-15 12:00"
+    database.run(
+        f"INSERT INTO t VALUES ('{winter}', '{{{summer}}}', '{winter}+00'),"
+        f" ('{summer}', NULL, 'infinity')"
+    )
+    (table,) = read(mode=mode, timestamp_column_name="at", db_timezone="America/New_York").take()
+    moments = pa.timestamp("us", "UTC")
+    assert [each.type for each in table.schema][:3] == [moments, pa.list_(moments), moments]
+    utc = [dt.datetime(2025, month, 15, hour, tzinfo=dt.UTC) for month, hour in ((1, 17), (7, 16))]
+    assert sorted(table["at"].to_pylist()) == utc
+
+
 def test_tables_are_chosen_by_patterns_and_partitions_go_by_their_root(
     database: Database, read: Read
 ) -> None:

@@ -42,7 +42,6 @@ _OPTIONS: Final = " ".join(
     for each in (
         "lock_timeout=30s",  # a table that others have locked is waited for in the status
         "idle_in_transaction_session_timeout=120s",  # a stopped process must not keep its locks
-        "timezone=UTC",
         "datestyle=ISO",
         "intervalstyle=iso_8601",
         "bytea_output=hex",
@@ -154,7 +153,8 @@ class Server:
                     parts[name] = given
             session = {**_SESSION, "application_name": application}
             timeout = int(config.get(f"{end}.query.timeout.ms", QUERY_TIMEOUT_MS))
-            ours = f"{_OPTIONS} -c statement_timeout={timeout}"
+            zone = config.get(f"{end}.db.timezone") or "UTC"
+            ours = f"{_OPTIONS} -c timezone={zone} -c statement_timeout={timeout}"
             options = f"{parts.pop('options', '')} {ours}".strip()
             conninfo = make_conninfo("", **{**session, **parts, "options": options})
         except (ValueError, psycopg.Error) as error:

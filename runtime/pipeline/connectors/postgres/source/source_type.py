@@ -28,6 +28,7 @@ from ..connecting import Server, application_name
 from ..names import TableName
 from ..tables import keys, places
 from ..tables.catalog import FoundTable, TableFilter, TableShape
+from ..tables.columns import TypeMapping
 from ..tables.cursors import cursor_of
 from ..tables.session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from ..tables.shares import CHUNK_PAGES, TableShare, TaskShare, deal, known_in
@@ -216,8 +217,7 @@ class PostgresSourceType(SourceType):
 
     def _begin(self, snapshot: DatabaseSnapshot, table: FoundTable, seen: Horizon) -> TableShare:
         """Return a table whose snapshot begins now."""
-        mapping = self.settings.text(keys.NUMERIC_MAPPING)
-        shape = TableShape.read(snapshot, table.name, mapping)
+        shape = TableShape.read(snapshot, table.name, TypeMapping.of(self.settings))
         cursor = cursor_of(self.settings, table.name, shape)
         highest = cursor.highest_in(snapshot, table.name)
         chunks = -(-table.pages // CHUNK_PAGES)
@@ -285,7 +285,7 @@ def _look(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> Look:
         return Look(warnings=("no table is there that is to be read; new ones are looked for",))
     mode, shapes = settings.text(keys.MODE), []
     for table in found:
-        mapping, is_logged = settings.text(keys.NUMERIC_MAPPING), mode == keys.LOG
+        mapping, is_logged = TypeMapping.of(settings), mode == keys.LOG
         shape = TableShape.read(snapshot, table.name, mapping, is_logged=is_logged)
         cursor_of(settings, table.name, shape)
         shapes.append(shape)

@@ -12,7 +12,7 @@ from psycopg import sql
 from ....spi.config import ParsedConfig
 from ..names import TableName
 from . import keys
-from .columns import SourceColumn
+from .columns import SourceColumn, TypeMapping
 from .session import DatabaseSnapshot, TableChanged
 
 _TABLES: Final = """
@@ -110,7 +110,12 @@ class TableShape:
 
     @classmethod
     def read(
-        cls, snapshot: DatabaseSnapshot, name: TableName, mapping: str, *, is_logged: bool = False
+        cls,
+        snapshot: DatabaseSnapshot,
+        name: TableName,
+        mapping: TypeMapping,
+        *,
+        is_logged: bool = False,
     ) -> Self:
         """Return a table as a snapshot's catalog has it; raises `TableChanged`.
 

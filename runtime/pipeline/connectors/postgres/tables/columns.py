@@ -2,17 +2,19 @@
 """The columns of a table as Arrow has them: what the server is asked, and what is made of it."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
+from ....spi.config import ParsedConfig
 from ....spi.errors import BadInput
 from ..arrow_types import NATIVE
 from ..names import words
 from . import keys
 
+_UNZONED, _ZONED = "timestamp", "timestamptz"
 _MOST_DIGITS: Final = 38
 _UNDECLARED: Final = pa.decimal128(_MOST_DIGITS, 18)
 _MONEY: Final = pa.decimal128(19, 2)
@@ -31,6 +33,20 @@ _INFINITE: Final = {
 the last and the first of the years 1 to 9999, which Spark knows."""
 
 
+@dataclass(frozen=True, slots=True)
+class TypeMapping:
+    """What a config says of the types that a source hands on."""
+
+    numeric: str = keys.NO_MAPPING
+    is_zoned: bool = False
+    """Whether times without a zone are of the session's, and become moments."""
+
+    @classmethod
+    def of(cls, settings: ParsedConfig) -> Self:
+        """Return what the keys say."""
+        return cls(settings.text(keys.NUMERIC_MAPPING), bool(settings.text(keys.TIMEZONE)))
+
+
 @dataclass(frozen=True)
 class SourceColumn:
     """One column: its expression in SQL, and its type in Arrow."""
@@ -40,7 +56,9 @@ class SourceColumn:
     type: pa.DataType
 
     @classmethod
-    def of(cls, name: str, kind: str, width: int, dimensions: int, mapping: str) -> "SourceColumn":
+    def of(
+        cls, name: str, kind: str, width: int, dimensions: int, mapping: TypeMapping
+    ) -> "SourceColumn":
         """Return a column of a type by the catalog's name; `width` is its `atttypmod`."""
         cast, made = _read_as(kind, width, dimensions, mapping)
         shape = sql.SQL("{0}::{1} AS {0}") if cast else sql.SQL("{0}")
@@ -63,10 +81,16 @@ class SourceColumn:
         return _finite(values)
 
 
-def _read_as(kind: str, width: int, dimensions: int, mapping: str) -> tuple[str, pa.DataType]:
+def _read_as(
+    kind: str, width: int, dimensions: int, mapping: TypeMapping
+) -> tuple[str, pa.DataType]:
     """Return what a type is cast to on the server, "" if it is not, and what it is in Arrow."""
     if kind == "numeric":
-        return _numeric(width, mapping)
+        return _numeric(width, mapping.numeric)
+    if mapping.is_zoned and kind == _UNZONED:
+        return _ZONED, NATIVE[_ZONED]
+    if mapping.is_zoned and kind == f"_{_UNZONED}" and dimensions <= 1:
+        return f"{_ZONED}[]", pa.list_(NATIVE[_ZONED])
     if kind in NATIVE:
         return "", NATIVE[kind]
     if kind.startswith("_") and dimensions <= 1:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ......actors.settings import SettingType, Value
 from ....spi.config import Definition, Importance, Width
@@ -24,6 +25,7 @@ AUDIT_MS = "source.audit.interval.ms"
 SNAPSHOT_MODE = "source.snapshot.mode"
 TABLE_POLL_MS = "source.table.poll.interval.ms"
 NUMERIC_MAPPING = "source.numeric.mapping"
+TIMEZONE = "source.db.timezone"
 TOPIC_PREFIX = "source.topic.prefix"
 SLOT = "source.slot.name"
 DROP_SLOT = "source.slot.drop.on.stop"
@@ -47,6 +49,14 @@ BEST_FIT, EAGER_DOUBLE = "best_fit", "best_fit_eager_double"
 def _slot_name(value: Value) -> str | None:
     is_sound = not value or re.fullmatch(r"[a-z0-9_]{1,63}", str(value))
     return None if is_sound else "a slot's name has at most 63 of a-z, 0-9 and _"
+
+
+def _timezone(value: Value) -> str | None:
+    try:
+        is_known = not value or bool(ZoneInfo(str(value)))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        is_known = False
+    return None if is_known else "is no time zone: Europe/Berlin is one, or UTC"
 
 
 def _operations(value: Value) -> str | None:
@@ -169,6 +179,14 @@ DEFINITIONS: Sequence[Definition] = (
         BEST_FIT,
         EAGER_DOUBLE,
         importance=Importance.LOW,
+    ),
+    text_key(
+        TIMEZONE,
+        "The zone of times without one (timestamp): they are moments then, and a column that rows "
+        "are read on by is held against the clock of this zone. Empty: they stay as they are.",
+        "",
+        importance=Importance.LOW,
+        validator=_timezone,
     ),
     text_key(
         TOPIC_PREFIX,

@@ -17,6 +17,7 @@ from ....spi.offsets import (
 )
 from . import keys
 from .catalog import FoundTable, TableFilter, TableShape
+from .columns import TypeMapping
 from .cursors import TimeCursor, cursor_of
 from .session import DatabaseSnapshot
 from .windows import TablePlace
@@ -70,7 +71,7 @@ def seek(snapshot: DatabaseSnapshot, settings: ParsedConfig, to: Seek, known: Of
 def _place(
     snapshot: DatabaseSnapshot, settings: ParsedConfig, table: FoundTable, to: Seek
 ) -> TablePlace:
-    shape = TableShape.read(snapshot, table.name, settings.text(keys.NUMERIC_MAPPING))
+    shape = TableShape.read(snapshot, table.name, TypeMapping.of(settings))
     cursor = cursor_of(settings, table.name, shape)
     if to is SeekEnd.LATEST:
         highest = cursor.highest_in(snapshot, table.name)

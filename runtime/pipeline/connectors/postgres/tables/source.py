@@ -22,6 +22,7 @@ from ..resting import LookRest
 from . import keys
 from .catalog import TableShape
 from .chunks import SnapshotShare, is_snapshot_read
+from .columns import TypeMapping
 from .cursors import Cursor, cursor_of
 from .reading import TableReader
 from .session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
@@ -255,7 +256,7 @@ class TableSource(Source[pa.Table]):
     def _reader(self, snapshot: DatabaseSnapshot, table: _TableState) -> TableReader:
         """Return what reads a table as the catalog has it in this snapshot."""
         name = table.share.name
-        mapping = self._settings.text(keys.NUMERIC_MAPPING)
+        mapping = TypeMapping.of(self._settings)
         shape = TableShape.read(snapshot, name, mapping, is_logged=self._is_logged)
         if table.reader is None or table.reader.shape != shape:
             prefix = self._settings.text(keys.TOPIC_PREFIX)

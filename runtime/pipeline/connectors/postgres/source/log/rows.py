@@ -18,7 +18,7 @@ from .....spi.config import ParsedConfig
 from ...names import TableName, words
 from ...tables import keys
 from ...tables.catalog import TableShape
-from ...tables.columns import SourceColumn
+from ...tables.columns import SourceColumn, TypeMapping
 from ...tables.reading import TOPIC
 from ...tables.session import DatabaseSnapshot, ReadSession, TableChanged
 from .pgoutput import UNCHANGED, Change, Operation, Relation, Value, Values
@@ -73,7 +73,7 @@ class ChangeRows:
 
     def __init__(self, session: ReadSession, settings: ParsedConfig) -> None:
         self._session = session
-        self._mapping = settings.text(keys.NUMERIC_MAPPING)
+        self._mapping = TypeMapping.of(settings)
         self._prefix = settings.text(keys.TOPIC_PREFIX)
         skipped = settings.items(keys.SKIPPED)
         self._skipped = {each for each in Operation if each.value in skipped}

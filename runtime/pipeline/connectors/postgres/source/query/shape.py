@@ -13,7 +13,7 @@ from .....spi.errors import Away, SourceAway
 from ...connecting import Server, brief, is_away
 from ...names import words
 from ...tables import keys
-from ...tables.columns import SourceColumn
+from ...tables.columns import SourceColumn, TypeMapping
 
 XID: Final = "xid8"
 _NUMBERS: Final = frozenset({"int2", "int4", "int8", "oid", XID})
@@ -73,7 +73,7 @@ class QueryShape:
                 if is_away(error):
                     raise SourceAway(f"{server.shown}: {brief(str(error))}") from None
                 raise ConfigInvalid(f"{keys.QUERY}: {brief(str(error))}") from None
-        mapping = settings.text(keys.NUMERIC_MAPPING)
+        mapping = TypeMapping.of(settings)
         columns = tuple(
             SourceColumn.of(
                 each.name, kinds[each.type_code], result.fmod(at) if result else -1, 1, mapping
