@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOAK_MINUTES ?= 10
 
+# What is compiled once is found by all processes that tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-fast bench soak oldest lint format clean
 
 .venv/ready: pyproject.toml
@@ -17,6 +20,8 @@ demo: .venv/ready
 # Servers that tests run against come from packages of the system, where that may be done.
 test: .venv/ready
 	tests/servers/install-postgres
+	@# Else each of the processes rewrites all asserts, at the same time.
+	$(BIN)/pytest --collect-only -q >/dev/null || true
 	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
 
 # What needs no process of its own and no Spark.

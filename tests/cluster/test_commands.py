@@ -152,6 +152,7 @@ def test_down_ends_a_node_whose_first_process_is_stopped(shell: Shell) -> None:
     assert node.group().members == {}, "all have left in good order"
 
 
+@pytest.mark.soak
 def test_rest_is_started_again_with_ever_longer_pauses(shell: Shell) -> None:
     node = shell.up()
     for times, pause in ((1, "0.1 s"), (2, "0.2 s")):

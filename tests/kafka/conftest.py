@@ -39,6 +39,6 @@ def topic(topics: Topics, request: pytest.FixtureRequest) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have one process run all of these tests, so that there is one broker, or two with Spark's."""
     for item in items:
-        is_here = Path(__file__).parent in item.path.parents
+        is_here = item.path.parent == Path(__file__).parent
         if is_here and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("kafka"))

@@ -130,6 +130,7 @@ def test_a_task_that_goes_on_asks_for_no_mark_but_its_own(
         each.close()
 
 
+@pytest.mark.soak  # each run kills a broker under all pairs: tests/chaos/test_matrix.py
 def test_a_broker_that_dies_while_a_batch_is_published_has_it_once(
     broker: Broker, config: dict[str, str], topics: Topics, topic: str, log: SinkLog
 ) -> None:

@@ -170,6 +170,7 @@ def test_offsets_of_a_time_and_of_both_ends_come_from_the_broker(
     assert offset(datetime.fromtimestamp(1_800_000_000, UTC)) == 3
 
 
+@pytest.mark.soak  # each run kills a broker under all pairs: tests/chaos/test_matrix.py
 def test_a_broker_that_dies_is_waited_for_and_nothing_is_lost_or_doubled(
     broker: Broker, topics: Topics, topic: str
 ) -> None:

@@ -54,6 +54,6 @@ def read(database: Database) -> Iterator[Callable[..., Reading]]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have one process run all of these tests, so that there is one server."""
     for item in items:
-        is_here = Path(__file__).parent in item.path.parents
+        is_here = item.path.parent == Path(__file__).parent
         if is_here and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("postgres"))

@@ -149,6 +149,7 @@ def test_a_killed_owner_takes_all_it_started_along_and_the_next_one_sweeps_what_
     assert (len(left), len(now), left & now) == (1, 1, set())
 
 
+@pytest.mark.soak
 def test_kill_ends_python_workers_too_and_the_engine_opens_again_in_the_same_process(
     engine: Embedded, signs: Path
 ) -> None:
