@@ -51,7 +51,8 @@ def take_over(last: ClassicGroup, before: ClassicMember, member: ClassicMember) 
     """
     version = _version_of(last)
     if version is None:
-        return replace(member, assignment=before.assignment)
+        own = {"assigned": before.assigned, "pending": before.pending}
+        return replace(member, assignment=before.assignment, **own)
     assignment = _in_full(before, version)
     return replace(
         member, assignment=assignment, assigned=before.assigned, returns=before.returns + 1
@@ -80,8 +81,8 @@ def grant(
     """
     members = [replace(each, assignment=assignments.get(each.member_id, b"")) for each in members]
     version = _version_of(last)
-    if version is None or last.protocol is None:
-        return tuple(members)
+    if version is None or last.protocol is None:  # what a downgrade left is over
+        return tuple(map(without_grants, members))
     shares = [_share_of(each, last.protocol, version) for each in members]
     holders = _settle(members, shares)
     return tuple(

@@ -80,7 +80,8 @@ def _flaws_in(call: JoinGroup) -> Iterator[str]:
     texts = call.member_id, call.instance_id or "", call.client_id, call.client_host
     for text in (*texts, call.protocol_type, *names):
         if not _is_short(text):
-            yield f"{text[:40]!a}… is longer than {LONGEST_ID} bytes of UTF-8, or not encodable"
+            longest = f"{LONGEST_ID} bytes of UTF-8"
+            yield f"{text[:40]!a}… is longer than {longest}, not encodable, or holds a NUL"
     if call.instance_id is not None and not call.instance_id:
         yield "the instance id is empty"
     if not 0 <= call.rebalance_timeout_ms <= LONGEST_TIMEOUT_MS:
@@ -93,7 +94,8 @@ def _flaws_in(call: JoinGroup) -> Iterator[str]:
 
 def _is_short(text: str) -> bool:
     try:
-        return len(text) <= LONGEST_ID and len(text.encode()) <= LONGEST_ID
+        # Keys of the log are parted by NUL.
+        return "\0" not in text and max(len(text), len(text.encode())) <= LONGEST_ID
     except UnicodeEncodeError:  # a lone surrogate
         return False
 

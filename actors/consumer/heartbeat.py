@@ -80,7 +80,9 @@ def _find_cause(
     """Return why the epoch must rise for what the member says, None if it need not."""
     if seat is None:
         asks = bool(new.names or new.pattern or metadata.assignors)
-        return Why.MEMBER_JOINED if asks or group.bump is None else None
+        # A generation goes with its group's type, and with it how far the group has counted.
+        is_first = group.bump is None or group.classic is not None
+        return Why.MEMBER_JOINED if asks or is_first else None
     if new.topics != old.topics:
         return Why.SUBSCRIPTION_CHANGED
     return change_in_assignors(group, seat.metadata, metadata)

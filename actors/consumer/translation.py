@@ -18,7 +18,7 @@ from ..classic.bytes.consumer import (
 from ..classic.bytes.primitives import UnreadableError
 from ..classic.embedded import CONSUMER
 from ..group.state.soft_state import SoftState
-from ..group.translation.protocol import Given, Held, Said
+from ..group.translation.protocol import Given, Held, NotYetError, Said
 from .topics import topic_records
 
 
@@ -51,6 +51,14 @@ class ConsumerTranslation:
             raise UnreadableError("its assignor tells it more than its partitions")
         return Held(dict.fromkeys(told.partitions, generation), {})
 
+    def waiting(self, member: ClassicMember, generation: int) -> Held:
+        """Return what a consumer goes on with while it waits: what it named when it joined.
+
+        An eager one names nothing, and has stopped everything. Raises UnreadableError.
+        """
+        owned = _read(member.protocols[0].metadata).owned
+        return Held({**dict.fromkeys(owned, generation), **member.assigned}, member.pending)
+
     def assignment(self, protocol: str, given: Given) -> bytes:
         """Return all that a consumer may read; raises UnwritableError."""
         del protocol
@@ -66,7 +74,7 @@ class ConsumerTranslation:
     ) -> Sequence[Record]:
         """Return what is new of subscriptions, and of what is shared out by them."""
         if soft.topics is None and group.topics is None:
-            raise UnreadableError("which topics there are is not known yet: ask again")
+            raise NotYetError("which topics there are is not known yet: ask again")
         ended = [gone] if gone in group.subscriptions else []
         said = [ConsumerSubscription(each, _topics_of(offered)) for each, offered in offers]
         new = [each for each in said if group.subscriptions.get(each.member_id) != each]
@@ -87,7 +95,7 @@ def _topics_of(offered: ClassicProtocol) -> tuple[str, ...]:
     return tuple(sorted({*_read(offered.metadata).topics}))
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=256)
 def _read(metadata: bytes) -> Subscription:
     return decode_subscription(metadata)
 

@@ -14,10 +14,11 @@ from ...events.entries.codec import encode
 from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.space import NoRoomError, Room
+from ...events.model import Cause, Why
 from ...events.records import ClassicGroup
 from ..backoff import earliest
 from ..classic.coordinator import ClassicCoordinator
-from ..classic.state import Answer, Asked, ClassicSettings
+from ..classic.state import Answer, Asked, ClassicSettings, RoundPhase
 from ..messages.classic import ClassicCall, SyncGroupReply
 from ..messages.commands import Command, CommandReply
 from ..messages.errors import Error
@@ -59,6 +60,8 @@ class Sides:
         self.group = modern.group
         self.room = ENOUGH_ROOM
         """How much may be written, as of the last look at the disk."""
+        self._out_since_ms = 0
+        """Since when nothing may be written, steady clock, where that is so."""
         self.modern = modern
         """The side of members by the modern protocol."""
         self.modern.rules = self._decide
@@ -116,16 +119,21 @@ class Sides:
 
     def see_room(self, room: Room, now: Now) -> None:
         """Learn how much may be written; members that could not be heard have their time anew."""
-        was_out = self.room.is_out
-        self.room = room
+        was_out, self.room = self.room.is_out, room
         self.modern.see_room(room, now)
-        if was_out and not room.is_out:
+        if room.is_out and not was_out:
+            self._out_since_ms = now.steady_ms
+        elif was_out and not room.is_out:
+            late_ms = now.steady_ms - self._out_since_ms
+            self.classic.excuse(late_ms)
+            self._mixed.excuse(late_ms)
             self.classic.grant_sessions(now.steady_ms)
 
     def take(
         self, request: Command | CommitOffsets | ClassicCall, sender: Address, now: Now
     ) -> None:
         """Decide a request; its answer comes with a `Ready`, at once or later."""
+        self._follow_conversion(now)  # as a new process, whose members have to be taken up first
         if isinstance(request, ClassicCall):
             self._take_call(request, Asked(sender, request.number), now)
         elif isinstance(request, DeleteGroup) and not self.classic.is_empty:
@@ -175,17 +183,19 @@ class Sides:
     def _follow_conversion(self, now: Now) -> None:
         """Have the members' new side take them up, if the group is of another type by now."""
         last = self.group.classic
-        if self.group.members and not self.classic.is_unused:
+        is_unused = self.classic.is_unused and self.classic.phase is RoundPhase.EMPTY
+        if self.group.members and not is_unused:
             for member_id, session_ms in self.classic.hand_over().items():
                 self._mixed.expect(member_id, session_ms, now)
             for member_id in self.group.translated:
                 self.hear(member_id, now)
-        elif last is not None and last.members and self.classic.is_empty:
+        elif last is not None and last.members and is_unused:
             self._is_agreed = False
         if not self._is_agreed and last is not None and not self.room.is_out:
             self._is_agreed, told = True, self._downgrade
             self._mixed.clear()
-            cause = told.cause if told else last.cause
+            # The generation that follows is none of a conversion any more.
+            cause = told.cause if told else Cause(Why.REBALANCE_REQUESTED, last.leader)
             needs_round = told is None or told.needs_round
             self.classic.take_up(cause if needs_round else None, self.settings(), now)
 

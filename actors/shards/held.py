@@ -28,6 +28,8 @@ SHORTEST_MS: Final = 100
 LONGEST_MS: Final = 3_000
 """As the interval of a classic client counts at most this, Kafka's default: nobody tells it."""
 HELD_PERCENT: Final = 80
+LONGEST_NOTED: Final = 320
+"""Letters of the ids of those that are noted: longer ones are no members'."""
 MOST_HELD: Final = 256
 """In one group: each change has all of them decided anew."""
 
@@ -66,6 +68,8 @@ class HeldHeartbeats:
         That is to be answered: its client asks anew.
         """
         member_id = call.member_id
+        if len(member_id) > LONGEST_NOTED:
+            return None
         gap_ms = now_ms - self._heard_ms.get(member_id, now_ms)
         if len(self._heard_ms) > 2 * MOST_HELD:
             self._heard_ms.clear()
@@ -114,6 +118,7 @@ class HeldHeartbeats:
 
     def end(self, number: int) -> HeldHeartbeat | None:
         """Hold a heartbeat no longer, and return it; its client waits with something else."""
+        self._asked.pop(number, None)  # else it would be held once it is decided
         found = next((each for each in self._held.values() if each.call.number == number), None)
         if found is not None:
             del self._held[found.call.member_id]

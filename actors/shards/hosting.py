@@ -17,6 +17,7 @@ from ...events.log.frame import Entry, NewEntry
 from ...events.log.space import Room
 from ..group.shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, AddressedReply, Now, Ready
 from ..group.state.settings import GroupSettings
+from ..messages.classic import JoinGroup
 from ..messages.commands import Traffic
 from ..messages.consumers import ConsumerGroupHeartbeat
 from ..messages.errors import Error
@@ -36,6 +37,8 @@ from .refusals import refuse_host_call
 
 MOST_GROUPS: Final = 100_000
 """How many groups one process keeps; calls of further ones are refused."""
+LONGEST_IDS: Final = 440
+"""Bytes of the ids of a group and of what names a member: together they make keys of the logs."""
 IDLE_MS: Final = 60_000
 """How long the process sleeps while nothing is due."""
 
@@ -124,9 +127,11 @@ class HostedGroups:
     def see_room(self, room: Room, now: Now) -> None:
         """Learn how much may be written; members that could not be heard have their time anew."""
         is_other = (room.is_low, room.is_out) != (self._room.is_low, self._room.is_out)
-        self._room = room
+        was_out, self._room = self._room.is_out, room
         for group in self._groups.values() if is_other else ():
             group.see_room(room, now)
+        if was_out and not room.is_out and self._topics is not None:
+            self._see_topics(self._topics, now)  # they may have changed, and could not be written
 
     def take(self, request: HostCall, sender: int, now: Now) -> None:
         """Decide a call; its answer comes with a `Ready`, at once or later."""
@@ -160,6 +165,8 @@ class HostedGroups:
             self._changed[group_id] = group
 
     def _refuse(self, call: SharedCall) -> tuple[Error, str] | None:
+        if flaw := _flaw_in_ids(call):
+            return Error.INVALID_REQUEST, flaw
         if call.group_id in self._groups:
             return None
         if flaw := flaw_in_group_id(call.group_id):
@@ -201,8 +208,6 @@ class HostedGroups:
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now; what would have to be written waits until there is room."""
-        if self._room.is_out:
-            return
         for group_id in self._timers.due(now.steady_ms):
             group = self._changed[group_id] = self._groups[group_id]
             group.pass_time(now)
@@ -213,6 +218,17 @@ class HostedGroups:
             return now.steady_ms + LOOK_FOR_ROOM_MS
         next_ms = self._timers.next_ms()
         return now.steady_ms + IDLE_MS if next_ms is None else next_ms
+
+
+def _flaw_in_ids(call: SharedCall) -> str:
+    """Return why a member has no key in the logs that groups share, or nothing."""
+    if not isinstance(call, JoinGroup | ConsumerGroupHeartbeat):
+        return ""
+    names = call.member_id, call.instance_id or "", call.client_id
+    longest = max(len(each.encode(errors="surrogatepass")) for each in names)
+    if longest + len(call.group_id.encode(errors="surrogatepass")) <= LONGEST_IDS:
+        return ""
+    return f"the ids of the group and of the member have more than {LONGEST_IDS} bytes together"
 
 
 def _told_of(entries: Iterable[Entry]) -> Iterable[tuple[str, Sequence[Entry], int]]:

@@ -17,6 +17,8 @@ from .wire.frames import Request
 OF_WORKERS: Final = (
     "the group of fairlead's own workers is not reached by Kafka's wire: use another group id"
 )
+AT_ONCE: Final = 256
+"""How many groups of one request are asked at the same time."""
 
 
 class Groups:
@@ -44,9 +46,11 @@ class Groups:
             return answer_of(request, [await self._ask(calls[0], hurry)])
         if calls and isinstance(calls[0], ListGroups):
             asked = [_ask_line(each, calls[0]) for each in self._lines] if lists else []
-        else:
-            asked = [self._ask(each) for each in calls]
-        return answer_of(request, await asyncio.gather(*asked))
+            return answer_of(request, await asyncio.gather(*asked))
+        replies: list[Any] = []
+        for at in range(0, len(calls), AT_ONCE):
+            replies += await asyncio.gather(*map(self._ask, calls[at : at + AT_ONCE]))
+        return answer_of(request, replies)
 
     def close(self) -> None:
         """Let go of the lines, and of the broker."""

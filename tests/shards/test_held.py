@@ -11,6 +11,7 @@ from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, ConsumerG
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import EndHold, TellTopics
 from fairlead.actors.shards.hosting import HostedGroups
+from fairlead.events.log.space import Room
 from fairlead_tests.consumer.driver import topic
 from fairlead_tests.shards.driver import ShardDriver, joining
 
@@ -72,6 +73,25 @@ def test_a_client_that_waits_with_something_else_is_answered(driver: ShardDriver
     number = next(driver.numbers) - 1
     assert driver.asks(EndHold(A, number)) == [ClassicHeartbeatReply(Error.NONE, number=number)]
     assert driver.asks(EndHold(A, number)) == driver.asks(EndHold("none", 1)) == []
+
+
+def test_a_client_that_waits_from_the_beginning_is_answered(driver: ShardDriver) -> None:
+    member_id = driver.member_of(A)
+    beat(driver, member_id)
+    driver.passes(1_000)
+    driver.groups.take(ClassicHeartbeat(A, member_id, 1, number=1_000), 1, driver.now)
+    driver.groups.take(EndHold(A, 1_000), 1, driver.now)
+    assert errors(driver.asks()) == [Error.NONE]
+
+
+def test_it_is_answered_in_time_on_a_full_disk(driver: ShardDriver) -> None:
+    member_id = driver.member_of(A)
+    beat(driver, member_id)
+    driver.passes(1_000)
+    assert beat(driver, member_id) == []
+    driver.room = Room(driver.folder, 0)
+    driver.asks()
+    assert errors(driver.passes(1_000)) == [Error.NONE]
 
 
 def test_a_heartbeat_that_comes_twice_leaves_nobody_waiting(driver: ShardDriver) -> None:

@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from fairlead.actors.classic.bytes.consumer import Subscription, encode_subscription
+from fairlead.actors.group.shard import ENOUGH_ROOM
+from fairlead.actors.messages.classic import JoinGroup, SyncGroup
 from fairlead.actors.messages.consumers import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatReply,
@@ -21,6 +24,8 @@ from fairlead.actors.messages.groups import (
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch, TopicOffset
 from fairlead.actors.shards.hosting import IDLE_MS
 from fairlead.events.kafka.consumers import Topic
+from fairlead.events.log.space import Room
+from fairlead.events.model import ClassicProtocol
 from fairlead_tests.consumer.driver import topic
 from fairlead_tests.shards.driver import ShardDriver
 
@@ -180,3 +185,47 @@ def test_a_consumer_of_a_group_without_a_name_is_refused(
     driver: ShardDriver, group_id: str
 ) -> None:
     assert joins(driver, group_id, "m1").error is Error.INVALID_REQUEST
+
+
+def test_a_consumer_that_comes_before_topics_are_told_is_to_ask_again(
+    driver: ShardDriver,
+) -> None:
+    driver.asks(TellTopics({"t4": T4}))
+    told = encode_subscription(Subscription(["t4"]))
+    offered = (ClassicProtocol("range", told),)
+    call = JoinGroup(A, "", "consumer", offered, 6_000, 20_000, asks_for_id=False)
+    member_id = asked(driver, call).member_id
+    driver.asks(SyncGroup(A, member_id, 1, assignments={member_id: b""}))
+    driver.close()
+    driver.open()
+    assert joins(driver, A, "M").error is Error.COORDINATOR_LOAD_IN_PROGRESS
+    driver.asks(TellTopics({"t4": T4}))
+    assert joins(driver, A, "M").error is Error.NONE
+
+
+def test_topics_that_change_while_the_disk_is_full_are_known_once_it_is_not(
+    driver: ShardDriver,
+) -> None:
+    driver.asks(TellTopics({"t4": T4}))
+    epoch = joins(driver, A, "M").member_epoch
+    driver.room = Room(driver.folder, 0)
+    driver.asks(TellTopics({"t4": topic("t4", 8)}))
+    driver.room = ENOUGH_ROOM
+    driver.asks(ListGroups())
+    driver.passes(2_000)
+    assert beats(driver, "M", epoch).assignment == {"t4#0": tuple(range(8))}
+
+
+def test_a_group_that_has_offsets_alone_is_deleted_with_them(driver: ShardDriver) -> None:
+    driver.asks(TellTopics({"t4": T4}))
+    assert commit(driver, B, 5) == [Error.NONE]
+    assert asked(driver, RemoveGroup(B)).error is Error.NONE
+    assert committed(driver, B) == []
+    assert asked(driver, ListGroups()).groups == ()
+
+
+def test_ids_that_make_no_key_together_are_refused(driver: ShardDriver) -> None:
+    driver.asks(TellTopics({"t4": T4}))
+    group_id = "g" * 255
+    assert joins(driver, group_id, "M").error is Error.NONE
+    assert joins(driver, group_id, "m" * 250).error is Error.INVALID_REQUEST

@@ -65,9 +65,11 @@ def test_rule_1_a_policy_with_upgrades_lets_the_join_convert_the_group(
 
 def test_rule_1_a_group_that_would_be_too_large_refuses_the_join(driver: MixedDriver) -> None:
     driver.pair(ALL_A, ALL_B)
-    configure(driver, group_max_size="2")
-    why = "it has as many members as group.max.size = 2 allows"
+    configure(driver, group_max_size="1")
+    why = "it has more members than group.max.size = 1 allows"
     assert refused(driver.modern_joins("W1")) == ("GROUP_ID_NOT_FOUND", STAYS + why)
+    configure(driver, group_max_size="2")
+    assert driver.modern_joins("W1").error is Error.GROUP_MAX_SIZE_REACHED
     configure(driver, group_max_size="3")
     assert driver.modern_joins("W1").error is Error.NONE
 

@@ -63,6 +63,9 @@ def _refuse_member(
         return Error.INVALID_REQUEST, f"{found}; nothing was changed"
     if refused := refuse_instance(group, request):
         return refused
+    if member.metadata.classic is not None and request.member_epoch < JOIN_EPOCH:
+        message = f"{request.member_id} is a classic member, and leaves by LeaveGroup"
+        return Error.UNKNOWN_MEMBER_ID, message
     returns = member.is_away and request.member_epoch == JOIN_EPOCH
     becomes_modern = member.metadata.classic is not None and request.member_epoch >= JOIN_EPOCH
     is_another = request.incarnation != member.metadata.incarnation

@@ -56,14 +56,14 @@ def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: in
             " publishes them, and delete the group then"
         )
         return refuse(soft, Error.NON_EMPTY_GROUP, message)
-    graves = [*_graves(group)]
-    if not group.exists and not graves:
+    graves, committed = [*_graves(group)], [*soft.facts.consumer_offsets()]
+    if not group.exists and not graves and not committed:
         message = f"there is no group {group.group_id!r} to delete"
         return refuse(soft, Error.GROUP_ID_NOT_FOUND, message)
     deletion = GroupDeletion(group.group_epoch, now_ms, command.principal)
     soft = replace(soft.without_computation(), settings=soft.node or soft.settings, last_chosen="")
     forgotten = [*forget_alterations(soft.facts, group.connectors)]
-    forgotten += (Tombstone(ConsumerOffset, key_of(each)) for each in soft.facts.consumer_offsets())
+    forgotten += (Tombstone(ConsumerOffset, key_of(each)) for each in committed)
     decision = accept(group, soft, (deletion, *graves))
     return replace(decision, offset_records=tuple(forgotten))
 

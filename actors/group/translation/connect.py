@@ -41,6 +41,11 @@ class ConnectTranslation:
         pending = {*(had or ())} & {*told.revoked}
         return Held(dict.fromkeys(runs, generation), dict.fromkeys(pending, generation))
 
+    def waiting(self, member: ClassicMember, generation: int) -> Held:
+        """Return what the log grants a worker."""
+        del generation
+        return Held(member.assigned, member.pending)
+
     def assignment(self, protocol: str, given: Given) -> bytes:
         """Return an assignment: of the eager protocol all, else what comes and what goes.
 
@@ -76,7 +81,7 @@ class ConnectTranslation:
         return ()
 
 
-@lru_cache(maxsize=4_096)  # each answer names the furthest offset of all members
+@lru_cache(maxsize=256)  # each answer names the furthest offset of all members
 def _read(name: str, metadata: bytes) -> Said:
     told = decode_metadata(metadata, VERSIONS.get(name, EAGER))
     runs = None if told.allocation is None else frozenset(told.allocation.assigned)

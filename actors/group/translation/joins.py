@@ -118,7 +118,7 @@ def _identify(joining: Joining, seat: Member | None) -> _Seating | Error:
     call, fresh = joining.call, joining.fresh
     if not call.member_id:
         return _Seating(f"{call.instance_id or call.client_id}-{fresh}", seat)
-    if joining.is_expected and call.instance_id is None:
+    if joining.is_expected and call.instance_id is None and seat is None:
         return _Seating(call.member_id)
     if seat is not None and seat.member_id != call.member_id:
         return Error.FENCED_INSTANCE_ID

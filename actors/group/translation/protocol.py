@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from ....events.group import Group
 from ....events.model import NOTHING, ClassicMember, ClassicProtocol, Grants, Resources
 from ....events.records import Record
+from ...classic.bytes.primitives import UnreadableError
 from ..state.soft_state import SoftState
 
 
@@ -54,6 +55,10 @@ class Held(NamedTuple):
     """What it was told to give up, and may still run."""
 
 
+class NotYetError(UnreadableError):
+    """What a conversion goes by is not known yet, and will be in a moment."""
+
+
 class Translation(Protocol):
     """The bytes of one protocol type; what cannot be read raises UnreadableError."""
 
@@ -69,6 +74,10 @@ class Translation(Protocol):
 
     def held(self, protocol: str, member: ClassicMember, generation: int) -> Held:
         """Return what a member of this generation may run."""
+        ...
+
+    def waiting(self, member: ClassicMember, generation: int) -> Held:
+        """Return what a member may run that waits for its assignment of this generation."""
         ...
 
     def assignment(self, protocol: str, given: Given) -> bytes:

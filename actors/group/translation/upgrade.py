@@ -38,7 +38,7 @@ from ..computing.compute import with_target
 from ..members.admission import refuse_heartbeat
 from ..state.settings import GroupSettings
 from ..state.soft_state import Decision, SoftState, bump
-from .protocol import Held, Translation
+from .protocol import Held, NotYetError, Translation
 
 CLASSIC_ASSIGNOR = "classic"
 """Who assigned what the members bring along: a leader of their own."""
@@ -79,6 +79,8 @@ def upgrade(
     records: list[Record] = []
     try:
         records = [] if flaw else _upgrade(group, soft, brought, now_ms)
+    except NotYetError as error:  # clients ask again, where they would end over the other
+        return refuse_heartbeat(soft, request, Error.COORDINATOR_LOAD_IN_PROGRESS, str(error))
     except UnreadableError as error:
         flaw = str(error)
     if flaw:
@@ -127,8 +129,8 @@ def refuse_upgrade(brought: Brought, settings: GroupSettings) -> str:
         return f"group.migration.policy = {policy} does not let it become a connect group"
     if brought.protocol_type != brought.translation.protocol_type:
         return f"its members are of the type {brought.protocol_type[:60]!a}, which is not converted"
-    if len(brought.members) + brought.newcomers >= settings.max_size:
-        return f"it has as many members as group.max.size = {settings.max_size} allows"
+    if len(brought.members) + brought.newcomers > settings.max_size:
+        return f"it has more members than group.max.size = {settings.max_size} allows"
     return ""
 
 
@@ -165,7 +167,9 @@ def _seats(group: Group, last: ClassicGroup, brought: Brought) -> Iterator[Membe
     for each in brought.members:
         try:
             held = brought.translation.held(last.protocol or "", each, last.generation)
-            if tells_grants:
+            if not last.is_synced:
+                held = brought.translation.waiting(each, last.generation)
+            elif tells_grants:
                 held = Held(each.assigned, each.pending)
             metadata = _metadata(last, each, brought)
         except UnreadableError as error:

@@ -53,11 +53,10 @@ def ask_consumer_heartbeat(request: Request, client_host: str) -> Sequence[Consu
 def _owned(told: Iterable[Any] | None) -> Partitions | None:
     if told is None:
         return None
-    found: dict[str, tuple[int, ...]] = {}
+    found: dict[str, list[int]] = {}
     for each in told:
-        topic_id = (each.topic_id or NO_ID).hex
-        found[topic_id] = (*found.get(topic_id, ()), *each.partitions)
-    return found
+        found.setdefault((each.topic_id or NO_ID).hex, []).extend(each.partitions)
+    return {topic_id: tuple(numbers) for topic_id, numbers in found.items()}
 
 
 def answer_consumer(_: Request, kind: Any, replies: Sequence[ConsumerGroupHeartbeatReply]) -> Any:

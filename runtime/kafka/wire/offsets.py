@@ -90,10 +90,10 @@ def _partitions(topics: Iterable[Any] | None) -> Mapping[str, tuple[int, ...]] |
     """Return the numbers by topic; one that stands there twice has all its numbers."""
     if topics is None:
         return None
-    found: dict[str, tuple[int, ...]] = {}
+    found: dict[str, list[int]] = {}
     for each in topics:
-        found[each.name] = (*found.get(each.name, ()), *each.partition_indexes)
-    return found
+        found.setdefault(each.name, []).extend(each.partition_indexes)
+    return {name: tuple(numbers) for name, numbers in found.items()}
 
 
 def answer_fetch(request: Request, kind: Any, replies: Sequence[OffsetFetchReply]) -> Any:
@@ -137,11 +137,10 @@ def _offsets(kind: Any, offsets: Iterable[TopicOffset], error: Error) -> tuple[A
 def ask_to_forget(request: Request, _: str) -> Sequence[OffsetDelete]:
     """Return what an OffsetDelete asks."""
     told = request.message
-    found: dict[str, tuple[int, ...]] = {}
+    found: dict[str, list[int]] = {}
     for topic in told.topics:
-        numbers = (each.partition_index for each in topic.partitions)
-        found[topic.name] = (*found.get(topic.name, ()), *numbers)
-    return [OffsetDelete(told.group_id, found)]
+        found.setdefault(topic.name, []).extend(each.partition_index for each in topic.partitions)
+    return [OffsetDelete(told.group_id, {name: tuple(each) for name, each in found.items()})]
 
 
 def answer_forget(_: Request, kind: Any, replies: Sequence[OffsetDeleteReply]) -> Any:

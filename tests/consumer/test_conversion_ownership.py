@@ -1,0 +1,182 @@
+"""What is whose over several conversions, and calls that come at odd moments of one."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fairlead.actors.classic.bytes.consumer import (
+    PartitionAssignment,
+    Subscription,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from fairlead.actors.messages.classic import (
+    ClassicHeartbeat,
+    JoinGroup,
+    LeaveGroup,
+    Leaver,
+    SyncGroup,
+)
+from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat
+from fairlead.actors.messages.errors import Error
+from fairlead.events.model import ClassicProtocol, GroupType, Resource, Why
+from fairlead_tests.consumer.driver import SETTINGS, ConsumerDriver
+
+ALL = [Resource("t4", each) for each in range(4)]
+WHOLE = "t4-0 t4-1 t4-2 t4-3"
+
+
+def joining(member_id: str = "", owned: list[Resource] | None = None, **told: Any) -> JoinGroup:
+    said = encode_subscription(Subscription(["t4"], owned=owned or []))
+    offered = (ClassicProtocol("cooperative-sticky", said),)
+    fields: dict[str, Any] = {"client_id": "c", "asks_for_id": False, **told}
+    return JoinGroup("g", member_id, "consumer", offered, 6_000, 20_000, **fields)
+
+
+def given(partitions: list[Resource]) -> bytes:
+    return encode_assignment(PartitionAssignment(partitions, None))
+
+
+def syncs(driver: ConsumerDriver, member_id: str, generation: int, **told: Any) -> list[Resource]:
+    reply = driver.asks(SyncGroup("g", member_id, generation, **told))
+    assert reply.error is Error.NONE
+    return sorted(decode_assignment(reply.assignment).partitions)
+
+
+def alone(driver: ConsumerDriver) -> str:
+    """Have one classic member that has all partitions; return its id."""
+    member_id: str = driver.asks(joining()).member_id
+    assert syncs(driver, member_id, 1, assignments={member_id: given(ALL)}) == ALL
+    return member_id
+
+
+def pair(driver: ConsumerDriver) -> tuple[str, str]:
+    """Have two classic members that have joined a generation, and wait for what it gives them."""
+    one = alone(driver)
+    number = driver.ask(joining(client_id="d"))
+    generation = driver.asks(joining(one, ALL)).generation
+    other: str = driver.said[number].member_id
+    assert driver.asks(SyncGroup("g", other, generation)) is None
+    return one, other
+
+
+def test_what_a_later_generation_gives_counts_when_a_group_is_converted_once_more() -> None:
+    driver = ConsumerDriver()
+    one = alone(driver)
+    driver.joins("M", "t4")
+    driver.asks(ClassicHeartbeat("g", one, 1))
+    driver.asks(joining(one, ALL))
+    kept = syncs(driver, one, 1)
+    syncs(driver, one, driver.asks(joining(one, kept)).generation)
+    driver.beats("M", -1)
+    generation = driver.asks(joining(one, kept)).generation
+    assert syncs(driver, one, generation, assignments={one: given(ALL)}) == ALL
+    assert driver.joins("N", "t4").assignment == {}
+    assert driver.holds() == {one: WHOLE, "N": ""}
+
+
+def test_a_static_member_keeps_what_it_took_over_from_one_of_the_other_protocol() -> None:
+    driver = ConsumerDriver()
+    driver.joins("M", "t4", instance_id="i")
+    joined = driver.asks(joining(instance_id="i"))
+    assert driver.group.type is GroupType.CLASSIC
+    assert syncs(driver, joined.member_id, joined.generation, instance_id="i") == ALL
+    again = driver.asks(joining(instance_id="i"))
+    assert syncs(driver, again.member_id, again.generation, instance_id="i") == ALL
+    assert driver.joins("N", "t4").assignment == {}
+    assert driver.holds() == {again.member_id: WHOLE, "N": ""}
+
+
+def test_who_waits_for_its_assignment_has_what_it_named_when_it_joined() -> None:
+    driver = ConsumerDriver()
+    one, other = pair(driver)
+    assert driver.joins("M", "t4").assignment == {}
+    assert driver.holds() == {one: WHOLE, other: "", "M": ""}
+
+
+def test_a_generation_after_that_of_a_conversion_is_none_of_it_even_over_a_restart() -> None:
+    driver = ConsumerDriver()
+    one = alone(driver)
+    driver.joins("M", "t4")
+    driver.beats("M", -1)
+    driver.open()
+    generation = driver.asks(joining(one, ALL)).generation
+    syncs(driver, one, generation, assignments={one: given(ALL)})
+    assert driver.group.classic is not None
+    assert driver.group.classic.cause.why is Why.REBALANCE_REQUESTED
+    driver.open()
+    assert driver.asks(ClassicHeartbeat("g", one, generation)).error is Error.NONE
+
+
+def test_the_first_call_of_a_new_process_is_answered_though_it_joins() -> None:
+    driver = ConsumerDriver()
+    one, other = pair(driver)
+    syncs(driver, one, 2, assignments={one: given(ALL[:2]), other: given(ALL[2:])})
+    driver.joins("M", "t4")
+    driver.beats("M", -1)
+    driver.open()
+    number = driver.ask(joining(one, ALL[:2]))
+    assert driver.asks(joining(other, ALL[2:])).error is Error.NONE
+    assert driver.said[number].error is Error.NONE
+
+
+def test_the_only_member_leaves_while_an_id_is_out_and_who_has_that_joins() -> None:
+    driver = ConsumerDriver()
+    one = alone(driver)
+    told = driver.asks(joining(asks_for_id=True))
+    assert told.error is Error.MEMBER_ID_REQUIRED
+    driver.asks(LeaveGroup("g", (Leaver(one),)))
+    assert driver.asks(ClassicHeartbeat("g", one, 1)).error is Error.UNKNOWN_MEMBER_ID
+    assert driver.asks(joining(told.member_id, asks_for_id=True)).error is Error.NONE
+
+
+def test_a_consumer_joins_while_a_first_round_waits_for_nobody() -> None:
+    driver = ConsumerDriver(settings=replace(SETTINGS, initial_delay_ms=3_000))
+    told = driver.asks(joining(asks_for_id=True))
+    assert driver.asks(joining(told.member_id, asks_for_id=True)) is None
+    driver.asks(LeaveGroup("g", (Leaver(told.member_id),)))
+    assert driver.joins("M", "t4").error is Error.NONE
+    driver.passes(4_000)
+    assert driver.holds() == {"M": WHOLE}
+
+
+def test_an_id_that_a_consumer_has_taken_is_no_newcomers() -> None:
+    driver = ConsumerDriver()
+    driver.joins("M", "t4")
+    taken: str = driver.asks(joining(asks_for_id=True)).member_id
+    assert driver.joins(taken, "t4").error is Error.NONE
+    assert driver.asks(joining(taken, asks_for_id=True)).error is Error.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize("epoch", [-1, -2])
+def test_a_classic_member_does_not_leave_by_the_words_of_the_other_protocol(epoch: int) -> None:
+    driver = ConsumerDriver()
+    driver.joins("M", "t4")
+    one: str = driver.asks(joining(instance_id="j")).member_id
+    left = driver.asks(ConsumerGroupHeartbeat("g", one, epoch, "j"))
+    assert left.error is Error.UNKNOWN_MEMBER_ID
+    driver.joins("N", "t4")
+    assert driver.asks(joining(one, instance_id="j")).error is Error.NONE
+
+
+def test_a_consumer_that_subscribes_to_nothing_goes_on_where_a_classic_group_had_come() -> None:
+    driver = ConsumerDriver()
+    driver.joins("M", "t4")
+    driver.beats("M", -1)
+    one: str = driver.asks(joining()).member_id
+    generation = driver.group.group_epoch
+    syncs(driver, one, generation, assignments={one: given(ALL)})
+    driver.asks(LeaveGroup("g", (Leaver(one),)))
+    last = driver.group.group_epoch
+    assert driver.joins("N").error is Error.NONE
+    assert driver.group.bump is not None
+    assert driver.group.bump.group_epoch == driver.group.group_epoch > last
+
+
+@pytest.mark.parametrize("told", [{"client_id": "x\0y"}, {"instance_id": "x\0y"}], ids=str)
+def test_an_id_with_a_nul_is_refused(told: dict[str, str]) -> None:
+    driver = ConsumerDriver()
+    driver.joins("M", "t4")
+    assert driver.asks(joining(**told)).error is Error.INVALID_REQUEST
