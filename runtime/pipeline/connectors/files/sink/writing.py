@@ -1,7 +1,7 @@
 # pyright: basic
 """How Spark writes a batch to files: the format, its options, and into how many."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -63,8 +63,22 @@ class WriteFormat:
         """Write rows that were made of so much input into a folder, which may be there, empty."""
         mode = "append" if is_there else "overwrite"
         writer = self._spread(rows, input_bytes).write.mode(mode).format(self.name)
-        writer = writer.options(**_WRITE, **self.options).partitionBy(*self.partition_by)
+        writer = writer.options(**_WRITE, **self._options(rows.columns))
+        writer = writer.partitionBy(*self.partition_by)
         writer.save(path_to_write(folder))
+
+    def _options(self, columns: Sequence[str]) -> Mapping[str, str]:
+        """Return the options for rows of some columns.
+
+        Where csv has one column a null is an empty line, which nobody reads and Spark does not
+        even write: there it is spelled as an empty text is, so that the row stays.
+        """
+        folders = {each.lower() for each in self.partition_by}
+        is_one = sum(each.lower() not in folders for each in columns) == 1
+        given = {name.lower(): text for name, text in self.options.items()}
+        if self.name != "csv" or not is_one or "nullvalue" in given:
+            return self.options
+        return {**self.options, "nullValue": 2 * given.get("quote", "") or '""'}
 
     def _spread(self, rows: "DataFrame", input_bytes: int) -> "DataFrame":
         """Have all cores write, into few files; into more where each is to be small."""
