@@ -17,6 +17,8 @@ from ......events.commits import Document
 from ....spi.errors import NotReady
 
 _HIDDEN = (".", "_")
+_BEING_COPIED = "._COPYING_"
+"""Ends the names that Hadoop writes files under; Spark has no row of them, even if told to."""
 NAMED: Final = 3
 """How many files, or columns, a remark names."""
 REMEDY: Final = "put what is missing there under another name, which is read as a file of its own"
@@ -81,10 +83,11 @@ def read_folder(
 ) -> Entries:
     """Read one folder; raises `NotReady` if it is the root and is not there, else `OSError`.
 
-    Files and folders whose name begins with a dot or an underscore are left out, and so are
-    empty files (they have no content yet). Links, names that are not UTF-8 and what is no file
-    are skipped. A glob without a slash is held against the file's name, others against its
-    relative path. Files that are known are not looked at again: it is enough that they are there.
+    Files and folders whose name begins with a dot or an underscore are left out, and so are those
+    that are being copied here, and empty files (they have no content yet). Links, names that are
+    not UTF-8 and what is no file are skipped. A glob without a slash is held against the file's
+    name, others against its relative path. Files that are known are not looked at again: it is
+    enough that they are there.
     """
     known = known or {}
     found = Entries()
@@ -94,7 +97,7 @@ def read_folder(
                 path = folder + entry.name
                 if path in known and not entry.is_symlink():
                     found.files[path] = known[path]
-                elif not entry.name.startswith(_HIDDEN):
+                elif not (entry.name.startswith(_HIDDEN) or entry.name.endswith(_BEING_COPIED)):
                     found.add(path, entry, glob)
     except (FileNotFoundError, NotADirectoryError):
         if folder:

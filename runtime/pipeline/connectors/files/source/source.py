@@ -122,9 +122,9 @@ class FileSource(Source[SourceFile]):
             file = self._folder.root / planned.path
             found = look(self._folder.root, planned.path)
             if found is None:
-                raise BadInput(f"{file}: gone, or behind a link, since the batch was planned")
+                raise _passing(f"{file}: gone, or behind a link, since the batch was planned")
             if found != planned:
-                raise BadInput(
+                raise _passing(
                     f"{file}: changed while it was read ({planned.size} bytes before, "
                     f"{found.size} now); move files in when they are complete, "
                     "or set `source.min.age.ms`"
@@ -239,3 +239,10 @@ class FileSource(Source[SourceFile]):
 
     def _advance(self, found: SourceFile) -> Advance:
         return Advance(partition_of(self._folder.root, found.path), None, offset_of(found))
+
+
+def _passing(text: str) -> BadInput:
+    """Return the error for a batch that the next attempt plans anew, without what it met."""
+    error = BadInput(text)
+    error.is_put_off = True
+    return error
