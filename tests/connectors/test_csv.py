@@ -188,6 +188,49 @@ def test_an_empty_value_in_quotes_is_no_number_but_an_empty_text(
     ]
 
 
+@pytest.mark.parametrize(
+    ("more", "lines"),
+    [
+        ({}, ['""', '""', "a", "b"]),
+        ({"sink.option.nullValue": "NA"}, ['""', "NA", "a", "b"]),
+        ({"sink.option.quote": "'"}, ['""', "''", "a", "b"]),
+    ],
+)
+def test_a_null_is_a_row_where_csv_has_one_column(
+    run: Run, folders: dict[str, str], tmp_path: Path, more: dict[str, str], lines: list[str]
+) -> None:
+    table = pa.table({"S": ["a", None, "b", ""], "p": ["x"] * 4})
+    papq.write_table(table, tmp_path / "in" / "a.parquet")
+    config = {"source.format": "parquet", "sink.format": "csv", "sink.partition.by": "P"}
+    through(run, {**folders, **config, **more, "sink.option.header": "false"})
+    written = [each.read_text() for each in (tmp_path / "out").rglob("*.csv")]
+    assert sorted("".join(written).splitlines()) == lines
+
+
+@pytest.mark.parametrize("beside", ["", '""'])
+def test_times_have_the_pattern_of_their_type_whatever_stands_beside_them(
+    run: Run, folders: dict[str, str], tmp_path: Path, beside: str
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text(
+        f"d,z,l,n\n01/02/2013,03/04/2013 05:06,2013|05|06 07,{beside}\n{beside},,,1\n"
+    )
+    config = {
+        "source.schema": "d DATE, z TIMESTAMP, l TIMESTAMP_NTZ, n INT",
+        "source.option.dateformat": "dd/MM/yyyy",
+        "source.option.TimestampFormat": "dd/MM/yyyy HH:mm",
+        "source.option.timestampNTZFormat": "yyyy|dd|MM HH",
+    }
+    through(run, {**folders, **config, "source.format": "csv", "sink.format": "json"})
+    assert json_rows(tmp_path / "out") == [
+        {
+            "d": "2013-02-01",
+            "z": "2013-04-03T05:06:00.000000Z",
+            "l": "2013-06-05T07:00:00.000000",
+        },
+        {"n": 1},
+    ]
+
+
 @pytest.mark.parametrize("tolerance", ["none", "all"])
 def test_a_bad_value_beside_an_empty_one_in_quotes_is_named_or_dropped(
     run: Run, folders: dict[str, str], tmp_path: Path, tolerance: str

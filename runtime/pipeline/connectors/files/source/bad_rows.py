@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from ....batches.counting import Passing
 from ....spark.spelling import quoted
@@ -29,6 +37,13 @@ _QUOTED: Final = 100
 """How many letters of such a value are told."""
 KEEPING: Final = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": RAW}
 """Options of Spark's readers, with which they keep rows that do not fit."""
+
+PATTERNS: Final[Mapping[type[DataType], str]] = {
+    DateType: "dateformat",
+    TimestampType: "timestampformat",
+    TimestampNTZType: "timestampntzformat",
+}
+"""The options, in lower case, that say how times of a type are written."""
 
 
 def with_raw(schema: StructType) -> StructType:
@@ -98,6 +113,21 @@ def present(text: "Column", column: StructField, nulls: tuple[str, ...]) -> "Col
     """Return a text of csv, or null where it stands for no value."""
     absent = nulls if isinstance(column.dataType, StringType) else ("", *nulls)
     return sf.when(~text.isin(*absent), text) if absent else text
+
+
+def typed(text: "Column", kind: DataType, pattern: str) -> "Column":
+    """Return a text of csv as a type, null where it is none of it; a pattern may be of times."""
+    if isinstance(kind, StringType):
+        return text
+    if not pattern:
+        return text.try_cast(kind)
+    if isinstance(kind, DateType):
+        return sf.try_to_date(text, pattern)
+    time = sf.try_to_timestamp(text, sf.lit(pattern))
+    if isinstance(kind, TimestampType):
+        return time
+    # Nothing tries times without a zone: those with one tell whether a text is any.
+    return sf.when(time.isNotNull(), sf.to_timestamp_ntz(text, sf.lit(pattern)))
 
 
 def refuse_value(text: "Column", column: StructField) -> "Column":

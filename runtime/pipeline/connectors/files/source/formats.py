@@ -16,12 +16,10 @@ from uuid import uuid4
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     DataType,
-    DateType,
     LongType,
     StringType,
     StructField,
     StructType,
-    TimestampType,
 )
 
 from ....spark.spelling import path_to_read, quoted
@@ -36,12 +34,14 @@ from ..copies import Copies, Surveyed
 from .bad_rows import (
     FILE,
     KEEPING,
+    PATTERNS,
     RAW,
     csv_reason,
     json_reason,
     parted,
     present,
     refuse_value,
+    typed,
     with_file,
     with_raw,
 )
@@ -196,8 +196,8 @@ class ReadFormat:
 
         Spark's reader knows one spelling of null only, and takes `""` for a number that is none.
         """
-        typed = any(not isinstance(each.dataType, StringType) for each in schema.fields)
-        return len(self.style.nulls) > 1 or (found.quotes_nothing and typed)
+        has_types = any(not isinstance(each.dataType, StringType) for each in schema.fields)
+        return len(self.style.nulls) > 1 or (found.quotes_nothing and has_types)
 
     def _alike(
         self,
@@ -248,14 +248,7 @@ class ReadFormat:
         return there.isNotNull() & (value.isNull() | (there != sf.trim(there)))
 
     def _value(self, text: "Column", kind: DataType) -> "Column":
-        pattern = self.options.get(
-            "dateFormat" if isinstance(kind, DateType) else "timestampFormat"
-        )
-        if pattern and isinstance(kind, DateType):
-            return sf.try_to_date(text, pattern)
-        if pattern and isinstance(kind, TimestampType):
-            return sf.try_to_timestamp(text, sf.lit(pattern))
-        return text if isinstance(kind, StringType) else text.try_cast(kind)
+        return typed(text, kind, self.option(PATTERNS.get(type(kind), "")))
 
     def option(self, name: str) -> str:
         """Return what the user says of an option of Spark's reader."""
