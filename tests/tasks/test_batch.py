@@ -11,11 +11,18 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Token
-from fairlead.runtime.pipeline.batches import counting
+from fairlead.runtime.pipeline.batches import counting, dead_letters
 from fairlead.runtime.pipeline.batches.batch import Batch, Target
 from fairlead.runtime.pipeline.batches.bisection import failing_rows, refusal_of_sink, without
-from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
-from fairlead.runtime.pipeline.spi.errors import BadInput, RowsRefused, SinkAway
+from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline, Tolerance
+from fairlead.runtime.pipeline.spi.errors import (
+    BadInput,
+    LostRange,
+    RowsRefused,
+    SinkAway,
+    Unreadable,
+)
+from fairlead.runtime.pipeline.spi.rows import Rejects
 from fairlead.runtime.pipeline.spi.source import BatchPlan, Limit
 
 COMMIT = CommitId("c", 0, Token(1, 0), 0)
@@ -61,6 +68,21 @@ def test_rows_that_no_transform_makes_more_or_less_are_counted_by_the_sink_alone
     staged = Batch(pipeline, Target(sink), BatchPlan((1,), (), 1), COMMIT).run(MagicMock())
     assert (staged.rows_in, staged.manifest.rows) == (7, 7)
     sink.stage.assert_called_once_with(source.read.return_value, COMMIT, 1)
+
+
+def test_transforms_tell_nothing_of_a_batch_that_is_unreadable_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source, sink, transform = MagicMock(), MagicMock(), MagicMock()
+    source.read.side_effect = Unreadable([LostRange(1, {"file": "a"}, "is torn")])
+    source.rejects.return_value = ()
+    monkeypatch.setattr(dead_letters, "_of_ranges", lambda *_: Rejects(MagicMock(), lambda: 1))
+    monkeypatch.setattr(dead_letters, "_told", MagicMock())
+    tolerance = Tolerance(max_ratio=1)
+    pipeline = Pipeline(source, (transform,), sink, Pace(Limit(1, 1, 1)), tolerance)
+    staged = Batch(pipeline, Target(sink), BatchPlan((1,), (), 1), COMMIT).run(MagicMock())
+    assert (staged.rows_in, staged.skipped) == (1, 1)
+    assert transform.mock_calls == []
 
 
 def failing(bad: set[int], tried: list[int]) -> Callable[[Any], None]:

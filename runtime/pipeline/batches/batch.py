@@ -89,9 +89,14 @@ class Batch:
         spark = self.session.beside(spark)
         lost: list[LostRange] = []
         staged = self._stage_what_is_readable(spark, lost)
-        for transform in self.pipeline.transforms:
+        pipeline = self.pipeline
+        gone = [each.range for each in lost]
+        if all(each in gone for each in self.plan.ranges):
+            # Nothing reached the transforms: what they would tell is of a batch before.
+            pipeline = replace(pipeline, transforms=())
+        for transform in pipeline.transforms:
             transform.conclude()
-        found = BadRows(self.pipeline, self.commit_id, lost, staged.failed)
+        found = BadRows(pipeline, self.commit_id, lost, staged.failed)
         bad = found.set_aside(spark, staged.rows_in)
         self.pipeline.source.verify(self.plan.ranges)
         staged = staged if staged.manifest.rows else self._without_files(staged)
