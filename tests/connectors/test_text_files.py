@@ -2,12 +2,14 @@
 
 import csv
 import io
+import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fairlead.runtime.pipeline.connectors.files import packed
 from fairlead.runtime.pipeline.connectors.files.copies import Copies
 from fairlead.runtime.pipeline.connectors.files.line_ends import LineEndScan
 from fairlead.runtime.pipeline.connectors.files.source import text as text_files
@@ -76,13 +78,15 @@ def test_line_ends_become_one_and_values_stay(
     text=st.text(st.sampled_from('a,"\n\r \t'), max_size=14),
     chunk=st.integers(1, 5),
 )
+@example(text='a,"b', chunk=1)
 def test_a_file_is_read_by_lines_only_where_each_of_them_is_a_record(text: str, chunk: int) -> None:
     scan = LineEndScan(",", '"', "")
     data = text.encode()
     for at in range(0, len(data), chunk):
         scan.feed(data[at : at + chunk])
     scan.feed(b"", is_last=True)
-    if scan.is_by_lines and not scan.may_be_open:
+    assert not (scan.is_by_lines and scan.may_be_open)
+    if scan.is_by_lines:
         lines = [each for each in text.split(scan.line_end) if each]
         assert [next(csv.reader([each])) for each in lines] == [*filter(None, records(data, PLAIN))]
         assert all(each.strip("".join(map(chr, range(33)))) for each in lines)
@@ -145,6 +149,37 @@ def test_a_byte_that_is_not_of_the_encoding_is_named_with_its_place(
     for text, place in ((b"abc\xc3\xa4\xe4x", r"5 \(0xe4\)"), (b"ab\xc3", r"2 \(0xc3\)")):
         with pytest.raises(BadInput, match=rf"^{tmp_path}/a.csv: byte {place} is not UTF-8"):
             looked_at(tmp_path, text)
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-32"])
+def test_a_file_that_does_not_say_its_byte_order_is_named(tmp_path: Path, encoding: str) -> None:
+    style = CsvStyle(header=False, encoding=encoding)
+    with pytest.raises(BadInput, match=rf"^{tmp_path}/a.csv: is not {encoding}: .* with BOM; give"):
+        looked_at(tmp_path, "a,b\n".encode(f"{encoding}-LE"), style)
+
+
+@pytest.mark.parametrize("chunk", [3, 1 << 20])
+def test_a_deflated_file_is_looked_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(packed, "_CHUNK", chunk)
+    text = b"b,a\r\n" + b"1,x\r\n" * 10_000
+    file = tmp_path / "a.csv.deflate"
+    file.write_bytes(zlib.compress(text[:10]) + zlib.compress(text[10:]))
+    found = survey(file, CsvStyle(), Copies(), None)
+    assert (found.path, found.header, found.line_end) == (file, ("b", "a"), "\r\n")
+    assert b"".join(text_files.decoded(file, "UTF-8")) == text
+    file.write_bytes(file.read_bytes()[:-2])
+    with pytest.raises(BadInput, match=rf"^{file}: it ends before what was compressed does"):
+        survey(file, CsvStyle(), Copies(), None)
+
+
+@pytest.mark.parametrize("suffix", [".snappy", ".lz4", ".lzo", ".zst"])
+def test_csv_that_cannot_be_looked_at_is_refused_with_what_can(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"a.csv{suffix}"
+    file.write_bytes(b"x")
+    with pytest.raises(BadInput, match=rf"^{file}: .* \.gz, \.bz2 and \.deflate, but not"):
+        survey(file, CsvStyle(), Copies(), None)
 
 
 def test_a_link_that_took_the_place_of_a_file_is_not_opened(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ class LineEndScan:
 
         A reader of lines passes over those that are.
         """
-        is_plain = not self._has_letters and self._all_ends == self._outside_ends
+        is_plain = not self.may_be_open and self._all_ends == self._outside_ends
         return is_plain and len(self.line_end) == 1 and not self._has_blank_lines
 
     def feed(self, chunk: bytes, *, is_last: bool = False) -> None:

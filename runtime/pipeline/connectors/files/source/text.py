@@ -6,11 +6,9 @@ error here (Spark puts U+FFFD in their place), and a file of another encoding, o
 line ends, is read from a copy that has neither.
 """
 
-import bz2
 import codecs
 import csv
 import errno
-import gzip
 import io
 import os
 import zlib
@@ -18,17 +16,16 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Self, cast
+from typing import IO, Final, Self
 
 from ....spi.config import ParsedConfig, under
 from ....spi.errors import BadInput
 from .. import keys
 from ..copies import Copies, Surveyed
 from ..line_ends import LineEndScan, LineEndUnifier
+from ..packed import is_opaque, unpacked
 
 _CHUNK: Final = 4 << 20
-_OPAQUE: Final = frozenset({".deflate", ".lz4", ".lzo", ".snappy", ".zst"})
-"""What Hadoop compresses in ways of its own: Spark reads it, and nobody looks at it before."""
 ENCODING: Final = ("encoding", "charset")
 """What Spark's readers call it."""
 _AS_IT_IS: Final = frozenset({"utf-8", "ascii"})
@@ -88,11 +85,6 @@ def is_about_file(error: BadInput) -> bool:
     return not isinstance(cause, OSError) or cause.errno in _OF_FILES
 
 
-def is_opaque(file: Path) -> bool:
-    """Tell whether only Spark can look into a file."""
-    return file.suffix.lower() in _OPAQUE
-
-
 def decoded(file: Path, encoding: str, at_most: int | None = None) -> Iterator[bytes]:
     """Yield a file's text as UTF-8 without a byte order mark, decompressed, in whole letters.
 
@@ -109,7 +101,7 @@ def decoded(file: Path, encoding: str, at_most: int | None = None) -> Iterator[b
             held = len(decoder.getstate()[0])
             try:
                 text = decoder.decode(data, not data and at_most is None)
-            except UnicodeDecodeError as error:
+            except UnicodeError as error:
                 raise BadInput(_undecodable(file, encoding, done - held, error)) from None
             done += len(data)
             yield (text.removeprefix(_BYTE_ORDER_MARK) if is_first else text).encode()
@@ -143,10 +135,15 @@ def survey(
     """Look through a csv file, and copy it where Spark would not read it as it is.
 
     `keeps_text`: what it found of a small file whose lines are records holds its text. Raises
-    `BadInput` if a quote is left open: a reader takes all that follows for one value.
+    `BadInput` if a quote is left open: a reader takes all that follows for one value. So it does
+    for what only Spark can unpack: values would be put under wrong names without a word.
     """
     if is_opaque(file):
-        return Surveyed(file)
+        raise BadInput(
+            f"{file}: its header, encoding and line ends cannot be looked at, since csv is "
+            f"unpacked from .gz, .bz2 and .deflate, but not from {file.suffix}: compress it so, "
+            "or leave it uncompressed"
+        )
     scan = LineEndScan(style.separator, style.quote, style.escape)
     chunks = decoded(file, style.encoding)
     head = text = next(chunks)
@@ -229,27 +226,19 @@ def _opened(file: Path) -> Generator[IO[bytes]]:
     """Open a file to read what it unpacks to; a link that took its place is refused."""
     try:
         plain = os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
-        with plain, _unpacked(file, plain) as stream:
+        with plain, unpacked(file, plain) as stream:
             yield stream
     except (OSError, EOFError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or error
         raise BadInput(f"{file}: {why}") from error
 
 
-def _unpacked(file: Path, stream: IO[bytes]) -> IO[bytes]:
-    match file.suffix.lower():
-        case ".gz":
-            return cast(IO[bytes], gzip.GzipFile(fileobj=stream))
-        case ".bz2":
-            return bz2.BZ2File(stream)
-        case _:
-            return stream
-
-
-def _undecodable(file: Path, encoding: str, before: int, error: UnicodeDecodeError) -> str:
+def _undecodable(file: Path, encoding: str, before: int, error: UnicodeError) -> str:
+    remedy = "give `source.encoding`, or move the file away"
+    if not isinstance(error, UnicodeDecodeError):  # it has no byte order mark, say
+        return f"{file}: is not {encoding}: {error}; {remedy}"
     found: Sequence[int] = error.object[error.start : error.start + 1]
     what = f"0x{found[0]:02x}" if found else "the end of the file"
     return (
-        f"{file}: byte {before + error.start} ({what}) is not {encoding}: {error.reason}; "
-        "give `source.encoding`, or move the file away"
+        f"{file}: byte {before + error.start} ({what}) is not {encoding}: {error.reason}; {remedy}"
     )
