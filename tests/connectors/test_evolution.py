@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,11 @@ from pyspark.sql.types import (
 
 from fairlead.runtime.pipeline.connectors.evolution.json_columns import JsonColumns
 from fairlead.runtime.pipeline.connectors.evolution.rules import united, wider
+from fairlead.runtime.pipeline.connectors.files.copies import Copies
+from fairlead.runtime.pipeline.connectors.files.source import looks
+from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.connectors.files.source.looks import look_through
+from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead.runtime.pipeline.tasks.reports import Warned
 from fairlead_tests.tasks.numbers import Reports
 
@@ -85,6 +91,48 @@ def test_schemas_are_united_by_names_within_structs_and_arrays_as_well() -> None
         "`l.w` DATE",
         "`n` DOUBLE",
     ]
+
+
+@pytest.mark.parametrize("tail", ['{"a": 2}', ' [{"a": 2}]', " x"])
+@pytest.mark.parametrize("head", ['{"a": 1}', '[{"a": 1}]', '{"a": "x", "b": {}}'])
+def test_a_line_of_json_that_goes_on_after_its_first_value_is_refused_with_its_number(
+    tmp_path: Path, head: str, tail: str
+) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"a": 1}\r\n\n{"a": 1},\n[{"a": 1}]\n12 {"a": 1}\n' + head + tail + "\n")
+    form = ReadFormat("json", "a INT", grown=struct(a=IntegerType()))
+    with pytest.raises(BadInput, match=rf"^{file}: line 6 goes on after its first value"):
+        look_through(form, file, Copies(), None)
+
+
+def test_several_lines_of_plain_objects_are_counted_by_what_is_in_them(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    form = ReadFormat("json", "a INT", grown=struct(a=IntegerType()))
+    file.write_text('{"a": 1}\n\n{"a": 2}{"a": 3}\n')
+    with pytest.raises(BadInput, match=rf"^{file}: line 3 goes on"):
+        look_through(form, file, Copies(), None)
+    file.write_text('{"a": 1}\n{"a": 2}\n')
+    many = replace(form, options={"multiLine": "true"})
+    with pytest.raises(BadInput, match=rf"^{file}: it goes on .* `source\.option\.multiLine`"):
+        look_through(many, file, Copies(), None)
+
+
+def test_lines_are_not_counted_where_the_user_says_what_ends_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"a": 1}|{"a": 2}')
+    monkeypatch.setattr(looks, "struct_of", lambda _: struct())
+    form = ReadFormat("json", "a INT", options={"lineSep": "|"}, grown=struct(a=IntegerType()))
+    assert look_through(form, file, Copies(), None).path == file
+
+
+def test_lines_of_one_value_or_of_an_array_have_nothing_after_it() -> None:
+    numbers: list[int] = []
+    columns = JsonColumns(struct(a=IntegerType()), refuse=numbers.append)
+    columns.feed(b'{"a": 1}\n\n{"a": 2} ,\n[{"a": 3}, {"a": 4}]\n{"a": 5}')
+    assert columns.end().names == ["a"]
+    assert numbers == []
 
 
 def test_every_line_of_json_has_a_say_in_its_columns_those_that_are_none_have_not() -> None:

@@ -1,28 +1,34 @@
 # pyright: basic
 """Small csv files are read as a few large ones, and looked through while Spark works on others."""
 
+import gzip
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pyarrow.parquet as papq
 import pytest
 from connectors.conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.types import StringType, StructField, StructType
 
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin.pipeline_keys import task_keys_of
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.files.copies import Copies, put_together
+from fairlead.runtime.pipeline.connectors.files.copies import Copies, Surveyed, put_together
+from fairlead.runtime.pipeline.connectors.files.source import looks, reading
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.connectors.files.source.listing import look
 from fairlead.runtime.pipeline.connectors.files.source.looks import LookAhead
+from fairlead.runtime.pipeline.connectors.files.source.reading import Reading
 from fairlead.runtime.pipeline.connectors.files.source.text import CsvStyle, survey
 from fairlead.runtime.pipeline.spark.sessions import scratch_of
 from fairlead.runtime.pipeline.spi.context import Context, Reach
+from fairlead.runtime.pipeline.spi.errors import BadInput
 
 FILES = 20
 VALUES = st.text(st.sampled_from('ab" é'), min_size=1, max_size=3)
@@ -115,6 +121,64 @@ def test_copies_of_a_process_that_is_gone_are_removed_by_the_next_one(tmp_path: 
     assert (gone.exists(), foreign.exists()) == (False, True)
     copies.clear()
     assert [*tmp_path.iterdir()] == [foreign]
+
+
+@pytest.fixture
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of a session before anything is read with it."""
+    monkeypatch.setattr(reading, "scratch_of", lambda _: None)
+    monkeypatch.setattr(reading, "runs_elsewhere", lambda _: False)
+    monkeypatch.setattr(reading, "cores_of", lambda _: 1)
+
+
+def reading_of(root: Path) -> tuple[Reading, ReadFormat, Context]:
+    """Return what reads files of two columns, its format, which asks no JVM, and its context."""
+    columns = StructType([StructField(each, StringType()) for each in "ns"])
+    form = ReadFormat("csv", "n STRING, s STRING", CsvStyle(header=False), grown=columns)
+    context = replace(Context(Resource("c", 0), print), asks_files=False)
+    return Reading(root, form, context), form, context
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_all_files_that_cannot_be_read_are_put_off_at_once(tmp_path: Path) -> None:
+    for name in "abcd":
+        (tmp_path / name).write_bytes(b"1,\xff\n" if name in "bd" else b"1,x\n")
+    files = [file for each in "abcd" if (file := look(tmp_path, each))]
+    reader, _, context = reading_of(tmp_path)
+    with pytest.raises(BadInput, match=f"^{tmp_path}/b: byte 2 ") as told:
+        reader.read(MagicMock(), files)
+    assert told.value.is_put_off
+    assert context.put_off == {"b": files[1], "d": files[3]}
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_no_more_text_of_packed_files_is_held_than_a_bound_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in range(12):
+        (tmp_path / f"{each:02}.gz").write_bytes(gzip.compress(b"1,x\n" * 25))
+    files = [file for each in range(12) if (file := look(tmp_path, f"{each:02}.gz"))]
+    for module in (looks, reading):
+        monkeypatch.setattr(module, "MOST_HELD", 850)
+    reader, form, _ = reading_of(tmp_path)
+    ahead = LookAhead(tmp_path)
+    ahead.begin(form, files, None, keeps_text=True)
+    while len(found := ahead.take(form)[0]) < len(files):  # it may be asked too early
+        ahead.begin(form, files, None, keeps_text=True)
+        time.sleep(0.05)
+    ahead.close()
+    given: list[Surveyed] = []
+
+    def rows(_form: ReadFormat, _spark: object, found: list[Surveyed], _copies: Copies) -> Any:
+        given.extend(found)
+        return None, ()
+
+    monkeypatch.setattr(ReadFormat, "rows", rows)
+    reader.read(MagicMock(), files)
+    reader.close()
+    assert [each.text is not None for each in found.values()] == [True] * 9 + [False] * 3
+    assert [each.path.name for each in given[:3]] == ["09.gz", "10.gz", "11.gz"]
+    assert len(given) == 4
 
 
 @pytest.mark.spark

@@ -8,7 +8,7 @@ refuses, since a line is none or a value has several types, is looked through li
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -27,6 +27,9 @@ from pyspark.sql.types import (
 
 _BLOCK: Final = 4 << 20
 _LONG_INTEGER: Final = re.compile(rb"[:\[,]\s*-?[0-9]{16,}\s*[,}\]]")
+_OBJECTS: Final = re.compile(rb"\s*(\[\s*)?\{")
+_NOTHING: Final = ", \t\r\n\0"
+"""What may follow a value without being one."""
 _SHORT: Final[Mapping[type[DataType], pa.DataType]] = {
     ByteType: pa.int8(),
     ShortType: pa.int16(),
@@ -37,8 +40,21 @@ _SHORT: Final[Mapping[type[DataType], pa.DataType]] = {
 class JsonColumns:
     """The columns of a text that comes in parts."""
 
-    def __init__(self, known: StructType, *, is_one: bool = False) -> None:
-        """Take the schema that it should have; `is_one`: it may be one value of many lines."""
+    def __init__(
+        self,
+        known: StructType,
+        *,
+        is_one: bool = False,
+        refuse: Callable[[int], None] | None = None,
+    ) -> None:
+        """Take the schema that it should have; `is_one`: it may be one value of many lines.
+
+        `refuse` is called with the number of a line, from 1 on, that goes on after its object, or
+        its list of them: what follows is nobody's, since readers take the first value alone.
+        """
+        self._refuse = refuse
+        self._lines = 0
+        """How many lines came before what is looked at."""
         self._known = {each.name: each.dataType for each in known.fields}
         self._is_one = is_one
         self._left = b""
@@ -62,8 +78,9 @@ class JsonColumns:
 
     def _take(self, block: bytes) -> None:
         if not block.strip():
+            self._lines += _line_count(block)
             return
-        columns = _by_line([block]) if self._is_one else parsed(block)
+        columns = self._columns(block)
         pairs = zip(columns.column_names, columns.columns, strict=True)
         fields = [
             pa.field(name, told_as(valued(values.type), self._known.get(name), values))
@@ -71,6 +88,18 @@ class JsonColumns:
         ]
         has_values = [each for each in fields if not pa.types.is_null(each.type)]
         self._found = merged(self._found, pa.schema(has_values))
+
+    def _columns(self, block: bytes) -> pa.Table:
+        if self._refuse is None:
+            return _by_line([block]) if self._is_one else parsed(block)
+        before, refuse = self._lines, self._refuse
+        self._lines += _line_count(block)
+        table = None if self._is_one else _by_arrow(block)
+        # Arrow makes a row of each value, however many of them stand in a line.
+        if table is not None and table.num_rows == _written(block):
+            return table
+        lines = [block] if self._is_one else block.splitlines()
+        return _by_line(lines, lambda number: refuse(before + number))
 
 
 def told_as(
@@ -134,19 +163,40 @@ def parsed(block: bytes) -> pa.Table:
 
     What several types would be needed for is a text, and so are integers of too many digits.
     """
+    table = _by_arrow(block)
+    return _by_line(block.splitlines()) if table is None else table
+
+
+def _by_arrow(block: bytes) -> pa.Table | None:
+    """Return the columns of whole lines, or None if they are not for Arrow to tell."""
     options = pajson.ReadOptions(block_size=len(block) + 1, use_threads=False)
     try:
         table = pajson.read_json(io.BytesIO(block), read_options=options)
     except pa.ArrowException:
-        return _by_line(block.splitlines())
+        return None
     # Arrow makes a DOUBLE of an integer that is too long for it, and drops its last digits.
     is_exact = "double" not in str(table.schema) or not _LONG_INTEGER.search(block)
-    return table if is_exact else _by_line(block.splitlines())
+    return table if is_exact else None
 
 
-def _by_line(lines: list[bytes]) -> pa.Table:
+def _line_count(block: bytes) -> int:
+    """Return how many lines there are, by what ends lines in Java and for `bytes.splitlines`."""
+    ends = block.count(b"\n")
+    if b"\r" in block:
+        ends += block.count(b"\r") - block.count(b"\r\n")
+    return ends + (block != b"" and not block.endswith((b"\n", b"\r")))
+
+
+def _written(block: bytes) -> int:
+    """Return how many lines have anything in them."""
+    lines = block.splitlines()
+    return len(lines) - lines.count(b"") - sum(map(bytes.isspace, lines))
+
+
+def _by_line(lines: list[bytes], refuse: Callable[[int], None] | None = None) -> pa.Table:
+    """Return the columns of lines; `refuse` takes the number of one that has a remainder."""
     values: dict[str, list[Any]] = {}
-    for row in _objects(lines):
+    for row in _objects(lines, refuse):
         for name, value in row.items():
             values.setdefault(name, []).append(value)
     arrays = [_array(each) for each in values.values()]
@@ -155,13 +205,24 @@ def _by_line(lines: list[bytes]) -> pa.Table:
     return pa.table(padded, list(values))
 
 
-def _objects(lines: list[bytes]) -> Iterator[Mapping[str, Any]]:
-    for line in lines:
+def _objects(
+    lines: list[bytes], refuse: Callable[[int], None] | None
+) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(lines, 1):
         try:
             found = json.loads(line)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            if refuse and _has_remainder(line, error):
+                refuse(number)
             continue  # the reader tells it
         yield from (row for row in (found if isinstance(found, list) else [found]) if _is_row(row))
+
+
+def _has_remainder(line: bytes, error: Exception) -> bool:
+    """Tell whether a reader would make rows of a line's beginning, and pass over what follows."""
+    if not isinstance(error, json.JSONDecodeError) or error.msg != "Extra data":
+        return False
+    return bool(_OBJECTS.match(line) and error.doc[error.pos :].strip(_NOTHING))
 
 
 def _is_row(value: object) -> bool:

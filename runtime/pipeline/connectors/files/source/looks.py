@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Final
@@ -17,11 +18,12 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
-from ....spi.errors import SchemaRefused
+from ....spi.errors import BadInput, SchemaRefused
 from ...evolution.arrow_columns import ddl, is_of_nanoseconds, parquet_columns, rows_of
 from ...evolution.json_columns import JsonColumns
 from ...evolution.policy import ADD_COLUMNS, EVOLUTION, struct_of
 from ..copies import Copies, Surveyed
+from ..packed import is_packed
 from .formats import ReadFormat
 from .inference import csv_columns, refuse_twins
 from .listing import SourceFile
@@ -29,6 +31,8 @@ from .text import survey, transcoded
 
 _SAMPLE: Final = 16 << 20
 """How many bytes of a csv file tell the types of columns that the schema has not."""
+MOST_HELD: Final = 64 << 20
+"""How many bytes of text are held of packed files at once; that of others is within the batch."""
 
 
 class LookAhead:
@@ -84,13 +88,16 @@ class LookAhead:
     def _look(
         self, form: ReadFormat, files: Sequence[SourceFile], within: str | None, *, keeps_text: bool
     ) -> None:
+        held = 0
         for each in files:
             if not self._is_wanted.is_set():
                 return
+            keeps = keeps_text and held < MOST_HELD
             with suppress(Exception):  # whoever reads it looks again, and tells what is wrong
-                self._found[each] = look_through(
-                    form, self._root / each.path, self._copies, within, keeps_text=keeps_text
+                self._found[each] = found = look_through(
+                    form, self._root / each.path, self._copies, within, keeps_text=keeps
                 )
+                held += held_of(found)
 
 
 def look_through(
@@ -111,7 +118,9 @@ def _looked_at(
 ) -> Surveyed:
     if form.name == "json":
         is_one = form.option("multiline").lower() == "true"
-        columns = JsonColumns(form.columns, is_one=is_one)
+        # Where the user says what ends lines, nobody but the reader knows what is one.
+        refuse = None if form.option("linesep") else partial(_refuse_remainder, file, is_one=is_one)
+        columns = JsonColumns(form.columns, is_one=is_one, refuse=refuse)
         path = transcoded(file, form.style.encoding, copies, within, columns.feed)
         return Surveyed(path, columns=struct_of(ddl(columns.end())))
     if form.name == "parquet":
@@ -122,6 +131,24 @@ def _looked_at(
     if not form.style.header or not found.header:
         return found
     return replace(found, columns=_of_csv(form, file, found.header))
+
+
+def _refuse_remainder(file: Path, line: int, *, is_one: bool) -> None:
+    if is_one:
+        raise BadInput(
+            f"{file}: it goes on after its first value, which is all that is read with "
+            "`source.option.multiLine`: leave that out if each line is an object, or make them one "
+            "array"
+        )
+    raise BadInput(
+        f"{file}: line {line} goes on after its first value, which is all that is read of it: "
+        "write one object a line"
+    )
+
+
+def held_of(found: Surveyed) -> int:
+    """Return how many bytes of text are held of a packed file."""
+    return len(found.text or b"") if is_packed(found.path) else 0
 
 
 def admit(form: ReadFormat, found: Surveyed, file: Path) -> tuple[ReadFormat, tuple[str, ...]]:

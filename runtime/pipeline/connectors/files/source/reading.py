@@ -16,7 +16,7 @@ from ..copies import Copies, Surveyed, put_together
 from .bad_rows import BAD_VALUE
 from .formats import ReadFormat
 from .listing import SourceFile
-from .looks import LookAhead, admit, look_through
+from .looks import MOST_HELD, LookAhead, admit, held_of, look_through
 from .text import is_about_file
 
 if TYPE_CHECKING:
@@ -90,22 +90,31 @@ class Reading:
         known, self._copies = self._ahead.take(self._form)
         found: list[Surveyed] = []
         lost: list[LostRange] = []
+        refused: BadInput | None = None
+        held = 0
         for each in files:
             file = self._root / each.path
             try:
+                keeps = self._merges and held < MOST_HELD
                 surveyed = known.get(each) or look_through(
-                    self._form, file, self._copies, self._within, keeps_text=self._merges
+                    self._form, file, self._copies, self._within, keeps_text=keeps
                 )
+                held += held_of(surveyed)
                 self._form, left_out = admit(self._form, surveyed, file)
                 self.left_out |= dict.fromkeys(left_out)
                 found.append(surveyed)
             except BadInput as error:
                 if not self._is_tolerated(error):
-                    if is_about_file(error):
-                        self._read_last(each, error)
-                    raise
+                    if not is_about_file(error):
+                        raise
+                    # Each that is bad is found at once, and none costs an attempt of its own.
+                    self._read_last(each, error)
+                    refused = refused or error
+                    continue
                 reason = str(error).removeprefix(f"{file}: ")
                 lost.append(LostRange(each, {"file": str(file)}, reason))
+        if refused:
+            raise refused
         if lost:
             raise Unreadable(lost)
         return found
