@@ -178,6 +178,8 @@ class GroupCalls:
     number: int
     """Which of the host's packets this is: it counts them, and no number comes twice."""
     calls: tuple[HostCall, ...]
+    heard: int = 0
+    """Which answers have come last to who sends the packets: those after it were lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,8 @@ class AwaitReplies:
     """The host asks for the next answers that had to wait."""
 
     host: int
+    heard: int = 0
+    """Which answers have come last to who asks for these: those after it were lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +200,5 @@ class GroupReplies:
 
     epoch: int
     replies: tuple[HostReply, ...] = ()
+    number: int = 0
+    """Which answers these are: no number comes twice, nor from another process."""

@@ -63,8 +63,8 @@ class ShardActor(HostActor[HostCall]):
         super().__init__()
         self._host = 0
         """The latest host that has spoken; what others wait for is said to nobody."""
-        self._packets: list[Address] = []
-        """Who waits for the answer to a packet of calls."""
+        self._calling: Address | None = None
+        """Where the host waits for the answer to its last packet of calls."""
         self._seen = 0
         """The number of the host's last packet: one that comes a second time is dropped."""
         self._waiting: Address | None = None
@@ -73,6 +73,9 @@ class ShardActor(HostActor[HostCall]):
         """How often it has begun to."""
         self._outbox: list[Any] = []
         """What the host is to be told next."""
+        self._told: dict[type, GroupReplies] = {}
+        """What each of the host's two ways was told last, which may be lost; by what it asks."""
+        self._tellings = 0
 
     def receive(self, message: object, sender: Address) -> None:
         """Open the groups, or queue what is asked of them."""
@@ -101,41 +104,51 @@ class ShardActor(HostActor[HostCall]):
     def say(self, answers: Sequence[AddressedReply]) -> None:
         """Tell the host, if it asks; what it does not ask for now it is told later."""
         self._outbox += [each.reply for each in answers if each.to == self._host]
-        packets, self._packets = self._packets, []
-        for sender in packets:
-            self._tell(sender)
+        calling, self._calling = self._calling, None
+        if calling is not None:
+            self._tell(calling, GroupCalls)
         if self._outbox:
             self._tell_waiting()
 
     def _is_of_latest(self, host: int) -> bool:
         """Tell whether a host is the latest; one that is new has asked nothing yet."""
         if host > self._host:
-            self._host, self._seen, self._waiting = host, 0, None
+            self._host, self._seen, self._waiting, self._calling = host, 0, None, None
             self._outbox.clear()
-            self._packets.clear()
+            self._told.clear()
         return host == self._host
 
     def _take(self, message: GroupCalls | AwaitReplies, sender: Address) -> None:
         if isinstance(message, AwaitReplies):
+            self._tell_anew(message)
             self._waiting, self._waits = sender, self._waits + 1
             self.wake_after(WAIT_SECONDS, _EndWait(self._waits))
             if self._outbox:
                 self._tell_waiting()
         elif message.number > self._seen:
+            self._tell_anew(message)
             self._seen = message.number
-            self._packets.append(sender)
+            self._calling = sender
             for call in message.calls:
                 self.enqueue(call, self._host)
 
     def _tell_waiting(self) -> None:
         if (waiting := self._waiting) is not None:
             self._waiting = None
-            self._tell(waiting)
+            self._tell(waiting, AwaitReplies)
 
-    def _tell(self, sender: Address) -> None:
+    def _tell(self, sender: Address, way: type) -> None:
         epoch = 0 if self._shard is None else self._shard.coordinator_epoch
         replies, self._outbox = tuple(self._outbox), []
-        self.send(sender, GroupReplies(epoch, replies))
+        self._tellings += 1
+        told = self._told[way] = GroupReplies(epoch, replies, (epoch << 32) + self._tellings)
+        self.send(sender, told)
+
+    def _tell_anew(self, message: GroupCalls | AwaitReplies) -> None:
+        """Tell once more what has not come to who asks: by now it waits for that no longer."""
+        told = self._told.pop(type(message), None)
+        if told is not None and told.number != message.heard:
+            self._outbox = [*told.replies, *self._outbox]
 
     def _open(self, order: OpenShard, sender: Address) -> None:
         if self._shard is None:

@@ -51,15 +51,19 @@ class WayIn:
         self._open = ExitStack()
         self._line: Line | None = None
         self._actor: Address | None = None
+        self._heard = 0
+        """Which of the shard's answers has come last."""
 
-    def ask(self, message: object) -> GroupReplies | None:
+    def ask(self, message: GroupCalls | AwaitReplies) -> GroupReplies | None:
         """Return the shard's answer; None: it gave none, or is not there at this moment."""
         try:
             if self._line is None:
                 self._find()
             if self._line is not None:
-                answer = self._line.ask(self._actor, message, ASK_SECONDS)
+                told = replace(message, heard=self._heard)
+                answer = self._line.ask(self._actor, told, ASK_SECONDS)
                 if isinstance(answer, GroupReplies):
+                    self._heard = answer.number
                     return answer
         except (KeyRefusedError, NoNodeError, UnreachableError, OSError, ValueError) as error:
             LOGGER.debug("shard %d cannot be reached: %s", self._shard, error)

@@ -38,12 +38,15 @@ class Host:
     def __init__(self, actor: Address, calls: Line, later: Line, number: int = HOST) -> None:
         self._actor, self._calls, self._later, self._number = actor, calls, later, number
         self._packets = 0
+        self.heard = 0
 
     def asks(self, *calls: HostCall) -> GroupReplies:
         self._packets += 1
         numbered = tuple(replace(call, number=at) for at, call in enumerate(calls, 1))
-        reply = self._calls.ask(self._actor, GroupCalls(self._number, self._packets, numbered), ASK)
+        packet = GroupCalls(self._number, self._packets, numbered, self.heard)
+        reply = self._calls.ask(self._actor, packet, ASK)
         assert isinstance(reply, GroupReplies)
+        self.heard = reply.number
         return reply
 
     def waits(self) -> GroupReplies:
@@ -120,3 +123,19 @@ def test_groups_that_were_spread_otherwise_are_not_opened(actor_system: Running)
     assert isinstance(said, Failure)
     assert "kafka.group.shards = 4 is not what the groups in" in said.reason
     assert str(Path(actor_system.folder / "shards")) in said.reason
+
+
+@pytest.mark.cluster
+def test_answers_that_are_lost_on_their_way_come_with_the_next(actor_system: Running) -> None:
+    actor, _ = opened(actor_system, "one")
+    with actor_system.system.private() as line, actor_system.system.private() as later:
+        host = Host(actor, line, later)
+        before = host.heard
+        (joined,) = host.asks(joining("g")).replies
+        assert isinstance(joined, JoinGroupReply)
+        host.heard = before  # as if it had not come
+        beat = ClassicHeartbeat("g", joined.member_id, 1)
+        told = host.asks(beat).replies
+        assert [type(each) for each in told] == [JoinGroupReply, ClassicHeartbeatReply]
+        assert told[0] == joined
+        assert [type(each) for each in host.asks(beat).replies] == [ClassicHeartbeatReply]
