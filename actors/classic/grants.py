@@ -51,8 +51,8 @@ def take_over(last: ClassicGroup, before: ClassicMember, member: ClassicMember) 
     """
     version = _version_of(last)
     if version is None:
-        own = {"assigned": before.assigned, "pending": before.pending}
-        return replace(member, assignment=before.assignment, **own)
+        member = replace(member, assigned=before.assigned, pending=before.pending)
+        return replace(member, assignment=before.assignment)
     assignment = _in_full(before, version)
     return replace(
         member, assignment=assignment, assigned=before.assigned, returns=before.returns + 1

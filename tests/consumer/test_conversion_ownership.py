@@ -176,7 +176,7 @@ def test_a_consumer_that_subscribes_to_nothing_goes_on_where_a_classic_group_had
 
 
 @pytest.mark.parametrize("told", [{"client_id": "x\0y"}, {"instance_id": "x\0y"}], ids=str)
-def test_an_id_with_a_nul_is_refused(told: dict[str, str]) -> None:
+def test_an_id_with_a_nul_is_refused(told: dict[str, Any]) -> None:
     driver = ConsumerDriver()
     driver.joins("M", "t4")
     assert driver.asks(joining(**told)).error is Error.INVALID_REQUEST
