@@ -63,7 +63,7 @@ class WriteFormat:
         """Write rows that were made of so much input into a folder, which may be there, empty."""
         mode = "append" if is_there else "overwrite"
         writer = self._spread(rows, input_bytes).write.mode(mode).format(self.name)
-        writer = writer.options(**_WRITE, **self._options(rows.columns))
+        writer = writer.options(**_WRITE, **self._options(rows.schema.names))
         writer = writer.partitionBy(*self.partition_by)
         writer.save(path_to_write(folder))
 
