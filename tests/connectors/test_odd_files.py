@@ -2,6 +2,7 @@
 """What Spark alone would lose or refuse: names of columns and of files, columns of nothing."""
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,20 @@ def test_times_of_nanoseconds_in_parquet_are_times_of_microseconds(
         },
         {},
     ]
+
+
+@pytest.mark.parametrize("fmt", ["csv", "json"])
+def test_a_deflated_file_is_read_by_its_header_to_its_end(
+    run: Run, folders: dict[str, str], tmp_path: Path, fmt: str
+) -> None:
+    head, line = (b"s,n\n", b"x,%d\n") if fmt == "csv" else (b"", b'{"s": "x", "n": %d}\n')
+    parts = [head + line % 0, b"".join(line % each for each in range(1, 2_000))]
+    file = tmp_path / "in" / f"a.{fmt}.deflate"
+    file.write_bytes(b"".join(map(zlib.compress, parts)))
+    config = {**folders, "source.format": fmt, "source.schema": "n INT, s STRING"}
+    found = rows_through(run, config)
+    assert sorted(each["n"] for each in found) == [*range(2_000)]
+    assert {each["s"] for each in found} == {"x"}
 
 
 @pytest.mark.parametrize("tolerance", ["none", "all"])
