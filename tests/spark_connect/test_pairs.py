@@ -136,7 +136,7 @@ def test_a_server_that_is_killed_in_a_batch_and_started_again_loses_and_doubles_
     # A row takes some milliseconds: long enough for the server to be killed amid a batch.
     slow = "aggregate(sequence(1, 200000), 0L, (sum, each) -> sum + each) * 0"
     config = config_of(ends, source, sink, name, f"SELECT id, amount + {slow} AS amount FROM input")
-    several = {"batch.max.rows": "40", "source.max.files.per.batch": "2"}
+    several = {"batch.max.rows": str(max(40, len(rows) // 10))}
     kills = 0
 
     def until(reports: Reports) -> bool:

@@ -59,8 +59,10 @@ class ClassicMembership(GroupMembership):
         self._configs = Configs()
         self._leads_now = False
         """Whether it is to assign as soon as it has looked into the log."""
-        self._alive_ms = self._calm_ms = self._round_ms = 0
-        """When the newest calls were sent that were answered, told of no round, joined a round."""
+        self._alive_ms = self._round_ms = 0
+        """When the newest calls were sent that were answered, joined a round."""
+        self._calm_ms: int | None = None
+        """When the newest call was sent after which a round may go on without it; None: none."""
 
     @property
     def timing(self) -> Timing:
@@ -189,6 +191,7 @@ class ClassicMembership(GroupMembership):
         if overdue := self._deadlines.why_overdue(now_ms):  # the answer lay unread for long
             return self._fence(overdue, now_ms)
         self._completed, self._deadlines.revoke_by_ms = self._calls.generation, None
+        self._calm_ms = self._calls.answered_ms
         self._work.log_offset = max(self._work.log_offset, reply.log_offset)
         version, offset = VERSIONS[reply.protocol or ""], self._configs.offset
         told = ReceivedAssignment(config_offset=offset)
@@ -213,7 +216,7 @@ class ClassicMembership(GroupMembership):
         """Join a round that another calls for; its JoinGroup may be lost until it has arrived."""
         if has_joined:
             self._deadlines.revoke_by_ms, self._round_ms = None, self._calls.answered_ms
-        elif self.owned or self.state in IN_A_ROUND:
+        elif self._calm_ms is not None and (self.owned or self.state in IN_A_ROUND):
             self._deadlines.time_revocation(self._calm_ms + self._timing.rebalance_timeout_ms)
         if self.state is State.STABLE:
             return self._join_anew("a round has begun", now_ms)
@@ -292,7 +295,7 @@ class ClassicMembership(GroupMembership):
         for each in (self._calls, self._deadlines, self._lead):
             each.clear()
         self._share.give_up()
-        self._round, self._leads_now = None, False
+        self._round, self._leads_now, self._calm_ms = None, False, None
 
     def _rejoin(self, now_ms: int) -> list[Instruction]:
         if self._leaves_for_good is not None:
