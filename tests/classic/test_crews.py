@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.assignors.classic.protocol import AssignmentError, ReceivedAssignment
-from fairlead.actors.classic.bytes.connect import decode_assignment, encode_assignment
+from fairlead.actors.classic.bytes.connect import decode_assignment
 from fairlead.actors.messages.classic import (
     ClassicCall,
     ClassicHeartbeatReply,
@@ -156,20 +156,18 @@ def test_a_round_ends_the_wait_for_an_assignment_of_the_generation_before() -> N
 
 
 def test_a_round_that_begins_before_the_first_calm_heartbeat_is_as_long_as_any_other() -> None:
-    now_ms = 10_000_000  # that of a machine that has run for hours
+    now_ms = 10_000_000  # of a machine that has run for hours
     worker = ClassicMembership(Identity("g", "w", "w", "http://w/"), TIMING, "sessioned", 0)
     (join,) = calls(worker.join(now_ms))
     told = JoinGroupReply(Error.NONE, "m", 1, "connect", "sessioned", "other", number=join.number)
     sync, beat = calls(worker.take_reply(told, now_ms + 1))
-    assigned = encode_assignment(
-        ReceivedAssignment([Resource("a", 0)], leader="other", leader_url="http://o/", version=2)
-    )
-    given = SyncGroupReply(Error.NONE, "connect", "sessioned", assigned, number=sync.number)
-    worker.take_reply(given, now_ms + 2)
+    nothing = SyncGroupReply(Error.NONE, "connect", "sessioned", number=sync.number)
+    worker.take_reply(nothing, now_ms + 2)
+    assert worker.state is State.STABLE
     called = ClassicHeartbeatReply(Error.REBALANCE_IN_PROGRESS, number=beat.number)
     worker.take_reply(called, now_ms + 3)
-    worker.tick(now_ms + 4)
-    assert worker.state is not State.FENCED
+    assert worker.tick(now_ms + 4) == []
+    assert worker.state is State.JOINING
 
 
 @pytest.mark.parametrize("has_joined", [False, True])

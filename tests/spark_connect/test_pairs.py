@@ -133,8 +133,9 @@ def test_a_server_that_is_killed_in_a_batch_and_started_again_loses_and_doubles_
     server: ConnectServerProcess, on_server: ConnectEngine, ends: Ends, source: str, sink: str
 ) -> None:
     name, rows = f"killed-{source}-{sink}", ends.sources[source].rows()
-    # A row takes some milliseconds: long enough for the server to be killed amid a batch.
-    slow = "aggregate(sequence(1, 200000), 0L, (sum, each) -> sum + each) * 0"
+    # All rows together take some seconds: long enough for the server to be killed amid a batch.
+    steps = 60_000_000 // len(rows)
+    slow = f"aggregate(sequence(1, {steps}), 0L, (sum, each) -> sum + each) * 0"
     config = config_of(ends, source, sink, name, f"SELECT id, amount + {slow} AS amount FROM input")
     several = {"batch.max.rows": str(max(40, len(rows) // 10))}
     kills = 0
