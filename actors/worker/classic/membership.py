@@ -60,9 +60,8 @@ class ClassicMembership(GroupMembership):
         self._leads_now = False
         """Whether it is to assign as soon as it has looked into the log."""
         self._alive_ms = self._round_ms = 0
-        """When the newest calls were sent that were answered, joined a round."""
         self._calm_ms: int | None = None
-        """When the newest call was sent after which a round may go on without it; None: none."""
+        """When the newest calls were sent that were answered, joined a round, told of none."""
 
     @property
     def timing(self) -> Timing:
@@ -194,9 +193,8 @@ class ClassicMembership(GroupMembership):
         self._calm_ms = self._calls.answered_ms
         self._work.log_offset = max(self._work.log_offset, reply.log_offset)
         version, offset = VERSIONS[reply.protocol or ""], self._configs.offset
-        told = ReceivedAssignment(config_offset=offset)
-        if reply.assignment:
-            told = decode_assignment(reply.assignment, version)
+        nothing = ReceivedAssignment(config_offset=offset)
+        told = decode_assignment(reply.assignment, version) if reply.assignment else nothing
         stop = self._share.take(version, told, offset, now_ms)
         self._machine.go(State.RECONCILING, "an assignment")
         return stop + self._settle(now_ms)
@@ -262,7 +260,7 @@ class ClassicMembership(GroupMembership):
         if not self._share.rejoins:
             self._machine.go(State.STABLE, "all that it was given runs")
         elif not self._share.waits_for_configs(self._configs.offset):
-            return started + self._ask_to_join("nothing has to stop any more", now_ms)
+            started += self._ask_to_join("nothing has to stop any more", now_ms)
         return started
 
     def _join_anew(self, why: str, now_ms: int) -> list[Instruction]:
@@ -298,6 +296,5 @@ class ClassicMembership(GroupMembership):
         self._round, self._leads_now, self._calm_ms = None, False, None
 
     def _rejoin(self, now_ms: int) -> list[Instruction]:
-        if self._leaves_for_good is not None:
-            return self._left()
-        return self._ask_to_join("nothing runs any more", now_ms)
+        is_over = self._leaves_for_good is not None
+        return self._left() if is_over else self._ask_to_join("nothing runs any more", now_ms)
