@@ -1,6 +1,7 @@
 # pyright: basic
 """Small csv files are read as a few large ones, and looked through while Spark works on others."""
 
+import errno
 import gzip
 import time
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ from fairlead.runtime.pipeline.connectors.files.source.reading import Reading
 from fairlead.runtime.pipeline.connectors.files.source.text import CsvStyle, survey
 from fairlead.runtime.pipeline.spark.sessions import scratch_of
 from fairlead.runtime.pipeline.spi.context import Context, Reach
-from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 
 FILES = 20
 VALUES = st.text(st.sampled_from('ab" é'), min_size=1, max_size=3)
@@ -179,6 +180,44 @@ def test_no_more_text_of_packed_files_is_held_than_a_bound_says(
     assert [each.text is not None for each in found.values()] == [True] * 9 + [False] * 3
     assert [each.path.name for each in given[:3]] == ["09.gz", "10.gz", "11.gz"]
     assert len(given) == 4
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_files_are_read_one_by_one_where_there_is_no_room_to_put_them_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(FILES):
+        (tmp_path / f"{number:02}").write_text("1,x\n")
+    files = [file for at in range(FILES) if (file := look(tmp_path, f"{at:02}"))]
+    read: list[Surveyed] = []
+    monkeypatch.setattr(
+        ReadFormat, "rows", lambda _, __, found, ___: (read.extend(found), (None, ()))[1]
+    )
+
+    def is_full(*_: object) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Copies, "merge", is_full)
+    reader, *_ = reading_of(tmp_path)
+    reader.read(MagicMock(), files)
+    assert [each.path.name for each in read] == [each.path for each in files]
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_copy_for_which_there_is_no_room_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("1,x\r2,y\r\n")  # whose line ends have to be made one
+    (file,) = (each for each in [look(tmp_path, "a")] if each)
+
+    def is_full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(f"{survey.__module__}._write", is_full)
+    reader, _, context = reading_of(tmp_path)
+    with pytest.raises(SourceAway, match=r"^there is no room in /\S+ for a copy of what "):
+        reader.read(MagicMock(), [file])
+    assert context.put_off == {}
 
 
 @pytest.mark.spark

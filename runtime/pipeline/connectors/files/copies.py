@@ -108,7 +108,7 @@ def put_together(
 ) -> list[Surveyed]:
     """Return what is to be read for some files: small ones that are alike become one for each core.
 
-    Raises `OSError` if there is no room for that.
+    Raises `OSError` if that cannot be written.
     """
     small = [each for each in files if each.text is not None]
     if len(small) < _FEWEST:

@@ -1,7 +1,7 @@
 # pyright: basic
 """How Spark writes a batch to files: the format, its options, and into how many."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -63,20 +63,21 @@ class WriteFormat:
         """Write rows that were made of so much input into a folder, which may be there, empty."""
         mode = "append" if is_there else "overwrite"
         writer = self._spread(rows, input_bytes).write.mode(mode).format(self.name)
-        writer = writer.options(**_WRITE, **self._options(rows.schema.names))
+        writer = writer.options(**_WRITE, **self._options(rows))
         writer = writer.partitionBy(*self.partition_by)
         writer.save(path_to_write(folder))
 
-    def _options(self, columns: Sequence[str]) -> Mapping[str, str]:
-        """Return the options for rows of some columns.
+    def _options(self, rows: "DataFrame") -> Mapping[str, str]:
+        """Return the options for some rows.
 
         Where csv has one column a null is an empty line, which nobody reads and Spark does not
         even write: there it is spelled as an empty text is, so that the row stays.
         """
-        folders = {each.lower() for each in self.partition_by}
-        is_one = sum(each.lower() not in folders for each in columns) == 1
         given = {name.lower(): text for name, text in self.options.items()}
-        if self.name != "csv" or not is_one or "nullvalue" in given:
+        if self.name != "csv" or "nullvalue" in given:
+            return self.options
+        folders = {each.lower() for each in self.partition_by}
+        if sum(each.lower() not in folders for each in rows.schema.names) != 1:
             return self.options
         return {**self.options, "nullValue": 2 * given.get("quote", "") or '""'}
 

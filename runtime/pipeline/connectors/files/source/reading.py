@@ -1,15 +1,18 @@
 """The files of one batch on their way to rows, and which of them is to blame where that fails."""
 
+import errno
 import os
 import re
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from ....spark.sessions import cores_of, runs_elsewhere, scratch_of
 from ....spi.context import Context
-from ....spi.errors import BadInput, LostRange, SchemaRefused, Unreadable
+from ....spi.errors import BadInput, LostRange, SchemaRefused, SourceAway, Unreadable
 from ....spi.rows import Rejects
 from ...evolution.policy import DEAD_LETTER
 from ..copies import Copies, Surveyed, put_together
@@ -38,6 +41,7 @@ _WORDS: Final = """
 """
 _OF_VALUES: Final = frozenset(_WORDS.split())
 """Options, in lower case, with which any part of a csv file's lines is read as all of them are."""
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 _AWAY_WORDS: Final = ("Input/output error", "Stale file handle", "No space left on device")
 
 
@@ -76,11 +80,25 @@ class Reading:
         # An empty line is a value where there is one column, and else nothing.
         is_one = len(self._form.columns.fields) == 1
         self._merges = self._may_merge and not (is_one or runs_elsewhere(spark))
-        found = self._look_through(files)
+        try:
+            found = self._look_through(files)
+        except OSError as error:
+            raise self._without_room(error) from error
         if self._merges:
-            found = put_together(found, cores_of(spark), self._copies, self._within)
+            with suppress(OSError):  # they are read one by one where there is no room for more
+                found = put_together(found, cores_of(spark), self._copies, self._within)
         good, self.rejects = self._form.rows(spark, found, self._copies)
         return good
+
+    def _without_room(self, error: OSError) -> Exception:
+        """Return what to tell of an error of the file system: room for copies may come again."""
+        if error.errno not in _NO_ROOM:
+            return error
+        where = self._within or tempfile.gettempdir()
+        return SourceAway(
+            f"there is no room in {where} for a copy of what cannot be read as it is: "
+            f"{error.strerror}; make room there"
+        )
 
     def look_ahead(self, files: Sequence[SourceFile]) -> None:
         """Look through the files of the next batch meanwhile."""
