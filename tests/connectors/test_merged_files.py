@@ -190,9 +190,12 @@ def test_files_are_read_one_by_one_where_there_is_no_room_to_put_them_together(
         (tmp_path / f"{number:02}").write_text("1,x\n")
     files = [file for at in range(FILES) if (file := look(tmp_path, f"{at:02}"))]
     read: list[Surveyed] = []
-    monkeypatch.setattr(
-        ReadFormat, "rows", lambda _, __, found, ___: (read.extend(found), (None, ()))[1]
-    )
+
+    def rows(_: object, __: object, found: list[Surveyed], ___: object) -> tuple[None, tuple[()]]:
+        read.extend(found)
+        return None, ()
+
+    monkeypatch.setattr(ReadFormat, "rows", rows)
 
     def is_full(*_: object) -> Path:
         raise OSError(errno.ENOSPC, "No space left on device")
