@@ -95,7 +95,7 @@ def _topics_of(offered: ClassicProtocol) -> tuple[str, ...]:
     return tuple(sorted({*_read(offered.metadata).topics}))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)  # a subscription may take more than a megabyte
 def _read(metadata: bytes) -> Subscription:
     return decode_subscription(metadata)
 
