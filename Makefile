@@ -22,7 +22,7 @@ test: .venv/ready
 	tests/servers/install-postgres
 	@# Else each of the processes rewrites all asserts, at the same time.
 	$(BIN)/pytest --collect-only -q >/dev/null || true
-	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 # What needs no process of its own and no Spark.
 test-fast: .venv/ready
