@@ -108,7 +108,7 @@ OF_CREWS = (
         "17 Self-fencing",
         "A member that may not be in a round stops everything before that ends.",
         crews.never_leave_a_round_that_goes_on_without_it,
-        shown_by=15,
+        shown_by=24,
         crew=Crew.MIXED,
     ),
 )
