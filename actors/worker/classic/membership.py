@@ -190,7 +190,6 @@ class ClassicMembership(GroupMembership):
         if overdue := self._deadlines.why_overdue(now_ms):  # the answer lay unread for long
             return self._fence(overdue, now_ms)
         self._completed, self._deadlines.revoke_by_ms = self._calls.generation, None
-        self._calm_ms = self._calls.answered_ms
         self._work.log_offset = max(self._work.log_offset, reply.log_offset)
         version, offset = VERSIONS[reply.protocol or ""], self._configs.offset
         nothing = ReceivedAssignment(config_offset=offset)
@@ -272,6 +271,7 @@ class ClassicMembership(GroupMembership):
         """Say what runs here, and how far the configs were read."""
         self._machine.go(State.JOINING, why)
         self._leads_now, self._round_ms = False, now_ms
+        self._calm_ms = now_ms if self._calm_ms is None else self._calm_ms  # it had no seat before
         metadata = self._share.tell(self.identity.url, self._configs.offset)
         try:
             offers = encode_offers(self._mode, metadata)
@@ -293,7 +293,7 @@ class ClassicMembership(GroupMembership):
         for each in (self._calls, self._deadlines, self._lead):
             each.clear()
         self._share.give_up()
-        self._round, self._leads_now, self._calm_ms = None, False, None
+        self._round, self._leads_now = None, False
 
     def _rejoin(self, now_ms: int) -> list[Instruction]:
         is_over = self._leaves_for_good is not None
