@@ -3,6 +3,7 @@
 
 import errno
 import gzip
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -207,19 +208,28 @@ def test_files_are_read_one_by_one_where_there_is_no_room_to_put_them_together(
 
 
 @pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (errno.ENOSPC, "SourceAway: there is no room in /"),
+        (errno.EIO, "OSError: [Errno 5] Input/output error"),
+    ],
+)
 def test_a_copy_for_which_there_is_no_room_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, told: str
 ) -> None:
     (tmp_path / "a").write_text("1,x\r2,y\r\n")  # whose line ends have to be made one
     (file,) = (each for each in [look(tmp_path, "a")] if each)
 
-    def is_full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def is_broken(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(f"{survey.__module__}._write", is_full)
+    monkeypatch.setattr(f"{survey.__module__}._write", is_broken)
     reader, _, context = reading_of(tmp_path)
-    with pytest.raises(SourceAway, match=r"^there is no room in /\S+ for a copy of what "):
+    with pytest.raises((SourceAway, OSError)) as raised:
         reader.read(MagicMock(), [file])
+    assert f"{raised.typename}: {raised.value}".startswith(told)
+    assert raised.value.__cause__ is not raised.value, "who looks for its cause comes to an end"
     assert context.put_off == {}
 
 

@@ -83,22 +83,18 @@ class Reading:
         try:
             found = self._look_through(files)
         except OSError as error:
-            raise self._without_room(error) from error
+            if error.errno not in _NO_ROOM:
+                raise
+            where = self._within or tempfile.gettempdir()
+            raise SourceAway(
+                f"there is no room in {where} for a copy of what cannot be read as it is: "
+                f"{error.strerror}; make room there"
+            ) from error
         if self._merges:
             with suppress(OSError):  # they are read one by one where there is no room for more
                 found = put_together(found, cores_of(spark), self._copies, self._within)
         good, self.rejects = self._form.rows(spark, found, self._copies)
         return good
-
-    def _without_room(self, error: OSError) -> Exception:
-        """Return what to tell of an error of the file system: room for copies may come again."""
-        if error.errno not in _NO_ROOM:
-            return error
-        where = self._within or tempfile.gettempdir()
-        return SourceAway(
-            f"there is no room in {where} for a copy of what cannot be read as it is: "
-            f"{error.strerror}; make room there"
-        )
 
     def look_ahead(self, files: Sequence[SourceFile]) -> None:
         """Look through the files of the next batch meanwhile."""
