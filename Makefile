@@ -20,8 +20,6 @@ demo: .venv/ready
 # Servers that tests run against come from packages of the system, where that may be done.
 test: .venv/ready
 	tests/servers/install-postgres
-	@# Else each of the processes rewrites all asserts, at the same time.
-	$(BIN)/pytest --collect-only -q >/dev/null || true
 	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 # What needs no process of its own and no Spark.

@@ -51,8 +51,12 @@ def take_over(last: ClassicGroup, before: ClassicMember, member: ClassicMember) 
     """
     version = _version_of(last)
     if version is None:
-        member = replace(member, assigned=before.assigned, pending=before.pending)
-        return replace(member, assignment=before.assignment)
+        return replace(
+            member,
+            assignment=before.assignment,
+            assigned=before.assigned,
+            pending=before.pending,
+        )
     assignment = _in_full(before, version)
     return replace(
         member, assignment=assignment, assigned=before.assigned, returns=before.returns + 1

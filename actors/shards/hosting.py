@@ -31,6 +31,7 @@ from ..messages.groups import (
     TellTopics,
     TellTopicsReply,
 )
+from ..messages.members import JOIN_EPOCH
 from ..timer_queue import TimerQueue
 from .group import ClientGroup
 from .refusals import refuse_host_call
@@ -165,14 +166,13 @@ class HostedGroups:
             self._changed[group_id] = group
 
     def _refuse(self, call: SharedCall) -> tuple[Error, str] | None:
-        if flaw := _flaw_in_ids(call):
-            return Error.INVALID_REQUEST, flaw
-        if call.group_id in self._groups:
-            return None
-        if flaw := flaw_in_group_id(call.group_id):
+        is_known = call.group_id in self._groups
+        if not is_known and (flaw := flaw_in_group_id(call.group_id)):
             is_modern = isinstance(call, ConsumerGroupHeartbeat)
             return Error.INVALID_REQUEST if is_modern else Error.INVALID_GROUP_ID, flaw
-        if len(self._groups) >= MOST_GROUPS:
+        if flaw := _flaw_in_ids(call):
+            return Error.INVALID_REQUEST, flaw
+        if not is_known and len(self._groups) >= MOST_GROUPS:
             message = f"there are {MOST_GROUPS} groups in this process: delete some"
             return Error.GROUP_MAX_SIZE_REACHED, message
         return None
@@ -221,8 +221,10 @@ class HostedGroups:
 
 
 def _flaw_in_ids(call: SharedCall) -> str:
-    """Return why a member has no key in the logs that groups share, or nothing."""
+    """Return why who joins can have no key in the logs that groups share, or nothing."""
     if not isinstance(call, JoinGroup | ConsumerGroupHeartbeat):
+        return ""
+    if isinstance(call, ConsumerGroupHeartbeat) and call.member_epoch != JOIN_EPOCH:
         return ""
     names = call.member_id, call.instance_id or "", call.client_id
     longest = max(len(each.encode(errors="surrogatepass")) for each in names)

@@ -1,67 +1,21 @@
 """Groups of consumers are converted live from one protocol to the other, and lose nothing by it."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from fairlead.actors.classic.bytes.consumer import (
-    PartitionAssignment,
-    Subscription,
-    decode_assignment,
-    encode_assignment,
-    encode_subscription,
-)
 from fairlead.actors.group.state.settings import MigrationPolicy
-from fairlead.actors.messages.classic import (
-    ClassicHeartbeat,
-    JoinGroup,
-    JoinGroupReply,
-    LeaveGroup,
-    Leaver,
-    SyncGroup,
-)
+from fairlead.actors.messages.classic import LeaveGroup, Leaver
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.offsets import OffsetCommit, TopicOffset
-from fairlead.events.model import ClassicProtocol, GroupType, Resource, Why
+from fairlead.events.model import GroupType, Why
+from fairlead_tests.consumer.classic import ALL, alone, beats, joining, syncs
 from fairlead_tests.consumer.driver import SETTINGS, ConsumerDriver
-
-ALL = [Resource("t4", each) for each in range(4)]
-
-
-def joins(
-    driver: ConsumerDriver, member_id: str = "", owned: list[Resource] | None = None
-) -> JoinGroupReply:
-    told = encode_subscription(Subscription(["t4"], owned=owned or []))
-    offered = (ClassicProtocol("cooperative-sticky", told),)
-    call = JoinGroup("g", member_id, "consumer", offered, 6_000, 20_000, asks_for_id=False)
-    reply = driver.asks(call)
-    assert isinstance(reply, JoinGroupReply)
-    return reply
-
-
-def syncs(driver: ConsumerDriver, member_id: str, generation: int, **told: Any) -> list[Resource]:
-    reply = driver.asks(SyncGroup("g", member_id, generation, **told))
-    assert reply.error is Error.NONE
-    return [*decode_assignment(reply.assignment).partitions]
-
-
-def beats(driver: ConsumerDriver, member_id: str, generation: int) -> Error:
-    error: Error = driver.asks(ClassicHeartbeat("g", member_id, generation)).error
-    return error
-
-
-def with_classic_member(driver: ConsumerDriver, user_data: bytes | None = None) -> str:
-    """Have one classic member that has all partitions; return its id."""
-    joined = joins(driver)
-    given = encode_assignment(PartitionAssignment(ALL, user_data))
-    assert syncs(driver, joined.member_id, 1, assignments={joined.member_id: given}) == ALL
-    return joined.member_id
 
 
 def test_a_consumer_that_joins_converts_a_classic_group_and_its_member_goes_on() -> None:
     driver = ConsumerDriver()
-    member_id = with_classic_member(driver)
+    member_id = alone(driver)
     reply = driver.joins("M", "t4")
     assert (reply.error, reply.member_epoch, reply.assignment) == (Error.NONE, 2, {})
     assert driver.group.type is GroupType.CONSUMER
@@ -69,11 +23,11 @@ def test_a_consumer_that_joins_converts_a_classic_group_and_its_member_goes_on()
     assert driver.group.bump.cause.why is Why.GROUP_UPGRADED
     driver.open()
     assert beats(driver, member_id, 1) is Error.REBALANCE_IN_PROGRESS
-    assert joins(driver, member_id, ALL).generation == 1, "it is to give something up"
+    assert driver.asks(joining(member_id, ALL)).generation == 1, "it is to give something up"
     kept = syncs(driver, member_id, 1)
     assert len(kept) == 2
     assert beats(driver, member_id, 1) is Error.REBALANCE_IN_PROGRESS
-    assert joins(driver, member_id, kept).generation == 2
+    assert driver.asks(joining(member_id, kept)).generation == 2
     assert syncs(driver, member_id, 2) == kept
     assert beats(driver, member_id, 2) is Error.NONE
     taken = driver.beats("M", 2).assignment
@@ -82,7 +36,7 @@ def test_a_consumer_that_joins_converts_a_classic_group_and_its_member_goes_on()
 
 def test_when_the_last_consumer_leaves_the_group_is_classic_and_its_members_agree_anew() -> None:
     driver = ConsumerDriver()
-    member_id = with_classic_member(driver)
+    member_id = alone(driver)
     driver.joins("M", "t4")
     driver.beats("M", -1)
     assert (driver.group.type, driver.group.topics, driver.group.subscriptions) == (
@@ -91,14 +45,14 @@ def test_when_the_last_consumer_leaves_the_group_is_classic_and_its_members_agre
         {},
     )
     assert beats(driver, member_id, 1) is Error.REBALANCE_IN_PROGRESS
-    joined = joins(driver, member_id, ALL)
+    joined = driver.asks(joining(member_id, ALL))
     assert (joined.leader, joined.generation) == (member_id, driver.group.group_epoch)
 
 
 def test_a_classic_consumer_that_joins_consumers_is_one_of_them() -> None:
     driver = ConsumerDriver()
     driver.joins("M", "t4")
-    joined = joins(driver)
+    joined = driver.asks(joining())
     assert (joined.error, joined.generation, joined.leader) == (Error.NONE, 3, "")
     assert syncs(driver, joined.member_id, 3) == []
     driver.asks(LeaveGroup("g", (Leaver(joined.member_id),)))
@@ -109,7 +63,7 @@ def test_a_classic_consumer_that_joins_consumers_is_one_of_them() -> None:
 
 def test_each_member_of_a_mixed_group_commits_by_its_own_count() -> None:
     driver = ConsumerDriver()
-    member_id = with_classic_member(driver)
+    member_id = alone(driver)
     driver.joins("M", "t4")
     offsets = (TopicOffset("t4", 0, 5),)
     for who, epoch, error in (
@@ -128,7 +82,7 @@ def test_what_librdkafka_hands_back_to_a_sticky_member_does_not_keep_its_group_c
 ) -> None:
     driver = ConsumerDriver()
     had = b"\0\0\0\1" + b"\0\2t4" + b"\0\0\0\2" + (0).to_bytes(4) + (3).to_bytes(4)
-    with_classic_member(driver, had + generation)
+    alone(driver, had + generation)
     assert driver.joins("M", "t4").error is Error.NONE
     assert driver.group.type is GroupType.CONSUMER
 
@@ -137,7 +91,7 @@ def test_what_librdkafka_hands_back_to_a_sticky_member_does_not_keep_its_group_c
 def test_a_group_that_cannot_be_converted_stays_classic(why: str) -> None:
     policy = MigrationPolicy.DISABLED if why == "policy" else MigrationPolicy.BIDIRECTIONAL
     driver = ConsumerDriver(settings=replace(SETTINGS, migration_policy=policy))
-    member_id = with_classic_member(driver, b"x" if why == "user data" else None)
+    member_id = alone(driver, b"x" if why == "user data" else None)
     assert driver.joins("M", "t4").error is Error.GROUP_ID_NOT_FOUND
     assert driver.group.type is GroupType.CLASSIC
     assert beats(driver, member_id, 1) is Error.NONE

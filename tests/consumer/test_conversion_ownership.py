@@ -5,51 +5,14 @@ from typing import Any
 
 import pytest
 
-from fairlead.actors.classic.bytes.consumer import (
-    PartitionAssignment,
-    Subscription,
-    decode_assignment,
-    encode_assignment,
-    encode_subscription,
-)
-from fairlead.actors.messages.classic import (
-    ClassicHeartbeat,
-    JoinGroup,
-    LeaveGroup,
-    Leaver,
-    SyncGroup,
-)
+from fairlead.actors.messages.classic import LeaveGroup, Leaver, SyncGroup
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat
 from fairlead.actors.messages.errors import Error
-from fairlead.events.model import ClassicProtocol, GroupType, Resource, Why
+from fairlead.events.model import GroupType, Why
+from fairlead_tests.consumer.classic import ALL, alone, beats, given, joining, syncs
 from fairlead_tests.consumer.driver import SETTINGS, ConsumerDriver
 
-ALL = [Resource("t4", each) for each in range(4)]
 WHOLE = "t4-0 t4-1 t4-2 t4-3"
-
-
-def joining(member_id: str = "", owned: list[Resource] | None = None, **told: Any) -> JoinGroup:
-    said = encode_subscription(Subscription(["t4"], owned=owned or []))
-    offered = (ClassicProtocol("cooperative-sticky", said),)
-    fields: dict[str, Any] = {"client_id": "c", "asks_for_id": False, **told}
-    return JoinGroup("g", member_id, "consumer", offered, 6_000, 20_000, **fields)
-
-
-def given(partitions: list[Resource]) -> bytes:
-    return encode_assignment(PartitionAssignment(partitions, None))
-
-
-def syncs(driver: ConsumerDriver, member_id: str, generation: int, **told: Any) -> list[Resource]:
-    reply = driver.asks(SyncGroup("g", member_id, generation, **told))
-    assert reply.error is Error.NONE
-    return sorted(decode_assignment(reply.assignment).partitions)
-
-
-def alone(driver: ConsumerDriver) -> str:
-    """Have one classic member that has all partitions; return its id."""
-    member_id: str = driver.asks(joining()).member_id
-    assert syncs(driver, member_id, 1, assignments={member_id: given(ALL)}) == ALL
-    return member_id
 
 
 def pair(driver: ConsumerDriver) -> tuple[str, str]:
@@ -66,7 +29,7 @@ def test_what_a_later_generation_gives_counts_when_a_group_is_converted_once_mor
     driver = ConsumerDriver()
     one = alone(driver)
     driver.joins("M", "t4")
-    driver.asks(ClassicHeartbeat("g", one, 1))
+    beats(driver, one, 1)
     driver.asks(joining(one, ALL))
     kept = syncs(driver, one, 1)
     syncs(driver, one, driver.asks(joining(one, kept)).generation)
@@ -107,15 +70,18 @@ def test_a_generation_after_that_of_a_conversion_is_none_of_it_even_over_a_resta
     assert driver.group.classic is not None
     assert driver.group.classic.cause.why is Why.REBALANCE_REQUESTED
     driver.open()
-    assert driver.asks(ClassicHeartbeat("g", one, generation)).error is Error.NONE
+    assert beats(driver, one, generation) is Error.NONE
 
 
-def test_the_first_call_of_a_new_process_is_answered_though_it_joins() -> None:
+def test_the_first_call_of_a_new_process_is_answered_though_it_joins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     driver = ConsumerDriver()
     one, other = pair(driver)
     syncs(driver, one, 2, assignments={one: given(ALL[:2]), other: given(ALL[2:])})
     driver.joins("M", "t4")
     driver.beats("M", -1)
+    monkeypatch.setattr(driver, "sees", lambda _: None)  # topics are told it later
     driver.open()
     number = driver.ask(joining(one, ALL[:2]))
     assert driver.asks(joining(other, ALL[2:])).error is Error.NONE
@@ -128,7 +94,7 @@ def test_the_only_member_leaves_while_an_id_is_out_and_who_has_that_joins() -> N
     told = driver.asks(joining(asks_for_id=True))
     assert told.error is Error.MEMBER_ID_REQUIRED
     driver.asks(LeaveGroup("g", (Leaver(one),)))
-    assert driver.asks(ClassicHeartbeat("g", one, 1)).error is Error.UNKNOWN_MEMBER_ID
+    assert beats(driver, one, 1) is Error.UNKNOWN_MEMBER_ID
     assert driver.asks(joining(told.member_id, asks_for_id=True)).error is Error.NONE
 
 

@@ -1,5 +1,6 @@
 """Groups of consumers, and what groups have committed, in the process of many groups."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -228,4 +229,6 @@ def test_ids_that_make_no_key_together_are_refused(driver: ShardDriver) -> None:
     driver.asks(TellTopics({"t4": T4}))
     group_id = "g" * 255
     assert joins(driver, group_id, "M").error is Error.NONE
-    assert joins(driver, group_id, "m" * 250).error is Error.INVALID_REQUEST
+    offered = (ClassicProtocol("range", encode_subscription(Subscription(["t4"]))),)
+    call = JoinGroup(group_id, "", "consumer", offered, 6_000, 20_000, client_id="c" * 256)
+    assert asked(driver, replace(call, asks_for_id=False)).error is Error.INVALID_REQUEST

@@ -59,9 +59,8 @@ class ClassicMembership(GroupMembership):
         self._configs = Configs()
         self._leads_now = False
         """Whether it is to assign as soon as it has looked into the log."""
-        self._alive_ms = self._round_ms = 0
-        self._calm_ms: int | None = None
-        """When the newest calls were sent that were answered, joined a round, told of none."""
+        self._alive_ms = self._calm_ms = self._round_ms = 0
+        """When the newest calls were sent that were answered, told of no round, joined a round."""
 
     @property
     def timing(self) -> Timing:
@@ -213,7 +212,7 @@ class ClassicMembership(GroupMembership):
         """Join a round that another calls for; its JoinGroup may be lost until it has arrived."""
         if has_joined:
             self._deadlines.revoke_by_ms, self._round_ms = None, self._calls.answered_ms
-        elif self._calm_ms is not None and (self.owned or self.state in IN_A_ROUND):
+        elif self.owned or self.state in IN_A_ROUND:
             self._deadlines.time_revocation(self._calm_ms + self._timing.rebalance_timeout_ms)
         if self.state is State.STABLE:
             return self._join_anew("a round has begun", now_ms)
@@ -271,7 +270,7 @@ class ClassicMembership(GroupMembership):
         """Say what runs here, and how far the configs were read."""
         self._machine.go(State.JOINING, why)
         self._leads_now, self._round_ms = False, now_ms
-        self._calm_ms = now_ms if self._calm_ms is None else self._calm_ms  # it had no seat before
+        self._calm_ms = self._calm_ms or now_ms  # no round went on without it before its first
         metadata = self._share.tell(self.identity.url, self._configs.offset)
         try:
             offers = encode_offers(self._mode, metadata)
@@ -296,5 +295,6 @@ class ClassicMembership(GroupMembership):
         self._round, self._leads_now = None, False
 
     def _rejoin(self, now_ms: int) -> list[Instruction]:
-        is_over = self._leaves_for_good is not None
-        return self._left() if is_over else self._ask_to_join("nothing runs any more", now_ms)
+        if self._leaves_for_good is not None:
+            return self._left()
+        return self._ask_to_join("nothing runs any more", now_ms)

@@ -1,0 +1,50 @@
+"""What classic consumers of one topic ask of a group, and what they are given."""
+
+from typing import Any
+
+from fairlead.actors.classic.bytes.consumer import (
+    PartitionAssignment,
+    Subscription,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from fairlead.actors.messages.classic import ClassicHeartbeat, JoinGroup, SyncGroup
+from fairlead.actors.messages.errors import Error
+from fairlead.events.model import ClassicProtocol, Resource
+from fairlead_tests.consumer.driver import ConsumerDriver
+
+ALL = [Resource("t4", each) for each in range(4)]
+
+
+def joining(member_id: str = "", owned: list[Resource] | None = None, **told: Any) -> JoinGroup:
+    """What a member says to join, that has and keeps some partitions."""
+    said = encode_subscription(Subscription(["t4"], owned=owned or []))
+    offered = (ClassicProtocol("cooperative-sticky", said),)
+    fields: dict[str, Any] = {"client_id": "c", "asks_for_id": False, **told}
+    return JoinGroup("g", member_id, "consumer", offered, 6_000, 20_000, **fields)
+
+
+def given(partitions: list[Resource], user_data: bytes | None = None) -> bytes:
+    """What a leader gives a member."""
+    return encode_assignment(PartitionAssignment(partitions, user_data))
+
+
+def syncs(driver: ConsumerDriver, member_id: str, generation: int, **told: Any) -> list[Resource]:
+    """Have a member ask for its partitions."""
+    reply = driver.asks(SyncGroup("g", member_id, generation, **told))
+    assert reply.error is Error.NONE
+    return sorted(decode_assignment(reply.assignment).partitions)
+
+
+def beats(driver: ConsumerDriver, member_id: str, generation: int) -> Error:
+    """Have a member beat; return what it is told."""
+    error: Error = driver.asks(ClassicHeartbeat("g", member_id, generation)).error
+    return error
+
+
+def alone(driver: ConsumerDriver, user_data: bytes | None = None) -> str:
+    """Have one classic member that has all partitions; return its id."""
+    member_id: str = driver.asks(joining()).member_id
+    assert syncs(driver, member_id, 1, assignments={member_id: given(ALL, user_data)}) == ALL
+    return member_id
