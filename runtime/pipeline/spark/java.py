@@ -54,6 +54,7 @@ _OPTIONS = (
     "-XX:+ExitOnOutOfMemoryError",
     # Its file in /tmp would outlive a JVM that is killed.
     "-XX:-UsePerfData",
+    # On all cores: large batches take an eighth less time than with one that collects alone.
     "-XX:+UseParallelGC",
     # The optimising compiler, but ten times later: while everything runs for the first time
     # it takes a third of the processor; left out, big batches take twice as long.
