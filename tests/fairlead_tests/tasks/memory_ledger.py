@@ -93,7 +93,7 @@ class MemoryLedger:
             assert advance.end is not None
             logged[identity(advance.partition)] = advance.end
         self.accepted[commit_id] = commit
-        if commit.manifest.files:
+        if not commit.manifest.is_empty:
             self.to_publish.append(commit_id)
 
     def _sequence(self, commit_id: CommitId) -> int:
