@@ -89,6 +89,16 @@ def test_each_bad_row_is_kept_once_with_its_file_its_reason_and_its_text(
     assert told[-1].endswith(f"they are in {tmp_path}/bad")
 
 
+def test_a_batch_of_nothing_but_bad_rows_leaves_its_letters_and_no_file(
+    run: Run, config: Config, ledger: MemoryLedger, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text("n,s\nfoo,x\n")
+    assert failures(run(config)) == []
+    assert rows(tmp_path / "out") == []
+    assert letters(tmp_path) == [("a.csv", 'column `n` (INT): For input string: "foo"', "foo,x")]
+    assert ledger.to_publish == []
+
+
 def test_values_of_several_nulls_and_other_encodings_are_kept_as_they_were_written(
     run: Run, config: Config, tmp_path: Path
 ) -> None:
