@@ -4,6 +4,10 @@
 import errno
 import gzip
 import os
+import platform
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -113,16 +117,37 @@ def test_a_file_whose_lines_may_not_be_its_records_is_read_by_itself(
     assert survey(tmp_path / "a", CsvStyle(), Copies(), None, keeps_text=True).text is None
 
 
-def test_copies_of_a_process_that_is_gone_are_removed_by_the_next_one(tmp_path: Path) -> None:
-    gone, foreign = tmp_path / "copies-999999999-x", tmp_path / "copies-1-x"
-    for each in (gone, foreign):
+@pytest.mark.parametrize("is_told", [True, False])
+def test_copies_of_a_process_that_is_gone_are_removed_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_told: bool
+) -> None:
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    command = [sys.executable, "-c", MAKE_A_COPY, str(tmp_path)]
+    (made,) = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    gone, others = Path(made), tmp_path / "fairlead-copies-others"
+    elsewhere = gone.with_name(gone.name.replace(platform.node(), "another-machine"))
+    assert elsewhere.name != gone.name
+    for each in (elsewhere, others):
         each.mkdir()
-        (each / "0.txt").write_text("n")
-    copies = Copies()
-    copies.new(Path("a"), str(tmp_path)).write_text("n")
-    assert (gone.exists(), foreign.exists()) == (False, True)
+    live, copies = Copies(), Copies()
+    kept = live.new(Path("a"), str(tmp_path))
+    kept.write_text("n")
+    # Where jobs run elsewhere nobody says which folder goes with the JVM.
+    copies.new(Path("a"), str(tmp_path) if is_told else None).write_text("n")
+    assert (gone.exists(), elsewhere.exists(), kept.exists()) == (False, True, True)
+    live.clear()
     copies.clear()
-    assert [*tmp_path.iterdir()] == [foreign]
+    assert {*tmp_path.iterdir()} == {elsewhere, others}
+
+
+MAKE_A_COPY = """
+import sys
+from pathlib import Path
+from fairlead.runtime.pipeline.connectors.files.copies import Copies
+copy = Copies().new(Path("a"), sys.argv[1])
+copy.write_text("n")
+print(copy.parent)
+"""
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ to tell whose it is.
 """
 
 import os
+import platform
+import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -16,11 +18,14 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Final
 
+from .....events.log.process import ProcessId, is_alive, process_of
+
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-_PREFIX: Final = "copies-"
-"""What the names of folders begin with; the number of the process follows."""
+_PREFIX: Final = "fairlead-copies-"
+"""What the names of folders begin with; they go on with the process that made them."""
+_OWNER: Final = re.compile(rf"{_PREFIX}(?P<pid>\d+)@(?P<started>[^@]+)@(?P<host>.*)@[^@]*")
 _FEWEST: Final = 8
 """So many small files are worth being put together."""
 _LEAST_PART: Final = 4 << 20
@@ -66,7 +71,8 @@ class Copies:
 
     def link(self, original: Path, within: str | None) -> Path:
         """Return another name of a file, which says how it is compressed as well."""
-        link = self.new(original, within).with_suffix(original.suffix.replace(":", ""))
+        suffix = original.suffix if ":" not in original.suffix else ""  # that is no packed file's
+        link = self.new(original, within).with_suffix(suffix)
         link.symlink_to(original)
         self.originals[str(link)] = original
         return link
@@ -89,18 +95,29 @@ class Copies:
 
     def _named(self, name: str, within: str | None) -> Path:
         if not self._folder:
-            if within is not None:
-                _sweep(Path(within))
-            self._folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=within)
+            folder = within or tempfile.gettempdir()
+            _sweep(Path(folder))
+            self._folder = tempfile.mkdtemp(prefix=_prefix_of(process_of(os.getpid())), dir=folder)
         return Path(self._folder, name)
 
 
+def _prefix_of(process: ProcessId) -> str:
+    """Return how the names of a process's folders begin, those of no other one."""
+    return f"{_PREFIX}{process.pid}@{process.started.replace('/', '+')}@{platform.node()}@"
+
+
 def _sweep(folder: Path) -> None:
-    """Remove the copies of processes that are gone: a JVM that is shared outlives its workers."""
+    """Remove the copies of processes of this machine that are gone.
+
+    A JVM that is shared outlives its workers, and a folder for what is temporary all of them. Such
+    a folder may be shared by machines, or by containers: nobody knows who lives on another one.
+    """
     for each in folder.glob(f"{_PREFIX}*"):
-        pid = each.name.removeprefix(_PREFIX).partition("-")[0]
-        if not Path("/proc", pid).exists():
-            rmtree(each, ignore_errors=True)
+        made = _OWNER.fullmatch(each.name)
+        if made and made["host"] == platform.node():
+            owner = ProcessId(int(made["pid"]), made["started"].replace("+", "/"))
+            if not is_alive(owner):
+                rmtree(each, ignore_errors=True)
 
 
 def put_together(

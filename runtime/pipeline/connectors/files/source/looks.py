@@ -18,6 +18,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
+from ....spark.spelling import path_to_read, path_to_write
 from ....spi.errors import BadInput, SchemaRefused
 from ...evolution.arrow_columns import ddl, is_of_nanoseconds, parquet_columns, rows_of
 from ...evolution.json_columns import JsonColumns
@@ -108,9 +109,18 @@ def look_through(
     `within` is where folders of copies are made; `keeps_text` as `survey` has it.
     """
     found = _looked_at(form, file, copies, within, keeps_text=keeps_text)
-    if found.path == file and ":" in file.name:  # Hadoop takes it for the end of a scheme
+    if found.path == file and _is_misread(file):
         return replace(found, path=copies.link(file, within))
     return found
+
+
+def _is_misread(file: Path) -> bool:
+    """Tell whether Hadoop takes a colon in a file's path for the end of a scheme.
+
+    In the name of the file it does so always, in one of a folder where a pattern is looked for.
+    """
+    has_pattern = path_to_read(file) != path_to_write(file)
+    return ":" in (str(file) if has_pattern else file.name)
 
 
 def _looked_at(
