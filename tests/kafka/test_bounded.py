@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.kafka.bounded import call_within, let_go
 from fairlead.runtime.pipeline.connectors.kafka.cluster import LATE
-from fairlead.runtime.pipeline.connectors.kafka.sink import publishing
+from fairlead.runtime.pipeline.connectors.kafka.sink import sending
 from fairlead.runtime.pipeline.connectors.kafka.sink.marks import BatchMark
 from fairlead.runtime.pipeline.connectors.marks import PublishedBatch
 from fairlead.runtime.pipeline.spi.errors import SinkAway
@@ -44,7 +44,7 @@ def test_a_publisher_whose_client_hangs_begins_anew_and_publishes_once(
     log.acquire(hangs, FIRST)
     log.count(log.stage(hangs, pa.table({"n": [1]})))
     going_on = threading.Event()
-    monkeypatch.setattr(publishing, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(sending, "_PATIENCE_S", 0.05)
     monkeypatch.setattr(hangs._publisher, "begin", lambda _: None)
     monkeypatch.setattr(hangs._publisher, "_producer", _Hung(going_on))
     with pytest.raises(SinkAway):

@@ -17,6 +17,7 @@ from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.kafka.sink.staging import StagingFolder
+from fairlead.runtime.pipeline.spi.connector import Delivery
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused, SinkAway, SinkBroken
 from fairlead.runtime.pipeline.spi.sink import Sink, Tenure
@@ -248,3 +249,30 @@ def test_a_config_is_looked_at_with_its_topic_its_columns_and_its_folder(
     assert errors["sink.topic"] == ("give either sink.topic or sink.topic.column",)
     assert errors["sink.key.converter"] == ("a key of several columns is written as json, or avro",)
     assert os.listdir(tmp_path) == []  # noqa: PTH208  # a look leaves nothing
+
+
+def test_a_sink_that_is_at_least_once_sends_at_once_and_publishes_what_waits_from_before(
+    topics: Topics, topic: str, tmp_path: Path, sink: Any, log: SinkLog
+) -> None:
+    before = sink(topic=topic)
+    log.count(log.stage(before, pa.table({"n": [1]})))
+    config = sink_config(topics.bootstrap, tmp_path / "staging", topic=topic)
+    config["delivery.guarantee"] = "at-least-once"
+    promise = SparkPipeline.delivery_of(config)
+    assert promise.delivery is Delivery.AT_LEAST_ONCE
+    hasty = sink_of(config, log.task)
+    log.acquire(hasty, SECOND)
+    assert hasty.writes_at_once
+    rows = pa.table({"n": range(2, 30_000)})
+    manifest = hasty.write(rows, CommitId(*log.task, SECOND, 0), rows.nbytes)
+    assert (manifest.rows, manifest.is_empty) == (rows.num_rows, True)
+    hasty.close()
+    assert [json.loads(each)["n"] for each in topics.values(topic)] == list(range(1, 30_000))
+
+
+def test_a_broker_that_is_away_is_told_by_a_sink_that_sends_at_once(tmp_path: Path) -> None:
+    config = sink_config(NOWHERE, tmp_path, topic="t")
+    hasty = sink_of({**config, "delivery.guarantee": "at-least-once"}, Resource("c", 0))
+    with pytest.raises(SinkAway, match=NOWHERE):
+        hasty.write(pa.table({"n": [1]}), CommitId("c", 0, FIRST, 0), 8)
+    hasty.close()

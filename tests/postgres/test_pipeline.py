@@ -1,10 +1,12 @@
 """A real pipeline from one table to another, by a worker's tasks."""
 
+import json
 import os
 import signal
 import threading
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, LiteralString
 
 import pytest
@@ -74,8 +76,18 @@ def run(engine: Engine, database: Database, config: dict[str, str], wanted: Lite
     assert threading.active_count() < 30
 
 
-def test_a_table_is_copied_and_followed_without_spark(database: Database) -> None:
-    config = config_of(database, **{"batch.max.rows": "100"})
+WAYS = {
+    "table": {},
+    "prepared": {"sink.stage.with": "prepared"},
+    "at once": {"delivery.guarantee": "at-least-once"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_table_is_copied_and_followed_without_spark(
+    database: Database, way: Mapping[str, str]
+) -> None:
+    config = config_of(database, **{"batch.max.rows": "100", **way})
     wanted = "SELECT id, item, price, tags, made, ref::text FROM orders ORDER BY id"
     run(LocalEngine(), database, config, wanted)
 
@@ -111,6 +123,46 @@ def test_a_table_follows_another_by_the_log_through_deletes_and_a_truncate(
         finally:
             assert runner.close(60) == frozenset()
     assert ledger.to_publish == []
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_row_that_the_table_refuses_becomes_a_dead_letter_and_no_other_comes_twice(
+    database: Database, engine: Embedded, tmp_path: Path, way: Mapping[str, str]
+) -> None:
+    database.run(SHOP)
+    database.run("INSERT INTO orders (item) SELECT 'i' || i FROM generate_series(1, 20) i")
+    database.run("CREATE TABLE copy (id bigint, item text CHECK (item <> 'i13'))")
+    config = config_of(
+        database,
+        **{
+            "sink.insert.mode": "insert",
+            "sink.pk.mode": "none",
+            "sink.fields.whitelist": "id,item",
+        },
+        **{"errors.tolerance": "all", "errors.deadletterqueue.path": str(tmp_path / "bad")},
+        **way,
+    )
+    del config["sink.pk.fields"]
+    reports = Reports()
+    runner = Runner(engine, MemoryLedger(), find_plugins(), reports)
+    start(runner, reports, config, Token(1, 0))
+    wanted = [(f"i{number}",) for number in range(1, 21) if number != 13]
+    try:
+        wait_until(
+            lambda: (
+                database.run("SELECT item FROM copy ORDER BY id") == wanted
+                and len(list((tmp_path / "bad").glob("*.json"))) == 1
+            )
+        )
+    finally:
+        assert runner.close(60) == frozenset()
+    (letters,) = (tmp_path / "bad").glob("*.json")
+    (letter,) = map(json.loads, letters.read_text().splitlines())
+    assert "i13" in letter["raw"]
+    assert "check" in letter["reason"].lower()
+    left = database.run("SELECT relname FROM pg_class WHERE relname LIKE 'fairlead\\_%\\_0\\_%'")
+    assert (left, database.run("SELECT gid FROM pg_prepared_xacts")) == ([], [])
 
 
 @pytest.mark.soak

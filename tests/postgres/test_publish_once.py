@@ -28,11 +28,13 @@ from fairlead_tests.postgres_server import PATIENCE_S, Database, started
 
 
 def halve(sink: Any, pause: Callable[[], None]) -> None:
-    """Have a sink pause inside its transaction, with the marker moved."""
+    """Have a sink pause inside its transaction, with the marker moved, or before it ends."""
     connection = sink._connection
     execute = connection.execute
 
     def pausing(statement: Any, *given: Any) -> Any:
+        if "COMMIT PREPARED" in str(statement):
+            pause()
         done = execute(statement, *given)
         if "INSERT INTO" in str(statement) and "AS m" in str(statement):
             pause()
@@ -51,18 +53,26 @@ def values(database: Database) -> list[int]:
     return [n for (n,) in database.run("SELECT n FROM t ORDER BY n")]
 
 
+def prepared_in(database: Database) -> list[tuple[str]]:
+    return database.run("SELECT gid FROM pg_prepared_xacts")
+
+
 @pytest.mark.parametrize("wakes", [False, True], ids=["lost", "zombie"])
 @pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("way", ["table", "prepared"])
 def test_a_successor_finishes_what_counts_and_no_more(
-    database: Database, log: SinkLog, point: str, wakes: bool
+    database: Database, log: SinkLog, way: str, point: str, wakes: bool
 ) -> None:
-    owner = Owner(sink_of(database), log, point, halve)
-    successor = succeed(sink_of(database), log)
+    owner = Owner(sink_of(database, stage_with=way), log, point, halve)
+    # Whoever comes after may stage otherwise.
+    other = "prepared" if way == "table" else "table"
+    successor = succeed(sink_of(database, stage_with=way if wakes else other), log)
     if wakes:
         owner.wake()
     successor.sweep(TASK, SECOND)
     assert values(database) == [1, 2, 3, 4, 5]
     assert tables_of(database) == {"t", "fairlead_published"}
+    assert prepared_in(database) == []
     owner.end()
     successor.close()
 

@@ -36,7 +36,10 @@ def run(error: Exception, monkeypatch: pytest.MonkeyPatch) -> tuple[Manifest, Ma
 
     monkeypatch.setattr(counting, "sf", MagicMock())
     monkeypatch.setattr(counting, "Observation", type("Lost", (), {"get": property(get)}))
-    source, sink = MagicMock(), MagicMock(counts_rows=False, takes_arrow=False)
+    source, sink = (
+        MagicMock(),
+        MagicMock(counts_rows=False, takes_arrow=False, writes_at_once=False),
+    )
     source.blame.return_value = None
     source.rejects.return_value = ()
     sink.stage.return_value = Manifest("/sink", "staging", -1, 9, 1)
@@ -61,7 +64,7 @@ def test_a_batch_of_which_spark_saw_that_it_is_empty_leaves_no_file(
 
 
 def test_rows_that_no_transform_makes_more_or_less_are_counted_by_the_sink_alone() -> None:
-    source, sink = MagicMock(), MagicMock(counts_rows=True, takes_arrow=False)
+    source, sink = MagicMock(), MagicMock(counts_rows=True, takes_arrow=False, writes_at_once=False)
     source.rejects.return_value = ()
     sink.stage.return_value = Manifest("/sink", "staging", 7, 9, 1)
     pipeline = Pipeline(source, (), sink, Pace(Limit(1, 1, 1)))

@@ -205,11 +205,12 @@ class Batch:
         if sink.takes_arrow:
             return self._stage_table(spark, _held(frame))
         self.target.prepare(frame)
+        write = sink.write if sink.writes_at_once else sink.stage
         if sink.counts_rows:
-            manifest = sink.stage(frame, self.commit_id, size)
+            manifest = write(frame, self.commit_id, size)
             return Staged(manifest, manifest.rows)
         outgoing = RowCount()
-        manifest = sink.stage(outgoing.on(frame), self.commit_id, size)
+        manifest = write(outgoing.on(frame), self.commit_id, size)
         return Staged(replace(manifest, rows=outgoing.rows), outgoing.rows)
 
     def _stage_table(self, spark: "SparkSession", table: ArrowTable) -> Staged:
@@ -218,19 +219,28 @@ class Batch:
         most = self.pipeline.tolerance.most_searched
         self.target.prepare(table)
 
+        def given(part: ArrowTable) -> Any:  # noqa: ANN401  # what the sink takes
+            return part if sink.takes_arrow else _described(spark, part)
+
         def stage(part: ArrowTable) -> Manifest:
-            rows = part if sink.takes_arrow else _described(spark, part)
-            return sink.stage(rows, self.commit_id, size)
+            return sink.stage(given(part), self.commit_id, size)
+
+        def write(part: ArrowTable) -> Manifest:
+            if not sink.writes_at_once:
+                return stage(part)
+            return sink.write(given(part), self.commit_id, size)
 
         try:
-            return Staged(replace(stage(table), rows=table.num_rows), table.num_rows)
+            return Staged(replace(write(table), rows=table.num_rows), table.num_rows)
         except RowsRefused:
             if not most:
                 raise
         found = failing_rows(table, stage, refusal_of_sink, most)
+        if sink.writes_at_once:
+            sink.discard(self.commit_id)  # the attempts
         left = without(table, found)
         failed = (("sink", as_rejects(spark, table, found)),) if found else ()
-        manifest = replace(stage(left), rows=left.num_rows)
+        manifest = replace(write(left), rows=left.num_rows)
         return Staged(manifest, table.num_rows, failed=failed)
 
     def _without_files(self, staged: Staged) -> Staged:

@@ -45,6 +45,14 @@ class Sink(ABC, Generic[Rows]):
         """Whether `stage` fills in `Manifest.rows`; else the pipeline counts and fills it in."""
         return False
 
+    @property
+    def writes_at_once(self) -> bool:
+        """Whether batches are put in place before they count, by `write`: at least once.
+
+        They are staged all the same where a bad row of theirs is looked for.
+        """
+        return False
+
     def acquire(self, tenure: Tenure) -> None:  # not every sink can tell
         """Take the sink for a task, before anything is staged or published under its token.
 
@@ -67,6 +75,13 @@ class Sink(ABC, Generic[Rows]):
         When it returns, what it wrote survives a crash of the machine. What `publish` has to know
         goes into the manifest; one whose `files` is 0 is not published. Raises `SinkAway`.
         """
+
+    def write(self, rows: Rows, commit_id: CommitId, input_bytes: int) -> Manifest:
+        """Put a batch in place at once, all of it or nothing, where `writes_at_once`.
+
+        Returns a manifest without files: nothing is left to publish. Raises as `stage` does.
+        """
+        raise NotImplementedError(f"{type(self).__name__} only stages")
 
     @abstractmethod
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:

@@ -19,6 +19,8 @@ from fairlead_tests.matrix.ends import Room, SinkEnd, SourceEnd, Tally
 from fairlead_tests.postgres_server import PASSWORD, Database, PostgresServer
 
 WRITERS = 4
+_PREPARED = ("kafka", "log")
+"""Sources whose batches wait in prepared transactions; the others' wait in tables."""
 LATEST_S = 3.0
 """How long a writer leaves its transaction open at most."""
 
@@ -135,6 +137,7 @@ class PostgresSink(SinkEnd):
             "sink.connection.password": PASSWORD,
             "sink.table.name.format": _table(pair),
             "sink.auto.create": "true",
+            "sink.stage.with": "prepared" if pair.startswith(_PREPARED) else "table",
         }
 
     def tally(self, pair: str) -> Tally:

@@ -16,6 +16,7 @@ from ...spi.key_kinds import grouped, number_key, text_key
 from ...spi.types import SinkType, SourceType
 from ...transforms import catalogue as transforms
 from ..common_keys import COMMON
+from ..delivery import GUARANTEE_KEY
 from ..files.sink.sink_type import FilesSinkType
 from ..files.source.source_type import FilesSourceType
 from ..installed import Installed
@@ -137,6 +138,7 @@ _TYPES = (
         group="Sink",
         order=1,
     ),
+    GUARANTEE_KEY,
 )
 
 _BATCHES = (

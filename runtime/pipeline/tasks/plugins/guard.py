@@ -68,8 +68,8 @@ def guard_pipeline(pipeline: Pipeline, calls: Calls) -> Pipeline:
     _check(pipeline.sink, Sink, "sink")
     for transform in pipeline.transforms:
         _check(transform, Transform, "transform")
-    jobs = () if pipeline.sink.takes_arrow else ("stage",)
-    checks = {"stage": check_manifest}
+    jobs = () if pipeline.sink.takes_arrow else ("stage", "write")
+    checks = {"stage": check_manifest, "write": check_manifest}
     letters = pipeline.dead_letters and _Guarded(
         "dead letters", pipeline.dead_letters, calls, ("stage",), checks
     )

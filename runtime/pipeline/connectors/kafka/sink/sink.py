@@ -16,8 +16,9 @@ from ...marks import PublishedBatch, refuse_other_log
 from ..cluster import KafkaCluster
 from .encoding import RecordEncoder
 from .marks import BatchMark
-from .publishing import BATCH_BYTES, Publisher
-from .staging import StagingFolder, read
+from .publishing import Publisher
+from .sending import BATCH_BYTES, RecordSender
+from .staging import HELD_ROWS, StagingFolder, read
 
 _BATCH_BYTES: Final = "batch.bytes"
 """In manifests: how many bytes records may be grouped up to, so that all their topics take them."""
@@ -52,6 +53,8 @@ class KafkaSink(Sink["pa.Table"]):
         cluster_id: str,
     ) -> None:
         """Take what it is made of; nothing is asked of the brokers yet."""
+        self.at_once: RecordSender | None = None
+        """Sends batches before they count, if it is content with at least once."""
         self._encoder = encoder
         self._staging = staging
         self._cluster = cluster
@@ -67,6 +70,8 @@ class KafkaSink(Sink["pa.Table"]):
         It is asked for before, so that nobody is shut out by whom the mark refuses, and after: a
         transaction of a former owner changes it until then, and may stay open for a minute.
         """
+        if self.at_once is not None:
+            return  # what a former owner still sends comes twice
         self._refuse_strange(self._publisher.mark_so_far(), tenure)
         self._publisher.begin()
         self._refuse_strange(self._publisher.mark(), tenure)
@@ -84,6 +89,21 @@ class KafkaSink(Sink["pa.Table"]):
         name = self._staging.name_of(commit_id)
         note: Document = {_BATCH_BYTES: limit, _KAFKA: self._cluster.id()}
         return Manifest(str(self._staging.root), name, rows.num_rows, size, 1, note=note)
+
+    @property
+    def writes_at_once(self) -> bool:
+        """Whether batches are sent before they count."""
+        return self.at_once is not None
+
+    def write(self, rows: pa.Table, commit_id: CommitId, input_bytes: int) -> Manifest:
+        """Send a batch at once; after an error all of it is sent again."""
+        del commit_id, input_bytes
+        if self.at_once is None:
+            raise RuntimeError("it stages")
+        records = self._encoder.encode(rows)
+        self.at_once.begin(self._refuse_large(records))
+        self.at_once.send(records.to_batches(HELD_ROWS))
+        return Manifest(self._cluster.id(), "", rows.num_rows, records.nbytes, 0)
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
         """Send a batch in one transaction, unless its mark says that it was."""
@@ -111,6 +131,8 @@ class KafkaSink(Sink["pa.Table"]):
     def close(self) -> None:
         """Let go of the connections."""
         self._publisher.close()
+        if self.at_once is not None:
+            self.at_once.close()
 
     def _send(self, path: Path, mark: BatchMark, sequence: int, *, is_marked: bool) -> None:
         try:
@@ -124,7 +146,7 @@ class KafkaSink(Sink["pa.Table"]):
         age_ms = time.time_ns() // 1_000_000 - staged_ms
         if not is_marked and age_ms > self._rules.retention_ms and self._is_left_out(mark):
             return
-        self._publisher.send(batches, mark, sequence)
+        self._publisher.publish(batches, mark, sequence)
 
     def _is_left_there(self, mark: BatchMark, meant: str) -> bool:
         """Tell what is to become of a batch that waits for the cluster of an earlier config."""

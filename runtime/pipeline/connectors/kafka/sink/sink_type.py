@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_deferred
-from ....spi.connector import Delivery
+from ....spi.connector import Delivery, Promise
 from ....spi.context import Context, Outside
 from ....spi.errors import Away, SinkAway
 from ....spi.types import Look, SinkType, WrittenColumns
+from ...delivery import is_at_least_once, promise_of
 from .. import keys
 from ..cluster import KafkaCluster
 from ..connection import LOOK_S, client_settings, complaints, locations
@@ -18,6 +19,7 @@ from ..registry_keys import AVRO, access, is_avro, registers
 from ..registry_keys import complaints as avro_complaints
 from .encoding import Converter, RecordEncoder
 from .publishing import Publisher
+from .sending import RecordSender
 from .sink import KafkaSink, MarkRules
 from .staging import StagingFolder
 
@@ -50,6 +52,11 @@ class KafkaSinkType(SinkType):
             told[keys.SINK_KEY_CONVERTER] = "a key of several columns is written as json, or avro"
         told |= avro_complaints((keys.SINK_KEY_CONVERTER, keys.SINK_VALUE_CONVERTER), config)
         return told
+
+    @classmethod
+    def delivery_of(cls, config: Mapping[str, str]) -> Promise:
+        """Return what it promises: less where that is asked for."""
+        return promise_of(config)
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
@@ -91,7 +98,7 @@ class KafkaSinkType(SinkType):
             _converter(config, settings, keys.SINK_VALUE_CONVERTER, keys.SINK_VALUE_SCHEMAS),
         )
         rules = MarkRules(settings.number(keys.RETENTION_MS), settings.text(keys.UNMARKED))
-        return KafkaSink(
+        sink = KafkaSink(
             encoder,
             StagingFolder(staging_root(context, settings.text(keys.STAGING))),
             cluster,
@@ -99,6 +106,9 @@ class KafkaSinkType(SinkType):
             rules,
             context.cluster_id,
         )
+        if is_at_least_once(config):
+            sink.at_once = RecordSender(client, {"enable.idempotence": True})
+        return sink
 
 
 def _look(config: Mapping[str, str]) -> Look:

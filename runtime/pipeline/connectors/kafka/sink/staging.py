@@ -17,7 +17,7 @@ from ......events.model import Resource, Token
 from ....spi.errors import SinkAway, SinkFull
 from ...files.sink.staging import escaped, folders_up_to, make_folder, sync
 
-_ROWS: Final = 10_000
+HELD_ROWS: Final = 10_000
 """How many records are held at once when they are sent."""
 _STAGED_MS: Final = b"staged.ms"
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -50,7 +50,7 @@ class StagingFolder:
             make_folder(path.parent)
             with path.open("wb") as file:
                 with pa.ipc.new_file(file, records.schema.with_metadata(stamp)) as writer:
-                    writer.write_table(records.replace_schema_metadata(stamp), _ROWS)
+                    writer.write_table(records.replace_schema_metadata(stamp), HELD_ROWS)
                 file.flush()
                 os.fsync(file.fileno())
                 size = file.tell()

@@ -6,7 +6,8 @@ where a table has such, a batch goes in once before it counts, in a savepoint th
 what it refuses then is a bad row, where a batch that counts could only wait.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 import adbc_driver_postgresql.dbapi as adbc
@@ -123,23 +124,38 @@ class TableChange(NamedTuple):
 def try_changes(connection: "adbc.Connection", changes: Sequence[TableChange]) -> None:
     """Put rows into their tables, and take them out again; raises `RowsRefused`.
 
-    It is part of the transaction that stages them. Constraints that are deferred are looked at too.
+    It is part of the transaction that stages them.
     """
     with connection.cursor() as cursor:
         cursor.execute("SAVEPOINT fairlead_dry_run")
-        try:
-            for each in changes:
-                for statement in each.statements:
-                    cursor.execute(statement.as_string())
-            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        except adbc.Error as error:
-            if not is_away(error) and (error.sqlstate or "42")[:2] not in _NOT_OF_ROWS:
-                raise RowsRefused(
-                    f"{' and '.join(str(each.target) for each in changes)}: a row would be "
-                    f"refused: {_told(str(error))}. Nothing of the batch was written"
-                ) from None
-            raise
+        make_changes(cursor, changes)
         cursor.execute("ROLLBACK TO SAVEPOINT fairlead_dry_run")
+
+
+def make_changes(cursor: "adbc.Cursor", changes: Sequence[TableChange]) -> None:
+    """Put rows into their tables; constraints that are deferred are looked at too.
+
+    Raises `RowsRefused`.
+    """
+    with rows_refused([each.target for each in changes]):
+        for each in changes:
+            for statement in each.statements:
+                cursor.execute(statement.as_string())
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+@contextmanager
+def rows_refused(targets: Sequence[TableName]) -> Generator[None]:
+    """Raise what tables say of rows that go in as `RowsRefused`; other errors pass."""
+    try:
+        yield
+    except adbc.Error as error:
+        if not is_away(error) and (error.sqlstate or "42")[:2] not in _NOT_OF_ROWS:
+            raise RowsRefused(
+                f"{' and '.join(map(str, targets))}: a row would be refused: {_told(str(error))}. "
+                "Nothing of the batch was written"
+            ) from None
+        raise
 
 
 def _told(text: str) -> str:

@@ -15,6 +15,7 @@ PK_MODE = "sink.pk.mode"
 PK_FIELDS = "sink.pk.fields"
 ORDER = "sink.pk.order.column"
 DRY_RUN = "sink.dry.run"
+STAGE_WITH = "sink.stage.with"
 DELETE_ENABLED = "sink.delete.enabled"
 TRUNCATE_ENABLED = "sink.truncate.enabled"
 AUTO_CREATE = "sink.auto.create"
@@ -23,6 +24,7 @@ WHITELIST = "sink.fields.whitelist"
 
 INSERT, UPSERT, UPDATE = "insert", "upsert", "update"
 NONE, RECORD_KEY, RECORD_VALUE = "none", "record_key", "record_value"
+TABLE, PREPARED = "table", "prepared"
 
 DEFINITIONS: Sequence[Definition] = (
     *connection_keys(
@@ -106,6 +108,16 @@ DEFINITIONS: Sequence[Definition] = (
         "foreign keys, triggers or constraints that show only then: their rows are bad rows. Else "
         "a batch with such a row waits until somebody mends it.",
         default=True,
+        importance=Importance.LOW,
+    ),
+    choice_key(
+        STAGE_WITH,
+        "How a batch waits until it counts. table: in a table of its own, from which it is copied "
+        "then. prepared: in its tables already, as a prepared transaction, so that rows are "
+        "written once; until it is published it holds its locks. The server needs "
+        "max_prepared_transactions of at least tasks.max.",
+        TABLE,
+        PREPARED,
         importance=Importance.LOW,
     ),
     list_key(

@@ -30,10 +30,11 @@ CREATE TABLE IF NOT EXISTS {} (
     PRIMARY KEY (cluster, connector, task))"""
 _MOVE: Final = """
 INSERT INTO {} AS m (cluster, connector, task, epoch, generation, batch)
-VALUES (%s, %s, %s, %s, %s, %s)
+VALUES ({}, {}, {}, {}, {}, {})
 ON CONFLICT (cluster, connector, task) DO UPDATE SET epoch = excluded.epoch,
     generation = excluded.generation, batch = excluded.batch, published_at = now()
-WHERE (m.epoch, m.generation, m.batch) < (excluded.epoch, excluded.generation, excluded.batch)"""
+WHERE (m.epoch, m.generation, m.batch) < (excluded.epoch, excluded.generation, excluded.batch)
+RETURNING batch"""
 _READ: Final = """
 SELECT epoch, generation, batch FROM {} WHERE (cluster, connector, task) = (%s, %s, %s)"""
 
@@ -76,9 +77,13 @@ class Marker(NamedTuple):
 
     def move(self, connection: "psycopg.Connection[Any]", commit_id: CommitId) -> bool:
         """Move a task's marker on to a batch; False if it is there, or beyond, already."""
+        return connection.execute(self.moved(commit_id)).fetchone() is not None
+
+    def moved(self, commit_id: CommitId) -> sql.Composed:
+        """Return the statement that moves a task's marker on, and gives a row if it did."""
         connector, task, token, batch = commit_id
-        values = (self.cluster_id, connector, task, *token, batch)
-        return connection.execute(sql.SQL(_MOVE).format(self.name.sql), values).rowcount > 0
+        values = map(sql.Literal, (self.cluster_id, connector, task, *token, batch))
+        return sql.SQL(_MOVE).format(self.name.sql, *values)
 
     def remedy(self, task: Resource) -> str:
         """Return how a person makes a task's marker be forgotten."""

@@ -6,10 +6,12 @@ from typing import ClassVar, Final
 import psycopg
 
 from ....spi.config import ConfigInvalid, Definition, ParsedConfig, has_deferred, is_deferred
-from ....spi.connector import Delivery
+from ....spi.connector import Delivery, Promise
 from ....spi.context import Context, Outside
 from ....spi.errors import Away
 from ....spi.types import Look, SinkType
+from ...common_keys import TASKS_MAX
+from ...delivery import is_at_least_once, promise_of
 from ..connecting import Server, application_name
 from . import keys
 from .layout import RowLayout
@@ -39,6 +41,11 @@ class PostgresSinkType(SinkType):
         return keys.complaints(config)
 
     @classmethod
+    def delivery_of(cls, config: Mapping[str, str]) -> Promise:
+        """Return what it promises: less where that is asked for."""
+        return promise_of(config)
+
+    @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
         """Connect, and look for the schema and the right to make tables in it."""
         del outside
@@ -47,7 +54,10 @@ class PostgresSinkType(SinkType):
             return Look()
         try:
             with Server.of("sink", config).connect() as connection:
-                return _of_schema(connection, schema)
+                found = _of_schema(connection, schema)
+                if config.get(keys.STAGE_WITH) == keys.PREPARED:
+                    found = found.plus(_of_prepared(connection, config.get(TASKS_MAX, "1")))
+                return found
         except ConfigInvalid as error:
             return Look({keys.URL: str(error).removeprefix(f"{keys.URL}: ")})
         except Away as away:
@@ -82,8 +92,25 @@ class PostgresSinkType(SinkType):
         )
         where = Staging(context.cluster_id, context.resource)
         return PostgresSink(
-            Server.of("sink", config, application), application, where, layout, rules
+            Server.of("sink", config, application),
+            where,
+            layout,
+            rules,
+            is_prepared=settings.text(keys.STAGE_WITH) == keys.PREPARED,
+            is_at_once=is_at_least_once(config),
         )
+
+
+def _of_prepared(connection: "psycopg.Connection[tuple[str]]", tasks: str) -> Look:
+    row = connection.execute("SHOW max_prepared_transactions").fetchone()
+    most = int(row[0]) if row else 0
+    if not most:
+        told = "max_prepared_transactions of the server is 0: raise it, and start the server anew"
+        return Look({keys.STAGE_WITH: told})
+    if tasks.isdigit() and most < int(tasks):
+        told = f"{keys.STAGE_WITH}: max_prepared_transactions of the server is {most}, and there "
+        return Look(warnings=(f"{told}may be {tasks} tasks: some will wait for others",))
+    return Look()
 
 
 def _of_schema(connection: "psycopg.Connection[tuple[bool]]", schema: str) -> Look:

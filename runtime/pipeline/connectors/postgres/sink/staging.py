@@ -10,7 +10,7 @@ meanwhile, is found when the batch is published, which waits then.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -24,10 +24,11 @@ from psycopg import sql
 from ......events.commits import CommitId
 from ......events.model import Resource, Token
 from ....spi.errors import RowsRefused
+from ...marks import PublishedBatch
 from ..arrow_types import StagedColumn, staged
 from ..connecting import brief, is_data
 from ..names import TableName, typed, words
-from . import keys
+from . import keys, prepared
 from .layout import IS_DELETE, SEQUENCE, TargetRows
 from .tables import TargetTable
 
@@ -53,39 +54,60 @@ class Staging(NamedTuple):
 
     def table(self, commit_id: CommitId, number: int) -> str:
         """Return the name of the table for the rows of one target; they count from 0."""
+        return f"{self.transaction(commit_id)}_{number}"
+
+    def transaction(self, commit_id: CommitId) -> str:
+        """Return the name of the prepared transaction that holds a batch."""
         epoch, generation = commit_id.token
-        return f"{self.prefix}{epoch}_{generation}_{commit_id.batch}_{number}"
+        return f"{self.prefix}{epoch}_{generation}_{commit_id.batch}"
 
-    def of_batch(
-        self, connection: "psycopg.Connection[Any]", commit_id: CommitId
-    ) -> list[TableName]:
-        """Return the tables of a batch that are there."""
-        batch = (*commit_id.token, commit_id.batch)
-        return [name for name, whose in self._tables(connection) if whose == batch]
-
-    def up_to(self, connection: "psycopg.Connection[Any]", token: Token) -> list[TableName]:
-        """Return the tables of a token and older ones that are there."""
-        return [name for name, whose in self._tables(connection) if whose[:2] <= tuple(token)]
-
-    def _tables(
-        self, connection: "psycopg.Connection[Any]"
-    ) -> list[tuple[TableName, tuple[int, ...]]]:
+    def drop(
+        self, connection: "psycopg.Connection[Any]", which: Callable[[PublishedBatch], bool]
+    ) -> None:
+        """Remove the batches that are staged, in tables or as prepared transactions."""
         pattern = self.prefix.replace("_", r"\_") + "%"
-        names = [TableName(*row) for row in connection.execute(_OWN, (pattern,))]
-        shape = re.compile(re.escape(self.prefix) + r"(\d+)_(\d+)_(\d+)_\d+")
-        found = ((name, shape.fullmatch(name.table)) for name in names)
-        return [(name, tuple(map(int, match.groups()))) for name, match in found if match]
+        tables = [TableName(*row) for row in connection.execute(_OWN, (pattern,))]
+        drop(connection, [each for each in tables if self._is_of(which, each.table)])
+        self.roll_back(connection, which)
+
+    def roll_back(
+        self, connection: "psycopg.Connection[Any]", which: Callable[[PublishedBatch], bool]
+    ) -> None:
+        """Remove the batches that are staged as prepared transactions."""
+        names = prepared.waiting(connection, self.prefix)
+        prepared.roll_back(connection, [each for each in names if self._is_of(which, each)])
+
+    def _is_of(self, which: Callable[[PublishedBatch], bool], name: str) -> bool:
+        """Tell whether a table, or a transaction, is that of such a batch."""
+        match = re.fullmatch(re.escape(self.prefix) + r"(\d+)_(\d+)_(\d+)(?:_\d+)?", name)
+        if match is None:
+            return False
+        epoch, generation, batch = map(int, match.groups())
+        return which(PublishedBatch(Token(epoch, generation), batch))
 
 
-def write(
-    connection: "adbc.Connection", name: TableName, target: TargetTable, batch: TargetRows
-) -> None:
-    """Stage the rows for one target in a new table, in ADBC's transaction; raises `RowsRefused`."""
-    given = {
+def columns_of(target: TargetTable, batch: TargetRows) -> dict[str, StagedColumn]:
+    """Return the columns of rows that are written to their table; raises `RowsRefused`."""
+    return {
         each: _staged(batch.rows[each], target, each)
         for each in batch.rows.column_names
         if not target.by_name[each].is_computed
     }
+
+
+def write(
+    connection: "adbc.Connection",
+    name: TableName,
+    target: TargetTable,
+    batch: TargetRows,
+    *,
+    logged: bool = True,
+) -> None:
+    """Stage the rows for one target in a new table, in ADBC's transaction; raises `RowsRefused`.
+
+    One that is not logged is empty after a crash of the server.
+    """
+    given = columns_of(target, batch)
     values = {each: column.values for each, column in given.items()}
     types = {
         each: _type(target, each, column, has_deletes=batch.deletes is not None)
@@ -100,7 +122,8 @@ def write(
     )
     with connection.cursor() as cursor:
         cursor.execute(_text(sql.SQL("DROP TABLE IF EXISTS {}").format(name.sql)))
-        cursor.execute(_text(sql.SQL("CREATE TABLE {} ({})").format(name.sql, made)))
+        create = sql.SQL("CREATE TABLE {} ({})" if logged else "CREATE UNLOGGED TABLE {} ({})")
+        cursor.execute(_text(create.format(name.sql, made)))
         try:
             rows = pa.table(values)
             cursor.adbc_ingest(name.table, rows, mode="append", db_schema_name=name.schema)

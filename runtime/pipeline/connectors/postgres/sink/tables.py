@@ -44,6 +44,9 @@ SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND NOT tgisinternal AND
 FROM (SELECT to_regclass(%(table)s)::oid AS t) asked"""
 """Whether a table has what tells only of a row that goes in whether it may."""
 _MAY_READ = "SELECT has_table_privilege(to_regclass(%s), 'SELECT')"
+_TAKES_COPY = """
+SELECT relkind IN ('r', 'p') AND NOT relhasrules AND NOT row_security_active(oid)
+FROM pg_class WHERE oid = to_regclass(%s)"""
 _NO_WIDTH = -1
 
 
@@ -88,6 +91,8 @@ class TargetTable:
     """The columns of which a batch must not bring values that a row has already."""
     shows_late: bool = False
     """Whether only a row that goes in tells whether it may."""
+    takes_copy: bool = False
+    """Whether COPY writes to it as INSERT does: no view, no rules, no row security."""
     by_name: dict[str, TargetColumn] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -233,7 +238,8 @@ class TableRules:
         once = table.unique if self.adds and may_read else ()
         asked = {"adds": self.adds, "table": table.name.sql.as_string()}
         late = self.has_dry_run and connection.execute(_SHOWS_LATE, asked).fetchone() == (True,)
-        return replace(table, checks=tuple(checks), once=once, shows_late=late)
+        copied = connection.execute(_TAKES_COPY, regclass).fetchone() == (True,)
+        return replace(table, checks=tuple(checks), once=once, shows_late=late, takes_copy=copied)
 
 
 def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:

@@ -1,0 +1,60 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""Rows that go into their tables in the transaction that stages them, and are written once.
+
+Where COPY can write them to the table itself, it does. Else they pass through a table of that
+transaction's own, which needs not outlive a crash.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import adbc_driver_postgresql.dbapi as adbc
+import pyarrow as pa
+from psycopg import sql
+
+from ..names import TableName
+from . import keys, staging
+from .changes import TableChange, make_changes, rows_refused
+from .layout import TargetRows
+from .tables import TargetTable
+
+
+class TargetBatch(NamedTuple):
+    """The rows of a batch for one table, and what they do to it."""
+
+    target: TargetTable
+    rows: TargetRows
+    change: TableChange
+
+
+def put_in(connection: "adbc.Connection", batches: Sequence[TargetBatch]) -> None:
+    """Put the rows of a batch into their tables; raises `RowsRefused`.
+
+    It is part of the connection's transaction; constraints that are deferred are looked at too.
+    """
+    with connection.cursor() as cursor:
+        for each in batches:
+            if each.rows.is_emptied:
+                cursor.execute(sql.SQL("TRUNCATE {}").format(each.target.name.sql).as_string())
+            if not _copied(cursor, each):
+                staging.write(connection, each.change.staged, each.target, each.rows, logged=False)
+                make_changes(cursor, [each.change])
+                dropped = sql.SQL("DROP TABLE {}").format(each.change.staged.sql)
+                cursor.execute(dropped.as_string())
+        with rows_refused([each.target.name for each in batches]):
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+def _copied(cursor: "adbc.Cursor", batch: TargetBatch) -> bool:
+    """Have COPY write rows to their table, if it takes them as they are; tell whether it did."""
+    target, rows, change = batch
+    if change.mode != keys.INSERT or rows.deletes is not None or not target.takes_copy:
+        return False
+    given = staging.columns_of(target, rows)
+    if any(each.is_cast for each in given.values()):
+        return False
+    values = pa.table({name: each.values for name, each in given.items()})
+    name: TableName = target.name
+    with rows_refused([name]):
+        cursor.adbc_ingest(name.table, values, mode="append", db_schema_name=name.schema)
+    return True
