@@ -329,6 +329,48 @@ def test_a_file_that_is_open_for_writing_is_not_read_however_long_it_stays_the_s
     assert read() == ["a"]
 
 
+@pytest.mark.parametrize("is_growing", [False, True])
+def test_a_file_that_is_waited_for_because_somebody_writes_to_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_growing: bool
+) -> None:
+    clock, warnings = [100.0], list[str]()
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(file_index, "_REST", 0)  # all files are looked at each time
+    folder = Folder(tmp_path, "*", ALL, min_age_ms=1_000)
+    context = Context(Resource("c", 0), warnings.append)
+    files = FileSource(folder, ReadFormat("csv", "a INT"), context)
+    put(tmp_path, "b")
+
+    def remarks_until(second: int) -> list[str]:
+        found: list[str] = []
+        while clock[0] < second:
+            if is_growing:
+                writer.write("x")
+                writer.flush()
+            clock[0] += 1
+            found.append(files.plan({}, PLENTY).remark)
+        return found
+
+    told = (
+        "waits for 1 of its files to be complete (a): somebody writes to them, or a process of "
+        "this machine has them open for writing. Close them there (lsof tells what has them "
+        "open); a file that goes on growing is never read"
+    )
+    patience = 60 if is_growing else 10
+    with (tmp_path / "a").open("w") as writer:
+        writer.write("x")
+        writer.flush()
+        assert set(remarks_until(100 + patience)) == {""}
+        assert warnings == []
+        assert remarks_until(105 + patience)[-1] == told
+        assert warnings == [f"{tmp_path}: {told}"]
+    clock[0] += 2
+    files.plan({}, PLENTY)
+    clock[0] += 2
+    plan = files.plan({}, PLENTY)
+    assert ({each.path for each in plan.ranges}, plan.remark) == ({"a", "b"}, "")
+
+
 def test_rows_of_a_damaged_parquet_file_are_not_counted_so_that_it_fails_where_it_is_read(
     tmp_path: Path,
 ) -> None:

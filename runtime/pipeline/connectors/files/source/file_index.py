@@ -7,7 +7,7 @@ thousandth of a core.
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -19,6 +19,11 @@ from .listing import Entries, Skip, SourceFile, look, read_folder
 
 _REST: Final = 1_000
 """How many times longer than a look at all files the pause after it is."""
+
+_OPEN_LONG_S: Final = 10.0
+_GROWS_LONG_S: Final = 60.0
+"""How long a file may be open for writing while it stays as it is, or change, until that is told:
+a large one may take a while to be written."""
 
 _RACY_NS: Final = 50_000_000
 _COARSE_NS: Final = 3_000_000_000
@@ -182,6 +187,8 @@ class Ripeness:
         self._is_whole = is_whole
         self._seen: dict[str, tuple[SourceFile, float]] = {}
         """Unread files by path, and since when each is as it is, on the monotonic clock."""
+        self._told_at: dict[str, float] = {}
+        """Those that somebody writes to, or has open for that, and when that is to be told."""
 
     def look(self, unread: Collection[SourceFile]) -> tuple[list[SourceFile], list[SourceFile]]:
         """Return unread files as they are now: all of them, and those that are ripe.
@@ -193,6 +200,8 @@ class Ripeness:
             return list(unread), list(unread)
         now, before = time.monotonic(), self._seen
         self._seen = {}
+        there = {each.path for each in unread}
+        self._told_at = {path: due for path, due in self._told_at.items() if path in there}
         for each in unread:
             found = look(self._root, each.path)
             if found is None or not found.size:
@@ -200,6 +209,8 @@ class Ripeness:
             whole = now - self._min_age_s if self._is_whole(each.path) else now
             known, since = before.get(each.path, (found, whole))
             self._seen[each.path] = (found, min(since, whole) if known == found else now)
+            if known != found:
+                self._told_at.setdefault(each.path, now + _GROWS_LONG_S)
         aged = now - self._min_age_s
         every = [found for found, _ in self._seen.values()]
         return every, [found for found, since in self._seen.values() if since <= aged]
@@ -208,4 +219,17 @@ class Ripeness:
         """Tell whether a file that was ripe still is, as it is found now."""
         if not self._min_age_s:
             return True
-        return found == planned and not is_written_to(self._root / found.path)
+        if found != planned:
+            return False
+        if is_written_to(self._root / found.path):
+            due = time.monotonic() + _OPEN_LONG_S
+            self._told_at[found.path] = min(due, self._told_at.get(found.path, due))
+            return False
+        self._told_at.pop(found.path, None)
+        return True
+
+    @property
+    def incomplete(self) -> Sequence[str]:
+        """The files that somebody has written to, or has had open for that, for long."""
+        now = time.monotonic()
+        return [path for path, due in self._told_at.items() if due <= now]

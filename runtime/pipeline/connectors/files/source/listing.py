@@ -178,6 +178,16 @@ def told_of_skipped(skipped: Mapping[str, Skip]) -> Iterator[str]:
             yield f"skipped {len(paths)}, since {why.value} ({some(paths)})"
 
 
+def told_of_incomplete(paths: Sequence[str]) -> Iterator[str]:
+    """Yield what is told of files that are not read, since somebody may still write to them."""
+    if paths:
+        yield (
+            f"waits for {len(paths)} of its files to be complete ({some(paths)}): somebody writes "
+            "to them, or a process of this machine has them open for writing. Close them there "
+            "(lsof tells what has them open); a file that goes on growing is never read"
+        )
+
+
 def some(paths: Sequence[str]) -> str:
     """Name the first few of some files, or columns."""
     rest = len(paths) - NAMED

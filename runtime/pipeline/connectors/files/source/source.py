@@ -19,7 +19,16 @@ from .. import keys
 from ..arrivals import Arrivals
 from .file_index import FileIndex, Ripeness
 from .formats import ReadFormat
-from .listing import REMEDY, Skip, SourceFile, look, some, told_of_changed, told_of_skipped
+from .listing import (
+    REMEDY,
+    Skip,
+    SourceFile,
+    look,
+    some,
+    told_of_changed,
+    told_of_incomplete,
+    told_of_skipped,
+)
 from .offsets import Folder, offset_of, partition_of
 from .reading import Reading
 from .shares import bucket_of
@@ -60,8 +69,8 @@ class FileSource(Source[SourceFile]):
         """The files that are ripe to be read, oldest first; looked for again when none is left."""
         self._pending_bytes = 0
         """The size of all pending files together."""
-        self._warned: set[str | tuple[str, Skip]] = set()
-        """Paths that changed, and paths that are skipped with the reason: each is logged once."""
+        self._warned: set[str | tuple[str, Skip | str]] = set()
+        """Paths that changed, and paths that are skipped or waited for: each is logged once."""
         self._remark = ""
         """What is strange about the folder, as every plan tells it."""
         self._grown = 0
@@ -95,7 +104,8 @@ class FileSource(Source[SourceFile]):
         advances = tuple(self._advance(found) for found in taken)
         rows = self._form.count([self._folder.root / each.path for each in taken])
         lag = Lag(len(self._pending), self._pending_bytes)
-        remark = "; ".join(filter(None, (self._remark, self._told_of_columns())))
+        told = (self._remark, *self._told_of_incomplete(), self._told_of_columns())
+        remark = "; ".join(filter(None, told))
         return BatchPlan(tuple(taken), advances, size, rows, bool(self._pending), lag, remark)
 
     def read(self, spark: "SparkSession", ranges: Sequence[SourceFile]) -> "DataFrame":
@@ -150,6 +160,15 @@ class FileSource(Source[SourceFile]):
             if size > self._limit.bytes:
                 return
             yield each
+
+    def _told_of_incomplete(self) -> Iterator[str]:
+        """Yield what is told of files that are waited for; once of each in the log as well."""
+        held = self._ripeness.incomplete
+        new = [path for path in held if (path, "incomplete") not in self._warned]
+        self._warned |= {(path, "incomplete") for path in new}
+        for told in told_of_incomplete(new):
+            self._context.warn(f"{self._folder.root}: {told}")
+        yield from told_of_incomplete(held)
 
     def _told_of_columns(self) -> str:
         """Say which columns of the files read so far are left out."""
