@@ -112,7 +112,7 @@ def test_several_lines_of_plain_objects_are_counted_by_what_is_in_them(tmp_path:
     with pytest.raises(BadInput, match=rf"^{file}: line 3 goes on"):
         look_through(form, file, Copies(), None)
     file.write_text('{"a": 1}\n{"a": 2}\n')
-    many = replace(form, options={"multiLine": "true"})
+    many = replace(form, options={"multiline": "true"})
     with pytest.raises(BadInput, match=rf"^{file}: it goes on .* `source\.option\.multiLine`"):
         look_through(many, file, Copies(), None)
 
@@ -123,7 +123,7 @@ def test_lines_are_not_counted_where_the_user_says_what_ends_them(
     file = tmp_path / "a.json"
     file.write_text('{"a": 1}|{"a": 2}')
     monkeypatch.setattr(looks, "struct_of", lambda _: struct())
-    form = ReadFormat("json", "a INT", options={"lineSep": "|"}, grown=struct(a=IntegerType()))
+    form = ReadFormat("json", "a INT", options={"linesep": "|"}, grown=struct(a=IntegerType()))
     assert look_through(form, file, Copies(), None).path == file
 
 

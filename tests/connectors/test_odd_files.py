@@ -103,3 +103,24 @@ def test_files_are_read_whatever_their_names(
         file.write_text(f"n\n{number}\n")
     found = rows_through(run, {**folders, "source.format": "csv", "errors.tolerance": tolerance})
     assert sorted(each["n"] for each in found) == [*range(len(names))]
+
+
+@pytest.mark.parametrize("tolerance", ["none", "all"])
+def test_a_header_with_a_name_too_long_is_told_with_its_file_and_tells_no_schema(
+    run: Run, folders: dict[str, str], tmp_path: Path, tolerance: str
+) -> None:
+    bad = tmp_path / "in" / "a.csv"
+    bad.write_text(f"n,{'s' * 131_073}\n1,a\n")
+    (tmp_path / "in" / "b.csv").write_text("n,s\n2,b\n")
+    config = {**folders, "source.format": "csv", "sink.format": "json"}
+    config |= {"errors.tolerance": tolerance, "errors.deadletterqueue.path": str(tmp_path / "bad")}
+    told = {each.trace for each in run(config).statuses if each.trace}
+    letters = [json.loads(each.read_text()) for each in (tmp_path / "bad").glob("*.json")]
+    why = "no name in its header may have more than 131072 letters"
+    if tolerance == "none":
+        assert [each.startswith(f"{bad}: {why}") for each in told] == [True]
+    else:
+        (letter,) = letters
+        assert (letter["position"], letter["reason"][: len(why)]) == ({"file": str(bad)}, why)
+        (file,) = (tmp_path / "out").glob("*.json")
+        assert (told, json.loads(file.read_text())) == (set(), {"n": 2, "s": "b"})

@@ -270,6 +270,7 @@ def put_row(file: Path, fmt: str, number: int) -> None:
         ("csv", b"n,s\nfoo,y\n"),
         ("csv", b'n,s\n1,"y\n'),
         ("csv", b"n,s\n1,\xe9\n"),
+        ("csv", b"n,%s\n1,y\n" % (b"s" * 131_073)),
         ("parquet", b"PAR1 that is cut off"),
     ],
 )

@@ -1,9 +1,7 @@
 """The keys of folders of files, as a source and as a sink: each says what it means."""
 
-from collections.abc import Mapping
-
 from .....actors.settings import SettingType, Value, between, not_blank
-from ...spi.config import Importance, Width, under
+from ...spi.config import Importance, Width
 from ...spi.key_kinds import choice_key, flag_key, list_key, number_key, task_key, text_key
 from ..evolution.policy import EVOLUTION, EVOLUTION_KEY
 
@@ -285,12 +283,3 @@ SINK_OPTIONS = text_key(
     f"`{SINK_OPTION}compression`.",
     importance=Importance.LOW,
 )
-
-_PLACES = ("path", "paths", "__paths__", "basepath")
-"""Options of Spark's readers and writers that would lead elsewhere."""
-
-
-def misplaced(config: Mapping[str, str], options: str, path: str) -> Mapping[str, str]:
-    """Return what is wrong with options that would lead elsewhere than the key of the path."""
-    given = [each for each in under(options, config) if each.lower() in _PLACES]
-    return {path: f"it alone says where: leave out {options}{given[0]}"} if given else {}

@@ -8,6 +8,7 @@ whose meaning hangs on the next one, half a line end or an escape, waits for the
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 _CONTEXT: Final = 4
@@ -155,6 +156,43 @@ class LineEndUnifier:
         self._inside = goes_on or before.endswith(self._openers)
         if not goes_on:
             self._opened_at = self._done + start
+
+
+class CommentFilter:
+    """Leaves out the lines of one text that begin with a letter outside of quotes."""
+
+    def __init__(self, letter: str, separator: str, quote: str, escape: str) -> None:
+        """Take the letter, none if it is empty, and how the text is written otherwise."""
+        self._letter = letter.encode()
+        self._quote = quote.encode()
+        self._quotes = LineEndUnifier(separator, quote, escape)
+        """Tells whether a line ends within quotes; it is shown those that have any."""
+        self._inside = False
+        self.found = False
+        """Whether anything was left out so far."""
+
+    def without(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield a text that comes in chunks without such lines."""
+        if not self._letter:
+            yield from chunks
+            return
+        left = b""
+        for chunk in chunks:
+            lines, left = (left + chunk).splitlines(keepends=True), b""
+            if lines and not lines[-1].endswith(b"\n"):
+                left = lines.pop()  # it may go on, or end with half a line end
+            yield b"".join(each for each in lines if self._is_text(each))
+        if left and self._is_text(left):
+            yield left
+
+    def _is_text(self, line: bytes) -> bool:
+        if not self._inside and line.startswith(self._letter):
+            self.found = True
+            return False
+        if self._inside or (self._quote and self._quote in line):
+            self._quotes.feed(line)
+            self._inside = self._quotes.open_since >= 0
+        return True
 
 
 def whole_records(sample: bytes, quote: str, escape: str) -> bytes:

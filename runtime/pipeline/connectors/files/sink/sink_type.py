@@ -12,6 +12,7 @@ from ....spi.connector import Delivery
 from ....spi.context import Context, Outside
 from ....spi.types import Look, SinkType, WrittenColumns
 from .. import keys
+from ..options import flaws_in_places
 from .root import FolderKeys
 from .sink import FileSink
 from .writing import WriteFormat
@@ -50,7 +51,7 @@ class FilesSinkType(SinkType):
         source, sink = config.get(keys.SOURCE_PATH, ""), config.get(keys.SINK_PATH, "")
         if source and sink and _normal(sink).is_relative_to(_normal(source)):
             return {keys.SINK_PATH: f"lies in {keys.SOURCE_PATH}: its output would be its input"}
-        return keys.misplaced(config, keys.SINK_OPTION, keys.SINK_PATH)
+        return flaws_in_places(config, keys.SINK_OPTION, keys.SINK_PATH)
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Self
 
 from ....spark.sessions import cores_of
 from ....spark.spelling import path_to_write
-from ....spi.config import ParsedConfig, under
+from ....spi.config import ParsedConfig
 from .. import keys
+from ..options import options_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,12 +27,12 @@ _WRITE = {
 
 _RFC_4180 = {
     "header": "true",
-    "ignoreLeadingWhiteSpace": "false",
-    "ignoreTrailingWhiteSpace": "false",
+    "ignoreleadingwhitespace": "false",
+    "ignoretrailingwhitespace": "false",
 }
 _TIMES = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "timestampformat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampntzformat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 
 
@@ -51,7 +52,7 @@ class WriteFormat:
 
         CSV is RFC 4180, and times have all their digits: Spark writes neither by itself.
         """
-        given = under(keys.SINK_OPTION, config)
+        given = options_of(keys.SINK_OPTION, config)
         name = settings.text(keys.SINK_FORMAT)
         options = {} if name == "parquet" else _TIMES
         if name == "csv":
@@ -73,13 +74,13 @@ class WriteFormat:
         Where csv has one column a null is an empty line, which nobody reads and Spark does not
         even write: there it is spelled as an empty text is, so that the row stays.
         """
-        given = {name.lower(): text for name, text in self.options.items()}
+        given = self.options
         if self.name != "csv" or "nullvalue" in given:
             return self.options
         folders = {each.lower() for each in self.partition_by}
         if sum(each.lower() not in folders for each in rows.schema.names) != 1:
             return self.options
-        return {**self.options, "nullValue": 2 * given.get("quote", "") or '""'}
+        return {**self.options, "nullvalue": 2 * given.get("quote", "") or '""'}
 
     def _spread(self, rows: "DataFrame", input_bytes: int) -> "DataFrame":
         """Have all cores write, into few files; into more where each is to be small."""

@@ -35,8 +35,8 @@ BAD_VALUE: Final = "fairlead bad value"
 """Begins the message of a job that met a value that does not fit; its file and reason follow."""
 _QUOTED: Final = 100
 """How many letters of such a value are told."""
-KEEPING: Final = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": RAW}
-"""Options of Spark's readers, with which they keep rows that do not fit."""
+KEEPING: Final = {"mode": "PERMISSIVE", "columnnameofcorruptrecord": RAW}
+"""Options of Spark's readers, in lower case, with which they keep rows that do not fit."""
 
 PATTERNS: Final[Mapping[type[DataType], str]] = {
     DateType: "dateformat",

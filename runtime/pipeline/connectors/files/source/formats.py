@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 )
 
 from ....spark.spelling import path_to_read, quoted
-from ....spi.config import ConfigInvalid, ParsedConfig, under
+from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import BadInput
 from ....spi.rows import Rejects
 from ...evolution.arrow_columns import rows_of
@@ -31,6 +31,7 @@ from ...evolution.filling import filled
 from ...evolution.policy import EVOLUTION, SchemaPolicy, struct_of
 from .. import keys
 from ..copies import Copies, Surveyed
+from ..options import options_to_read
 from .bad_rows import (
     FILE,
     KEEPING,
@@ -45,12 +46,12 @@ from .bad_rows import (
     with_file,
     with_raw,
 )
-from .text import ENCODING, CsvStyle
+from .text import CsvStyle
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_OF_FILES: Final = frozenset({"header", "multiLine", "enforceSchema", "columnPruning"})
+_OF_FILES: Final = frozenset({"header", "multiline", "enforceschema", "columnpruning"})
 """Options that are about files, not about their rows."""
 
 
@@ -58,7 +59,8 @@ _OF_FILES: Final = frozenset({"header", "multiLine", "enforceSchema", "columnPru
 class ReadFormat:
     """A format that Spark reads, with the schema as DDL.
 
-    `options` are the user's own, for Spark's reader; they go over all that is set here.
+    `options` are the user's own, for Spark's reader, with names in lower case; they go over all
+    that is set here.
     """
 
     name: str
@@ -76,14 +78,12 @@ class ReadFormat:
         schema = settings.text(keys.TASK_SCHEMA) or settings.text(keys.SOURCE_SCHEMA)
         if not schema:
             raise ConfigInvalid(f"{keys.TASK_SCHEMA}: the connector gave this task no schema")
-        given = under(keys.SOURCE_OPTION, config).items()
-        # Spark is given nothing but UTF-8.
-        options = {name: value for name, value in given if name.lower() not in ENCODING}
+        name, is_given = settings.text(keys.SOURCE_FORMAT), bool(settings.text(keys.SOURCE_SCHEMA))
+        options = options_to_read(name, config)
         style = CsvStyle.of(settings, config)
         # Spark's reader would drop them without a word: here they are counted as well.
-        modes = [text.upper() for name, text in options.items() if name.lower() == "mode"]
-        tolerant = modes == ["DROPMALFORMED"] if modes else tolerant
-        name, is_given = settings.text(keys.SOURCE_FORMAT), bool(settings.text(keys.SOURCE_SCHEMA))
+        if "mode" in options:
+            tolerant = options["mode"].upper() == "DROPMALFORMED"
         mode = settings.text(EVOLUTION)
         policy = SchemaPolicy.of(mode, is_given=is_given, is_exact=name == "json")
         return cls(name, schema, style, tolerant, options, policy)
@@ -210,7 +210,7 @@ class ReadFormat:
         (line_end, by_lines, as_text), nulls = lines, self.style.nulls
         # An empty text in quotes is not null, so null needs a spelling that no file has.
         null = nulls[0] if len(nulls) == 1 and not as_text else f"\ufdd0{uuid4().hex}"
-        how = {"nullValue": null, "lineSep": line_end, "multiLine": str(not by_lines).lower()}
+        how = {"nullvalue": null, "linesep": line_end, "multiline": str(not by_lines).lower()}
         reader = spark.read.options(**{**how, **self._options()})
         paths = [path_to_read(each) for each in files]
         parts = self.parts_rows
@@ -251,14 +251,14 @@ class ReadFormat:
         return typed(text, kind, self.option(PATTERNS.get(type(kind), "")))
 
     def option(self, name: str) -> str:
-        """Return what the user says of an option of Spark's reader."""
-        return next((text for key, text in self.options.items() if key.lower() == name), "")
+        """Return what the user says of an option of Spark's reader, by its name in lower case."""
+        return self.options.get(name, "")
 
     def _options(self) -> dict[str, str]:
         if self.name == "parquet":
             return {**self.options}
         # Else a column that users call `_corrupt_record` would be Spark's own, and its values lost.
-        base = {"mode": "FAILFAST", "columnNameOfCorruptRecord": RAW}
+        base = {**KEEPING, "mode": "FAILFAST"}
         if self.name == "csv":
             style = self.style
             trim = str(style.trim).lower()
@@ -268,13 +268,13 @@ class ReadFormat:
                 "quote": style.quote,
                 "escape": style.escape or style.quote,
                 # By itself Spark drops a NUL before a quote.
-                "charToEscapeQuoteEscaping": style.escape or style.quote,
-                "ignoreLeadingWhiteSpace": trim,
-                "ignoreTrailingWhiteSpace": trim,
+                "chartoescapequoteescaping": style.escape or style.quote,
+                "ignoreleadingwhitespace": trim,
+                "ignoretrailingwhitespace": trim,
                 # The header was checked before. A bad value is bad even where no transform
                 # looks at its column.
-                "enforceSchema": "true",
-                "columnPruning": "false",
+                "enforceschema": "true",
+                "columnpruning": "false",
             }
         return {**base, **self.options, **(KEEPING if self.tolerant else {})}
 

@@ -122,7 +122,10 @@ def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
     while True:
         data = b"".join(decoded(file, style.encoding, limit + 1))
         # Of other encodings a letter may take up to four times as much in the file.
-        if len(data) * (4 if style.needs_copy else 1) <= limit:
+        is_all = len(data) * (4 if style.needs_copy else 1) <= limit
+        if fmt == "csv":
+            data = b"".join(style.comments().without([data]))
+        if is_all:
             return data if data.endswith(b"\n") else data + b"\n"  # a header may be all there is
         marks = (style.quote, style.escape) if fmt == "csv" else ("", "")
         whole = whole_records(data, *marks)

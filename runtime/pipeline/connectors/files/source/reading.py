@@ -180,7 +180,7 @@ class Reading:
 def _merges(form: ReadFormat) -> bool:
     """Tell whether lines of several files can be read as one; bad rows tell which is theirs."""
     is_csv = form.name == "csv" and not form.tolerant
-    return is_csv and {name.lower() for name in form.options} <= _OF_VALUES
+    return is_csv and form.options.keys() <= _OF_VALUES
 
 
 def _file_and_reason(text: str) -> tuple[str, str] | None:

@@ -22,6 +22,7 @@ from ....spi.types import Look, SourceColumns, SourceType
 from ...common_keys import TOLERANCE
 from ...evolution.policy import EVOLUTION, FAIL
 from .. import keys
+from ..options import flaws_in_reading
 from .formats import ReadFormat
 from .inference import TwinColumns, infer
 from .listing import walk
@@ -64,8 +65,8 @@ class FilesSourceType(SourceType):
 
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Refuse options that would lead elsewhere."""
-        return keys.misplaced(config, keys.SOURCE_OPTION, keys.SOURCE_PATH)
+        """Refuse options that would lead elsewhere, or have files read otherwise than looked at."""
+        return flaws_in_reading(config)
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:

@@ -18,16 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, Self
 
-from ....spi.config import ParsedConfig, under
+from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import BadInput
 from .. import keys
 from ..copies import Copies, Surveyed
-from ..line_ends import LineEndScan, LineEndUnifier
+from ..line_ends import CommentFilter, LineEndScan, LineEndUnifier
+from ..options import COMMENT, ENCODING, NULL, SEPARATOR, flaws_in_reading, options_of
 from ..packed import is_opaque, unpacked
 
 _CHUNK: Final = 4 << 20
-ENCODING: Final = ("encoding", "charset")
-"""What Spark's readers call it."""
 _AS_IT_IS: Final = frozenset({"utf-8", "ascii"})
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _OF_FILES: Final = frozenset(
@@ -41,7 +40,8 @@ class CsvStyle:
     """How text is written; the default is RFC 4180 in UTF-8, with a header.
 
     `escape` is the letter before a quote that is part of a value; empty: such a quote is
-    doubled. `nulls` are what stands for no value beside nothing at all.
+    doubled. `nulls` are what stands for no value beside nothing at all. A line that begins with
+    `comment` is none; empty: there are no such lines.
     """
 
     header: bool = True
@@ -51,11 +51,17 @@ class CsvStyle:
     escape: str = ""
     trim: bool = False
     encoding: str = "UTF-8"
+    comment: str = ""
 
     @classmethod
     def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
-        """Return how text is written, as the keys or the options of Spark's reader say."""
-        options = {key.lower(): text for key, text in under(keys.SOURCE_OPTION, config).items()}
+        """Return how text is written, as the keys or the options of Spark's reader say.
+
+        Raises `ConfigInvalid` for options that cannot be followed, if they were not known before.
+        """
+        for key, flaw in flaws_in_reading(config).items():
+            raise ConfigInvalid(f"{key}: {flaw}")
+        options = options_of(keys.SOURCE_OPTION, config)
 
         def option(key: str, *names: str) -> str:
             given = (options[name] for name in names if name in options)
@@ -65,18 +71,23 @@ class CsvStyle:
         escape = option(keys.SOURCE_ESCAPE, "escape")
         return cls(
             header=option(keys.SOURCE_HEADER, "header").lower() == "true",
-            separator=option(keys.SOURCE_SEPARATOR, "sep", "delimiter"),
+            separator=option(keys.SOURCE_SEPARATOR, *SEPARATOR),
             quote=quote,
-            nulls=settings.items(keys.SOURCE_NULLS),
+            nulls=settings.items(keys.SOURCE_NULLS) or tuple(filter(None, [options.get(NULL)])),
             escape="" if escape == quote else escape,
             trim=settings.flag(keys.SOURCE_TRIM),
             encoding=option(keys.SOURCE_ENCODING, *ENCODING),
+            comment=options.get(COMMENT, "").replace("\0", ""),
         )
 
     @property
     def needs_copy(self) -> bool:
         """Whether files are of an encoding that Spark does not read."""
         return codecs.lookup(self.encoding).name not in _AS_IT_IS
+
+    def comments(self) -> CommentFilter:
+        """Return what leaves out lines that are comments, of one text."""
+        return CommentFilter(self.comment, self.separator, self.quote, self.escape)
 
 
 def is_about_file(error: BadInput) -> bool:
@@ -111,7 +122,10 @@ def decoded(file: Path, encoding: str, at_most: int | None = None) -> Iterator[b
 
 
 def header_of(head: bytes, style: CsvStyle) -> tuple[str, ...]:
-    """Return the names in the first line of a csv; a nameless column has Spark's name, `_c0`."""
+    """Return the names in the first line of a csv; a nameless column has Spark's name, `_c0`.
+
+    Raises `BadInput`, which does not name the file.
+    """
     text = head.decode(errors="ignore")
     rows = csv.reader(
         io.StringIO(text, newline=""),
@@ -123,8 +137,11 @@ def header_of(head: bytes, style: CsvStyle) -> tuple[str, ...]:
     )
     try:
         names = next((row for row in rows if row), list[str]())
-    except csv.Error:
-        return ()
+    except csv.Error as error:
+        raise BadInput(
+            f"no name in its header may have more than {csv.field_size_limit()} letters, and one "
+            f"has ({error}): nothing of it was read; shorten the name, or move the file away"
+        ) from None
     stripped = (name.strip() if style.trim else name for name in names)
     return tuple(name or f"_c{number}" for number, name in enumerate(stripped))
 
@@ -145,7 +162,8 @@ def survey(
             "or leave it uncompressed"
         )
     scan = LineEndScan(style.separator, style.quote, style.escape)
-    chunks = decoded(file, style.encoding)
+    comments = style.comments()
+    chunks = comments.without(decoded(file, style.encoding))
     head = text = next(chunks)
     scan.feed(head)
     for chunk in chunks:
@@ -155,10 +173,11 @@ def survey(
     if scan.may_be_open:
         _refuse_open_quote(file, style)
     path, line_end = file, scan.line_end
-    if style.needs_copy or not line_end:
+    if style.needs_copy or comments.found or not line_end:
         path, line_end = copies.new(file, within), "\n"
-        _write(path, _unified(decoded(file, style.encoding), style))
-    header = header_of(head, style) if style.header else ()
+        chunks = style.comments().without(decoded(file, style.encoding))
+        _write(path, _unified(chunks, style))
+    header = _header_of(file, head, style) if style.header else ()
     is_by_lines = scan.is_by_lines and path == file and not style.separator.isspace()
     # A file that begins with an empty line has its header further below.
     is_small = keeps_text and is_by_lines and text and not text.startswith(line_end.encode())
@@ -203,15 +222,23 @@ def _write(path: Path, chunks: Iterator[bytes]) -> None:
 
 def _refuse_open_quote(file: Path, style: CsvStyle) -> None:
     unify = LineEndUnifier(style.separator, style.quote, style.escape)
-    for chunk in decoded(file, style.encoding):
+    for chunk in style.comments().without(decoded(file, style.encoding)):
         unify.feed(chunk)
     unify.feed(b"", is_last=True)
     if unify.open_since >= 0:
+        but = " without its comments" if style.comment else ""
         raise BadInput(
-            f"{file}: the quote at byte {unify.open_since} of its text is never closed, so all "
-            "that follows would be one value; was the file cut off? Replace it by a whole one, or "
-            f"set {keys.SOURCE_QUOTE} if quotes are letters there"
+            f"{file}: the quote at byte {unify.open_since} of its text{but} is never closed, so "
+            "all that follows would be one value; was the file cut off? Replace it by a whole one, "
+            f"or set {keys.SOURCE_QUOTE} if quotes are letters there"
         )
+
+
+def _header_of(file: Path, head: bytes, style: CsvStyle) -> tuple[str, ...]:
+    try:
+        return header_of(head, style)
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}") from None
 
 
 def _unified(chunks: Iterator[bytes], style: CsvStyle) -> Iterator[bytes]:
