@@ -153,6 +153,17 @@ def at_postgres(module: Any) -> None:
     module.put_in_place = put_in_place
 
 
+def at_prepared(module: Any) -> None:
+    """Know when the transaction that was prepared is about to be committed."""
+    publish = module.publish
+
+    def come_and_publish(connection: Any, marker: Any, manifest: Any, commit_id: Any) -> None:
+        come_to("publishing", commit_id.connector)
+        publish(connection, marker, manifest, commit_id)
+
+    module.publish = come_and_publish
+
+
 def at_sessions(module: Any) -> None:
     """Have hasty mutants read up to the newest transaction, whatever is open before it."""
     session = module.ReadSession
@@ -206,6 +217,7 @@ CHANGES: dict[str, Callable[[Any], None]] = {
     f"{FILES}.publishing": at_files,
     f"{FILES}.sink": at_file_sink,
     f"{POSTGRES}.publishing": at_postgres,
+    f"{POSTGRES}.prepared": at_prepared,
     SESSION: at_sessions,
     f"{KAFKA}.publishing": at_kafka,
     f"{KAFKA}.staging": at_kafka_staging,
