@@ -22,6 +22,7 @@ from ....spark.spelling import quoted
 from ....spi.errors import SchemaRefused, SinkBroken
 from ...evolution.rules import Difference, united
 from .. import keys
+from .root import SinkLocation
 from .staging import escaped, make_folder, replace_durably
 
 if TYPE_CHECKING:
@@ -32,15 +33,22 @@ _NESTED: Final = (StructType, ArrayType, MapType)
 
 
 def fitted(
-    root: Path, shown: Path, connector: str, found: StructType, *, may_evolve: bool
+    root: Path,
+    place: SinkLocation,
+    found: StructType,
+    *,
+    last: StructType | None = None,
+    may_evolve: bool,
 ) -> StructType:
     """Return the columns of all files, now that rows of a schema come; raises `SchemaRefused`.
 
-    `shown` is what people call the root. Tasks that do it at once wait for each other.
+    `last` is what was returned for that schema last. Tasks that do it at once wait for each other.
     """
-    path = root / COLUMNS / f"{escaped(Resource(connector))}.json"
-    if _read(path, shown) == found:
-        return found
+    shown = place.root
+    path = root / COLUMNS / f"{escaped(Resource(place.connector))}.json"
+    known = _read(path, shown)
+    if known is not None and known in (found, last):
+        return known
     make_folder(path.parent)
     with _locked(path.parent):
         known = _read(path, shown)

@@ -26,6 +26,7 @@ from ....spi.context import Context
 from ....spi.errors import BadInput, NotReady, RowsRefused, SinkAway, SinkBroken, SinkFull
 from .. import keys
 from . import marks
+from .lost_texts import NULL_FOLDER
 from .marks import SinkClaim
 from .staging import make_folder
 
@@ -48,8 +49,7 @@ _AWAY: Final = frozenset(
 """What a mount that went away, or lost its device, answers: it may come back by itself."""
 
 _FULL_WORDS: Final = ("No space left on device", "Disk quota exceeded")
-_NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
-_LIKE_NULL: Final = f"""has the text {_NULL_FOLDER}, and null beside it: both would be \
+_LIKE_NULL: Final = f"""has the text {NULL_FOLDER}, and null beside it: both would be \
 in one folder. Nothing of the batch was written: change the text by a transform"""
 _NO_FOLDER: Final = "Mkdirs failed to create"
 _LONGEST_NAME: Final = 255
@@ -183,7 +183,7 @@ def translated(root: Path, alias: str = "") -> Generator[None]:
 
 def told_by_spark(root: Path, text: str) -> SinkAway | BadInput | None:
     """Return what an error of a Spark job says about the sink's disk, None if nothing."""
-    if _NULL_FOLDER in text and "already exists" in text:
+    if NULL_FOLDER in text and "already exists" in text:
         return BadInput(f"a column of {keys.SINK_PARTITION_BY} {_LIKE_NULL}")
     names = text.split("/") if _NO_FOLDER in text else []
     if any(len(each.encode()) > _LONGEST_NAME for each in names):

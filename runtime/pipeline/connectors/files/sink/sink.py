@@ -21,6 +21,7 @@ from ....spi.sink import Sink, Tenure
 from ...marks import PublishedBatch, is_ahead
 from . import marks, staging
 from .columns import aligned, fitted
+from .lost_texts import LostTexts
 from .marks import SinkClaim, TaskMark
 from .publishing import (
     PartsMissing,
@@ -57,6 +58,7 @@ class FileSink(Sink["DataFrame"]):
         self._mark: TaskMark | None = None
         """The mark as it was last left; None: not acquired, only to publish what another staged."""
         is_plain = self.counts_rows and not (form.partition_by or form.options)
+        self._lost = LostTexts(form.partition_by, warn)
         self._small = SmallBatches(form.file_bytes if is_plain else 0)
 
     @property
@@ -84,18 +86,16 @@ class FileSink(Sink["DataFrame"]):
 
     def prepare(self, schema: ArrowSchema) -> None:
         """Hold the columns of rows against those of the files that are there."""
-        found, place = from_arrow_schema(schema, prefer_timestamp_ntz=True), self._place
-        with opened(place) as root:
-            columns = fitted(
-                root.path, place.root, place.connector, found, may_evolve=self._may_evolve
-            )
+        found = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+        with opened(self._place) as root:
+            columns = fitted(root.path, self._place, found, may_evolve=self._may_evolve)
         self._columns = found, columns
 
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
         """Write a batch to its staging folder, in few files, and flush it to the disk."""
         with opened(self._place) as root:
             self._refuse_intruders(root, commit_id)
-            rows = aligned(rows, *self._columns) if self._columns else rows
+            rows = self._lost.watch(self._aligned(root, rows))
             where = staging.batch_folder(commit_id)
             # Elsewhere there is but its name, which leads to another folder once a mount went away.
             elsewhere = runs_elsewhere(rows.sparkSession)
@@ -109,6 +109,7 @@ class FileSink(Sink["DataFrame"]):
                 raise SinkAway(f"{self._place.root} does not show what Spark has written there")
             staging.make_durable(root.path, root.path / where)
             manifest = self._manifest(root.path, where, commit_id)
+            self._lost.tell()
             if not is_small:
                 self._small.learn(manifest, input_bytes)
             if not root.still_is():
@@ -143,6 +144,15 @@ class FileSink(Sink["DataFrame"]):
         """Remove the staging folders of this token and older ones."""
         with opened(self._place) as root:
             staging.sweep(root.path, resource, token)
+
+    def _aligned(self, root: OpenRoot, rows: "DataFrame") -> "DataFrame":
+        """Return rows with the columns of all files, which another task may have added to since."""
+        if self._columns is None:
+            return rows
+        found, last = self._columns
+        columns = fitted(root.path, self._place, found, last=last, may_evolve=self._may_evolve)
+        self._columns = found, columns
+        return aligned(rows, found, columns)
 
     def _write(self, rows: "DataFrame", where: Path, input_bytes: int, *, elsewhere: bool) -> None:
         """Have Spark write a batch into a folder, which other machines make by themselves."""

@@ -1,0 +1,65 @@
+# pyright: basic
+"""Texts that name no folder: Spark and Hive have one folder for them and for null, and read null.
+
+That is what users of Spark know, and what any reader of such folders makes of them, so it stays so.
+It is told, since the rows are not what they were.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType
+
+from ....batches.counting import Passing
+from ....spark.spelling import quoted
+from .. import keys
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
+"""What the folder of null is called."""
+_LOST: Final = "lost"
+
+
+class LostTexts:
+    """Counts the rows of batches that have such texts, until the first ones were told."""
+
+    def __init__(self, folders: Sequence[str], warn: Callable[[str], None]) -> None:
+        """Take the columns that become folders, by names in any case."""
+        self._folders = frozenset(each.lower() for each in folders)
+        self._warn = warn
+        self._is_told = False
+        self._passing: Passing | None = None
+        """What looks at the rows of the batch; None: there is nothing to look for."""
+
+    def watch(self, rows: "DataFrame") -> "DataFrame":
+        """Return the rows of a batch, which are looked at as they pass."""
+        self._passing = None
+        if self._is_told or not self._folders:
+            return rows
+        is_lost = [
+            sf.col(quoted(each.name)).isin("", NULL_FOLDER)
+            for each in rows.schema.fields
+            if isinstance(each.dataType, StringType) and each.name.lower() in self._folders
+        ]
+        if not is_lost:
+            return rows
+        self._passing = Passing()
+        return self._passing.on(rows, sf.count_if(reduce(or_, is_lost)).alias(_LOST))
+
+    def tell(self) -> None:
+        """Warn of what was found, once the batch is written."""
+        passing, self._passing = self._passing, None
+        found = int(passing.values.get(_LOST) or 0) if passing else 0
+        if found:
+            self._is_told = True
+            self._warn(
+                f"{found} rows of a batch have an empty text, or the text {NULL_FOLDER}, in a "
+                f"column of {keys.SINK_PARTITION_BY}: no folder stands for that, so they are in "
+                "the one of null, and read as null. Where that matters, change the text by a "
+                "transform; this is told once"
+            )
