@@ -5,10 +5,11 @@ earlier owner of a partition still sends is refused. Whoever is no member may co
 group has none: so offsets are reset, and so consumers commit that are assigned nothing by a group.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from ...events.kafka.consumers import Topic
+from ..classic.embedded import CONSUMER
 from ..group.commit import OffsetLedger
 from ..group.shard import Now
 from ..group.sides import Sides
@@ -22,6 +23,7 @@ from ..messages.offsets import (
     OffsetReply,
 )
 from .offsets import commit_offsets, delete_offsets, fetch_offsets, refuse_call
+from .translation import topics_of_consumers
 
 MOST_OFFSETS: Final = 100_000
 """How many partitions one call may name."""
@@ -42,7 +44,7 @@ class OffsetDesk:
         if isinstance(call, OffsetFetch):
             return fetch_offsets(self._ledger, call)
         if isinstance(call, OffsetDelete):
-            return delete_offsets(self._ledger, call, self._sides.group.subscribers)
+            return delete_offsets(self._ledger, call, self._topics_in_use())
         return commit_offsets(self._ledger, call, topics, now.wall_ms)
 
     def _refuse(self, call: OffsetCall, now: Now) -> Refusal | None:
@@ -67,9 +69,15 @@ class OffsetDesk:
             return self._refuse_member(call.member_id or "", call.epoch)
         return None
 
+    def _topics_in_use(self) -> Collection[str]:
+        """Return what members of either protocol subscribe to."""
+        group = self._sides.group
+        return topics_of_consumers(self._sides.classic.members()) | group.subscribers.keys()
+
     def _refuse_delete(self) -> Error | None:
-        """Refuse what members may be in need of: classic ones do not tell what they read."""
-        if not self._sides.classic.is_empty:
+        """Refuse what members may be in need of that do not tell what they read."""
+        classic = self._sides.classic
+        if not classic.is_empty and classic.protocol_type != CONSUMER:
             return Error.NON_EMPTY_GROUP
         is_known = self._sides.group.exists or bool(self._ledger.consumer_offsets())
         return None if is_known else Error.GROUP_ID_NOT_FOUND

@@ -1,6 +1,6 @@
 """The bytes of classic consumers, as a conversion needs them, and what they subscribe to."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from ...events.group import Group
@@ -89,6 +89,12 @@ class ConsumerTranslation:
             return ()
         ended = (Tombstone(ConsumerSubscription, (each,)) for each in sorted(group.subscriptions))
         return [*ended, Tombstone(SubscribedTopics, ())]
+
+
+def topics_of_consumers(members: Iterable[ClassicMember]) -> frozenset[str]:
+    """Return what classic consumers subscribe to, whichever of their protocols they speak."""
+    offered = (each for member in members for each in member.protocols)
+    return frozenset(topic for each in offered for topic in _read(each.metadata).topics)
 
 
 def _topics_of(offered: ClassicProtocol) -> tuple[str, ...]:

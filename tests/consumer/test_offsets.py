@@ -15,7 +15,8 @@ from fairlead.actors.messages.offsets import (
 from fairlead.actors.messages.orders import DeleteGroup
 from fairlead.events.log.space import Room
 from fairlead_tests.classic.driver import offers
-from fairlead_tests.consumer.driver import ConsumerDriver
+from fairlead_tests.consumer.classic import joining
+from fairlead_tests.consumer.driver import ConsumerDriver, topic
 
 
 @pytest.fixture
@@ -95,8 +96,8 @@ def test_an_offset_that_is_not_encodable_is_refused_with_its_call(driver: Consum
 
 
 def test_a_classic_member_commits_with_its_generation(driver: ConsumerDriver) -> None:
-    joining = JoinGroup("g", "", "game", offers("chess"), 6_000, 20_000, asks_for_id=False)
-    member_id = driver.asks(joining).member_id
+    player = JoinGroup("g", "", "game", offers("chess"), 6_000, 20_000, asks_for_id=False)
+    member_id = driver.asks(player).member_id
     said = {"member_id": member_id, "epoch": 1}
     assert commit(driver, **said) == [Error.REBALANCE_IN_PROGRESS]
     driver.asks(SyncGroup("g", member_id, 1))
@@ -124,6 +125,17 @@ def test_offsets_are_deleted_but_for_topics_that_are_read(driver: ConsumerDriver
     assert (told.error, fetch(driver)) == (Error.NONE, {})
     driver.open()
     assert fetch(driver) == {}
+
+
+def test_offsets_of_what_classic_consumers_read_are_kept_and_others_are_deleted(
+    driver: ConsumerDriver,
+) -> None:
+    driver.sees({"t2": topic("t2", 1), "t4": topic("t4", 4)})
+    commit(driver, TopicOffset("t2", 0, 5), TopicOffset("t4", 1, 7))
+    driver.asks(joining())
+    reply = driver.asks(OffsetDelete("g", {"t4": (1,), "t2": (0,)}))
+    assert [each.error for each in reply.verdicts] == [Error.GROUP_SUBSCRIBED_TO_TOPIC, Error.NONE]
+    assert fetch(driver) == {("t4", 1): 7}
 
 
 def test_a_group_that_is_deleted_takes_its_offsets_along(driver: ConsumerDriver) -> None:
