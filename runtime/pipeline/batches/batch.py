@@ -145,6 +145,7 @@ class Batch:
         rows = self.pipeline.source.read(spark, ranges)
         table = _arrow(rows)
         if table is not None and self.pipeline.sink.takes_arrow and not self.pipeline.transforms:
+            self.pipeline.lineage.columns(table, table)
             return self._stage_table(spark, table)
         is_planned = len(ranges) == len(self.plan.ranges)
         rows_in = table.num_rows if table is not None else self.plan.rows if is_planned else -1
@@ -154,7 +155,9 @@ class Batch:
         incoming = RowCount() if rows_in < 0 and self.pipeline.transforms else None
         frame = incoming.on(frame) if incoming else frame
         try:
-            staged = self._stage_frame(spark, self._transformed(frame))
+            transformed = self._transformed(frame)
+            self.pipeline.lineage.columns(frame, transformed)
+            staged = self._stage_frame(spark, transformed)
         except RowsRefused:
             if not self.pipeline.tolerance.most_searched:
                 raise

@@ -21,6 +21,7 @@ from ....events.model import Resource, Token
 from .config import ConfigDef, Validation
 from .context import Context, Findings, Outside
 from .errors import SinkBroken
+from .lineage import UNTOLD, Lineage
 from .offsets import Offsets, Seek, seek_from_the_beginning
 from .sink import Sink, Tenure
 from .source import Limit, Source
@@ -212,6 +213,7 @@ class Pipeline:
     """Those of Spark's that its batches run with, in a session of their own if there are any."""
     sink_type: str = ""
     """What configs call the sink; a batch is published by one of the type that staged it."""
+    lineage: Lineage = UNTOLD
 
     def signed(self, manifest: Manifest) -> Manifest:
         """Return a manifest that says which type of sink is to publish it."""

@@ -9,14 +9,15 @@ is what configs say, and it names a subclass of `SourceType` or `SinkType`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from ....events.commits import Document
+from ....events.commits import Document, Manifest
 from .config import Definition, ParsedConfig
 from .connector import Delivery, Promise
 from .context import Context, Outside
+from .lineage import Dataset
 from .offsets import Offsets, Seek, seek_from_the_beginning
 from .sink import Sink
 from .source import Source
@@ -124,6 +125,14 @@ class SourceType(_Type):
         return Look()
 
     @classmethod
+    def datasets(
+        cls, config: Mapping[str, str], partitions: Iterable[Document]
+    ) -> Collection[Dataset]:
+        """Return what rows of such partitions were read from, as lineage is told of it."""
+        del config, partitions
+        return ()
+
+    @classmethod
     def keeps_outside(cls, config: Mapping[str, str]) -> bool:
         """Tell whether a source keeps anything outside; see `Connector.keeps_outside`."""
         del config
@@ -203,6 +212,12 @@ class SinkType(_Type):
         """Tell whether such columns can be written."""
         del config, columns
         return Look()
+
+    @classmethod
+    def datasets(cls, config: Mapping[str, str], manifest: Manifest) -> Collection[Dataset]:
+        """Return what a batch was written to, as lineage is told of it."""
+        del config, manifest
+        return ()
 
     @classmethod
     def rotates_after_s(cls, settings: ParsedConfig) -> float:

@@ -1,12 +1,14 @@
 """What is said of an error that ended an attempt: its reason in a line, whose it is, its trace."""
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import NamedTuple
 
 from ....events.model import ErrorClass
-from ..spark.engine import TaskError
+from ..spark.engine import Cancelled, EngineDown, TaskError
+from ..spark.failures import session_is_gone
 from ..spi.config import ConfigInvalid
 from ..spi.errors import (
     Away,
@@ -18,7 +20,8 @@ from ..spi.errors import (
     PluginUnknown,
     SinkBroken,
 )
-from .ledger import LedgerUnavailable
+from ..spi.lineage import Lineage, RunEnd
+from .ledger import Fenced, LedgerUnavailable
 from .plugins.calls import StillHanging
 
 _LONGEST_REASON = 2_000
@@ -45,6 +48,10 @@ _CLASSES: Mapping[ErrorClass, tuple[type[Exception], ...]] = {
     ErrorClass.OUTSIDE: (Away, NotReady, SinkBroken, CallTimedOut, LedgerUnavailable, OSError),
 }
 """Whose it is to mend an error; what is in none of these is a bug."""
+
+
+_PASSING = (Away, EngineDown, Cancelled, Fenced, LedgerUnavailable)
+"""After these a task tries again, or another one goes on."""
 
 
 class LastFailure(NamedTuple):
@@ -119,3 +126,20 @@ def _traceback(error: Exception) -> str:
         return "".join(traceback.format_exception(error)).rstrip()
     except Exception:  # noqa: BLE001  # it asks the error for its text
         return "".join(traceback.format_tb(error.__traceback__)).rstrip()
+
+
+@contextmanager
+def told_to(lineage: Lineage) -> Generator[None]:
+    """Have lineage learn how an attempt ends."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, _PASSING) or session_is_gone(error):
+            lineage.end(RunEnd.ABORT)
+        else:
+            lineage.end(RunEnd.FAIL, reason_of(error))
+        raise
+    except BaseException:  # its thread was left behind
+        lineage.end(RunEnd.ABORT)
+        raise
+    lineage.end(RunEnd.COMPLETE)

@@ -27,7 +27,7 @@ from ..spi.source import BatchPlan, Limit
 from .batch_size import BatchSize, Rate
 from .commits import TaskCommits, TaskMemory
 from .contention import Admission, IdlePauses
-from .failures import reason_of
+from .failures import reason_of, told_to
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
@@ -44,7 +44,7 @@ _TURN_S = 0.2
 """How often it is looked whether what comes before a batch is in the sink."""
 _BEHIND = "waiting for another task to publish what it has read of the same partitions before"
 _LONGEST_PAUSE_S = 1.0
-"""How long a task waits for its rate before it looks whether to sweep."""
+"""How long it waits for its rate before it looks whether to sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Task:
             if self._wait_warm():
                 if not self._is_unproven:
                     self._status.tell(RunState.RUNNING)
-                with calls.holding(self._host.pauses.count()):
+                with told_to(pipeline.lineage), calls.holding(self._host.pauses.count()):
                     self._loop(pipeline)
                 if not self.halt.is_cancelled:  # else a batch may be left to publish
                     self._commits.sweep(pipeline)
@@ -213,7 +213,8 @@ class Task:
                 return
             _advance(offsets, commit)
             self._rate.take(clock.total, commit.rows_in, plan.bytes, backlog=plan.backlog)
-            size.learn(clock.worked, _held(plan, commit), backlog=plan.backlog)
+            held = Limit(commit.rows_in, plan.bytes, len(plan.ranges))
+            size.learn(clock.worked, held, backlog=plan.backlog)
             self._host.report(BatchDone(commit, began_ms, first, clock.phases, self._restarts.made))
             if first:  # its status now tells that it runs batches, and no longer any remark
                 self._status.last = (RunState.RUNNING, "")
@@ -284,12 +285,9 @@ class Task:
         self._tell_runs()
         with clock.phase("publish"):
             self._commits.publish(pipeline, commit, sequence)
+        pipeline.lineage.batch(commit)
         self._last = clock
         return commit
-
-
-def _held(plan: BatchPlan[Any], commit: Commit) -> Limit:
-    return Limit(commit.rows_in, plan.bytes, len(plan.ranges))
 
 
 def _advance(offsets: dict[str, Document], commit: Commit) -> None:

@@ -20,6 +20,7 @@ from ..delivery import GUARANTEE_KEY
 from ..files.sink.sink_type import FilesSinkType
 from ..files.source.source_type import FilesSourceType
 from ..installed import Installed
+from ..lineage_keys import LINEAGE
 from .dead_letter_queue import QUEUE_TASK_KEYS
 from .error_keys import ERRORS
 
@@ -77,7 +78,7 @@ def keys_of(config: Mapping[str, str]) -> ConfigDef:
     A type that is not installed has none.
     """
     errors = grouped("Error Handling", ERRORS, first=3)  # after those of retries
-    found = COMMON.plus([*_TYPES, *errors, *grouped("Batches", _BATCHES)])
+    found = COMMON.plus([*_TYPES, *errors, *grouped("Batches", _BATCHES), *LINEAGE])
     for group, types, key in (
         ("Source", SOURCE_TYPES, SOURCE_TYPE),
         ("Sink", SINK_TYPES, SINK_TYPE),

@@ -13,6 +13,7 @@ from ...spi.offsets import Offsets, Seek
 from ...spi.source import Limit
 from ...spi.types import SinkType, SourceType
 from ...transforms import catalogue as transforms
+from ..lineage_keys import lineage_of
 from . import dead_letter_queue as queue
 from . import pipeline_keys as keys
 from .error_keys import tolerance_of
@@ -134,6 +135,7 @@ class SparkPipeline(Connector):
             queue.queue_sink(context, task_config, settings),
             under(keys.SPARK_CONF, task_config),
             task_config.get(keys.SINK_TYPE, keys.FILES),
+            lineage_of(context, task_config, ends.source, ends.sink),
         )
 
 

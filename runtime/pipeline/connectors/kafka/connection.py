@@ -7,12 +7,13 @@ their own have sealed.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from .....actors.settings import Value, not_blank, one_of
 from ...spi.config import ConfigInvalid, Definition, Importance, Width, under
 from ...spi.key_kinds import choice_key, secret_key, text_key
+from ...spi.lineage import Dataset
 from .encryption import JAVA_KEYS, KEYSTORE, TRUSTSTORE, store_keys, store_settings
 
 Settings = dict[str, str | int | float | bool]
@@ -153,3 +154,9 @@ def locations(end: str, config: Mapping[str, str]) -> Mapping[str, str]:
     """Return the files that a config has clients read, by their keys."""
     named = {f"{end}.{each}": config.get(f"{end}.{each}", "") for each in _LOCATIONS}
     return {key: path for key, path in named.items() if path}
+
+
+def datasets_in(end: str, config: Mapping[str, str], topics: Iterable[str]) -> Sequence[Dataset]:
+    """Return topics of a config's cluster as lineage names them: by its first server."""
+    first = config[f"{end}.{SERVERS}"].split(",", 1)[0].strip()
+    return [Dataset(f"kafka://{first}", each) for each in topics if each]

@@ -20,6 +20,7 @@ from .....events.model import Resource
 from ...spi.config import ConfigInvalid, Definition, Importance, Width, is_deferred
 from ...spi.errors import Away
 from ...spi.key_kinds import number_key, secret_key, text_key
+from ...spi.lineage import Dataset
 from .answers import CallThread, Watch, WatchedAdbc, WatchedConnection
 
 CONNECT_S: Final = 10
@@ -238,6 +239,14 @@ def _of_libpq(url: str) -> dict[str, str]:
     except psycopg.ProgrammingError:  # whose text may quote the URL, with a password in it
         raise ValueError("is no URL of a database: postgresql://host:5432/database") from None
     return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def dataset_in(end: str, config: Mapping[str, str], table: str) -> Dataset:
+    """Return a table of a config's database as lineage names it; the database if none is given."""
+    parts = parameters(config[f"{end}.connection.url"])
+    database = parts.get("dbname", parts.get("user", ""))
+    place = f"{parts.get('host', 'localhost')}:{parts.get('port', '5432')}"
+    return Dataset(f"postgres://{place}", f"{database}.{table}" if table else database)
 
 
 def application_name(kind: str, task: Resource, cluster_id: str) -> str:

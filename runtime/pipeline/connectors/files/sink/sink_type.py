@@ -7,9 +7,11 @@ from os.path import normpath
 from pathlib import Path, PurePath
 from typing import ClassVar
 
+from ......events.commits import Manifest
 from ....spi.config import Definition, ParsedConfig, is_deferred
 from ....spi.connector import Delivery
 from ....spi.context import Context, Outside
+from ....spi.lineage import Dataset, dataset_of_path
 from ....spi.types import Look, SinkType, WrittenColumns
 from .. import keys
 from ..options import flaws_in_places
@@ -52,6 +54,12 @@ class FilesSinkType(SinkType):
         if source and sink and _normal(sink).is_relative_to(_normal(source)):
             return {keys.SINK_PATH: f"lies in {keys.SOURCE_PATH}: its output would be its input"}
         return flaws_in_places(config, keys.SINK_OPTION, keys.SINK_PATH)
+
+    @classmethod
+    def datasets(cls, config: Mapping[str, str], manifest: Manifest) -> Sequence[Dataset]:
+        """Return the folder."""
+        del manifest
+        return [dataset_of_path(config[keys.SINK_PATH])]
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:

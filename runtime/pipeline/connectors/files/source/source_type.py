@@ -16,6 +16,7 @@ from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, i
 from ....spi.connector import Delivery
 from ....spi.context import Context, Outside
 from ....spi.errors import BadInput, NotReady, OffsetRefused
+from ....spi.lineage import Dataset, dataset_of_path
 from ....spi.offsets import Offsets, Seek
 from ....spi.source import Limit
 from ....spi.types import Look, SourceColumns, SourceType
@@ -67,6 +68,14 @@ class FilesSourceType(SourceType):
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         """Refuse options that would lead elsewhere, or have files read otherwise than looked at."""
         return flaws_in_reading(config)
+
+    @classmethod
+    def datasets(
+        cls, config: Mapping[str, str], partitions: Iterable[Document]
+    ) -> Sequence[Dataset]:
+        """Return the folder."""
+        del partitions
+        return [dataset_of_path(config[keys.SOURCE_PATH])]
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:

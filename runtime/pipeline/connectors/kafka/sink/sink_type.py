@@ -5,15 +5,17 @@ from functools import reduce
 from pathlib import Path
 from typing import ClassVar
 
+from ......events.commits import Manifest
 from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, has_deferred
 from ....spi.connector import Delivery, Promise
 from ....spi.context import Context, Outside
 from ....spi.errors import Away, SinkAway
+from ....spi.lineage import Dataset
 from ....spi.types import Look, SinkType, WrittenColumns
 from ...delivery import is_at_least_once, promise_of
 from .. import keys
 from ..cluster import KafkaCluster
-from ..connection import LOOK_S, client_settings, complaints, locations
+from ..connection import LOOK_S, client_settings, complaints, datasets_in, locations
 from ..converters import converter
 from ..registry_keys import AVRO, access, is_avro, registers
 from ..registry_keys import complaints as avro_complaints
@@ -57,6 +59,12 @@ class KafkaSinkType(SinkType):
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
         """Return what it promises: less where that is asked for."""
         return promise_of(config)
+
+    @classmethod
+    def datasets(cls, config: Mapping[str, str], manifest: Manifest) -> Sequence[Dataset]:
+        """Return the topic; those that a column names are not known afterwards."""
+        del manifest
+        return datasets_in("sink", config, [config.get(keys.SINK_TOPIC, "")])
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:

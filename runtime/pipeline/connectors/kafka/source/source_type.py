@@ -2,7 +2,7 @@
 """`source.type=kafka`: topics, their partitions dealt to tasks."""
 
 import time
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial, reduce
@@ -15,11 +15,19 @@ from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, h
 from ....spi.connector import Delivery, Promise
 from ....spi.context import Context, Outside
 from ....spi.errors import Away, NotReady, SourceAway
+from ....spi.lineage import Dataset
 from ....spi.offsets import Offsets, Seek, SeekEnd, refuse_deferred
 from ....spi.types import Look, SourceType
 from .. import keys
 from ..cluster import EPOCH, KafkaCluster, TopicFacts, TopicPlace
-from ..connection import LOOK_S, Settings, client_settings, complaints, locations
+from ..connection import (
+    LOOK_S,
+    Settings,
+    client_settings,
+    complaints,
+    datasets_in,
+    locations,
+)
 from ..registry_keys import complaints as avro_complaints
 from ..registry_keys import is_avro
 from ..shadow_group import ShadowGroup
@@ -93,6 +101,13 @@ class KafkaSourceType(SourceType):
             told = f"{keys.OUT_OF_RANGE}={place} skips records that are still there"
             return Promise(Delivery.BEST_EFFORT, (told,))
         return Promise(cls.delivery)
+
+    @classmethod
+    def datasets(
+        cls, config: Mapping[str, str], partitions: Iterable[Document]
+    ) -> Sequence[Dataset]:
+        """Return the topics."""
+        return datasets_in("source", config, {str(each.get("topic", "")) for each in partitions})
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:

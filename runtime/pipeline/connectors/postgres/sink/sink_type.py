@@ -1,18 +1,22 @@
 """What `sink.type=postgres` means: its keys, a look at the database, and a task's sink."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar, Final
 
 import psycopg
 
+from ......events.commits import Manifest
 from ....spi.config import ConfigInvalid, Definition, ParsedConfig, has_deferred, is_deferred
 from ....spi.connector import Delivery, Promise
 from ....spi.context import Context, Outside
 from ....spi.errors import Away
+from ....spi.lineage import Dataset
 from ....spi.types import Look, SinkType
 from ...common_keys import TASKS_MAX
 from ...delivery import is_at_least_once, promise_of
-from ..connecting import Server, application_name
+from ..connecting import Server, application_name, dataset_in
+from ..names import TableName
 from . import keys
 from .layout import RowLayout
 from .sink import PostgresSink
@@ -44,6 +48,12 @@ class PostgresSinkType(SinkType):
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
         """Return what it promises: less where that is asked for."""
         return promise_of(config)
+
+    @classmethod
+    def datasets(cls, config: Mapping[str, str], manifest: Manifest) -> Collection[Dataset]:
+        """Return the tables; the database where a batch does not say."""
+        tables = [TableName(*json.loads(each.path)) for each in manifest.parts]
+        return [dataset_in("sink", config, str(each)) for each in tables or ("",)]
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:

@@ -2,13 +2,9 @@
 """What `source.type=postgres` means: its keys, a look at the database, the split, the sources."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import ClassVar, Final
-
-import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from ......events.commits import Document
 from ....spi.config import (
@@ -22,9 +18,10 @@ from ....spi.config import (
 from ....spi.connector import Delivery, Promise
 from ....spi.context import Context, Outside
 from ....spi.errors import Away, BadInput, NotReady, SourceAway
+from ....spi.lineage import Dataset
 from ....spi.offsets import Offsets, Seek, refuse_deferred
-from ....spi.types import Look, SourceColumns, SourceType
-from ..connecting import Server, application_name
+from ....spi.types import Look, SourceType
+from ..connecting import Server, application_name, dataset_in
 from ..names import TableName
 from ..tables import keys, places
 from ..tables.catalog import FoundTable, TableFilter, TableShape
@@ -35,12 +32,13 @@ from ..tables.shares import CHUNK_PAGES, TableShare, TaskShare, deal, known_in
 from ..tables.source import TableSource
 from .log import places as log_places
 from .log.renewal import CountingOffsets
-from .log.rows import COLUMNS, ChangeRows
+from .log.rows import ChangeRows
 from .log.session import LogSession
 from .log.shares import LogShare
 from .log.source import LogSource
-from .log.split import LogSplit, flaw_in_server, publication_of, slot_of
+from .log.split import LogSplit, publication_of, slot_of
 from .log.stream import ChangeStream
+from .looks import look_at
 from .query import places as query_places
 from .query.source import QuerySource
 
@@ -100,6 +98,14 @@ class PostgresSourceType(SourceType):
         return Promise(Delivery.BEST_EFFORT, (told,))
 
     @classmethod
+    def datasets(
+        cls, config: Mapping[str, str], partitions: Iterable[Document]
+    ) -> Collection[Dataset]:
+        """Return the tables; of a log, or of a query, the database."""
+        tables = {str(each.get("table", "")) for each in partitions}
+        return [dataset_in("source", config, each) for each in tables]
+
+    @classmethod
     def keeps_outside(cls, config: Mapping[str, str]) -> bool:
         """Tell that a slot is kept for whoever reads the log."""
         return config.get(keys.MODE) == keys.LOG or is_deferred(config.get(keys.MODE, ""))
@@ -113,13 +119,7 @@ class PostgresSourceType(SourceType):
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
         with closing(ReadSession(Server.of("source", config))) as session:
             try:
-                if settings.text(keys.QUERY):
-                    return query_places.look(session.server, settings)
-                with session.snapshot() as snapshot:
-                    seen = _look(snapshot, settings)
-                    found = TableFilter.of(settings).find(snapshot)
-                flaws = _flaws_in_log(session.server, config, settings, found)
-                return replace(seen, errors=flaws, warnings=(*seen.warnings, *_idle(config)))
+                return look_at(session, config, settings)
             except ConfigInvalid as error:
                 key, _, told = str(error).partition(": ")
                 return Look({key: told})
@@ -251,50 +251,3 @@ def _log_source(
         LogShare.parse(told) if told else None,
         CountingOffsets(since, renews, context.settled),
     )
-
-
-def _idle(config: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a warning of a setting of Connect's that does nothing here."""
-    if config.get(keys.DELAY_MS, "0") == "0" or config.get(keys.QUERY):
-        return ()
-    return (f"{keys.DELAY_MS} has no effect: what commits late is read, without waiting for it",)
-
-
-def _flaws_in_log(
-    server: Server, config: Mapping[str, str], settings: ParsedConfig, found: Sequence[FoundTable]
-) -> Mapping[str, str]:
-    """Return what keeps the log from being read, by the key to change."""
-    if settings.text(keys.MODE) != keys.LOG:
-        return {}
-    slot = slot_of(settings, config.get("name", ""))
-    with closing(LogSession(server, "")) as session, session.talking() as connection:
-        if flaw := flaw_in_server(connection):
-            return {keys.MODE: flaw}
-        try:
-            slot.look(connection)
-        except BadInput as bad:
-            return {keys.SLOT: str(bad)}
-        names = [each.name for each in found]
-        flaw = publication_of(settings, slot).flaw(connection, names)
-        return {keys.INCLUDE: flaw} if flaw else {}
-
-
-def _look(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> Look:
-    found = TableFilter.of(settings).find(snapshot)
-    if not found:
-        return Look(warnings=("no table is there that is to be read; new ones are looked for",))
-    mode, shapes = settings.text(keys.MODE), []
-    for table in found:
-        mapping, is_logged = TypeMapping.of(settings), mode == keys.LOG
-        shape = TableShape.read(snapshot, table.name, mapping, is_logged=is_logged)
-        cursor_of(settings, table.name, shape)
-        shapes.append(shape)
-    if len(shapes) > 1:
-        return Look()
-    (shape,) = shapes
-    schema = shape.schema
-    if mode == keys.LOG:
-        schema = pa.schema([*schema, *COLUMNS])
-    fields = from_arrow_schema(schema, prefer_timestamp_ntz=True).fields
-    ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
-    return Look(columns=SourceColumns(ddl, keys.INCLUDE, may_grow=True))

@@ -1,0 +1,71 @@
+"""The keys by which a connector tells its lineage, and what tells it."""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Final
+
+from ....actors.settings import Value
+from ....events.commits import Commit
+from ..spi.config import Importance, is_deferred
+from ..spi.context import Context
+from ..spi.key_kinds import grouped, secret_key, text_key
+from ..spi.lineage import UNTOLD, Dataset, Lineage
+from ..spi.types import SinkType, SourceType
+
+URL: Final = "openlineage.url"
+NAMESPACE: Final = "openlineage.namespace"
+API_KEY: Final = "openlineage.api.key"
+
+
+def _url(value: Value) -> str | None:
+    text = str(value or "")
+    if not text or is_deferred(text):
+        return None
+    if not text.startswith(("http://", "https://")):
+        return "is no URL: http://host:5000"
+    if find_spec("openlineage") is None:
+        return "needs a package that is not here: pip install 'fairlead[lineage]'"
+    return None
+
+
+LINEAGE: Final = grouped(
+    "Lineage",
+    [
+        text_key(
+            URL,
+            "A server of OpenLineage, such as Marquez: what this connector reads and writes, by "
+            "columns and in rows, is told there. Empty: nobody is told.",
+            "",
+            importance=Importance.LOW,
+            validator=_url,
+        ),
+        text_key(
+            NAMESPACE,
+            "The namespace of the connector's job there.",
+            "fairlead",
+            importance=Importance.LOW,
+        ),
+        secret_key(API_KEY, "The server's key, sent as a bearer token.", importance=Importance.LOW),
+    ],
+)
+
+
+def lineage_of(
+    context: Context,
+    config: Mapping[str, str],
+    source: type[SourceType],
+    sink: type[SinkType],
+) -> Lineage:
+    """Return what tells an attempt of a task, or nobody."""
+    if not config.get(URL):
+        return UNTOLD
+    from ..lineage.run import RunLineage  # noqa: PLC0415  # its package is not for everybody
+    from ..lineage.sending import EventSender  # noqa: PLC0415
+
+    def touched(commit: Commit) -> tuple[frozenset[Dataset], frozenset[Dataset]]:
+        read = source.datasets(config, [each.partition for each in commit.advances])
+        return frozenset(read), frozenset(sink.datasets(config, commit.manifest))
+
+    job = Dataset(config.get(NAMESPACE) or "fairlead", context.resource.connector)
+    sender = EventSender(config[URL], config.get(API_KEY, ""), context.warn)
+    return RunLineage(job, sender, touched, context)

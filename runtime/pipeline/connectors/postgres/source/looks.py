@@ -1,0 +1,81 @@
+# pyright: basic
+"""What a look at a database finds of a config that reads it: flaws, and the columns of its rows."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from ....spi.config import ParsedConfig
+from ....spi.errors import BadInput
+from ....spi.types import Look, SourceColumns
+from ..connecting import Server
+from ..tables import keys
+from ..tables.catalog import FoundTable, TableFilter, TableShape
+from ..tables.columns import TypeMapping
+from ..tables.cursors import cursor_of
+from ..tables.session import DatabaseSnapshot, ReadSession
+from .log.rows import COLUMNS
+from .log.session import LogSession
+from .log.split import flaw_in_server, publication_of, slot_of
+from .query import places as query_places
+
+
+def look_at(session: ReadSession, config: Mapping[str, str], settings: ParsedConfig) -> Look:
+    """Look for the tables, and whether each can be followed; raises what the session raises."""
+    if settings.text(keys.QUERY):
+        return query_places.look(session.server, settings)
+    with session.snapshot() as snapshot:
+        seen = _look(snapshot, settings)
+        found = TableFilter.of(settings).find(snapshot)
+    flaws = _flaws_in_log(session.server, config, settings, found)
+    return replace(seen, errors=flaws, warnings=(*seen.warnings, *_idle(config)))
+
+
+def _idle(config: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a warning of a setting of Connect's that does nothing here."""
+    if config.get(keys.DELAY_MS, "0") == "0" or config.get(keys.QUERY):
+        return ()
+    return (f"{keys.DELAY_MS} has no effect: what commits late is read, without waiting for it",)
+
+
+def _flaws_in_log(
+    server: Server, config: Mapping[str, str], settings: ParsedConfig, found: Sequence[FoundTable]
+) -> Mapping[str, str]:
+    """Return what keeps the log from being read, by the key to change."""
+    if settings.text(keys.MODE) != keys.LOG:
+        return {}
+    slot = slot_of(settings, config.get("name", ""))
+    with closing(LogSession(server, "")) as session, session.talking() as connection:
+        if flaw := flaw_in_server(connection):
+            return {keys.MODE: flaw}
+        try:
+            slot.look(connection)
+        except BadInput as bad:
+            return {keys.SLOT: str(bad)}
+        names = [each.name for each in found]
+        flaw = publication_of(settings, slot).flaw(connection, names)
+        return {keys.INCLUDE: flaw} if flaw else {}
+
+
+def _look(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> Look:
+    found = TableFilter.of(settings).find(snapshot)
+    if not found:
+        return Look(warnings=("no table is there that is to be read; new ones are looked for",))
+    mode, shapes = settings.text(keys.MODE), []
+    for table in found:
+        mapping, is_logged = TypeMapping.of(settings), mode == keys.LOG
+        shape = TableShape.read(snapshot, table.name, mapping, is_logged=is_logged)
+        cursor_of(settings, table.name, shape)
+        shapes.append(shape)
+    if len(shapes) > 1:
+        return Look()
+    (shape,) = shapes
+    schema = shape.schema
+    if mode == keys.LOG:
+        schema = pa.schema([*schema, *COLUMNS])
+    fields = from_arrow_schema(schema, prefer_timestamp_ntz=True).fields
+    ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
+    return Look(columns=SourceColumns(ddl, keys.INCLUDE, may_grow=True))

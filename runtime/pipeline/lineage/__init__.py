@@ -1,0 +1,1 @@
+"""What connectors read and write, told as OpenLineage events."""

@@ -1,0 +1,172 @@
+"""An attempt of a task as a run of OpenLineage: its job is the connector.
+
+A run starts with the first batch that is in place, since only then it is known what was read and
+written. While it goes on, what it has written so far is told once a minute, and once more at its
+end: COMPLETE when somebody asked for it, FAIL for an error, ABORT for what takes the task elsewhere
+or has it try again.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+from openlineage.client.event_v2 import (
+    InputDataset,
+    Job,
+    OutputDataset,
+    Run,
+    RunEvent,
+    RunState,
+    set_producer,
+)
+from openlineage.client.facet_v2 import (
+    DatasetFacet,
+    OutputDatasetFacet,
+    RunFacet,
+    column_lineage_dataset,
+    error_message_run,
+    job_type_job,
+    output_statistics_output_dataset,
+    processing_engine_run,
+    schema_dataset,
+)
+from openlineage.client.uuid import generate_new_uuid
+
+from ....events.commits import Commit
+from ..spi.context import Context
+from ..spi.lineage import Dataset, Lineage, RunEnd
+from ..spi.rows import ArrowTable
+from .columns import BatchColumns, columns_of
+from .sending import EventSender
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_EACH_S: Final = 60.0
+"""How often it is told how far a run is."""
+_PRODUCER: Final = "urn:fairlead"
+_SPARK: Final = version("pyspark")
+_NO_FACETS: Final[Mapping[str, RunFacet]] = {}
+
+set_producer(_PRODUCER)
+
+
+class RunLineage(Lineage):
+    """Tells the run of one attempt of a task."""
+
+    def __init__(
+        self,
+        job: Dataset,
+        sender: EventSender,
+        touched: Callable[[Commit], tuple[frozenset[Dataset], frozenset[Dataset]]],
+        context: Context,
+    ) -> None:
+        """Take the job's namespace and name; `touched` tells what a batch read, and wrote to."""
+        integration = job_type_job.JobTypeJobFacet(
+            processingType="STREAMING", integration="FAIRLEAD", jobType="CONNECTOR"
+        )
+        self._job = Job(job.namespace, job.name, {"jobType": integration})
+        self._sender = sender
+        self._touched = touched
+        self._hide, self._warn = context.hide, context.warn
+        self._run_id = str(generate_new_uuid())
+        self._columns: BatchColumns | None = None
+        self._read: frozenset[Dataset] = frozenset()
+        self._written: frozenset[Dataset] = frozenset()
+        self._rows = self._bytes = self._files = 0
+        """What was written so far."""
+        self._told_at: float | None = None
+        """When the run was told last, on the monotonic clock; None: it has not started."""
+
+    def columns(self, before: "DataFrame | ArrowTable", after: "DataFrame | ArrowTable") -> None:
+        """See the rows of a batch before its transforms and after them; only the first counts."""
+        if self._columns is None:
+            try:
+                self._columns = columns_of(before, after)
+            except Exception as error:  # noqa: BLE001  # what tells of a batch must not fail it
+                self._columns = BatchColumns({}, {}, None)
+                self._warn(f"no columns are told to lineage: {error}")
+
+    def batch(self, commit: Commit) -> None:
+        """Learn of a batch that counts and is in place."""
+        try:
+            read, written = self._touched(commit)
+        except Exception as error:  # noqa: BLE001  # of a plugin: what it is must not fail the task
+            read = written = frozenset[Dataset]()
+            self._warn(f"no datasets are told to lineage: {error}")
+        self._read |= read
+        self._written |= written
+        self._rows += commit.manifest.rows
+        self._bytes += commit.manifest.bytes
+        self._files += commit.manifest.files
+        if self._told_at is None:
+            self._tell(RunState.START)
+        elif time.monotonic() - self._told_at >= _EACH_S:
+            self._tell(RunState.RUNNING)
+
+    def end(self, outcome: RunEnd, reason: str = "") -> None:
+        """Tell how the run ended, if it had started."""
+        if self._told_at is not None:
+            failed = error_message_run.ErrorMessageRunFacet(self._hide(reason), "python")
+            more: dict[str, RunFacet] = {"errorMessage": failed} if reason else {}
+            self._tell(RunState(outcome.value), more)
+        self._sender.close()
+
+    def _tell(self, state: RunState, more: Mapping[str, RunFacet] = _NO_FACETS) -> None:
+        self._told_at = time.monotonic()
+        engine = processing_engine_run.ProcessingEngineRunFacet(_SPARK, "spark")
+        facets: dict[str, RunFacet] = {"processing_engine": engine, **more}
+        event = RunEvent(
+            eventTime=datetime.now(UTC).isoformat(),
+            eventType=state,
+            run=Run(self._run_id, facets),
+            job=self._job,
+            producer=_PRODUCER,
+            inputs=[self._input(each) for each in sorted(self._read)],
+            outputs=[self._output(each) for each in sorted(self._written)],
+        )
+        self._sender.send(event)
+
+    def _input(self, dataset: Dataset) -> InputDataset:
+        facets: dict[str, DatasetFacet] = {}
+        if self._columns is not None:
+            facets["schema"] = _schema(self._columns.read)
+        return InputDataset(*dataset, facets=facets)
+
+    def _output(self, dataset: Dataset) -> OutputDataset:
+        facets: dict[str, DatasetFacet] = {}
+        if self._columns is not None:
+            facets["schema"] = _schema(self._columns.written)
+            if self._columns.made_of is not None:
+                facets["columnLineage"] = self._column_lineage(self._columns.made_of)
+        told: dict[str, OutputDatasetFacet] = {}
+        if len(self._written) == 1:  # else nobody knows which of them has how many
+            told["outputStatistics"] = (
+                output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+                    self._rows, self._bytes, self._files
+                )
+            )
+        return OutputDataset(*dataset, facets=facets, outputFacets=told)
+
+    def _column_lineage(
+        self, made_of: Mapping[str, frozenset[str]]
+    ) -> column_lineage_dataset.ColumnLineageDatasetFacet:
+        fields = {
+            name: column_lineage_dataset.Fields(
+                [
+                    column_lineage_dataset.InputField(dataset.namespace, dataset.name, column)
+                    for dataset in sorted(self._read)
+                    for column in sorted(columns)
+                ]
+            )
+            for name, columns in made_of.items()
+            if columns
+        }
+        return column_lineage_dataset.ColumnLineageDatasetFacet(fields)
+
+
+def _schema(types: Mapping[str, str]) -> schema_dataset.SchemaDatasetFacet:
+    fields = [schema_dataset.SchemaDatasetFacetFields(*each) for each in types.items()]
+    return schema_dataset.SchemaDatasetFacet(fields)
