@@ -242,6 +242,46 @@ def test_columns_that_were_added_are_as_wide_as_they_come_without_another_attemp
     ]
 
 
+@pytest.mark.parametrize("mode", ["add-columns", "widen"])
+def test_a_column_is_added_with_the_first_value_that_it_has_and_not_before(
+    config: Config, run: Run, tmp_path: Path, mode: str
+) -> None:
+    config |= {"source.format": "csv", "source.schema": "n INT", "source.schema.evolution": mode}
+    config |= {"source.max.files.per.batch": "1"}
+    # Each is another attempt, which has forgotten what the one before it took for a type.
+    for name, text in {
+        "1": "n,x,t\n",
+        "2": 'n,x,t\n1,,\n,,""\n',
+        "3": "n,t,x\n2,,5\n",
+        "4": "n,x\n3,6\n4,\n",
+    }.items():
+        (tmp_path / "in" / f"{name}.csv").write_text(text)
+        assert failures(run(config)) == []
+    found = sorted((each.get("n", 0), each.get("x"), each.get("t")) for each in every(tmp_path))
+    assert found == [
+        (0, None, ""),
+        (1, None, None),
+        (2, 5, None),
+        (3, 6, None),
+        (4, None, None),
+    ]
+
+
+def test_a_column_that_nobody_has_seen_to_its_end_is_a_text(
+    config: Config, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looks, "_SAMPLE", 100)
+    (tmp_path / "in" / "a.csv").write_text("n,x\n" + 100 * "1,\n" + "2,5\n")
+    config |= {"source.format": "csv", "source.schema": "n INT"}
+    assert failures(run({**config, "source.schema.evolution": "add-columns"})) == []
+    assert [each for each in every(tmp_path) if each["n"] == 2] == [{"n": 2, "x": "5"}]
+
+
+def every(tmp_path: Path) -> list[Row]:
+    files = (tmp_path / "out").glob("part-*.json")
+    return [json.loads(line) for each in files for line in each.read_text().splitlines()]
+
+
 def test_types_are_widened_where_that_is_asked_for(later: Later, tmp_path: Path) -> None:
     mode = {"source_schema_evolution": "widen"}
     assert failures(later({"n": 2 << 40, "s": "b", "x": 1.5}, **mode)) == []

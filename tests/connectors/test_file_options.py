@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from fairlead.runtime.pipeline.connectors.builtin.pipeline_keys import task_keys_of
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.connectors.files.line_ends import CommentFilter
-from fairlead.runtime.pipeline.connectors.files.source.text import CsvStyle
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 
 Config = dict[str, str]

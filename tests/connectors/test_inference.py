@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
+from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.connectors.files.source import inference
 from fairlead.runtime.pipeline.connectors.files.source.inference import infer
-from fairlead.runtime.pipeline.connectors.files.source.text import CsvStyle
-from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady
 
 PLAIN = CsvStyle(header=True, separator=",", quote='"', nulls=("NA",))
 MUCH = 1 << 20
@@ -265,3 +265,20 @@ def test_lists_and_bytes_of_one_size_are_lists_and_bytes(tmp_path: Path) -> None
     }
     papq.write_table(pa.table(columns), file)
     assert infer("parquet", [file], PLAIN, MUCH) == "`l` ARRAY<INT>, `b` BINARY"
+
+
+def test_columns_without_names_are_told_by_their_places(tmp_path: Path) -> None:
+    found = files(tmp_path, 'a,,"",b\n1,x,2.5,\n', '\n\r\na,"",,b\n2,y,3,true\n')
+    assert infer("csv", found, PLAIN, MUCH) == (
+        "`a` BIGINT, `_c1` STRING, `_c2` DOUBLE, `b` BOOLEAN"
+    )
+
+
+def test_texts_without_any_value_tell_no_schema_and_one_that_has_any_tells_all(
+    tmp_path: Path,
+) -> None:
+    bare = files(tmp_path, "a,b\n", 'a,b\n,""\n')
+    with pytest.raises(NotReady, match=r"^no value in 2 file\(s\) to infer a schema from; put a"):
+        infer("csv", bare, PLAIN, MUCH)
+    (tmp_path / "one.csv").write_text("a,b\n,\n5,\n")
+    assert infer("csv", [*bare, tmp_path / "one.csv"], PLAIN, MUCH) == "`a` BIGINT, `b` STRING"

@@ -26,12 +26,13 @@ from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin.pipeline_keys import task_keys_of
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.files.copies import Copies, Surveyed, put_together
+from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.connectors.files.source import looks, reading
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.connectors.files.source.listing import look
 from fairlead.runtime.pipeline.connectors.files.source.looks import LookAhead
 from fairlead.runtime.pipeline.connectors.files.source.reading import Reading
-from fairlead.runtime.pipeline.connectors.files.source.text import CsvStyle, survey
+from fairlead.runtime.pipeline.connectors.files.source.text import survey
 from fairlead.runtime.pipeline.spark.sessions import scratch_of
 from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from fairlead.runtime.pipeline.connectors.files import packed
 from fairlead.runtime.pipeline.connectors.files.copies import Copies
+from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.connectors.files.line_ends import LineEndScan
 from fairlead.runtime.pipeline.connectors.files.source import text as text_files
-from fairlead.runtime.pipeline.connectors.files.source.text import CsvStyle, survey
+from fairlead.runtime.pipeline.connectors.files.source.text import survey
 from fairlead.runtime.pipeline.spi.errors import BadInput
 
 PLAIN = CsvStyle(header=False)

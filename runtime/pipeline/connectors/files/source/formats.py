@@ -31,6 +31,7 @@ from ...evolution.filling import filled
 from ...evolution.policy import EVOLUTION, SchemaPolicy, struct_of
 from .. import keys
 from ..copies import Copies, Surveyed
+from ..csv_style import CsvStyle
 from ..options import options_to_read
 from .bad_rows import (
     FILE,
@@ -46,7 +47,6 @@ from .bad_rows import (
     with_file,
     with_raw,
 )
-from .text import CsvStyle
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -122,7 +122,9 @@ class ReadFormat:
         if found.columns is None or self.name == "parquet":
             return replace(self, grown=None)  # without a header the order is that of the schema
         types = {each.name.lower(): each for each in self.columns.fields}
-        return replace(self, grown=StructType([types[each.lower()] for each in found.header]))
+        # What the schema has not is without a value, and is not among the rows.
+        read = [types.get(each.lower(), StructField(each, StringType())) for each in found.header]
+        return replace(self, grown=StructType(read))
 
     def _read(
         self, spark: "SparkSession", files: Sequence[Surveyed], copies: Copies

@@ -5,40 +5,28 @@ Done by the connector, once, without Spark; tasks are told the result. Every fil
 at, because the one that has `NA` in a column of numbers may be any of them.
 """
 
-import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pacsv
 from pyspark.sql.types import DataType
 
-from ....spi.errors import BadInput
+from ....spi.errors import BadInput, NotReady
 from ...evolution.arrow_columns import ddl, parquet_columns, refuse_unreadable
 from ...evolution.json_columns import merged as merged_types
 from ...evolution.json_columns import parsed, told_as
 from ...evolution.policy import ADD_COLUMNS, DEAD_LETTER, EVOLUTION, FAIL, WIDEN
+from .. import keys
+from ..csv_style import CsvStyle, header_of
+from ..csv_types import NOTHING, has_texts, types_of
 from ..line_ends import whole_records
-from .text import CsvStyle, decoded, header_of, is_about_file
+from .text import decoded, is_about_file
 
 _UNTOLD: Mapping[str, DataType] = {}
 _LEAST_SAMPLE = 64 * 1024
 _LARGEST_SAMPLE = 64 << 20
 """How much of a file is read for one record that does not end: a quote may have been left open."""
-_LONG_NUMBER = 16
-"""From how many characters on a fraction may have more digits than a DOUBLE keeps."""
-
-# A number is one only if it is written as numbers are: `01234`, `+1`, `1e5` and `0x1F` are names
-# of things, and reading them as numbers would lose what they say.
-_INTEGER = r"^(0|-?[1-9][0-9]*)$"
-_FRACTION = (
-    r"^-?(0|[1-9][0-9]*)?(\.[0-9]+|(\.[0-9]+)?[eE][+-][0-9]+|\.[0-9]+[eE][0-9]+)$"
-    r"|^(0|-?[1-9][0-9]*)$|^(NaN|-?Inf|-?Infinity)$"
-)
-_TOO_FINE = r"\.[0-9]{7}"
 
 
 class TwinColumns(BadInput):
@@ -62,7 +50,8 @@ def infer(  # noqa: PLR0913  # three of them have defaults
     adds columns, and say nothing where they will be dead letters.
     A file that cannot be read says nothing, as long as another one does: the task that reads it
     tells of it. `strict`: it is refused here. `tolerant`: neither does a row of csv with too many
-    values or too few. Raises `BadInput` naming the file that does not fit.
+    values or too few. Raises `BadInput` naming the file that does not fit, and `NotReady` where no
+    text has a value: of columns without one some files are to tell more, and else they are texts.
     """
     share = max(_LEAST_SAMPLE, sample_bytes // max(1, len(files)))
     known: pa.Schema | None = None
@@ -79,17 +68,40 @@ def infer(  # noqa: PLR0913  # three of them have defaults
     if known is None or not known.names:
         raise unread or BadInput(f"no row to infer a schema from in {len(files)} file(s)")
     refuse_twins(known.names)
+    if fmt == "csv" and {*known.types} == {NOTHING}:
+        raise unread or NotReady(
+            f"no value in {len(files)} file(s) to infer a schema from; put a file there that has "
+            f"any, or give `{keys.SOURCE_SCHEMA}`"
+        )
     return ddl(known)
 
 
 def csv_columns(
-    file: Path, style: CsvStyle, limit: int, known: Mapping[str, DataType]
+    file: Path,
+    style: CsvStyle,
+    limit: int,
+    known: Mapping[str, DataType],
+    *,
+    has_empty_texts: bool,
 ) -> pa.Schema | None:
-    """Return the columns of one csv file, by a sample; None: it holds no row.
+    """Return the columns of one csv file that have a value, by a sample; None: it is empty.
 
+    A type that nobody has seen a value of would be a guess, and hold for good. So columns without
+    any are texts only where they may have one: an empty text in quotes, or beyond the sample.
+    `has_empty_texts`: any column may have such a text.
     `known` are types that the schema has, by the columns' names in lower case. Raises `BadInput`.
     """
-    return _schema("csv", file, style, limit, known)
+    found = _schema("csv", file, style, limit, known)
+    if found is None or NOTHING not in found.types:
+        return found
+    size = sum(map(len, decoded(file, style.encoding, limit + 1)))
+    if not _is_all(size, limit, style):
+        return found
+    are_texts = [False] * len(found)
+    if has_empty_texts:
+        are_texts = has_texts(_head(file, limit, style, "csv"), style)
+    pairs = zip(found, are_texts, strict=True)
+    return pa.schema([each for each, is_text in pairs if is_text or each.type != NOTHING])
 
 
 def _schema(
@@ -121,8 +133,7 @@ def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
     """Return the file's first whole records in UTF-8, decompressed if its name says so."""
     while True:
         data = b"".join(decoded(file, style.encoding, limit + 1))
-        # Of other encodings a letter may take up to four times as much in the file.
-        is_all = len(data) * (4 if style.needs_copy else 1) <= limit
+        is_all = _is_all(len(data), limit, style)
         if fmt == "csv":
             data = b"".join(style.comments().without([data]))
         if is_all:
@@ -138,6 +149,12 @@ def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
         limit *= 4
 
 
+def _is_all(size: int, limit: int, style: CsvStyle) -> bool:
+    """Tell whether so many bytes of UTF-8 are all of a file of which so many were to be read."""
+    # Of other encodings a letter may take up to four times as much in the file.
+    return size * (4 if style.needs_copy else 1) <= limit
+
+
 def _csv_schema(
     sample: bytes,
     style: CsvStyle,
@@ -146,77 +163,14 @@ def _csv_schema(
     *,
     tolerant: bool,
 ) -> pa.Schema:
-    table = _parsed(sample, style, {}, tolerant=tolerant)
-    names = [f"_c{i}" for i in range(table.num_columns)]
-    if style.header:
-        names = list(header_of(sample, style))
-        refuse_twins(names, f"{file}: ")
-    kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
-    # Looked at once more as text: what a type would change stays a text.
-    typed = {name: pa.string() for name, kind in kinds.items() if kind not in (_TEXT, _NOTHING)}
-    texts = _parsed(sample, style, typed, tolerant=tolerant) if typed else table
-    for name in typed:
-        if not _keeps(kinds[name], _trimmed(texts.column(name), style)):
-            kinds[name] = _TEXT
+    names = list(header_of(sample, style)) if style.header else []
+    refuse_twins(names, f"{file}: ")
+    columns = types_of(sample, style, tolerant=tolerant)
+    names = names or [f"_c{number}" for number in range(len(columns))]
     # A time without a zone is an instant in the session's zone, as Spark's own inference has it.
-    zoned = map(_zoned, kinds.values())
-    given = [known.get(name.lower()) for name in names]
-    told = map(told_as, zoned, given, table.columns)
+    pairs = zip(names, columns, strict=True)
+    told = [told_as(_zoned(kind), known.get(name.lower()), it) for name, (kind, it) in pairs]
     return pa.schema(list(zip(names, told, strict=True)))
-
-
-def _parsed(
-    sample: bytes, style: CsvStyle, types: dict[str, pa.DataType], *, tolerant: bool
-) -> pa.Table:
-    return pacsv.read_csv(
-        io.BytesIO(sample),
-        read_options=pacsv.ReadOptions(
-            autogenerate_column_names=not style.header, block_size=len(sample) + 1
-        ),
-        parse_options=pacsv.ParseOptions(
-            delimiter=style.separator,
-            quote_char=style.quote or False,
-            double_quote=not style.escape,
-            escape_char=style.escape or False,
-            newlines_in_values=True,
-            invalid_row_handler=(lambda _: "skip") if tolerant else None,
-        ),
-        convert_options=pacsv.ConvertOptions(
-            column_types=types,
-            null_values=["", *style.nulls],
-            true_values=["true", "True", "TRUE"],
-            false_values=["false", "False", "FALSE"],
-            strings_can_be_null=True,
-        ),
-    )
-
-
-_TEXT, _NOTHING = pa.string(), pa.null()
-
-
-def _keeps(kind: pa.DataType, texts: pa.ChunkedArray) -> bool:
-    """Tell whether values of a type say all that the texts say which they are read from."""
-    if pa.types.is_timestamp(kind):
-        return not _any(pc.match_substring_regex(texts, _TOO_FINE))
-    if pa.types.is_integer(kind):
-        return not _any(pc.invert(pc.match_substring_regex(texts, _INTEGER)))
-    if not pa.types.is_floating(kind):
-        return True
-    if _any(pc.invert(pc.match_substring_regex(texts, _FRACTION))):
-        return False
-    long = texts.filter(pc.greater_equal(pc.binary_length(texts), _LONG_NUMBER))
-    return all(Decimal(text) == Decimal(repr(float(text))) for text in long.to_pylist())
-
-
-def _trimmed(texts: pa.ChunkedArray, style: CsvStyle) -> pa.ChunkedArray:
-    if not style.trim:
-        return texts
-    trimmed = pc.utf8_trim_whitespace(texts)
-    return trimmed.filter(pc.not_equal(trimmed, ""))
-
-
-def _any(found: pa.ChunkedArray) -> bool:
-    return pc.any(found).as_py() is True
 
 
 def refuse_twins(names: Sequence[str], where: str = "") -> None:

@@ -140,7 +140,7 @@ def _looked_at(
     found = survey(file, form.style, copies, within, keeps_text=keeps_text)
     if not form.style.header or not found.header:
         return found
-    return replace(found, columns=_of_csv(form, file, found.header))
+    return replace(found, columns=_of_csv(form, file, found))
 
 
 def _refuse_remainder(file: Path, line: int, *, is_one: bool) -> None:
@@ -189,8 +189,9 @@ def _of_parquet(file: Path) -> Surveyed:
     return Surveyed(file, columns=columns, valueless=none, nanos=nanos)
 
 
-def _of_csv(form: ReadFormat, file: Path, header: Sequence[str]) -> StructType | None:
+def _of_csv(form: ReadFormat, file: Path, surveyed: Surveyed) -> StructType | None:
     """Return the columns of a csv file; raises `SchemaRefused` if it would fill wrong ones."""
+    header = surveyed.header
     if not form.policy.adds:
         _check_header(file, header, form.columns.fieldNames())
         return None
@@ -198,7 +199,8 @@ def _of_csv(form: ReadFormat, file: Path, header: Sequence[str]) -> StructType |
     known = {each.name.lower(): each.dataType for each in form.declared.fields}
     if not form.policy.widens and all(name.lower() in known for name in header):
         return StructType([StructField(name, known[name.lower()]) for name in header])
-    found = csv_columns(file, form.style, _SAMPLE, known)
+    has_texts = surveyed.quotes_nothing
+    found = csv_columns(file, form.style, _SAMPLE, known, has_empty_texts=has_texts)
     return None if found is None else struct_of(ddl(found))
 
 

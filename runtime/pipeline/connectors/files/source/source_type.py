@@ -23,6 +23,7 @@ from ....spi.types import Look, SourceColumns, SourceType
 from ...common_keys import TOLERANCE
 from ...evolution.policy import EVOLUTION, FAIL
 from .. import keys
+from ..csv_style import CsvStyle
 from ..options import flaws_in_reading
 from .formats import ReadFormat
 from .inference import TwinColumns, infer
@@ -30,7 +31,6 @@ from .listing import walk
 from .offsets import Folder, check_offset, seek
 from .shares import BUCKETS, deal, spell
 from .source import FileSource
-from .text import CsvStyle
 
 MOST_FILES: Final = 100
 MOST_BYTES: Final = 4 << 20

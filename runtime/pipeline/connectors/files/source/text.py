@@ -7,87 +7,27 @@ line ends, is read from a copy that has neither.
 """
 
 import codecs
-import csv
 import errno
-import io
 import os
 import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import IO, Final
 
-from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import BadInput
 from .. import keys
 from ..copies import Copies, Surveyed
-from ..line_ends import CommentFilter, LineEndScan, LineEndUnifier
-from ..options import COMMENT, ENCODING, NULL, SEPARATOR, flaws_in_reading, options_of
+from ..csv_style import CsvStyle, header_of
+from ..line_ends import LineEndScan, LineEndUnifier
 from ..packed import is_opaque, unpacked
 
 _CHUNK: Final = 4 << 20
-_AS_IT_IS: Final = frozenset({"utf-8", "ascii"})
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _OF_FILES: Final = frozenset(
     {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.EFBIG, None}
 )
 """What the system says where one file cannot be read, while the others can."""
-
-
-@dataclass(frozen=True, slots=True)
-class CsvStyle:
-    """How text is written; the default is RFC 4180 in UTF-8, with a header.
-
-    `escape` is the letter before a quote that is part of a value; empty: such a quote is
-    doubled. `nulls` are what stands for no value beside nothing at all. A line that begins with
-    `comment` is none; empty: there are no such lines.
-    """
-
-    header: bool = True
-    separator: str = ","
-    quote: str = '"'
-    nulls: tuple[str, ...] = ()
-    escape: str = ""
-    trim: bool = False
-    encoding: str = "UTF-8"
-    comment: str = ""
-
-    @classmethod
-    def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
-        """Return how text is written, as the keys or the options of Spark's reader say.
-
-        Raises `ConfigInvalid` for options that cannot be followed, if they were not known before.
-        """
-        for key, flaw in flaws_in_reading(config).items():
-            raise ConfigInvalid(f"{key}: {flaw}")
-        options = options_of(keys.SOURCE_OPTION, config)
-
-        def option(key: str, *names: str) -> str:
-            given = (options[name] for name in names if name in options)
-            return next(given, settings.text(key)).replace("\\t", "\t")
-
-        quote = option(keys.SOURCE_QUOTE, "quote")
-        escape = option(keys.SOURCE_ESCAPE, "escape")
-        return cls(
-            header=option(keys.SOURCE_HEADER, "header").lower() == "true",
-            separator=option(keys.SOURCE_SEPARATOR, *SEPARATOR),
-            quote=quote,
-            nulls=settings.items(keys.SOURCE_NULLS) or tuple(filter(None, [options.get(NULL)])),
-            escape="" if escape == quote else escape,
-            trim=settings.flag(keys.SOURCE_TRIM),
-            encoding=option(keys.SOURCE_ENCODING, *ENCODING),
-            comment=options.get(COMMENT, "").replace("\0", ""),
-        )
-
-    @property
-    def needs_copy(self) -> bool:
-        """Whether files are of an encoding that Spark does not read."""
-        return codecs.lookup(self.encoding).name not in _AS_IT_IS
-
-    def comments(self) -> CommentFilter:
-        """Return what leaves out lines that are comments, of one text."""
-        return CommentFilter(self.comment, self.separator, self.quote, self.escape)
 
 
 def is_about_file(error: BadInput) -> bool:
@@ -119,31 +59,6 @@ def decoded(file: Path, encoding: str, at_most: int | None = None) -> Iterator[b
             is_first = is_first and not text
             if not data:
                 return
-
-
-def header_of(head: bytes, style: CsvStyle) -> tuple[str, ...]:
-    """Return the names in the first line of a csv; a nameless column has Spark's name, `_c0`.
-
-    Raises `BadInput`, which does not name the file.
-    """
-    text = head.decode(errors="ignore")
-    rows = csv.reader(
-        io.StringIO(text, newline=""),
-        delimiter=style.separator,
-        quotechar=style.quote or None,
-        quoting=csv.QUOTE_MINIMAL if style.quote else csv.QUOTE_NONE,
-        doublequote=not style.escape,
-        escapechar=style.escape or None,
-    )
-    try:
-        names = next((row for row in rows if row), list[str]())
-    except csv.Error as error:
-        raise BadInput(
-            f"no name in its header may have more than {csv.field_size_limit()} letters, and one "
-            f"has ({error}): nothing of it was read; shorten the name, or move the file away"
-        ) from None
-    stripped = (name.strip() if style.trim else name for name in names)
-    return tuple(name or f"_c{number}" for number, name in enumerate(stripped))
 
 
 def survey(

@@ -16,8 +16,8 @@ from ....spi.source import Limit
 from ....spi.types import SourceColumns
 from ...common_keys import QUEUE_TOPIC, TOLERANCE
 from ...evolution.policy import EVOLUTION, SchemaPolicy
+from ...files.csv_style import CsvStyle
 from ...files.source.inference import infer
-from ...files.source.text import CsvStyle
 from .. import keys
 from ..cluster import TopicPlace
 from ..connection import REQUEST_S

@@ -1,0 +1,115 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""The types that the values of a csv text have, by a sample of it.
+
+A type counts only where values of it say all that the texts say which they are read from.
+"""
+
+import io
+from decimal import Decimal
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from .csv_style import CsvStyle
+
+NOTHING: Final = pa.null()
+"""The type of a column without any value."""
+_TEXT: Final = pa.string()
+_LONG_NUMBER = 16
+"""From how many characters on a fraction may have more digits than a DOUBLE keeps."""
+
+# A number is one only if it is written as numbers are: `01234`, `+1`, `1e5` and `0x1F` are names
+# of things, and reading them as numbers would lose what they say.
+_INTEGER = r"^(0|-?[1-9][0-9]*)$"
+_FRACTION = (
+    r"^-?(0|[1-9][0-9]*)?(\.[0-9]+|(\.[0-9]+)?[eE][+-][0-9]+|\.[0-9]+[eE][0-9]+)$"
+    r"|^(0|-?[1-9][0-9]*)$|^(NaN|-?Inf|-?Infinity)$"
+)
+_TOO_FINE = r"\.[0-9]{7}"
+
+
+def types_of(
+    sample: bytes, style: CsvStyle, *, tolerant: bool
+) -> list[tuple[pa.DataType, pa.ChunkedArray]]:
+    """Return the type of each column of whole records, and its values; raises `ArrowException`.
+
+    `tolerant`: rows with too many values or too few say nothing.
+    """
+    table = _parsed(sample, style, {}, tolerant=tolerant)
+    kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
+    # Looked at once more as text: what a type would change stays a text.
+    typed = {name: _TEXT for name, kind in kinds.items() if kind not in (_TEXT, NOTHING)}
+    texts = _parsed(sample, style, typed, tolerant=tolerant) if typed else table
+    for name in typed:
+        if not _keeps(kinds[name], _trimmed(texts.column(name), style)):
+            kinds[name] = _TEXT
+    return list(zip(kinds.values(), table.columns, strict=True))
+
+
+def has_texts(sample: bytes, style: CsvStyle) -> list[bool]:
+    """Tell of each column of whole records whether it has any text, an empty one included."""
+    names = _parsed(sample, style, {}, tolerant=False).column_names
+    texts = _parsed(sample, style, dict.fromkeys(names, _TEXT), tolerant=False, has_empty=True)
+    return [each.null_count < len(each) for each in texts.columns]
+
+
+def _parsed(
+    sample: bytes,
+    style: CsvStyle,
+    types: dict[str, pa.DataType],
+    *,
+    tolerant: bool,
+    has_empty: bool = False,
+) -> pa.Table:
+    return pacsv.read_csv(
+        io.BytesIO(sample.lstrip(b"\r\n")),
+        # By their places: several columns may have no name.
+        read_options=pacsv.ReadOptions(
+            autogenerate_column_names=True,
+            skip_rows_after_names=int(style.header),
+            block_size=len(sample) + 1,
+        ),
+        parse_options=pacsv.ParseOptions(
+            delimiter=style.separator,
+            quote_char=style.quote or False,
+            double_quote=not style.escape,
+            escape_char=style.escape or False,
+            newlines_in_values=True,
+            invalid_row_handler=(lambda _: "skip") if tolerant else None,
+        ),
+        convert_options=pacsv.ConvertOptions(
+            column_types=types,
+            null_values=["", *style.nulls],
+            true_values=["true", "True", "TRUE"],
+            false_values=["false", "False", "FALSE"],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=not has_empty,
+        ),
+    )
+
+
+def _keeps(kind: pa.DataType, texts: pa.ChunkedArray) -> bool:
+    """Tell whether values of a type say all that the texts say which they are read from."""
+    if pa.types.is_timestamp(kind):
+        return not _any(pc.match_substring_regex(texts, _TOO_FINE))
+    if pa.types.is_integer(kind):
+        return not _any(pc.invert(pc.match_substring_regex(texts, _INTEGER)))
+    if not pa.types.is_floating(kind):
+        return True
+    if _any(pc.invert(pc.match_substring_regex(texts, _FRACTION))):
+        return False
+    long = texts.filter(pc.greater_equal(pc.binary_length(texts), _LONG_NUMBER))
+    return all(Decimal(text) == Decimal(repr(float(text))) for text in long.to_pylist())
+
+
+def _trimmed(texts: pa.ChunkedArray, style: CsvStyle) -> pa.ChunkedArray:
+    if not style.trim:
+        return texts
+    trimmed = pc.utf8_trim_whitespace(texts)
+    return trimmed.filter(pc.not_equal(trimmed, ""))
+
+
+def _any(found: pa.ChunkedArray) -> bool:
+    return pc.any(found).as_py() is True
