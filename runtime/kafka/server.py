@@ -46,14 +46,15 @@ class Listener:
         self._budget = Budget(BUDGET)
         self._connections: set[ClientConnection] = set()
         self._of_address: Counter[str] = Counter()
-        self._servers: dict[int, asyncio.Server] = {}
-        """By port."""
+        self._servers: list[asyncio.Server] = []
+        self._of_brokers: dict[int, ListenerPort] = {}
+        """By port, those that are open or about to be."""
         self._opening: set[asyncio.Task[None]] = set()
 
     async def open(self, at: HostPort, told: HostPort, bootstrap: Sequence[HostPort]) -> None:
         """Listen for groups; clients are told `told`. Raises `OSError`."""
         self._at, self._told = at, told
-        await self._listen(at.port, bootstrap, lists=True)
+        await self._listen(at.port, ListenerPort(told, bootstrap, self.place_of, lists=True))
 
     async def learn_brokers(self, bootstrap: Sequence[HostPort]) -> None:
         """Open the ports of the brokers that there are, as soon as one can be asked."""
@@ -78,7 +79,7 @@ class Listener:
     async def close(self) -> None:
         """Take no more connections, and end those that there are."""
         await asyncio.gather(*self._opening)
-        for server in self._servers.values():
+        for server in self._servers:
             server.close()
         for each in [*self._connections]:
             each.end()
@@ -86,34 +87,42 @@ class Listener:
             await asyncio.sleep(0)
 
     def place_of(self, broker: Broker) -> HostPort:
-        """Return where clients reach a broker; its port is opened if it is not yet."""
+        """Return where clients reach a broker; its port is opened if it is not yet.
+
+        One that has moved is reached where it says it is now, by whoever comes from now on.
+        """
         port = self._at.port + 1 + broker.broker_id
         if port > LARGEST_PORT:
             raise FrameRefused("broker's id", f"{broker.broker_id} leads to no port: see README")
-        if port not in self._servers and not any(t.get_name() == str(port) for t in self._opening):
-            opening = asyncio.create_task(
-                self._open_port(port, HostPort(broker.host, broker.port)), name=str(port)
-            )
+        at, shared = HostPort(broker.host, broker.port), self._of_brokers.get(port)
+        if shared is None:
+            shared = ListenerPort(self._told, [at], self.place_of, lists=False)
+            self._of_brokers[port] = shared
+            opening = asyncio.create_task(self._open_port(port, shared))
             self._opening.add(opening)
             opening.add_done_callback(self._opening.discard)
+        elif [*shared.brokers] != [at]:
+            LOGGER.info("broker %d has moved to %s:%d", broker.broker_id, *at)
+            shared.brokers = [at]
         return HostPort(self._told.host, self._told.port + 1 + broker.broker_id)
 
-    async def _open_port(self, port: int, broker: HostPort) -> None:
+    async def _open_port(self, port: int, shared: ListenerPort) -> None:
+        (broker,) = shared.brokers
         try:
-            await self._listen(port, [broker], lists=False)
+            await self._listen(port, shared)
             LOGGER.info("broker %s:%d is reached at port %d", *broker, port)
         except OSError as error:
+            del self._of_brokers[port]  # whoever names the broker next has it tried again
             self._counts.complain(f"port {port} is taken, broker {broker} not reached:", str(error))
 
-    async def _listen(self, port: int, brokers: Sequence[HostPort], *, lists: bool) -> None:
-        shared = ListenerPort(self._told, brokers, self.place_of, lists=lists)
-
+    async def _listen(self, port: int, shared: ListenerPort) -> None:
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await self._accept((reader, writer), shared)
 
-        self._servers[port] = await asyncio.start_server(
+        server = await asyncio.start_server(
             accept, self._at.host, port, limit=PIECE, backlog=BACKLOG, ssl=self._tls
         )
+        self._servers.append(server)
 
     async def _accept(
         self, streams: tuple[asyncio.StreamReader, asyncio.StreamWriter], shared: ListenerPort

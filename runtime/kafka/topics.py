@@ -7,13 +7,15 @@ when it is another process than before.
 # pyright: basic
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
+from ...actors.consumer.requests import is_topic_name
 from ...actors.messages.consumers import ConsumerGroupHeartbeat
 from ...actors.messages.errors import Error
 from ...actors.messages.groups import HostCall, TellTopics
@@ -83,9 +85,10 @@ class Topics:
             async with asyncio.timeout(WAIT_SECONDS), self._looked:
                 self._is_wanted.set()
                 await self._looked.wait()
-        if len(self._missing) > MOST_MISSING:
+        missing = [*islice(_unknown(self._topics, call), MOST_MISSING)]
+        if len(self._missing) + len(missing) > MOST_MISSING:
             self._missing.clear()
-        self._missing.update(_unknown(self._topics, call))
+        self._missing.update(missing)
 
     def close(self) -> None:
         """Let go of the broker."""
@@ -120,11 +123,18 @@ def _topics_of(message: Any) -> Mapping[str, Topic]:
     }
 
 
-def _unknown(topics: Mapping[str, Topic], call: HostCall) -> Collection[str]:
-    """Return the topics that a call names, or names a partition of, and that are not seen yet."""
+def _unknown(topics: Mapping[str, Topic], call: HostCall) -> Iterator[str]:
+    """Yield the topics that a call names, or names a partition of, and that are not seen yet.
+
+    What no topic can be called is never looked for.
+    """
     if isinstance(call, ConsumerGroupHeartbeat):
-        return [name for name in call.subscribed_topic_names or () if name not in topics]
-    if isinstance(call, OffsetCommit):
-        counts = ((each.topic, each.partition, topics.get(each.topic)) for each in call.offsets)
-        return [name for name, at, topic in counts if topic is None or at >= topic.partitions]
-    return ()
+        named = ((name, 0) for name in call.subscribed_topic_names or ())
+    elif isinstance(call, OffsetCommit):
+        named = ((each.topic, each.partition) for each in call.offsets)
+    else:
+        return
+    for name, partition in named:
+        topic = topics.get(name)
+        if (topic is None or partition >= topic.partitions) and is_topic_name(name):
+            yield name

@@ -31,18 +31,24 @@ def versions(api: int) -> range:
     return range(first, last + 1)
 
 
+NO_MEMBER = {
+    "GroupId": "g",
+    "GenerationIdOrMemberEpoch": -1,
+    "MemberId": "",
+    "RetentionTimeMs": -1,
+}
+PARTITION = {
+    "PartitionIndex": 0,
+    "CommittedOffset": 7,
+    "CommittedLeaderEpoch": 2,
+    "CommittedMetadata": "m",
+}
+
+
 async def commit(client: Client, version: int, topic: str = "t", partition: int = 0) -> int:
-    place = {"PartitionIndex": partition, "CommittedOffset": 7, "CommittedLeaderEpoch": 2}
-    said = await ask(
-        client,
-        OFFSET_COMMIT,
-        version,
-        GroupId="g",
-        GenerationIdOrMemberEpoch=-1,
-        MemberId="",
-        RetentionTimeMs=-1,
-        Topics=[{"Name": topic, "Partitions": [{**place, "CommittedMetadata": "m"}]}],
-    )
+    place = {**PARTITION, "PartitionIndex": partition}
+    topics = [{"Name": topic, "Partitions": [place]}]
+    said = await ask(client, OFFSET_COMMIT, version, **NO_MEMBER, Topics=topics)
     return int(said["Topics"][0]["Partitions"][0]["ErrorCode"])
 
 
@@ -145,6 +151,29 @@ def test_a_topic_that_is_named_before_the_next_look_is_looked_for(
             for _ in range(5):
                 assert await commit(client, 9, "v") == UNKNOWN_TOPIC
             assert len(broker.seen) == looks + 2, "what is not there is not looked for again"
+
+    between(tmp_path, play)
+
+
+def test_few_names_of_what_is_not_there_are_kept_and_none_that_no_topic_can_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topics_module, "LOOK_SECONDS", 3_600.0)
+    monkeypatch.setattr(topics_module, "MOST_MISSING", 10)
+
+    async def play(served: Served, broker: Behind) -> None:
+        has(broker, t=1)
+        async with watching(served):
+            client = await served.dial()
+            looks = len(broker.seen)
+            for _ in range(3):
+                assert await commit(client, 9, "n" * 250) == UNKNOWN_TOPIC
+            assert len(broker.seen) == looks
+            for at in (0, 1):
+                names = [f"n{number}" for number in range(at, 100, 2)]
+                topics = [{"Name": each, "Partitions": [PARTITION]} for each in names]
+                await ask(client, OFFSET_COMMIT, 9, **NO_MEMBER, Topics=topics)
+                assert len(served.topics._missing) == 10
 
     between(tmp_path, play)
 

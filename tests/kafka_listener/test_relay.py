@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.runtime.kafka.amend import COORDINATOR_ID
 from fairlead.runtime.kafka.wire.served import SERVED, WITHHELD
-from fairlead_tests.kafka_listener.behind import FETCH, LIST_OFFSETS, Behind
+from fairlead_tests.kafka_listener.behind import FETCH, LIST_OFFSETS, Behind, behind
 from fairlead_tests.kafka_listener.served import Served, listening
 from fairlead_tests.kafka_listener.spoken import asking, between, told
 
@@ -121,6 +121,26 @@ def test_the_cluster_has_our_ports_and_the_node_of_groups(tmp_path: Path, versio
         said = told(CLUSTER, version, await client.asks(asking(CLUSTER, version, fields)))
         found = {each["BrokerId"]: each["Port"] for each in said["Brokers"]}
         assert found == {1: served.port + 2, COORDINATOR_ID: served.port}
+
+    between(tmp_path, play)
+
+
+def test_a_broker_that_has_moved_is_reached_where_it_is_now(tmp_path: Path) -> None:
+    async def play(served: Served, broker: Behind) -> None:
+        async with behind() as elsewhere:
+            for each, name in ((broker, b"here"), (elsewhere, b"there")):
+                each.answers[LIST_OFFSETS, 1] = name
+                node = {"NodeId": 1, "Host": "127.0.0.1", "Port": each.port, "Rack": None}
+                answer = {"ThrottleTimeMs": 0, "ClusterId": "x", "ControllerId": 1, "Topics": []}
+                broker.says(METADATA, 9, {**answer, "Brokers": [node]})
+                client = await served.dial()
+                fields = {"Topics": [], "AllowAutoTopicCreation": False}
+                fields |= {"IncludeClusterAuthorizedOperations": False}
+                fields |= {"IncludeTopicAuthorizedOperations": False}
+                assert await client.asks(asking(METADATA, 9, fields))
+                await asyncio.gather(*served.listener._opening)
+                of_broker = await served.dial(served.port + 2)
+                assert (await of_broker.asks(bytes.fromhex("0002000100000001ffff")))[4:] == name
 
     between(tmp_path, play)
 
