@@ -135,6 +135,27 @@ def test_lines_of_one_value_or_of_an_array_have_nothing_after_it() -> None:
     assert numbers == []
 
 
+@pytest.mark.parametrize("half", ["\\ud83d", "\\uDE00", "\\ud83d\\ud83d\\ude00", "\\ud83dx"])
+def test_half_of_a_letter_is_refused_with_its_line_since_no_utf8_holds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: str
+) -> None:
+    monkeypatch.setattr(looks, "struct_of", lambda _: struct())
+    file = tmp_path / "a.json"
+    form = ReadFormat("json", "a STRING", grown=struct(a=StringType()))
+    whole = '{"a": "\\ud83d\\ude00"}\n\r\n{"a": "\\\\ud83d"}\n'
+    file.write_text(whole, newline="")
+    assert look_through(form, file, Copies(), None).path == file
+    file.write_text(whole + f'{{"a": "{half}"}}\n', newline="")
+    with pytest.raises(BadInput, match=rf"^{file}: line 4 escapes half of a letter"):
+        look_through(form, file, Copies(), None)
+
+
+def test_what_only_spark_takes_for_a_number_hides_no_column_beside_it() -> None:
+    columns = JsonColumns(struct(a=DoubleType()))
+    columns.feed(b'{"a": -INF, "b": 1}\n{"a": [+Infinity], "c": "x +INF"}\n')
+    assert columns.end().names == ["a", "b", "c"]
+
+
 def test_every_line_of_json_has_a_say_in_its_columns_those_that_are_none_have_not() -> None:
     known = struct(a=IntegerType(), f=FloatType(), s=struct(x=ShortType()))
     columns = JsonColumns(known)
@@ -302,6 +323,17 @@ def test_files_with_more_become_dead_letters_where_that_is_asked_for(
     files = list((tmp_path / "bad").glob("part-*.json"))
     (letter,) = [json.loads(line) for each in files for line in each.read_text().splitlines()]
     assert "/in/2." in letter["position"]["file"]
+
+
+@pytest.mark.parametrize("more", [{}, {"source.option.allowSingleQuotes": "true"}])
+def test_a_line_that_is_no_json_hides_no_column_unless_somebody_asks_for_it(
+    run: Run, config: Config, tmp_path: Path, more: Config
+) -> None:
+    (tmp_path / "in" / "a.json").write_text("{\"n\": 1}\n{'n': 2, 'x': 5}\n")
+    config |= {"source.format": "json", "source.schema": "n INT"}
+    told = failures(run({**config, **more, "source.schema.evolution": "fail"}))
+    assert [each["n"] for each in rows(tmp_path / "out")] == ([1, 2] if more else [])
+    assert [f"{tmp_path}/in/a.json: " in each for each in told] == ([] if more else [True])
 
 
 @pytest.mark.parametrize("suffix", ["json", "parquet"])

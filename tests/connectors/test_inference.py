@@ -126,6 +126,8 @@ def test_files_without_a_row_give_no_schema(tmp_path: Path) -> None:
         (["0.5", "-1.50", "1e-05", "1.0E10", ".5", "NaN"], "DOUBLE"),
         (["0.5", "NaN", "-Inf", "Infinity"], "DOUBLE"),
         (["0.5", "inf"], "STRING"),
+        (["0.5", "1e+400"], "STRING"),
+        (["0.5", "1e-400"], "STRING"),
         (["0.5", "nan"], "STRING"),
         (["0.5", "00.5"], "STRING"),
         (["0.5", "0.12345678901234567890"], "STRING"),
@@ -265,6 +267,30 @@ def test_lists_and_bytes_of_one_size_are_lists_and_bytes(tmp_path: Path) -> None
     }
     papq.write_table(pa.table(columns), file)
     assert infer("parquet", [file], PLAIN, MUCH) == "`l` ARRAY<INT>, `b` BINARY"
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+@pytest.mark.parametrize("fmt", ["csv", "json"])
+def test_integers_that_no_double_keeps_are_a_text_beside_the_fractions_of_another_file(
+    tmp_path: Path, fmt: str, order: tuple[int, ...]
+) -> None:
+    far, near = (1 << 53) + 1, 1 << 53
+    lines = [f"{far},{near}", "1,1", "1.5,1.5"]
+    texts = [f"n,m\n{each}\n" for each in lines]
+    if fmt == "json":
+        pairs = [each.split(",") for each in lines]
+        texts = [f'{{"n": {one}, "m": {other}}}\n' for one, other in pairs]
+    found = files(tmp_path, *texts)
+    schema = infer(fmt, [found[each] for each in order], PLAIN, MUCH)
+    assert schema == "`n` STRING, `m` DOUBLE"
+
+
+def test_an_object_without_anything_in_it_has_no_type_yet(tmp_path: Path) -> None:
+    found = files(tmp_path, '{"e": {}, "f": [{}], "g": {"h": {}}}\n', '{"e": {"x": 1}}\n')
+    assert infer("json", found[:1], PLAIN, MUCH) == (
+        "`e` STRING, `f` ARRAY<STRING>, `g` STRUCT<`h`: STRING>"
+    )
+    assert infer("json", found, PLAIN, MUCH).startswith("`e` STRUCT<`x`: BIGINT>, `f`")
 
 
 def test_columns_without_names_are_told_by_their_places(tmp_path: Path) -> None:

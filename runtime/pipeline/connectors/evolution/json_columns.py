@@ -28,6 +28,13 @@ from pyspark.sql.types import (
 _BLOCK: Final = 4 << 20
 _LONG_INTEGER: Final = re.compile(rb"[:\[,]\s*-?[0-9]{16,}\s*[,}\]]")
 _OBJECTS: Final = re.compile(rb"\s*(\[\s*)?\{")
+_NO_NUMBER: Final = re.compile(rb"(?<=[:,\[\s])(?:[+-]INF|\+Infinity)(?=[\s,}\]])")
+"""Matches what readers of Spark's take for a number and Python does not."""
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_ESCAPES: Final = re.compile(
+    rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F])|\\.", re.S
+)
+"""Matches whole escapes, of which those of a letter beyond 16 bits are two, and halves of these."""
 _NOTHING: Final = ", \t\r\n\0"
 """What may follow a value without being one."""
 _SHORT: Final[Mapping[type[DataType], pa.DataType]] = {
@@ -46,13 +53,17 @@ class JsonColumns:
         *,
         is_one: bool = False,
         refuse: Callable[[int], None] | None = None,
+        refuse_half: Callable[[int], None] | None = None,
     ) -> None:
         """Take the schema that it should have; `is_one`: it may be one value of many lines.
 
         `refuse` is called with the number of a line, from 1 on, that goes on after its object, or
         its list of them: what follows is nobody's, since readers take the first value alone.
+        `refuse_half` is, with that of one that escapes a lone surrogate, half of a letter: no UTF-8
+        holds that, and readers make a question mark of it.
         """
         self._refuse = refuse
+        self._refuse_half = refuse_half
         self._lines = 0
         """How many lines came before what is looked at."""
         self._known = {each.name: each.dataType for each in known.fields}
@@ -80,6 +91,9 @@ class JsonColumns:
         if not block.strip():
             self._lines += _line_count(block)
             return
+        at = _half_at(block)
+        if self._refuse_half and at >= 0:
+            self._refuse_half(self._lines + _line_count(block[:at] + b"x"))
         columns = self._columns(block)
         pairs = zip(columns.column_names, columns.columns, strict=True)
         fields = [
@@ -187,6 +201,14 @@ def _line_count(block: bytes) -> int:
     return ends + (block != b"" and not block.endswith((b"\n", b"\r")))
 
 
+def _half_at(block: bytes) -> int:
+    """Return where half a letter is escaped; -1: nowhere."""
+    if not _HALF.search(block):
+        return -1
+    halves = (each for each in _ESCAPES.finditer(block) if each["half"])
+    return next((each.start() for each in halves), -1)
+
+
 def _written(block: bytes) -> int:
     """Return how many lines have anything in them."""
     lines = block.splitlines()
@@ -210,7 +232,7 @@ def _objects(
 ) -> Iterator[Mapping[str, Any]]:
     for number, line in enumerate(lines, 1):
         try:
-            found = json.loads(line)
+            found = json.loads(_NO_NUMBER.sub(b"NaN", line) if b"I" in line else line)
         except (ValueError, RecursionError) as error:
             if refuse and _has_remainder(line, error):
                 refuse(number)

@@ -19,6 +19,8 @@ NOTHING: Final = pa.null()
 _TEXT: Final = pa.string()
 _LONG_NUMBER = 16
 """From how many characters on a fraction may have more digits than a DOUBLE keeps."""
+_FAR = r"[eE][+-]?[0-9]{3}"
+"""Matches a power of ten that may be none of a DOUBLE's."""
 
 # A number is one only if it is written as numbers are: `01234`, `+1`, `1e5` and `0x1F` are names
 # of things, and reading them as numbers would lose what they say.
@@ -100,7 +102,8 @@ def _keeps(kind: pa.DataType, texts: pa.ChunkedArray) -> bool:
         return True
     if _any(pc.invert(pc.match_substring_regex(texts, _FRACTION))):
         return False
-    long = texts.filter(pc.greater_equal(pc.binary_length(texts), _LONG_NUMBER))
+    is_long = pc.greater_equal(pc.binary_length(texts), _LONG_NUMBER)
+    long = texts.filter(pc.or_(is_long, pc.match_substring_regex(texts, _FAR)))
     return all(Decimal(text) == Decimal(repr(float(text))) for text in long.to_pylist())
 
 

@@ -261,6 +261,9 @@ class ReadFormat:
             return {**self.options}
         # Else a column that users call `_corrupt_record` would be Spark's own, and its values lost.
         base = {**KEEPING, "mode": "FAILFAST"}
+        if self.name == "json":
+            # Only Spark reads such lines: nobody could tell what they have beyond the schema.
+            base["allowsinglequotes"] = "false"
         if self.name == "csv":
             style = self.style
             trim = str(style.trim).lower()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import DataType
 
 from ....spi.errors import BadInput, NotReady
@@ -25,6 +26,9 @@ from .text import decoded, is_about_file
 
 _UNTOLD: Mapping[str, DataType] = {}
 _LEAST_SAMPLE = 64 * 1024
+_LONG = b"long"
+"""Marks a column of integers of which a DOUBLE would lose digits."""
+_MOST_EXACT = 1 << 53
 _LARGEST_SAMPLE = 64 << 20
 """How much of a file is read for one record that does not end: a quote may have been left open."""
 
@@ -170,7 +174,8 @@ def _csv_schema(
     # A time without a zone is an instant in the session's zone, as Spark's own inference has it.
     pairs = zip(names, columns, strict=True)
     told = [told_as(_zoned(kind), known.get(name.lower()), it) for name, (kind, it) in pairs]
-    return pa.schema(list(zip(names, told, strict=True)))
+    fields = map(_told_of_digits, names, told, (values for _, values in columns))
+    return pa.schema([*fields])
 
 
 def refuse_twins(names: Sequence[str], where: str = "") -> None:
@@ -185,10 +190,18 @@ def refuse_twins(names: Sequence[str], where: str = "") -> None:
 
 
 def _json_schema(sample: bytes) -> pa.Schema:
-    schema = parsed(sample).schema
-    if not schema.names:
+    table = parsed(sample)
+    if not table.column_names:
         raise BadInput("no line of it is an object that has a value")
-    return pa.schema([field.with_type(_timeless(field.type)) for field in schema])
+    kinds = (_timeless(each) for each in table.schema.types)
+    return pa.schema([*map(_told_of_digits, table.column_names, kinds, table.columns)])
+
+
+def _told_of_digits(name: str, kind: pa.DataType, values: pa.ChunkedArray) -> pa.Field:
+    """Return a column that says whether it has integers of more digits than a DOUBLE keeps."""
+    ends = pc.min_max(values).as_py().values() if kind == pa.int64() == values.type else ()
+    is_long = any(each is not None and abs(each) > _MOST_EXACT for each in ends)
+    return pa.field(name, kind, metadata={_LONG: b""} if is_long else None)
 
 
 def _joined(
@@ -217,6 +230,23 @@ def _joined(
 
 
 def _merge(known: pa.Schema, found: pa.Schema) -> pa.Schema:
+    """Return the columns of both; integers beside fractions are a text if a DOUBLE loses digits."""
+    long = {each.name for each in (*known, *found) if _LONG in (each.metadata or {})}
+    mixed = {each for each in long if {pa.int64(), pa.float64()} == _types_of(each, known, found)}
+    both = [
+        pa.schema([each.with_type(pa.string()) if each.name in mixed else each for each in schema])
+        for schema in (known, found)
+    ]
+    merged = _united(*both)
+    marked = [each.with_metadata({_LONG: b""}) if each.name in long else each for each in merged]
+    return pa.schema(marked)
+
+
+def _types_of(name: str, *schemas: pa.Schema) -> set[pa.DataType]:
+    return {schema.field(name).type for schema in schemas if name in schema.names}
+
+
+def _united(known: pa.Schema, found: pa.Schema) -> pa.Schema:
     try:
         return pa.unify_schemas([known, found], promote_options="permissive")
     except pa.ArrowException:
@@ -230,7 +260,8 @@ def _zoned(kind: pa.DataType) -> pa.DataType:
 def _timeless(kind: pa.DataType) -> pa.DataType:
     """Return a JSON type in which what Arrow takes for a time is the string that it is."""
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_timeless(field.type)) for field in kind])
+        fields = [field.with_type(_timeless(field.type)) for field in kind]
+        return pa.struct(fields) if fields else pa.null()  # Spark writes no structs of nothing
     if pa.types.is_list(kind):
         return pa.list_(_timeless(kind.value_type))
     return pa.string() if pa.types.is_timestamp(kind) else kind
