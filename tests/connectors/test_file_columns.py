@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 from connectors.conftest import Run
@@ -77,6 +78,15 @@ def test_nulls_and_texts_with_folders_of_their_own_are_nothing_to_tell(
     reports = run(config)
     assert [each for each in reports.told if isinstance(each, Warned)] == []
     assert len([*(tmp_path / "out").rglob("part-*.json")]) == 3
+
+
+def test_bytes_name_no_folder(run: Run, folders: dict[str, str], tmp_path: Path) -> None:
+    # Both would be read as one letter that stands for what is no text.
+    papq.write_table(pa.table({"n": [1, 2], "B": [b"\xff", b"\xfe"]}), tmp_path / "in" / "a")
+    config = {**folders, "source.format": "parquet", "sink.format": "parquet"}
+    (told,) = {each.trace for each in run({**config, "sink.partition.by": "b"}).statuses} - {""}
+    assert told.startswith("column `B` of sink.partition.by is BINARY, and no folder is named by")
+    assert [*(tmp_path / "out").rglob("part-*")] == []
 
 
 def rows_in(file: Path) -> list[dict[str, Any]]:

@@ -1,8 +1,9 @@
 # pyright: basic
-"""Texts that name no folder: Spark and Hive have one folder for them and for null, and read null.
+"""Values that name no folder of their own: bytes, which are refused, and two texts.
 
-That is what users of Spark know, and what any reader of such folders makes of them, so it stays so.
-It is told, since the rows are not what they were.
+Spark and Hive have one folder for these and for null, and read null. That is what users of Spark
+know, and what any reader of such folders makes of them, so it stays so. It is told, since the rows
+are not what they were.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,10 +12,11 @@ from operator import or_
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StringType
+from pyspark.sql.types import BinaryType, StringType, StructType
 
 from ....batches.counting import Passing
 from ....spark.spelling import quoted
+from ....spi.errors import SchemaRefused
 from .. import keys
 
 if TYPE_CHECKING:
@@ -23,6 +25,18 @@ if TYPE_CHECKING:
 NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"
 """What the folder of null is called."""
 _LOST: Final = "lost"
+
+
+def refuse_bytes(schema: StructType, folders: Sequence[str]) -> None:
+    """Raise `SchemaRefused` for bytes that are to name folders: they would be read as a text."""
+    names = {each.lower() for each in folders}
+    for each in schema.fields:
+        if isinstance(each.dataType, BinaryType) and each.name.lower() in names:
+            raise SchemaRefused(
+                f"column {quoted(each.name)} of {keys.SINK_PARTITION_BY} is BINARY, and no folder "
+                "is named by bytes. Nothing was written: make a text of it by a transform (hex, "
+                "base64), or leave it out there"
+            )
 
 
 class LostTexts:

@@ -186,8 +186,9 @@ def told_by_spark(root: Path, text: str) -> SinkAway | BadInput | None:
     if NULL_FOLDER in text and "already exists" in text:
         return BadInput(f"a column of {keys.SINK_PARTITION_BY} {_LIKE_NULL}")
     names = text.split("/") if _NO_FOLDER in text else []
-    if any(len(each.encode()) > _LONGEST_NAME for each in names):
-        return RowsRefused(f"a value of `{keys.SINK_PARTITION_BY}` is too long to name a folder")
+    if any(len(each.encode()) > _LONGEST_NAME or "\0" in each for each in names):
+        why = "has a NUL, so it cannot" if "\0" in text else "is too long to"
+        return RowsRefused(f"a value of `{keys.SINK_PARTITION_BY}` {why} name a folder")
     if any(each in text for each in _FULL_WORDS):
         return _full(root)
     found = next((each for each in _AWAY_WORDS if each in text), "")

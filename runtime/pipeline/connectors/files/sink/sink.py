@@ -21,7 +21,7 @@ from ....spi.sink import Sink, Tenure
 from ...marks import PublishedBatch, is_ahead
 from . import marks, staging
 from .columns import aligned, fitted
-from .lost_texts import LostTexts
+from .lost_texts import LostTexts, refuse_bytes
 from .marks import SinkClaim, TaskMark
 from .publishing import (
     PartsMissing,
@@ -87,6 +87,7 @@ class FileSink(Sink["DataFrame"]):
     def prepare(self, schema: ArrowSchema) -> None:
         """Hold the columns of rows against those of the files that are there."""
         found = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+        refuse_bytes(found, self._form.partition_by)
         with opened(self._place) as root:
             columns = fitted(root.path, self._place, found, may_evolve=self._may_evolve)
         self._columns = found, columns
