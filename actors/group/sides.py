@@ -207,6 +207,12 @@ class Sides:
         self.classic.excuse(late_ms)
         self._mixed.excuse(late_ms)
 
+    def grant_sessions(self, late_ms: int, now: Now) -> None:
+        """Give every member a full session: nobody could be heard for so long."""
+        self.excuse(late_ms)
+        self.modern.due.grant_sessions(self.modern.settings, now.steady_ms)
+        self.classic.grant_sessions(now.steady_ms)
+
     def pass_time(self, now: Now) -> None:
         """Do what is due by now; what would have to be written waits until there is room."""
         self.modern.pass_time(now)

@@ -22,6 +22,8 @@ from .hosting import HostedGroups
 
 WAIT_SECONDS: Final = 1.0
 """How long a host waits for later answers at most: then it is told that there are none."""
+SILENT_MS: Final = 1_000
+"""How long a host that does not wait may say nothing: then it is away, and so are its members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class ShardActor(HostActor[HostCall]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._groups: HostedGroups | None = None
+        """What it is the shell of."""
         self._host = 0
         """The latest host that has spoken; what others wait for is said to nobody."""
         self._calling: Address | None = None
@@ -71,6 +75,8 @@ class ShardActor(HostActor[HostCall]):
         """Where the host waits for later answers."""
         self._waits = 0
         """How often it has begun to."""
+        self._heard_ms = clocks().steady_ms
+        """When a host has spoken last, steady clock."""
         self._outbox: list[Any] = []
         """What the host is to be told next."""
         self._told: dict[type, GroupReplies] = {}
@@ -87,6 +93,7 @@ class ShardActor(HostActor[HostCall]):
             self.send(sender, Failure("the groups are not open yet: ask again"))
         elif isinstance(message, GroupCalls | AwaitReplies):
             if self._is_of_latest(message.host):
+                self._hear_host()
                 self._take(message, sender)
         elif isinstance(message, DescribeTraffic):
             self.send(sender, self._shard.traffic())
@@ -99,6 +106,7 @@ class ShardActor(HostActor[HostCall]):
             if payload.number == self._waits:
                 self._tell_waiting()
         else:
+            self._miss_host()
             super().woken(payload)
 
     def say(self, answers: Sequence[AddressedReply]) -> None:
@@ -113,10 +121,24 @@ class ShardActor(HostActor[HostCall]):
     def _is_of_latest(self, host: int) -> bool:
         """Tell whether a host is the latest; one that is new has asked nothing yet."""
         if host > self._host:
+            if self._groups is not None:
+                self._groups.hear_nobody(self._heard_ms)  # they have to find the new one first
             self._host, self._seen, self._waiting, self._calling = host, 0, None, None
             self._outbox.clear()
             self._told.clear()
         return host == self._host
+
+    def _miss_host(self) -> None:
+        """Let no time pass while there is no host: nobody's silence is its own then."""
+        is_silent = clocks().steady_ms - self._heard_ms > SILENT_MS
+        if is_silent and self._waiting is None and self._groups is not None:
+            self._groups.hear_nobody(self._heard_ms)
+
+    def _hear_host(self) -> None:
+        now, groups = clocks(), self._groups
+        self._heard_ms = now.steady_ms
+        if groups is not None and groups.hear_again(now):
+            self._wake_in_time(groups, now)
 
     def _take(self, message: GroupCalls | AwaitReplies, sender: Address) -> None:
         if isinstance(message, AwaitReplies):
@@ -163,7 +185,8 @@ class ShardActor(HostActor[HostCall]):
                 ) from None
             entries, _ = self._logs.control.load()
             epoch = self._logs.control.epoch
-            shard = HostedGroups(entries, self._logs.offsets, order.settings, epoch, now, new_id)
-            self.begin(shard, now)
-            self._opened = ShardOpened(order.number, os.getpid(), len(shard))
+            groups = HostedGroups(entries, self._logs.offsets, order.settings, epoch, now, new_id)
+            self._groups, self._heard_ms = groups, now.steady_ms
+            self.begin(groups, now)
+            self._opened = ShardOpened(order.number, os.getpid(), len(groups))
         self.send(sender, self._opened)

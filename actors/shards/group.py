@@ -127,6 +127,10 @@ class ClientGroup:
         """Let nobody's time run out for so long as the process itself was held up."""
         self._shard.excuse(late_ms)
 
+    def grant_sessions(self, late_ms: int, now: Now) -> None:
+        """Give every member a full session: nobody could be heard for so long."""
+        self._sides.grant_sessions(late_ms, now)
+
     def pass_time(self, now: Now) -> None:
         """Do what is due by now."""
         for each in self._held.due(now.steady_ms) if self._held is not None else ():

@@ -80,6 +80,8 @@ class HostedGroups:
         self._answers: list[AddressedReply] = []
         """What the process says for all of them."""
         self._timers: TimerQueue[str] = TimerQueue()
+        self._unheard_since_ms: int | None = None
+        """Since when no member can be heard, steady clock; None: they can be."""
         self._calls = 0
         groups = [restore(*each) for each in _told_of(entries)]
         without = {*groups_with_offsets(offsets)}.difference(each.group_id for each in groups)
@@ -206,8 +208,28 @@ class HostedGroups:
         for group in self._groups.values():
             group.excuse(late_ms)
 
+    def hear_nobody(self, since_ms: int) -> None:
+        """Let no time pass from now on: the process by which members are heard is away."""
+        if self._unheard_since_ms is None:
+            self._unheard_since_ms = since_ms
+
+    def hear_again(self, now: Now) -> bool:
+        """Give every member a full session if none was heard, and tell whether that was so.
+
+        So it is at a broker, where members find another coordinator of their group.
+        """
+        since_ms, self._unheard_since_ms = self._unheard_since_ms, None
+        if since_ms is None:
+            return False
+        for group in self._groups.values():
+            group.grant_sessions(now.steady_ms - since_ms, now)
+            self._time(group, now)
+        return True
+
     def pass_time(self, now: Now) -> None:
         """Do what is due by now; what would have to be written waits until there is room."""
+        if self._unheard_since_ms is not None:
+            return
         for group_id in self._timers.due(now.steady_ms):
             group = self._changed[group_id] = self._groups[group_id]
             group.pass_time(now)
@@ -216,6 +238,8 @@ class HostedGroups:
         """Return when time must pass next, steady clock, unless something is taken before."""
         if self._room.is_out:
             return now.steady_ms + LOOK_FOR_ROOM_MS
+        if self._unheard_since_ms is not None:
+            return now.steady_ms + IDLE_MS
         next_ms = self._timers.next_ms()
         return now.steady_ms + IDLE_MS if next_ms is None else next_ms
 

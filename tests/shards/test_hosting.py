@@ -74,6 +74,21 @@ def test_a_member_that_is_silent_for_its_session_is_out_in_any_of_the_groups(
     assert driver.beat(B, stays) is Error.NONE
 
 
+def test_no_time_passes_while_nobody_can_be_heard_and_all_have_theirs_anew_after_it(
+    driver: ShardDriver,
+) -> None:
+    member_id = driver.member_of(A)
+    driver.passes(5_000)
+    driver.groups.hear_nobody(driver.now_ms)
+    driver.passes(60_000)
+    assert driver.groups.hear_again(driver.now)
+    assert not driver.groups.hear_again(driver.now), "that was the next time already"
+    driver.passes(5_900)
+    assert driver.beat(A, member_id) is Error.NONE
+    driver.passes(6_100)
+    assert driver.beat(A, member_id) is Error.UNKNOWN_MEMBER_ID
+
+
 def test_groups_without_members_have_no_timers(driver: ShardDriver) -> None:
     for name in (A, B):
         driver.leaves(name, driver.member_of(name))

@@ -1,5 +1,6 @@
 """The process of many groups: calls come packed, and nothing is said that was not asked for."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -112,6 +113,23 @@ def test_an_answer_that_had_to_wait_comes_on_the_line_that_waits(actor_system: R
         found = [each.assignment for each in synced if isinstance(each, SyncGroupReply)]
         assert sorted(found) == [b"", b"x"]
         assert waiting.done() or waiting.result(ASK).replies == ()
+
+
+@pytest.mark.cluster
+def test_members_outlive_a_host_that_is_away_for_longer_than_their_sessions(
+    actor_system: Running,
+) -> None:
+    actor, _ = opened(actor_system, "one")
+    with actor_system.system.private() as line, actor_system.system.private() as later:
+        host = Host(actor, line, later)
+        (joined,) = host.asks(replace(joining("g"), session_timeout_ms=1_500)).replies
+        assert isinstance(joined, JoinGroupReply)
+        host.asks(SyncGroup("g", joined.member_id, 1))
+        time.sleep(3.0)
+        host = Host(actor, line, later, HOST + 1)
+        (beat,) = host.asks(ClassicHeartbeat("g", joined.member_id, 1)).replies
+        assert isinstance(beat, ClassicHeartbeatReply)
+        assert beat.error is Error.NONE
 
 
 @pytest.mark.cluster
