@@ -9,6 +9,7 @@ import pytest
 from fairlead_tests.java_peer import NoPeer
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.topics import Topics
+from fairlead_tests.kafka_clients.jars import classpath
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +22,15 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         pytest.skip(f"Kafka cannot be had: {reason}")
     yield broker
     broker.kill()
+
+
+@pytest.fixture(scope="session")
+def jars() -> None:
+    """Kafka's tools and Connect's workers can be run."""
+    try:
+        classpath()
+    except NoPeer as reason:
+        pytest.skip(f"Kafka's tools and Connect's workers cannot be had: {reason}")
 
 
 @pytest.fixture

@@ -1,18 +1,21 @@
 """Consumers of one group in processes of their own, and what must be true of all they tell."""
 # pyright: basic
 
-import json
 import os
+import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairlead_tests.kafka_clients.clients import Client
+
 SECONDS = 40.0
+LOOK_SECONDS = 0.01
 TESTS = Path(__file__).parents[2]
 
 
@@ -21,9 +24,15 @@ class Reader:
     """One of them."""
 
     process: "subprocess.Popen[str]"
+    client: Client
     events: list[dict[str, Any]] = field(default_factory=list)
     ended_at: float = 0.0
     """When it was killed; 0: it was not."""
+
+    @property
+    def has_started(self) -> bool:
+        """Whether it is about to join."""
+        return any(each["what"] == "started" for each in [*self.events])
 
     @property
     def partitions(self) -> set[int]:
@@ -49,8 +58,19 @@ class Reader:
     def leave(self) -> None:
         """Have it leave, and wait for its end."""
         assert self.process.stdin
+        if self.client.leaves_by_signal:
+            self.process.terminate()
         self.process.stdin.close()
         self.process.wait(SECONDS)
+
+    @contextmanager
+    def hanging(self) -> Generator[None]:
+        """Have it say nothing for a while: a round that it has to join cannot end."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """End it as a crash does."""
@@ -62,32 +82,29 @@ class Reader:
 class Readers:
     """All that ever were in the group."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int, **config: Any) -> None:
-        self._config = {
-            "bootstrap.servers": bootstrap,
-            "group.id": "readers",
-            "auto.offset.reset": "earliest",
-            "auto.commit.interval.ms": 200,
-            "reconnect.backoff.max.ms": 200,
-            "log_level": 0,
-            **config,
-        }
-        self._topic, self._count = topic, partitions
+    def __init__(self, bootstrap: str, topic: str, partitions: int, folder: Path) -> None:
+        """Their group reads a topic; clients that need files have them in the folder."""
+        self._bootstrap, self._topic, self._count = bootstrap, topic, partitions
+        self._folder = folder
         self.all: list[Reader] = []
 
-    def add(self, **config: Any) -> Reader:
+    def add(self, client: Client) -> Reader:
         """Have one more."""
-        told = json.dumps({**self._config, **config})
-        module = "fairlead_tests.kafka_listener.reader"
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, told, self._topic],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(TESTS)},
-        )
-        reader = Reader(process)
-        threading.Thread(target=_listen, args=(reader,), daemon=True).start()
+        folder = self._folder / f"reader-{len(self.all)}"
+        folder.mkdir()
+        command = client.command(self._bootstrap, self._topic, client.config, folder)
+        with (folder / "errors").open("w") as errors:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env={**os.environ, "PYTHONPATH": str(TESTS)},
+            )
+        reader = Reader(process, client)
+        listens = threading.Thread(target=_listen, args=(reader, folder / "told"), daemon=True)
+        listens.start()
         self.all.append(reader)
         return reader
 
@@ -105,7 +122,16 @@ class Readers:
         deadline = time.monotonic() + SECONDS
         while not holds():
             assert time.monotonic() < deadline, (what, [each.partitions for each in self.all])
-            time.sleep(0.02)
+            time.sleep(LOOK_SECONDS)
+
+    @contextmanager
+    def joining(self, client: Client, member: Reader) -> Generator[Reader]:
+        """Have one more join, in a round that waits for a member that hangs."""
+        joining = self.add(client)
+        self.until(lambda: joining.has_started, "it starts")
+        with joining.hanging(), member.hanging():
+            joining.process.send_signal(signal.SIGCONT)
+            yield joining
 
     def share(self, *those: Reader) -> Callable[[], bool]:
         """Return what tells whether each partition has one of those, and each of them some."""
@@ -134,15 +160,15 @@ class Readers:
                     found[int(partition)] = max(offset, found.get(int(partition), -1))
         return found
 
-    def twice_owned(self) -> list[tuple[int, float]]:
-        """Return each partition that two had at one time, and for how long."""
+    def twice_owned(self) -> list[tuple[int, float, int, int]]:
+        """Return each partition that two had at one time, for how long, and which two."""
         spans = [
             (partition, begin, end or time.monotonic(), number)
             for number, reader in enumerate(self.all)
             for partition, begin, end in reader.spans()
         ]
         return [
-            (partition, min(end, other_end) - max(begin, other))
+            (partition, min(end, other_end) - max(begin, other), number, its_number)
             for at, (partition, begin, end, number) in enumerate(spans)
             for another, other, other_end, its_number in spans[at + 1 :]
             if another == partition
@@ -151,7 +177,10 @@ class Readers:
         ]
 
 
-def _listen(reader: Reader) -> None:
+def _listen(reader: Reader, path: Path) -> None:
+    """Take what a consumer tells; it stays in a file as well, for who asks why a test failed."""
     assert reader.process.stdout
-    for line in reader.process.stdout:
-        reader.events.append(json.loads(line))
+    with path.open("w") as file:
+        for line in reader.process.stdout:
+            file.write(line)
+            reader.events += reader.client.events(line)

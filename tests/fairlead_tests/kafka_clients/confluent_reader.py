@@ -1,29 +1,23 @@
-"""A consumer in a process of its own, which tells line by line what becomes of it.
+"""A consumer of confluent-kafka, which tells line by line what becomes of it.
 
-`python -m fairlead_tests.kafka_listener.reader CONFIG TOPIC`, the first as JSON. It ends, and
-leaves, when its input does.
+`python -m fairlead_tests.kafka_clients.confluent_reader CONFIG TOPIC`, the first as JSON. It ends,
+and leaves, when its input does.
 """
 # pyright: basic
 
 import json
-import select
 import sys
-import time
 from typing import Any
 
 from confluent_kafka import Consumer
 
-POLL_SECONDS = 0.02
-
-
-def tell(what: str, **told: Any) -> None:
-    """Write one event, with the time by the clock that all processes have in common."""
-    print(json.dumps({"what": what, "at": time.monotonic(), **told}), flush=True)
-
-
-def numbers(partitions: list[Any]) -> list[int]:
-    """Return the numbers of partitions."""
-    return [each.partition for each in partitions]
+from fairlead_tests.kafka_clients.telling import (
+    POLL_SECONDS,
+    has_to_leave,
+    numbers,
+    tell,
+    tell_start,
+)
 
 
 def committed(error: Any, partitions: list[Any]) -> None:
@@ -35,6 +29,7 @@ def committed(error: Any, partitions: list[Any]) -> None:
 
 def main(config: dict[str, Any], topic: str) -> None:
     """Read until the input ends."""
+    tell_start()
     consumer: Any = Consumer({**config, "on_commit": committed})
     consumer.subscribe(
         [topic],
@@ -42,7 +37,7 @@ def main(config: dict[str, Any], topic: str) -> None:
         on_revoke=lambda _, taken: tell("taken", partitions=numbers(taken)),
         on_lost=lambda _, lost: tell("taken", partitions=numbers(lost)),
     )
-    while not select.select([sys.stdin], [], [], 0)[0]:
+    while not has_to_leave():
         message = consumer.poll(POLL_SECONDS)
         if message is not None and not message.error():
             tell("read", partition=message.partition(), offset=message.offset())

@@ -1,0 +1,125 @@
+# pyright: basic
+"""Stock workers of Kafka Connect, and what people ask of them."""
+
+import json
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairlead_tests.kafka.broker import free_ports
+from fairlead_tests.kafka_clients.jars import java_command
+
+CONNECT_GROUP = "workers"
+SECONDS = 90.0
+_PROPERTIES = """
+bootstrap.servers={bootstrap}
+group.id={group}
+listeners=http://127.0.0.1:{port}
+rest.advertised.host.name=127.0.0.1
+plugin.discovery=service_load
+key.converter=org.apache.kafka.connect.storage.StringConverter
+value.converter=org.apache.kafka.connect.storage.StringConverter
+config.storage.topic={group}-configs
+config.storage.replication.factor=1
+offset.storage.topic={group}-offsets
+offset.storage.replication.factor=1
+offset.storage.partitions=1
+status.storage.topic={group}-status
+status.storage.replication.factor=1
+status.storage.partitions=1
+offset.flush.interval.ms=300
+session.timeout.ms=6000
+heartbeat.interval.ms=500
+scheduled.rebalance.max.delay.ms=1000
+reconnect.backoff.max.ms=200
+connector.client.config.override.policy=All
+"""
+
+
+@dataclass
+class Worker:
+    """One of them."""
+
+    process: "subprocess.Popen[bytes]"
+    url: str
+
+    def ask(self, path: str, method: str = "GET", body: Any = None) -> Any:
+        """Return what it answers; None: it does not, or does not want to at this moment."""
+        asked = urllib.request.Request(
+            f"{self.url}{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(asked, timeout=5) as answer:
+                return json.load(answer)
+        except (urllib.error.URLError, TimeoutError, ConnectionError):
+            return None
+
+    def runs(self, *connectors: str) -> dict[str, str]:
+        """Return which worker has each task that runs, as far as this one knows."""
+        told = self.ask("/connectors?expand=status") or {}
+        return {
+            f"{name}-{task['id']}": task["worker_id"]
+            for name in connectors
+            for task in told.get(name, {}).get("status", {}).get("tasks", ())
+            if task["state"] == "RUNNING"
+        }
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        self.process.kill()
+        self.process.wait(SECONDS)
+
+
+class Workers:
+    """All workers of one group."""
+
+    def __init__(self, bootstrap: str, folder: Path) -> None:
+        self._bootstrap, self._folder = bootstrap, folder
+        self.all: list[Worker] = []
+
+    def add(self) -> Worker:
+        """Start one more; it is not in the group yet."""
+        (port,) = free_ports(1)
+        name = f"worker-{len(self.all)}"
+        told = self._folder / f"{name}.properties"
+        told.write_text(
+            _PROPERTIES.format(bootstrap=self._bootstrap, group=CONNECT_GROUP, port=port)
+        )
+        command = java_command("org.apache.kafka.connect.cli.ConnectDistributed", str(told))
+        with (self._folder / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        worker = Worker(process, f"http://127.0.0.1:{port}")
+        self.all.append(worker)
+        return worker
+
+    def end(self) -> None:
+        """End all that are still there."""
+        for each in self.all:
+            each.kill()
+
+
+@contextmanager
+def connect_workers(bootstrap: str, folder: Path) -> Generator[Workers]:
+    """Have workers that begin there, with their files in the folder."""
+    workers = Workers(bootstrap, folder)
+    try:
+        yield workers
+    finally:
+        workers.end()
+
+
+def until(holds: Callable[[], object], what: str) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)

@@ -1,0 +1,33 @@
+"""What consumers in processes of their own tell of themselves, line by line, as JSON."""
+# pyright: basic
+
+import json
+import select
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+POLL_SECONDS = 0.02
+STARTED_SECONDS = 0.1
+
+
+def tell(what: str, **told: Any) -> None:
+    """Write one event, with the time by the clock that all processes have in common."""
+    print(json.dumps({"what": what, "at": time.monotonic(), **told}), flush=True)
+
+
+def tell_start() -> None:
+    """Tell that all is loaded, and give who waits for that a moment before anything is asked."""
+    tell("started")
+    time.sleep(STARTED_SECONDS)
+
+
+def numbers(partitions: Iterable[Any]) -> list[int]:
+    """Return the numbers of partitions."""
+    return [each.partition for each in partitions]
+
+
+def has_to_leave() -> bool:
+    """Tell whether the input has ended."""
+    return bool(select.select([sys.stdin], [], [], 0)[0])
