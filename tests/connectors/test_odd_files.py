@@ -91,6 +91,17 @@ def test_a_deflated_file_is_read_by_its_header_to_its_end(
     assert {each["s"] for each in found} == {"x"}
 
 
+@pytest.mark.parametrize("fmt", ["csv", "json"])
+def test_a_file_of_zstandard_is_read_with_all_columns_that_it_has(
+    run: Run, folders: dict[str, str], tmp_path: Path, fmt: str
+) -> None:
+    text = b"n,new\n1,5\n" if fmt == "csv" else b'{"n": 1, "new": 5}\n'
+    packed = pa.Codec("zstd").compress(text, asbytes=True)
+    (tmp_path / "in" / f"a.{fmt}.zst").write_bytes(packed)
+    config = {**folders, "source.format": fmt, "source.schema": "n INT"}
+    assert rows_through(run, config) == [{"n": 1, "new": 5}]
+
+
 @pytest.mark.parametrize("tolerance", ["none", "all"])
 def test_files_are_read_whatever_their_names(
     run: Run, folders: dict[str, str], tmp_path: Path, tolerance: str

@@ -5,6 +5,7 @@ import io
 import zlib
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -175,12 +176,31 @@ def test_a_deflated_file_is_looked_through(
         survey(file, CsvStyle(), Copies(), None)
 
 
-@pytest.mark.parametrize("suffix", [".snappy", ".lz4", ".lzo", ".zst"])
-def test_csv_that_cannot_be_looked_at_is_refused_with_what_can(tmp_path: Path, suffix: str) -> None:
-    file = tmp_path / f"a.csv{suffix}"
+@pytest.mark.parametrize("suffix", [".snappy", ".lz4", ".lzo"])
+def test_text_that_cannot_be_looked_at_is_refused_with_what_can(
+    tmp_path: Path, suffix: str
+) -> None:
+    file = tmp_path / f"a.txt{suffix}"
     file.write_bytes(b"x")
-    with pytest.raises(BadInput, match=rf"^{file}: .* \.gz, \.bz2 and \.deflate, but not"):
+    told = rf"^{file}: .* \.gz, \.bz2, \.deflate and \.zst, but not"
+    with pytest.raises(BadInput, match=told):
         survey(file, CsvStyle(), Copies(), None)
+    with pytest.raises(BadInput, match=told):
+        text_files.transcoded(file, "UTF-8", Copies(), None, lambda _: None)
+
+
+def test_a_file_of_zstandard_is_looked_through_all_its_frames(tmp_path: Path) -> None:
+    text = b"b,a\r\n" + b"1,x\r\n" * 10_000
+    file = tmp_path / "a.csv.zst"
+    codec = pa.Codec("zstd")
+    file.write_bytes(b"".join(codec.compress(each, asbytes=True) for each in (text[:9], text[9:])))
+    found = survey(file, CsvStyle(), Copies(), None)
+    assert (found.path, found.header, found.line_end) == (file, ("b", "a"), "\r\n")
+    assert b"".join(text_files.decoded(file, "UTF-8")) == text
+    for broken in (file.read_bytes()[:-2], file.read_bytes() + b"x", b"x"):
+        file.write_bytes(broken)
+        with pytest.raises(BadInput, match=rf"^{file}: "):
+            survey(file, CsvStyle(), Copies(), None)
 
 
 def test_a_link_that_took_the_place_of_a_file_is_not_opened(tmp_path: Path) -> None:

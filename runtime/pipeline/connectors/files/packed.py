@@ -1,3 +1,4 @@
+# pyright: basic
 """Files that are packed, by the ends of their names: what is in them, where that can be told."""
 
 import bz2
@@ -7,9 +8,11 @@ import zlib
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
+import pyarrow as pa
+
 _CHUNK: Final = 1 << 20
-_PACKED: Final = frozenset({".gz", ".bz2", ".deflate"})
-_OPAQUE: Final = frozenset({".lz4", ".lzo", ".snappy", ".zst"})
+_PACKED: Final = frozenset({".gz", ".bz2", ".deflate", ".zst"})
+_OPAQUE: Final = frozenset({".lz4", ".lzo", ".snappy"})
 """What Hadoop compresses in ways of its own: Spark reads it, and nobody looks at it before."""
 
 
@@ -32,6 +35,8 @@ def unpacked(file: Path, stream: IO[bytes]) -> IO[bytes]:
             return bz2.BZ2File(stream)
         case ".deflate":
             return io.BufferedReader(_Deflated(stream))
+        case ".zst":
+            return cast("IO[bytes]", pa.CompressedInputStream(pa.PythonFile(stream, "r"), "zstd"))
         case _:
             return stream
 

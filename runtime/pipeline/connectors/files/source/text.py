@@ -70,12 +70,7 @@ def survey(
     `BadInput` if a quote is left open: a reader takes all that follows for one value. So it does
     for what only Spark can unpack: values would be put under wrong names without a word.
     """
-    if is_opaque(file):
-        raise BadInput(
-            f"{file}: its header, encoding and line ends cannot be looked at, since csv is "
-            f"unpacked from .gz, .bz2 and .deflate, but not from {file.suffix}: compress it so, "
-            "or leave it uncompressed"
-        )
+    _refuse_opaque(file, "header, encoding and line ends")
     scan = LineEndScan(style.separator, style.quote, style.escape)
     comments = style.comments()
     chunks = comments.without(decoded(file, style.encoding))
@@ -108,8 +103,7 @@ def transcoded(
     show: Callable[[bytes], None],
 ) -> Path:
     """Look through a text file, and return it, or a copy in UTF-8; `show` is given all its text."""
-    if is_opaque(file):
-        return file
+    _refuse_opaque(file, "columns and encoding")
     chunks = _shown(decoded(file, encoding), show)
     if not CsvStyle(encoding=encoding).needs_copy:
         for _ in chunks:
@@ -118,6 +112,15 @@ def transcoded(
     copy = copies.new(file, within)
     _write(copy, chunks)
     return copy
+
+
+def _refuse_opaque(file: Path, what: str) -> None:
+    if is_opaque(file):
+        raise BadInput(
+            f"{file}: its {what} cannot be looked at, since text is unpacked from .gz, .bz2, "
+            f".deflate and .zst, but not from {file.suffix}: compress it so, or leave it "
+            "uncompressed"
+        )
 
 
 def _shown(chunks: Iterator[bytes], show: Callable[[bytes], None]) -> Iterator[bytes]:
