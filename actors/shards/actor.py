@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ...events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS
 from ...events.log.errors import WrongLogError
@@ -19,6 +19,7 @@ from ..group.state.settings import GroupSettings
 from ..messages.commands import DescribeTraffic
 from ..messages.groups import AwaitReplies, GroupCalls, GroupReplies, HostCall
 from .hosting import HostedGroups
+from .packets import Undelivered
 
 WAIT_SECONDS: Final = 1.0
 """How long a host waits for later answers at most: then it is told that there are none."""
@@ -77,7 +78,7 @@ class ShardActor(HostActor[HostCall]):
         """How often it has begun to."""
         self._heard_ms = clocks().steady_ms
         """When a host has spoken last, steady clock."""
-        self._outbox: list[Any] = []
+        self._outbox = Undelivered()
         """What the host is to be told next."""
         self._told: dict[type, GroupReplies] = {}
         """What each of the host's two ways was told last, which may be lost; by what it asks."""
@@ -111,7 +112,7 @@ class ShardActor(HostActor[HostCall]):
 
     def say(self, answers: Sequence[AddressedReply]) -> None:
         """Tell the host, if it asks; what it does not ask for now it is told later."""
-        self._outbox += [each.reply for each in answers if each.to == self._host]
+        self._outbox.add(each.reply for each in answers if each.to == self._host)
         calling, self._calling = self._calling, None
         if calling is not None:
             self._tell(calling, GroupCalls)
@@ -161,16 +162,16 @@ class ShardActor(HostActor[HostCall]):
 
     def _tell(self, sender: Address, way: type) -> None:
         epoch = 0 if self._shard is None else self._shard.coordinator_epoch
-        replies, self._outbox = tuple(self._outbox), []
         self._tellings += 1
-        told = self._told[way] = GroupReplies(epoch, replies, (epoch << 32) + self._tellings)
+        number = (epoch << 32) + self._tellings
+        told = self._told[way] = GroupReplies(epoch, tuple(self._outbox.take()), number)
         self.send(sender, told)
 
     def _tell_anew(self, message: GroupCalls | AwaitReplies) -> None:
         """Tell once more what has not come to who asks: by now it waits for that no longer."""
         told = self._told.pop(type(message), None)
         if told is not None and told.number != message.heard:
-            self._outbox = [*told.replies, *self._outbox]
+            self._outbox.put_back(told.replies)
 
     def _open(self, order: OpenShard, sender: Address) -> None:
         if self._shard is None:

@@ -16,6 +16,7 @@ from typing import Final
 from .amend import HostPort, Mapped, amend, asks_for_group, coordinator_of
 from .counts import Counts
 from .groups import Groups
+from .line import Wait
 from .upstream import BrokerAway, Upstream
 from .wire.bounds import (
     FRAME_SECONDS,
@@ -27,6 +28,7 @@ from .wire.bounds import (
     SHORTEST_FRAME,
     SLOWEST,
     Budget,
+    BudgetShare,
     FrameRefused,
 )
 from .wire.frames import (
@@ -166,6 +168,7 @@ class ClientConnection:
     async def _answer_here(self, head: Head, length: int, first: bytes) -> None:
         _check_decoded(length)
         await self._budget.take(length)
+        held = BudgetShare(self._budget, length)
         try:
             frame = first + await self._reader.readexactly(length - len(first))
             request = read_request(head, frame)
@@ -173,10 +176,11 @@ class ClientConnection:
             if head.api in HEARTBEATS:  # one without news waits, but never for longer than this
                 self._ahead = asyncio.ensure_future(self._reader.read(LENGTH.size))
                 self._ahead.add_done_callback(lambda read: read.cancelled() or read.exception())
-            host, lists = f"/{self.address}", self._shared.lists
-            answer = await self._groups.answer(request, host, lists=lists, hurry=self._ahead)
+            host, wait = f"/{self.address}", Wait(self._ahead, held.give_back)
+            del frame
+            answer = await self._groups.answer(request, host, wait, lists=self._shared.lists)
         finally:
-            self._budget.give_back(length)
+            held.give_back()
         await self._write(write_response(head, answer))
 
     # -- what the broker answers, and is changed on its way

@@ -8,16 +8,20 @@ from zlib import crc32
 
 from ...actors.messages.errors import Error
 from ...actors.messages.groups import HostCall, ListGroups
+from ...actors.shards.packets import size_of
 from ...actors.shards.refusals import refuse_host_call
-from .line import Lost, ShardLine
+from .line import NO_WAIT, Lost, ShardLine, Wait
 from .topics import Topics
+from .wire.bounds import LONGEST_ANSWER
 from .wire.dispatch import answer_of, calls_of
 from .wire.frames import Request
 
 OF_WORKERS: Final = (
     "the group of fairlead's own workers is not reached by Kafka's wire: use another group id"
 )
-AT_ONCE: Final = 256
+TWICE: Final = "the group is named twice"
+MUCH: Final = "the groups before it fill the answer: ask for this one again"
+AT_ONCE: Final = 32
 """How many groups of one request are asked at the same time."""
 
 
@@ -29,28 +33,33 @@ class Groups:
         self._lines, self._topics = lines, topics
         self._workers_group = workers_group
 
-    async def answer(
-        self,
-        request: Request,
-        client_host: str,
-        *,
-        lists: bool,
-        hurry: "asyncio.Future[Any] | None" = None,
-    ) -> Any:
-        """Return what is to be answered; `lists` tells whether ListGroups names any here.
-
-        Once `hurry` is done, a heartbeat is answered though it has no news.
-        """
+    async def answer(self, request: Request, client_host: str, wait: Wait, *, lists: bool) -> Any:
+        """Return what is to be answered; `lists` tells whether ListGroups names any here."""
         calls = calls_of(request, client_host)
         if len(calls) == 1 and not isinstance(calls[0], ListGroups):
-            return answer_of(request, [await self._ask(calls[0], hurry)])
+            return answer_of(request, [await self._ask(calls[0], wait)])
         if calls and isinstance(calls[0], ListGroups):
             asked = [_ask_line(each, calls[0]) for each in self._lines] if lists else []
             return answer_of(request, await asyncio.gather(*asked))
+        return answer_of(request, await self._ask_each(calls))
+
+    async def _ask_each(self, calls: Sequence[Any]) -> Sequence[Any]:
+        """Return the replies of many groups: of each once, and no more than one answer takes."""
         replies: list[Any] = []
+        asked, left = set[str](), LONGEST_ANSWER
         for at in range(0, len(calls), AT_ONCE):
-            replies += await asyncio.gather(*map(self._ask, calls[at : at + AT_ONCE]))
-        return answer_of(request, replies)
+            asking: list[Any] = []
+            for call in calls[at : at + AT_ONCE]:
+                if call.group_id in asked:
+                    asking.append(_refuse(call, Error.INVALID_REQUEST, TWICE))
+                elif left <= 0:
+                    asking.append(_refuse(call, Error.COORDINATOR_LOAD_IN_PROGRESS, MUCH))
+                else:
+                    asking.append(self._ask(call))
+                asked.add(call.group_id)
+            replies += await asyncio.gather(*asking)
+            left -= sum(map(size_of, replies[at:]))
+        return replies
 
     def close(self) -> None:
         """Let go of the lines, and of the broker."""
@@ -58,12 +67,16 @@ class Groups:
         for each in self._lines:
             each.close()
 
-    async def _ask(self, call: Any, hurry: "asyncio.Future[Any] | None" = None) -> Any:
+    async def _ask(self, call: Any, wait: Wait = NO_WAIT) -> Any:
         if call.group_id == self._workers_group:
             return refuse_host_call(call, Error.INVALID_GROUP_ID, OF_WORKERS)
         await self._topics.see_those_of(call)
         number = shard_of(call.group_id, len(self._lines))
-        return await _ask_line(self._lines[number], call, hurry)
+        return await _ask_line(self._lines[number], call, wait)
+
+
+async def _refuse(call: HostCall, error: Error, message: str) -> Any:
+    return refuse_host_call(call, error, message)
 
 
 def shard_of(group_id: str, count: int) -> int:
@@ -71,11 +84,9 @@ def shard_of(group_id: str, count: int) -> int:
     return crc32(group_id.encode(errors="surrogatepass")) % count
 
 
-async def _ask_line(
-    line: ShardLine, call: HostCall, hurry: "asyncio.Future[Any] | None" = None
-) -> Any:
+async def _ask_line(line: ShardLine, call: HostCall, wait: Wait = NO_WAIT) -> Any:
     try:
-        return await line.ask(call, hurry)
+        return await line.ask(call, wait)
     except Lost as lost:
         return refuse_host_call(
             call, lost.error, "its process was ended, or does not answer: ask again"

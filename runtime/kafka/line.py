@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ...actors.door.actor import Address
 from ...actors.door.system import Line, UnreachableError, connect
@@ -33,6 +33,19 @@ WHERE_SECONDS: Final = 2.0
 PAUSE_SECONDS: Final = 0.1
 MOST_CALLS: Final = 2_000
 """In one packet."""
+
+
+class Wait(NamedTuple):
+    """How a client waits for an answer."""
+
+    hurry: "asyncio.Future[Any] | None"
+    """Once it is done, a heartbeat is answered though it has no news."""
+    taken: Callable[[], None]
+    """Is called when a group has taken the call, and has to wait with its answer."""
+
+
+NO_WAIT: Final = Wait(None, lambda: None)
+"""Whatever is answered is answered at once."""
 
 
 class Lost(Exception):  # noqa: N818  # says what happened
@@ -99,6 +112,8 @@ class ShardLine:
         """Who waits for which answer, by number; this and the next are the event loop's alone."""
         self._taken: dict[int, int] = {}
         """Under which epoch of the shard a call was taken whose answer had to wait, by number."""
+        self._waits: dict[int, Wait] = {}
+        """How the clients of calls wait, by number."""
         self._numbers = 0
         self.epoch = -1
         """That of the shard's process that has answered last."""
@@ -113,14 +128,12 @@ class ShardLine:
         for each in self._threads:
             each.start()
 
-    async def ask(self, call: HostCall, hurry: "asyncio.Future[Any] | None" = None) -> Any:
-        """Return the reply to a call; raises `Lost`.
-
-        Once `hurry` is done, a heartbeat is answered though it has no news.
-        """
+    async def ask(self, call: HostCall, wait: Wait = NO_WAIT) -> Any:
+        """Return the reply to a call; raises `Lost`."""
         self._numbers += 1
-        number = self._numbers
+        number, hurry = self._numbers, wait.hurry
         waiting = self._waiting[number] = self._loop.create_future()
+        self._waits[number] = wait
         self._send(replace(call, number=number))
         if hurry is not None and isinstance(call, ClassicHeartbeat | ConsumerGroupHeartbeat):
             end = EndHold(call.group_id, number)
@@ -128,8 +141,8 @@ class ShardLine:
         try:
             return await waiting
         finally:
-            self._waiting.pop(number, None)
-            self._taken.pop(number, None)
+            for each in (self._waiting, self._taken, self._waits):
+                each.pop(number, None)
 
     def _send(self, call: HostCall) -> None:
         with self._has_calls:
@@ -154,6 +167,7 @@ class ShardLine:
         for number in sent:
             if (waiting := self._waiting.get(number)) is not None and not waiting.done():
                 self._taken[number] = answer.epoch
+                self._waits[number].taken()
         if self._taken:
             earlier = [each for each, epoch in self._taken.items() if epoch != answer.epoch]
             self._lose(earlier, Error.NOT_COORDINATOR)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.runtime.kafka import groups as groups_module
 from fairlead.runtime.kafka import topics as topics_module
 from fairlead.runtime.kafka.wire.served import (
     CONSUMER_GROUP_HEARTBEAT,
@@ -23,7 +24,7 @@ from fairlead_tests.kafka_listener.served import Client, Served
 from fairlead_tests.kafka_listener.spoken import ask, between
 
 T_ID = "hex:" + "0a" * 16
-UNKNOWN_TOPIC = 3
+UNKNOWN_TOPIC, LOADING, INVALID_REQUEST = 3, 14, 42
 
 
 def versions(api: int) -> range:
@@ -102,6 +103,45 @@ def test_offsets_are_forgotten(tmp_path: Path) -> None:
         assert said["Topics"][0]["Partitions"] == [{"PartitionIndex": 0, "ErrorCode": 0}]
         said = await ask(client, OFFSET_DELETE, 0, GroupId="g", Topics=asked)
         assert (said["ErrorCode"], said["Topics"]) == (69, [])
+
+    between(tmp_path, play)
+
+
+async def fetch_groups(client: Client, *groups: str) -> list[int]:
+    """Ask for all offsets of groups, and return the error of each."""
+    asked = [{"GroupId": each, "Topics": None} for each in groups]
+    said = await ask(client, OFFSET_FETCH, 9, Groups=asked, RequireStable=False)
+    assert [each["GroupId"] for each in said["Groups"]] == [*groups]
+    return [each["ErrorCode"] for each in said["Groups"]]
+
+
+def test_a_group_that_is_named_many_times_is_told_of_once(tmp_path: Path) -> None:
+    async def play(served: Served, _: Behind) -> None:
+        client = await served.dial()
+        await commit(client, 9)
+        calls = served.line.calls
+        assert await fetch_groups(client, "g", *("g" for _ in range(5_000)), "h") == [
+            0,
+            *(INVALID_REQUEST for _ in range(5_000)),
+            0,
+        ]
+        assert served.line.calls == calls + 2
+
+    between(tmp_path, play)
+
+
+def test_groups_that_do_not_fit_into_an_answer_are_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups_module, "LONGEST_ANSWER", 1_000)
+    monkeypatch.setattr(groups_module, "AT_ONCE", 2)
+
+    async def play(served: Served, _: Behind) -> None:
+        client = await served.dial()
+        for partition in range(20):
+            await commit(client, 9, partition=partition)
+        assert await fetch_groups(client, "a", "g", "b", "c") == [0, 0, LOADING, LOADING]
+        assert await fetch_groups(client, "b", "c") == [0, 0]
 
     between(tmp_path, play)
 

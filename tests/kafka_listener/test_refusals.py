@@ -17,6 +17,7 @@ from fairlead.runtime.kafka.wire.bounds import Budget
 from fairlead_tests.conformance.frames import Frame, build, message_class, write_frame
 from fairlead_tests.kafka_listener.behind import LIST_OFFSETS, behind
 from fairlead_tests.kafka_listener.served import ENOUGH, Served, listening
+from fairlead_tests.kafka_listener.spoken import asking, told
 
 BEAT = bytes.fromhex("000c000400000001ffff00026100000001026200" + "00")
 """A Heartbeat of member b in group a."""
@@ -109,10 +110,10 @@ def test_metadata_that_nobody_can_read_is_refused_and_wedges_no_group(tmp_path: 
 
     async def play(served: Served) -> None:
         bad, good = await served.dial(), await served.dial()
-        told = await bad.asks(joining(b"\0\1garbage"))
-        assert int.from_bytes(told[8:10]) == 23, "INCONSISTENT_GROUP_PROTOCOL"
-        told = await good.asks(joining(bytes.fromhex("00010000000100027434ffffffff00000000")))
-        assert int.from_bytes(told[8:10]) == 0
+        answer = await bad.asks(joining(b"\0\1garbage"))
+        assert int.from_bytes(answer[8:10]) == 23, "INCONSISTENT_GROUP_PROTOCOL"
+        answer = await good.asks(joining(bytes.fromhex("00010000000100027434ffffffff00000000")))
+        assert int.from_bytes(answer[8:10]) == 0
 
     serving(tmp_path, play)
 
@@ -225,6 +226,37 @@ def test_who_wants_more_bytes_than_are_left_waits_for_them_in_turn() -> None:
         assert order == ["first", "great", "small", "last"]
 
     asyncio.run(run())
+
+
+def test_members_that_wait_in_a_round_keep_nobody_from_being_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "BUDGET", 2_000)
+
+    def joining(member_id: str = "") -> bytes:
+        told = {
+            "GroupId": "g",
+            "SessionTimeoutMs": 6_000,
+            "RebalanceTimeoutMs": 6_000,
+            "MemberId": member_id,
+            "ProtocolType": "game",
+            "Protocols": [{"Name": "chess", "Metadata": f"hex:{bytes(1_000).hex()}"}],
+        }
+        return asking(11, 3, told)
+
+    async def play(served: Served) -> None:
+        first = await served.dial()
+        joined = told(11, 3, await first.asks(joining()))
+        waiting = [await served.dial() for _ in range(5)]
+        for each in waiting:
+            await each.send(joining())
+        while served.line.calls < 1 + len(waiting):
+            await asyncio.sleep(0.01)
+        assert told(11, 3, await first.asks(joining(joined["MemberId"])))["GenerationId"] == 2
+        for each in waiting:
+            assert told(11, 3, await each.receive())["GenerationId"] == 2
+
+    serving(tmp_path, play)
 
 
 def test_a_slow_client_does_not_keep_others_from_their_answers(tmp_path: Path) -> None:

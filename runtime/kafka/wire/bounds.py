@@ -14,8 +14,11 @@ LONGEST_AMENDED: Final = 64 << 20
 """Of a broker's answer that is changed on its way."""
 PIECE: Final = 256 << 10
 """So much of a frame that is passed on is held at once."""
-BUDGET: Final = 64 << 20
-"""So much of requests that are answered here is held at once, of all connections."""
+BUDGET: Final = 16 << 20
+"""So much of requests that no group has taken yet is held at once, of all connections: they may all
+travel to a process of groups together, and take four times as much on that way."""
+LONGEST_ANSWER: Final = 64 << 20
+"""Of many groups to one request; groups of which no more is told are asked for again."""
 FRAME_SECONDS: Final = 30.0
 """How long the rest of a frame may take to come, and an answer to be taken."""
 SLOWEST: Final = 32 << 10
@@ -33,6 +36,19 @@ class FrameRefused(Exception):  # noqa: N818  # says what becomes of the connect
     def __init__(self, reason: str, told: str = "") -> None:
         super().__init__(f"{reason}: {told}" if told else reason)
         self.reason = reason
+
+
+class BudgetShare:
+    """A part of a budget, until it is given back."""
+
+    def __init__(self, budget: "Budget", size: int) -> None:
+        self._budget, self._size = budget, size
+
+    def give_back(self) -> None:
+        """Let others have it; nothing the next time."""
+        size, self._size = self._size, 0
+        if size:
+            self._budget.give_back(size)
 
 
 class Budget:

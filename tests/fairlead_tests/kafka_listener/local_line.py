@@ -11,6 +11,7 @@ from fairlead.actors.messages.groups import EndHold, HostCall
 from fairlead.actors.shards.held import HeartbeatCall
 from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.events.log.frame import NewEntry
+from fairlead.runtime.kafka.line import NO_WAIT, Wait
 from fairlead_tests.consumer.driver import MemoryLog
 from fairlead_tests.shards.driver import AT_ONCE, WALL_MS, AnsweringAtOnce
 
@@ -40,15 +41,17 @@ class LocalLine:
         """This moment."""
         return Now(WALL_MS + self.now_ms, self.now_ms)
 
-    async def ask(self, call: HostCall, hurry: "asyncio.Future[Any] | None" = None) -> Any:
+    async def ask(self, call: HostCall, wait: Wait = NO_WAIT) -> Any:
         """Return the reply to a call."""
         self.calls += 1
         number = self.calls
         waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
-        if hurry is not None and isinstance(call, HeartbeatCall):
+        if wait.hurry is not None and isinstance(call, HeartbeatCall):
             end = EndHold(call.group_id, number)
-            hurry.add_done_callback(lambda _: self._take(end))
+            wait.hurry.add_done_callback(lambda _: self._take(end))
         self._take(replace(call, number=number))
+        if not waiting.done():
+            wait.taken()
         try:
             return await waiting
         finally:

@@ -1,0 +1,113 @@
+"""What a host is told with one message: no more than the door between processes takes.
+
+One answer alone may tell how far a group has read thousands of partitions, and many answers may
+come to be at once. What does not fit into a message is told with the next.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from ...events.model import ClassicMember
+from ..messages.classic import JoinGroupReply, SyncGroupReply
+from ..messages.errors import Error
+from ..messages.groups import (
+    DescribeConsumerGroupReply,
+    DescribedConsumer,
+    DescribeGroupReply,
+    HostReply,
+    ListGroupsReply,
+)
+from ..messages.offsets import OffsetFetchReply, TopicOffset
+from .refusals import DEAD
+
+MOST_BYTES: Final = 48 << 20
+"""Of answers by `size_of`, with some room to what the door takes."""
+SMALL: Final = 256
+"""Bytes of an answer but for what it lists, and about those of a thing in a list."""
+PLACE: Final = 40
+"""Bytes of a partition, wherever one is named."""
+
+
+class Undelivered:
+    """The answers that the host is to be told next, in their order."""
+
+    def __init__(self) -> None:
+        self._replies: list[tuple[int, HostReply]] = []
+
+    def __bool__(self) -> bool:
+        """Tell whether there are any."""
+        return bool(self._replies)
+
+    def add(self, replies: Iterable[Any]) -> None:
+        """Take answers; one that no message takes becomes a refusal."""
+        self._replies += map(_measured, replies)
+
+    def put_back(self, replies: Iterable[HostReply]) -> None:
+        """Take answers that are to be told before all others."""
+        self._replies[:0] = map(_measured, replies)
+
+    def clear(self) -> None:
+        """Forget them: nobody waits for them any more."""
+        self._replies.clear()
+
+    def take(self) -> Sequence[HostReply]:
+        """Return those that are told with one message; the others stay."""
+        count = size = 0
+        for each, _ in self._replies:
+            size += each
+            if size > MOST_BYTES and count:
+                break
+            count += 1
+        told, self._replies = self._replies[:count], self._replies[count:]
+        return [reply for _, reply in told]
+
+
+def size_of(reply: object) -> int:
+    """Return about how many bytes a reply takes, on Kafka's wire or between processes."""
+    if isinstance(reply, OffsetFetchReply):
+        return SMALL + sum(map(_size_of_offset, reply.offsets))
+    if isinstance(reply, DescribeGroupReply):
+        return SMALL + sum(map(_size_of_member, reply.members))
+    if isinstance(reply, DescribeConsumerGroupReply):
+        topics = sum(SMALL + len(name) for name in reply.topics)
+        return SMALL + topics + sum(map(_size_of_consumer, reply.members))
+    if isinstance(reply, ListGroupsReply):
+        return SMALL * (1 + len(reply.groups))
+    if isinstance(reply, JoinGroupReply):
+        return SMALL + sum(SMALL + len(each.metadata) for each in reply.members)
+    return SMALL + (len(reply.assignment) if isinstance(reply, SyncGroupReply) else 0)
+
+
+def _size_of_offset(offset: TopicOffset) -> int:
+    return PLACE + len(offset.topic) + _bytes_of(offset.metadata or "")
+
+
+def _bytes_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+def _size_of_member(member: ClassicMember) -> int:
+    offered = sum(SMALL + len(each.metadata) for each in member.protocols)
+    return SMALL + offered + len(member.assignment)
+
+
+def _size_of_consumer(member: DescribedConsumer) -> int:
+    names = sum(PLACE + len(each) for each in member.names)
+    return SMALL + names + PLACE * (len(member.assigned) + len(member.target))
+
+
+def _measured(reply: HostReply) -> tuple[int, HostReply]:
+    size = size_of(reply)
+    return (size, reply) if size <= MOST_BYTES else (SMALL, _refuse_length(reply))
+
+
+def _refuse_length(reply: HostReply) -> HostReply:
+    """Return what is said instead of an answer that is too long; others than these never are."""
+    error, message = Error.INVALID_REQUEST, f"more than {MOST_BYTES} bytes: ask for less at once"
+    if isinstance(reply, OffsetFetchReply):
+        return OffsetFetchReply(error, message=message, number=reply.number)
+    if isinstance(reply, DescribeGroupReply):
+        return DescribeGroupReply(error, DEAD, message=message, number=reply.number)
+    if isinstance(reply, DescribeConsumerGroupReply):
+        return DescribeConsumerGroupReply(error, message=message, number=reply.number)
+    return reply
