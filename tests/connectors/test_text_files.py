@@ -1,3 +1,4 @@
+# pyright: basic
 """A text file is looked through before Spark reads it: its encoding, line ends and header."""
 
 import csv
