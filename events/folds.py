@@ -128,9 +128,19 @@ def inherit_share(group: Group, member_id: str, succession: Succession) -> None:
     if target_id != member_id:  # it may have left and come back into another's seat
         drop_share(group, member_id)
     if target_id in group.target.members:
-        drop_share(group, target_id)
+        if not _has_share_of_another(group, target_id):
+            drop_share(group, target_id)
         share = group.target_of[member_id] = group.target.members[target_id]
         group.target_owner.update(dict.fromkeys(share, member_id))
+
+
+def _has_share_of_another(group: Group, member_id: str) -> bool:
+    """Tell whether a member has what the target means for a seat that it took: it left its own."""
+    member = group.members.get(member_id)
+    known = member.metadata.succession if member else None
+    if known is None or known.target_id == member_id:
+        return False
+    return known.assignment_epoch >= group.assignment_epoch
 
 
 def set_schedule(group: Group, record: ScheduledRebalance) -> None:

@@ -20,6 +20,11 @@ from fairlead_tests.consumer.driver import SESSION_MS, ConsumerDriver, topic
 ALL = {"t4": topic("t4", 4), "u2": topic("u2", 2)}
 
 
+def shares(group: Group) -> dict[str, str]:
+    """What each member is to have."""
+    return {each: " ".join(map(str, sorted(share))) for each, share in group.target_of.items()}
+
+
 @pytest.fixture
 def driver() -> ConsumerDriver:
     return ConsumerDriver(topics=ALL)
@@ -191,6 +196,24 @@ def test_a_static_seat_is_kept_for_a_session_and_taken_under_another_id(
     driver.beats("B", -2, instance_id="i")
     driver.passes(SESSION_MS)
     assert driver.group.state is GroupState.EMPTY
+
+
+def test_a_member_id_that_moves_to_another_seat_keeps_the_share_of_that_seat(
+    driver: ConsumerDriver,
+) -> None:
+    for member_id, seat in (("A", "i"), ("B", "j")):
+        driver.joins(member_id, "t4", instance_id=seat)
+    driver.settles()
+    for member_id, seat in (("A", "i"), ("B", "j")):
+        driver.beats(member_id, -2, instance_id=seat)
+    for member_id, seat in (("C", "i"), ("A", "j")):
+        driver.joins(member_id, "t4", instance_id=seat)
+    given = {"C": "t4-0 t4-1", "A": "t4-2 t4-3"}
+    assert shares(driver.group) == given
+    driver.beats("C", instance_id="i", rack_id="another")
+    assert shares(driver.group) == given
+    entries = driver.control.entries
+    assert shares(restore("g", entries, len(entries))) == given
 
 
 def test_a_static_member_that_comes_back_with_another_subscription_gets_another_share(
