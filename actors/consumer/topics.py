@@ -95,7 +95,7 @@ def _find_topics(
     group: Group, soft: SoftState, subscribers: Mapping[str, int], gone: Iterable[str]
 ) -> Mapping[str, Topic]:
     had = group.topics or NO_TOPICS
-    known = had if soft.topics is None else soft.topics
+    known = _in_use(had) if soft.topics is None else soft.topics
     found: dict[str, Topic] = {}
     for name in sorted(name for name, count in subscribers.items() if count):
         topic, was = known.get(name), had.get(name)

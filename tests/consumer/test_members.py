@@ -119,6 +119,20 @@ def test_a_deleted_topic_is_given_up_by_its_id_and_forgotten_then(driver: Consum
     assert driver.group.topics == {"u2": ALL["u2"]}
 
 
+def test_a_deleted_topic_is_not_shared_out_by_a_process_that_knows_no_topics_yet(
+    driver: ConsumerDriver,
+) -> None:
+    driver.joins("A", "t4", "u2")
+    driver.sees({"u2": ALL["u2"]})
+    driver.open(is_told=False)
+    driver.joins("B", "t4", "u2")
+    assert driver.group.topics is not None
+    assert driver.group.topics["t4"].is_released
+    assert not driver.group.topics["u2"].is_released
+    driver.sees(ALL)
+    assert driver.group.topics == ALL
+
+
 def test_of_a_topic_created_anew_nothing_is_assigned_before_the_old_one_is_given_up(
     driver: ConsumerDriver,
 ) -> None:

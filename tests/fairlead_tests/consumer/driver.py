@@ -73,15 +73,16 @@ class ConsumerDriver:
     def __post_init__(self) -> None:
         self.open()
 
-    def open(self) -> None:
-        """Begin anew from the log, as another process, which is told of the topics."""
+    def open(self, *, is_told: bool = True) -> None:
+        """Begin anew from the log, as another process, which is told of the topics, or not yet."""
         entries = self.control.entries
         group: Group = restore(self.group_id, entries, len(entries))
         ledger = OffsetLedger(self.offsets)
         self.shard = ConsumerShard(
             group, self.settings, ledger, self.now_ms, lambda: f"u{next(self.ids)}"
         )
-        self.sees(self.topics)
+        if is_told:
+            self.sees(self.topics)
 
     @property
     def group(self) -> Group:
