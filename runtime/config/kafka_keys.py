@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from ...actors.settings import SettingType, whole, word
 from ...events.placement import split_list
-from .kinds import LOOPBACK, MILLISECONDS, PORT_MAX, Domain
-from .setting import SAME, setting
+from .kinds import LOOPBACK, MILLISECONDS, PORT_MAX
+from .setting import SAME, Domain, setting
 
 PLAINTEXT, SSL = "PLAINTEXT", "SSL"
 MOST_SHARDS: Final = 64

@@ -221,6 +221,12 @@ class NodeSettings(KafkaSettings):
         "The folders that sources and sinks may lie in, links followed. Empty: any but the"
         " node's own.",
     )
+    jdbc_allow: str = _setting(
+        kinds.JDBC_URLS,
+        "",
+        "The databases that connectors of jdbc may reach: the beginnings of their URLs, behind"
+        " which only a database's name may follow. Empty: none.",
+    )
     sql_allow: str = _setting(
         kinds.SQL_NAMES,
         "",

@@ -5,13 +5,12 @@ Each domain says in words what it lets through; an error shows these words.
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from ...actors.group.state.settings import MigrationPolicy
 from ...actors.messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS
-from ...actors.settings import Convert, SettingType, whole, word
+from ...actors.settings import SettingType, whole, word
 from ...events.placement import (
     LARGEST_CAPACITY,
     LONGEST_LABEL,
@@ -21,6 +20,7 @@ from ...events.placement import (
 )
 from ..pipeline.spark.connect.address import ConnectAddress
 from ..pipeline.spark.settings import is_connect
+from .setting import Domain
 
 INT32_MAX: Final = (1 << 31) - 1
 PORT_MAX: Final = 65_535
@@ -45,19 +45,6 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
 
 _LEVEL = word("DEBUG", "INFO", "WARNING", "ERROR")
-
-
-@dataclass(frozen=True, slots=True)
-class Domain:
-    """Which values settings of one kind let through."""
-
-    convert: Convert
-    """How a text becomes a value."""
-    allowed: str
-    """What is let through, in words."""
-    unit: str = ""
-    """What is counted; nothing: it is a plain word."""
-    type: SettingType = SettingType.STRING
 
 
 class Endpoint(NamedTuple):
@@ -169,6 +156,13 @@ def _check_sql_names(value: str) -> str:
     return value
 
 
+def _check_jdbc(value: str) -> str:
+    for url in split_list(value):
+        if not re.fullmatch(r"jdbc:[a-z][\w+-]*:\S+", url):
+            raise ValueError(f"{url!r} is no beginning of a URL of JDBC")
+    return value
+
+
 def _check_hosts(text: str) -> str:
     hosts = split_list(text)
     for host in hosts:
@@ -264,6 +258,9 @@ FOLDERS: Final = Domain(
 SQL_NAMES: Final = Domain(
     _check_sql_names,
     "names of functions, formats, schemas or tables, with commas between them, or nothing",
+)
+JDBC_URLS: Final = Domain(
+    _check_jdbc, "beginnings of URLs such as jdbc:mysql://host:3306/, with commas between them"
 )
 SPARK_MASTER: Final = Domain(
     _check_master,

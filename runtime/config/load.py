@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from ...actors.group.state.settings import GroupSettings, MigrationPolicy, flaw_in_bounds
+from ...actors.group.state.settings import GroupSettings, MigrationPolicy
 from ...actors.settings import Value
-from ...actors.worker.instructions import Timing, flaw_in_session
+from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities, split_list
 from ..pipeline.spark.settings import (
     SettingRefused,
@@ -24,6 +24,7 @@ from ..pipeline.spark.settings import (
 )
 from ..pipeline.spi.context import Reach
 from .cluster_needs import cluster_needs, connect_needs
+from .contradictions import Contradiction, Contradictory, flaws_in_times
 from .kafka_keys import flaws_in_kafka
 from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, NodeSettings
 from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
@@ -33,21 +34,6 @@ BATCHES_PER_CORE: Final = 2
 """How many run at once unless `engine.concurrent.batches` says otherwise."""
 ASSIGNOR: Final = "assignor."
 """Settings that begin so are the assignors': all but their memory is handed to each."""
-
-
-class Contradiction(NamedTuple):
-    """Two or more settings that cannot stand together, and what would do."""
-
-    keys: tuple[str, ...]
-    text: str
-
-
-class Contradictory(Exception):  # noqa: N818  # says what the settings are
-    """Settings that are each sound cannot stand together; `found` has all of it."""
-
-    def __init__(self, found: Sequence[Contradiction]) -> None:
-        self.found = found
-        super().__init__("; ".join(each.text for each in found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +66,10 @@ class Config(NodeSettings):
 
     def reach(self) -> Reach:
         """Return what connectors may reach on this node."""
-        names = frozenset(name.lower() for name in split_list(self.sql_allow))
-        return Reach(str(self.data_path), split_list(self.paths_allow), names)
+        sql = frozenset(name.lower() for name in split_list(self.sql_allow))
+        return Reach(
+            str(self.data_path), split_list(self.paths_allow), sql, split_list(self.jdbc_allow)
+        )
 
     def place(self, port: int | None = None) -> str:
         """Return `host:port` as others are told; `port` is the one really listened on."""
@@ -203,34 +191,9 @@ def load_with_sources(
 
 
 def _contradictions(config: Config) -> Iterator[Contradiction]:
-    yield from _flaws_in_times(config)
+    yield from flaws_in_times(config)
     yield from _flaws_in_parts(config)
     yield from (Contradiction(*each) for each in flaws_in_kafka(config))
-
-
-def _flaws_in_times(config: Config) -> Iterator[Contradiction]:
-    """Yield which times are too short beside others."""
-    session = config.session_timeout_ms
-    flaw = flaw_in_session(session, config.heartbeat_interval_ms, config.fence_margin_ms)
-    if flaw:
-        keys = "session.timeout.ms", "heartbeat.interval.ms", "fence.margin.ms"
-        yield Contradiction(keys, flaw)
-    if config.rebalance_timeout_ms < session:
-        yield Contradiction(
-            ("rebalance.timeout.ms", "session.timeout.ms"),
-            f"rebalance.timeout.ms = {config.rebalance_timeout_ms} is too short: a worker that is"
-            " asked to give work up may be noticed as lost only after its session, so it must be"
-            f" at least session.timeout.ms = {session}",
-        )
-    least, longest = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
-    if flaw := flaw_in_bounds(least, longest):
-        yield Contradiction(("group.min.session.timeout.ms", "group.max.session.timeout.ms"), flaw)
-    if config.worker_restart_backoff_max_ms < config.worker_restart_backoff_ms:
-        yield Contradiction(
-            ("worker.restart.backoff.max.ms", "worker.restart.backoff.ms"),
-            f"worker.restart.backoff.max.ms = {config.worker_restart_backoff_max_ms} must be at"
-            f" least worker.restart.backoff.ms = {config.worker_restart_backoff_ms}",
-        )
 
 
 def _flaws_in_parts(config: Config) -> Iterator[Contradiction]:

@@ -3,11 +3,23 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ...actors.settings import Setting, SettingType
-from .kinds import Domain
+from ...actors.settings import Convert, Setting, SettingType
 
 SAME: Final = "="
 """Stands for the name in Kafka Connect, or in Kafka's broker, where it is the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Which values settings of one kind let through."""
+
+    convert: Convert
+    """How a text becomes a value."""
+    allowed: str
+    """What is let through, in words."""
+    unit: str = ""
+    """What is counted; nothing: it is a plain word."""
+    type: SettingType = SettingType.STRING
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ def test_nothing_given_is_all_defaults() -> None:
         "spark.heap": "1g",
         "spark.conf": {},
         "paths.allow": "",
+        "jdbc.allow": "",
         "sql.allow": "",
         "log.level": "INFO",
         "connect.protocol": "sessioned",

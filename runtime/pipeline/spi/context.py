@@ -4,12 +4,13 @@ The operator says what connectors may reach there: folders, and what SQL may use
 """
 
 import os
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from ....events.commits import Document
@@ -17,11 +18,16 @@ from ....events.model import Resource
 from .config import ConfigInvalid
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from ..spark.queries.query_check import QueryCheck
 
 T = TypeVar("T")
 
 _SETTING: Final = "paths.allow"
+_JDBC: Final = "jdbc.allow"
+_DATABASE: Final = re.compile(r"[\w/.-]*")
+"""What may follow the beginning of a URL: no parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +35,14 @@ class Reach:
     """The limits of one node; as it is made without anything, it has none.
 
     `data_dir` is the node's own folder, which no connector reads or writes. Sources and sinks
-    lie in `paths`, if there are any; `sql` is what queries may use beside their input.
+    lie in `paths`, if there are any; `sql` is what queries may use beside their input. `jdbc` has
+    the beginnings of the URLs that drivers may be given: they can have a driver run programs.
     """
 
     data_dir: str = ""
     paths: tuple[str, ...] = ()
     sql: frozenset[str] = frozenset()
+    jdbc: tuple[str, ...] = ()
 
     def flaw_in_path(self, path: str) -> str | None:
         """Return why a folder is out of reach, wherever its links lead to; None if it is not."""
@@ -52,6 +60,16 @@ class Reach:
             shown = f"{path} (that is {real})" if str(real) != path else path
             return f"{shown} is in none of the folders of {_SETTING}: {', '.join(self.paths)}"
         return None
+
+    def flaw_in_jdbc(self, url: str) -> str | None:
+        """Return why no driver may be given a URL; None if one may."""
+        after = [url.removeprefix(each) for each in self.jdbc if url.startswith(each)]
+        if any(_DATABASE.fullmatch(each) for each in after):
+            return None
+        if after:
+            return f"it has more behind {_JDBC}={','.join(self.jdbc)} than a database's name"
+        allowed = f"is {','.join(self.jdbc)}" if self.jdbc else "is empty"
+        return f"the node's {_JDBC} {allowed}: its operator has to allow the beginning of this URL"
 
 
 NO_LIMITS: Final = Reach()
@@ -86,6 +104,14 @@ class Shared:
             return cast("T", found)
 
 
+SparkJob = Callable[["SparkSession"], Any]
+"""What a source asks Spark for before it knows what a batch will hold."""
+
+
+def _no_spark(job: SparkJob) -> Any:  # noqa: ANN401  # what a job returns
+    raise RuntimeError(f"{job} was to run on Spark, where there is none")
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What a connector or a task gets from the worker that runs it; `warn` is never silent.
@@ -100,6 +126,8 @@ class Context:
     what a task is to pass on.
     `wake` tells a task that waits for something to read that there may be some, from any thread.
     `asks_files` tells whether a transform may ask from which file a row is.
+    `on_spark` runs a job of the source's own on its task's engine; a batch's own rows are read by
+    `Source.read`.
     `put_off` is a source's own: it is kept from one attempt of its task to the next.
     """
 
@@ -114,6 +142,7 @@ class Context:
     settled: Callable[[], Mapping[str, Document]] = dict
     wake: Callable[[], None] = lambda: None
     asks_files: bool = True
+    on_spark: Callable[[SparkJob], Any] = _no_spark
     put_off: dict[str, object] = field(default_factory=dict[str, object])
 
     def check_path(self, key: str, path: str) -> None:

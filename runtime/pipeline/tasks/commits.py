@@ -27,6 +27,7 @@ from ..batches.session import TaskSession
 from ..connectors.naming import describe_unpublished
 from ..spark.engine import Cancelled, Engine
 from ..spi.connector import Pipeline
+from ..spi.context import SparkJob
 from ..spi.errors import SinkBroken
 from ..spi.sink import Tenure
 from ..spi.source import BatchPlan
@@ -125,6 +126,10 @@ class TaskCommits:
                 return False
         self._followed.update(starts)
         return True
+
+    def on_spark(self, job: SparkJob) -> Any:  # noqa: ANN401  # of the job
+        """Run what a source asks Spark for before there is a batch; cancelled as a batch is."""
+        return self._engine.run(self.tag, job, self._resource.connector)
 
     def stage(self, pipeline: Pipeline, plan: BatchPlan[Any]) -> Commit:
         """Write a batch where no reader looks; return the commit that makes it count."""

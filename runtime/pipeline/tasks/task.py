@@ -159,6 +159,7 @@ class Task:
             cluster_id=self._host.ledger.cluster_id,
             wake=self._news.set,
             put_off=self._put_off,
+            on_spark=self._commits.on_spark,
         )
         made = calls.run("connector.pipeline", self._make_pipeline, context)
         return guard_pipeline(made, calls)

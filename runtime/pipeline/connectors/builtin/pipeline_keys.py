@@ -20,6 +20,8 @@ from ..delivery import GUARANTEE_KEY
 from ..files.sink.sink_type import FilesSinkType
 from ..files.source.source_type import FilesSourceType
 from ..installed import Installed
+from ..jdbc.sink_type import JdbcSinkType
+from ..jdbc.source_type import JdbcSourceType
 from ..lineage_keys import LINEAGE
 from .dead_letter_queue import QUEUE_TASK_KEYS
 from .error_keys import ERRORS
@@ -37,13 +39,14 @@ SPARK_CONF = "spark.conf."
 TASK_COUNT = "task.count"
 
 FILES = "files"
+JDBC = "jdbc"
 
 
 SOURCE_TYPES = Installed[SourceType](
     "source type",
     "fairlead.sources",
     SourceType,  # type: ignore[type-abstract]
-    {FILES: FilesSourceType},
+    {FILES: FilesSourceType, JDBC: JdbcSourceType},
 )
 """What `source.type` may name."""
 
@@ -51,7 +54,7 @@ SINK_TYPES = Installed[SinkType](
     "sink type",
     "fairlead.sinks",
     SinkType,  # type: ignore[type-abstract]
-    {FILES: FilesSinkType},
+    {FILES: FilesSinkType, JDBC: JdbcSinkType},
 )
 """What `sink.type` may name."""
 

@@ -1,0 +1,128 @@
+"""The keys of databases that a JDBC driver reaches, as source and as sink."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from .....actors.settings import SettingType, not_blank
+from ...spi.config import Definition, Importance, Width, is_deferred
+from ...spi.key_kinds import choice_key, flag_key, list_key, number_key, secret_key, text_key
+
+MODE: Final = "source.mode"
+TABLES: Final = "source.table.whitelist"
+QUERY: Final = "source.query"
+INCREMENTING: Final = "source.incrementing.column.name"
+TOPIC_PREFIX: Final = "source.topic.prefix"
+POLL_MS: Final = "source.table.poll.interval.ms"
+SHARE: Final = "source.tables"
+TABLE: Final = "sink.table.name.format"
+INSERT_MODE: Final = "sink.insert.mode"
+AUTO_CREATE: Final = "sink.auto.create"
+
+BULK, BY_NUMBER = "bulk", "incrementing"
+
+
+def _connection(end: str) -> Sequence[Definition]:
+    return (
+        text_key(
+            f"{end}.connection.url",
+            "The database, as its driver has it: jdbc:mysql://host:3306/shop. The node's "
+            "jdbc.allow must have its beginning.",
+            importance=Importance.HIGH,
+            required=True,
+            validator=not_blank,
+            width=Width.LONG,
+        ),
+        text_key(f"{end}.connection.user", "Who asks.", "", importance=Importance.HIGH),
+        secret_key(
+            f"{end}.connection.password",
+            "The password; it is sealed before it is written down.",
+            importance=Importance.HIGH,
+        ),
+        text_key(
+            f"{end}.connection.driver",
+            "The class of the driver, whose jar the node has in "
+            "spark.conf.spark.driver.extraClassPath. Empty: the one that knows the URL.",
+            "",
+            importance=Importance.LOW,
+        ),
+        number_key(
+            f"{end}.query.timeout.ms",
+            "How long the server may work at one statement, where the driver keeps to it.",
+            600_000,
+            least=1_000,
+            importance=Importance.LOW,
+        ),
+    )
+
+
+SOURCE: Sequence[Definition] = (
+    *_connection("source"),
+    choice_key(
+        MODE,
+        "bulk reads all rows once; incrementing goes on behind the highest number of a column.",
+        BULK,
+        BY_NUMBER,
+        importance=Importance.HIGH,
+        required=True,
+        dependents=(INCREMENTING,),
+    ),
+    list_key(TABLES, "The tables to read, as SQL has them; quoted if the database wants that."),
+    text_key(QUERY, "A SELECT to read, in place of tables.", "", width=Width.LONG),
+    text_key(
+        INCREMENTING,
+        "A column of whole numbers that grow with each row, and of which each is there once. A row "
+        "that commits behind a higher one is not seen, and one without a number is not read.",
+        "",
+    ),
+    text_key(TOPIC_PREFIX, "What the column `_topic` has before the table's name.", ""),
+    number_key(
+        POLL_MS,
+        "How long after a look that found nothing a table is looked at again.",
+        5_000,
+        least=100,
+        kind=SettingType.INT,
+        importance=Importance.LOW,
+    ),
+)
+
+SOURCE_TASK: Sequence[Definition] = (
+    text_key(SHARE, "Set by the connector: the task's tables, as JSON.", "[]"),
+)
+
+SINK: Sequence[Definition] = (
+    *_connection("sink"),
+    text_key(
+        TABLE,
+        "The table to write to, as SQL has it.",
+        importance=Importance.HIGH,
+        required=True,
+        validator=not_blank,
+    ),
+    choice_key(INSERT_MODE, "insert adds rows; there is no other way here.", "insert"),
+    flag_key(
+        AUTO_CREATE,
+        "Whether a table that is not there is made, with the columns of the rows.",
+        default=False,
+    ),
+)
+
+
+def complaints(end: str, config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what is wrong with the keys of an end together, under the key to change."""
+    found: dict[str, str] = {}
+    url = config.get(f"{end}.connection.url", "")
+    if url and not is_deferred(url):
+        if not url.startswith("jdbc:"):
+            found[f"{end}.connection.url"] = "is no URL of JDBC: jdbc:mysql://host:3306/shop"
+        elif "password" in url.lower():
+            sealed = f"{end}.connection.password"
+            found[f"{end}.connection.url"] = f"holds a password: give it as {sealed}"
+    if end == "sink":
+        if "${" in config.get(TABLE, ""):
+            found[TABLE] = "one table takes all rows here: give its name as it is"
+        return found
+    if bool(config.get(TABLES)) == bool(config.get(QUERY)):
+        found[TABLES] = f"give either {TABLES} or {QUERY}"
+    if (config.get(MODE) == BY_NUMBER) != bool(config.get(INCREMENTING)):
+        found[INCREMENTING] = f"goes with {MODE}={BY_NUMBER}, and that with it"
+    return found

@@ -1,0 +1,73 @@
+# pyright: basic
+"""How Spark reaches a database by a driver, and what the driver's errors mean to a task."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from ...spark.failures import failure_text
+from ...spi.config import ConfigInvalid
+from ...spi.context import Reach
+from ...spi.lineage import Dataset
+
+_FETCHED: Final = "10000"
+"""How many rows are on their way at once."""
+_LONGEST: Final = 4_000
+"""So much is read of an error with its stack."""
+_AWAY: Final = re.compile(
+    r"connect(?:ion)?s?\b[^\n]{0,200}\b(?:refused|reset|failed|closed|lost|timed out)"
+    r"|terminating connection|communications link failure|unknown ?host|no route to host"
+    r"|(?:Transient|Recoverable)\w*Exception|failed to start database|broken pipe|shutting down"
+    r"|starting up|too many (?:clients|connections)|deadlock|I/O error",
+    re.IGNORECASE,
+)
+_NO_DRIVER: Final = re.compile(
+    r"no suitable driver|ClassNotFoundException|Did not find .*driver", re.I
+)
+
+
+def options(end: str, config: Mapping[str, str], reach: Reach) -> dict[str, str]:
+    """Return what Spark's JDBC source is told; raises `ConfigInvalid` for what is out of reach."""
+    key = f"{end}.connection.url"
+    url = config[key]
+    if flaw := reach.flaw_in_jdbc(url):
+        raise ConfigInvalid(f"{key}: {flaw}")
+    timeout_s = int(config.get(f"{end}.query.timeout.ms") or 600_000) // 1000
+    told = {"url": url, "queryTimeout": str(timeout_s), "fetchsize": _FETCHED}
+    for name in ("user", "password", "driver"):
+        if given := config.get(f"{end}.connection.{name}"):
+            told[name] = given
+    return told
+
+
+def why_away(error: BaseException) -> str:
+    """Return why the database cannot be reached just now; nothing if that is not what failed."""
+    return _told(error) if any(map(_AWAY.search, _texts(error))) else ""
+
+
+def without_driver(end: str, error: BaseException) -> ConfigInvalid | None:
+    """Return that a driver is missing, if that is what failed."""
+    if not any(map(_NO_DRIVER.search, _texts(error))):
+        return None
+    return ConfigInvalid(
+        f"{end}.connection.url: there is no driver for it ({_told(error)}): have its jar in "
+        f"spark.conf.spark.driver.extraClassPath of the node, its class in {end}.connection.driver"
+    )
+
+
+def dataset_in(end: str, config: Mapping[str, str], table: str) -> Dataset:
+    """Return a table as lineage names it: by the URL without its parameters."""
+    url = config[f"{end}.connection.url"].removeprefix("jdbc:")
+    return Dataset(re.split(r"[?;]", url, maxsplit=1)[0], table)
+
+
+def _told(error: BaseException) -> str:
+    return (failure_text(error) if isinstance(error, Exception) else None) or str(error)
+
+
+def _texts(error: BaseException | None) -> Iterator[str]:
+    """Yield what an error and those that it came of say, the names of Java's classes included."""
+    while error is not None:
+        yield _told(error)
+        yield str(error)[:_LONGEST]
+        error = error.__cause__

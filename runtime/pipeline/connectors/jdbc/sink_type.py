@@ -1,0 +1,59 @@
+"""`sink.type=jdbc`: a table that rows are added to, at least once."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from .....events.commits import Manifest
+from ...spi.config import Definition, ParsedConfig, is_deferred
+from ...spi.connector import Delivery, Promise
+from ...spi.context import Context, Outside
+from ...spi.lineage import Dataset
+from ...spi.types import Look, SinkType
+from . import keys
+from .reaching import dataset_in, options
+from .sink import JdbcSink
+
+
+class JdbcSinkType(SinkType):
+    """What Spark writes by a driver."""
+
+    version: ClassVar[str] = "1.0"
+    delivery: ClassVar[Delivery] = Delivery.AT_LEAST_ONCE
+
+    @classmethod
+    def keys(cls) -> Sequence[Definition]:
+        """Return the definitions of its keys."""
+        return keys.SINK
+
+    @classmethod
+    def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
+        """Return what is wrong with its keys together."""
+        return keys.complaints("sink", config)
+
+    @classmethod
+    def delivery_of(cls, config: Mapping[str, str]) -> Promise:
+        """Return at least once, and why."""
+        del config
+        return Promise(cls.delivery, ("sink.type=jdbc: rows of a batch come twice after a crash",))
+
+    @classmethod
+    def datasets(cls, config: Mapping[str, str], manifest: Manifest) -> Sequence[Dataset]:
+        """Return the table."""
+        del manifest
+        return [dataset_in("sink", config, config[keys.TABLE])]
+
+    @classmethod
+    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+        """Look whether the node lets connectors reach the database."""
+        url = config.get("sink.connection.url", "")
+        flaw = None if is_deferred(url) else outside.reach.flaw_in_jdbc(url)
+        return Look({"sink.connection.url": flaw} if flaw else {})
+
+    @classmethod
+    def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> JdbcSink:
+        """Make the sink of one task."""
+        return JdbcSink(
+            options("sink", config, context.reach),
+            settings.text(keys.TABLE),
+            makes_table=settings.flag(keys.AUTO_CREATE),
+        )

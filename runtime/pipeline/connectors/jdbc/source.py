@@ -1,0 +1,163 @@
+# pyright: basic
+"""Tables of a database as a source: all rows once, or what is behind the highest number so far.
+
+A number comes once, so that a range of numbers holds no more rows than numbers: batches are cut
+without an ORDER BY, which would read all that is left for each of them, and without a LIMIT, which
+each database spells in its own way.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyspark.sql import functions as sf
+
+from .....events.commits import Advance, Document, identity
+from ...spi.context import SparkJob
+from ...spi.errors import BadInput, SourceAway
+from ...spi.source import BatchPlan, Limit, Source
+from .reaching import why_away, without_driver
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ROW_BYTES: Final = 64
+"""A row is taken for so large: nobody knows before it is read."""
+_ROWS_EACH: Final = 50_000
+"""From so many rows on a batch is read by one more connection, up to one for each core."""
+
+
+class TableRange(NamedTuple):
+    """Rows of a table: those with numbers above one and up to another, or all."""
+
+    table: str
+    above: int | None = None
+    last: int | None = None
+    """None: all rows."""
+
+
+class JdbcSource(Source[TableRange]):
+    """Reads the tables of one task, a table in each batch."""
+
+    def __init__(
+        self,
+        options: Mapping[str, str],
+        tables: Mapping[str, str],
+        column: str,
+        prefix: str,
+        poll_s: float,
+        on_spark: Callable[[SparkJob], Any],
+    ) -> None:
+        """Take what Spark is told, and the tables by name, each with what to select from.
+
+        Without a column of numbers all rows are read once.
+        """
+        self._options = options
+        self._tables = tables
+        self._column = column
+        self._prefix = prefix
+        self._poll_s = poll_s
+        self._on_spark = on_spark
+        self._look_at: dict[str, float] = {}
+        """When to look at a table again in which nothing was, on the monotonic clock."""
+        self._next = 0
+        """The table to look at first: each has its turn."""
+
+    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[TableRange]:
+        """Choose the next rows of the next table that has any."""
+        names = [*self._tables]
+        now = time.monotonic()
+        for turn in range(len(names)):
+            name = names[(self._next + turn) % len(names)]
+            if self._look_at.get(name, 0.0) > now:
+                continue
+            start = offsets.get(identity({"table": name}))
+            found = self._in_numbers(name, start, limit) if self._column else _all(name, start)
+            if found is not None:
+                self._next += turn + 1
+                return found
+            self._look_at[name] = now + self._poll_s
+        return BatchPlan()
+
+    def read(self, spark: "SparkSession", ranges: Sequence[TableRange]) -> "DataFrame":
+        """Describe the rows of a range, with their topic."""
+        (part,) = ranges
+        query = f"SELECT * FROM {self._rows_of(part)}"  # noqa: S608  # by whoever may ask anything
+        told = {**self._options, "dbtable": f"({query}) fairlead_rows"}
+        if part.above is not None and part.last is not None and self._column.isidentifier():
+            readers = min(_cores(spark), 1 + (part.last - part.above) // _ROWS_EACH)
+            if readers > 1:
+                told |= {
+                    "partitionColumn": self._column,
+                    "lowerBound": str(part.above),
+                    "upperBound": str(part.last),
+                    "numPartitions": str(readers),
+                }
+        frame = spark.read.format("jdbc").options(**told).load()
+        return frame.withColumn("_topic", sf.lit(f"{self._prefix}{part.table}"))
+
+    def blame(self, error: Exception) -> BadInput | None:
+        """Raise `SourceAway` for an error of a connection; nothing else is known."""
+        if missing := without_driver("source", error):
+            raise missing from error
+        if why := why_away(error):
+            raise SourceAway(why) from error
+        return None
+
+    def _in_numbers(
+        self, name: str, start: Document | None, limit: Limit
+    ) -> BatchPlan[TableRange] | None:
+        read = start.get(self._member) if start else None
+        above = int(read) if isinstance(read, int | str) else None
+        bounds = self._bounds(name, above)
+        if bounds is None:
+            return None
+        first, highest = bounds
+        above = first - 1 if above is None else above
+        most = max(1, min(limit.rows, limit.bytes // _ROW_BYTES))
+        last = min(highest, first + most - 1)
+        advance = Advance({"table": name}, start, {self._member: last})
+        rows = TableRange(name, above, last)
+        return BatchPlan((rows,), (advance,), _ROW_BYTES * (last - above), backlog=last < highest)
+
+    _member = "incrementing"
+    """What an offset has the number by, as in Connect JDBC."""
+
+    def _bounds(self, name: str, above: int | None) -> tuple[int, int] | None:
+        """Return the lowest and the highest number that is there above one; None: there is none."""
+        what = f"MIN({self._column}) AS fairlead_first, MAX({self._column}) AS fairlead_last"
+        query = f"SELECT {what} FROM {self._tables[name]}"  # noqa: S608  # as above
+        query += "" if above is None else f" WHERE {self._column} > {above}"
+
+        def ask(spark: "SparkSession") -> Any:  # noqa: ANN401  # a Spark row
+            told = {**self._options, "dbtable": f"({query}) fairlead_bounds"}
+            return spark.read.format("jdbc").options(**told).load().collect()[0]
+
+        try:
+            first, last = self._on_spark(ask)
+        except Exception as error:
+            self.blame(error)
+            raise
+        if first is None or last is None:
+            return None
+        if int(first) != first or int(last) != last:
+            raise BadInput(f"{name}: {self._column} has {first}: it must hold whole numbers")
+        return int(first), int(last)
+
+    def _rows_of(self, part: TableRange) -> str:
+        relation = self._tables[part.table]
+        if part.last is None:
+            return relation
+        return f"{relation} WHERE {self._column} > {part.above} AND {self._column} <= {part.last}"
+
+
+def _all(name: str, start: Document | None) -> BatchPlan[TableRange] | None:
+    if start is not None:
+        return None
+    advance = Advance({"table": name}, None, {"done": True})
+    return BatchPlan((TableRange(name),), (advance,), 1)
+
+
+def _cores(spark: "SparkSession") -> int:
+    context = getattr(spark, "sparkContext", None) if hasattr(spark, "_jsparkSession") else None
+    return context.defaultParallelism if context is not None else 1

@@ -1,0 +1,97 @@
+"""`source.type=jdbc`: tables of a database, dealt to tasks."""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from .....events.commits import Document
+from ...spi.config import Definition, ParsedConfig, is_deferred
+from ...spi.connector import Delivery, Promise
+from ...spi.context import Context, Outside
+from ...spi.lineage import Dataset
+from ...spi.offsets import check_members
+from ...spi.types import Look, SourceType
+from . import keys
+from .reaching import dataset_in, options
+from .source import JdbcSource
+
+_QUERY = "query"
+"""What the rows of a query are called, as in Connect JDBC."""
+
+
+class JdbcSourceType(SourceType):
+    """What Spark reads by a driver: at the guarantee that Connect's own connector gives."""
+
+    version: ClassVar[str] = "1.0"
+    delivery: ClassVar[Delivery] = Delivery.BEST_EFFORT
+
+    @classmethod
+    def keys(cls) -> Sequence[Definition]:
+        """Return the definitions of its keys."""
+        return keys.SOURCE
+
+    @classmethod
+    def task_keys(cls) -> Sequence[Definition]:
+        """Return the definition of a task's share."""
+        return keys.SOURCE_TASK
+
+    @classmethod
+    def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
+        """Return what is wrong with its keys together."""
+        return keys.complaints("source", config)
+
+    @classmethod
+    def delivery_of(cls, config: Mapping[str, str]) -> Promise:
+        """Return best effort, and why."""
+        if config.get(keys.MODE) == keys.BULK:
+            told = f"{keys.MODE}={keys.BULK} may miss or double rows that change while it reads"
+        else:
+            told = f"{keys.MODE}={keys.BY_NUMBER} does not see rows that commit behind a higher one"
+        return Promise(cls.delivery, (told,))
+
+    @classmethod
+    def datasets(
+        cls, config: Mapping[str, str], partitions: Iterable[Document]
+    ) -> Collection[Dataset]:
+        """Return the tables."""
+        return [dataset_in("source", config, str(each.get("table"))) for each in partitions]
+
+    @classmethod
+    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+        """Look whether the node lets connectors reach the database."""
+        url = config.get("source.connection.url", "")
+        flaw = None if is_deferred(url) else outside.reach.flaw_in_jdbc(url)
+        return Look({"source.connection.url": flaw} if flaw else {})
+
+    @classmethod
+    def check_offset(
+        cls, config: Mapping[str, str], partition: Document, offset: Document | None
+    ) -> None:
+        """Check that an offset is a number of a table's, or that all of it is read."""
+        check_members("partition", partition, {"table": str})
+        if offset is not None:
+            is_bulk = config.get(keys.MODE) == keys.BULK
+            check_members("offset", offset, {"done": bool} if is_bulk else {"incrementing": int})
+
+    def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Deal the tables in turn."""
+        names = self.settings.items(keys.TABLES) or (_QUERY,)
+        count = min(max_tasks, len(names))
+        return [{keys.SHARE: json.dumps(names[each::count])} for each in range(count)]
+
+    @classmethod
+    def source(
+        cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
+    ) -> JdbcSource:
+        """Make the source of one task."""
+        query = settings.text(keys.QUERY)
+        names: list[str] = json.loads(settings.text(keys.SHARE))
+        tables = {each: f"({query}) fairlead_query" if query else each for each in names}
+        return JdbcSource(
+            options("source", config, context.reach),
+            tables,
+            settings.text(keys.INCREMENTING),
+            settings.text(keys.TOPIC_PREFIX),
+            settings.number(keys.POLL_MS) / 1000,
+            context.on_spark,
+        )
