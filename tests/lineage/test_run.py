@@ -14,6 +14,7 @@ from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.files.sink.sink_type import FilesSinkType
 from fairlead.runtime.pipeline.lineage import run as lineage
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.tasks.reports import BatchDone, TaskConfigsChanged, Warned
@@ -173,3 +174,16 @@ def test_a_server_that_takes_nothing_keeps_no_row_waiting(
 def test_what_is_no_url_is_refused(config: dict[str, str], url: str) -> None:
     errors = SparkPipeline.validate({**config, "openlineage.url": url}).errors
     assert list(errors) == ["openlineage.url"]
+
+
+@pytest.mark.spark
+def test_a_type_that_names_its_datasets_wrongly_loses_no_row(
+    config: dict[str, str], receiver: Receiver, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FilesSinkType, "datasets", lambda *_: 1 / 0)
+    runner, reports = start(config)
+    batch(reports)
+    runner.close(30)
+    (told,) = [each for each in reports.told if isinstance(each, Warned)]
+    assert told.text == "openlineage.url: this run is told no further: division by zero"
+    assert receiver.events == []

@@ -1,6 +1,7 @@
 """The keys by which a connector tells its lineage, and what tells it."""
 
 from collections.abc import Mapping
+from functools import partial
 from importlib.util import find_spec
 from typing import Final
 
@@ -67,5 +68,5 @@ def lineage_of(
         return frozenset(read), frozenset(sink.datasets(config, commit.manifest))
 
     job = Dataset(config.get(NAMESPACE) or "fairlead", context.resource.connector)
-    sender = EventSender(config[URL], config.get(API_KEY, ""), context.warn)
+    sender = partial(EventSender, config[URL], config.get(API_KEY, ""), context.warn)
     return RunLineage(job, sender, touched, context)

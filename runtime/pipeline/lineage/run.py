@@ -59,7 +59,7 @@ class RunLineage(Lineage):
     def __init__(
         self,
         job: Dataset,
-        sender: EventSender,
+        open_sender: Callable[[], EventSender],
         touched: Callable[[Commit], tuple[frozenset[Dataset], frozenset[Dataset]]],
         context: Context,
     ) -> None:
@@ -68,7 +68,9 @@ class RunLineage(Lineage):
             processingType="STREAMING", integration="FAIRLEAD", jobType="CONNECTOR"
         )
         self._job = Job(job.namespace, job.name, {"jobType": integration})
-        self._sender = sender
+        self._open_sender = open_sender
+        self._sender: EventSender | None = None
+        """None: the run has not started."""
         self._touched = touched
         self._hide, self._warn = context.hide, context.warn
         self._run_id = str(generate_new_uuid())
@@ -77,8 +79,10 @@ class RunLineage(Lineage):
         self._written: frozenset[Dataset] = frozenset()
         self._rows = self._bytes = self._files = 0
         """What was written so far."""
-        self._told_at: float | None = None
-        """When the run was told last, on the monotonic clock; None: it has not started."""
+        self._is_off = False
+        """Whether something went wrong with it: nothing more is told."""
+        self._told_at = 0.0
+        """When the run was told last, on the monotonic clock."""
 
     def columns(self, before: "DataFrame | ArrowTable", after: "DataFrame | ArrowTable") -> None:
         """See the rows of a batch before its transforms and after them; only the first counts."""
@@ -91,30 +95,39 @@ class RunLineage(Lineage):
 
     def batch(self, commit: Commit) -> None:
         """Learn of a batch that counts and is in place."""
+        if self._is_off:
+            return
         try:
-            read, written = self._touched(commit)
-        except Exception as error:  # noqa: BLE001  # of a plugin: what it is must not fail the task
-            read = written = frozenset[Dataset]()
-            self._warn(f"no datasets are told to lineage: {error}")
+            self._take(commit)
+        except Exception as error:  # noqa: BLE001  # of a plugin, say: it must not fail the task
+            self._is_off = True
+            self._warn(f"openlineage.url: this run is told no further: {error}")
+
+    def _take(self, commit: Commit) -> None:
+        read, written = self._touched(commit)
         self._read |= read
         self._written |= written
         self._rows += commit.manifest.rows
         self._bytes += commit.manifest.bytes
         self._files += commit.manifest.files
-        if self._told_at is None:
-            self._tell(RunState.START)
+        if self._sender is None:
+            self._sender = self._open_sender()
+            self._tell(self._sender, RunState.START)
         elif time.monotonic() - self._told_at >= _EACH_S:
-            self._tell(RunState.RUNNING)
+            self._tell(self._sender, RunState.RUNNING)
 
     def end(self, outcome: RunEnd, reason: str = "") -> None:
         """Tell how the run ended, if it had started."""
-        if self._told_at is not None:
-            failed = error_message_run.ErrorMessageRunFacet(self._hide(reason), "python")
-            more: dict[str, RunFacet] = {"errorMessage": failed} if reason else {}
-            self._tell(RunState(outcome.value), more)
+        if self._sender is None:
+            return
+        failed = error_message_run.ErrorMessageRunFacet(self._hide(reason), "python")
+        more: dict[str, RunFacet] = {"errorMessage": failed} if reason else {}
+        self._tell(self._sender, RunState(outcome.value), more)
         self._sender.close()
 
-    def _tell(self, state: RunState, more: Mapping[str, RunFacet] = _NO_FACETS) -> None:
+    def _tell(
+        self, sender: EventSender, state: RunState, more: Mapping[str, RunFacet] = _NO_FACETS
+    ) -> None:
         self._told_at = time.monotonic()
         engine = processing_engine_run.ProcessingEngineRunFacet(_SPARK, "spark")
         facets: dict[str, RunFacet] = {"processing_engine": engine, **more}
@@ -127,7 +140,7 @@ class RunLineage(Lineage):
             inputs=[self._input(each) for each in sorted(self._read)],
             outputs=[self._output(each) for each in sorted(self._written)],
         )
-        self._sender.send(event)
+        sender.send(event)
 
     def _input(self, dataset: Dataset) -> InputDataset:
         facets: dict[str, DatasetFacet] = {}

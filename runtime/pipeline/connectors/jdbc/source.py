@@ -21,6 +21,8 @@ from .reaching import why_away, without_driver
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_NUMBER: Final = "incrementing"
+"""What an offset has the number by, as in Connect JDBC."""
 _ROW_BYTES: Final = 64
 """A row is taken for so large: nobody knows before it is read."""
 _ROWS_EACH: Final = 50_000
@@ -107,7 +109,7 @@ class JdbcSource(Source[TableRange]):
     def _in_numbers(
         self, name: str, start: Document | None, limit: Limit
     ) -> BatchPlan[TableRange] | None:
-        read = start.get(self._member) if start else None
+        read = start.get(_NUMBER) if start else None
         above = int(read) if isinstance(read, int | str) else None
         bounds = self._bounds(name, above)
         if bounds is None:
@@ -116,12 +118,9 @@ class JdbcSource(Source[TableRange]):
         above = first - 1 if above is None else above
         most = max(1, min(limit.rows, limit.bytes // _ROW_BYTES))
         last = min(highest, first + most - 1)
-        advance = Advance({"table": name}, start, {self._member: last})
+        advance = Advance({"table": name}, start, {_NUMBER: last})
         rows = TableRange(name, above, last)
         return BatchPlan((rows,), (advance,), _ROW_BYTES * (last - above), backlog=last < highest)
-
-    _member = "incrementing"
-    """What an offset has the number by, as in Connect JDBC."""
 
     def _bounds(self, name: str, above: int | None) -> tuple[int, int] | None:
         """Return the lowest and the highest number that is there above one; None: there is none."""
