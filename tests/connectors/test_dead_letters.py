@@ -89,6 +89,16 @@ def test_each_bad_row_is_kept_once_with_its_file_its_reason_and_its_text(
     assert told[-1].endswith(f"they are in {tmp_path}/bad")
 
 
+def test_a_row_of_too_few_values_is_bad_alone_in_a_file_that_brings_a_column(
+    run: Run, config: Config, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text('n,new,s\n1,2,x\n3\n4,,""\n')
+    reports = run({**config, "source.schema.evolution": "add-columns"})
+    assert failures(reports) == []
+    assert rows(tmp_path / "out") == [{"n": 1, "s": "x", "new": 2}, {"n": 4, "s": ""}]
+    assert letters(tmp_path) == [("a.csv", "has not just 3 values", "3")]
+
+
 def test_a_batch_of_nothing_but_bad_rows_leaves_its_letters_and_no_file(
     run: Run, config: Config, ledger: MemoryLedger, tmp_path: Path
 ) -> None:

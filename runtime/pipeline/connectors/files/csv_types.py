@@ -50,10 +50,10 @@ def types_of(
     return list(zip(kinds.values(), table.columns, strict=True))
 
 
-def has_texts(sample: bytes, style: CsvStyle) -> list[bool]:
+def has_texts(sample: bytes, style: CsvStyle, *, tolerant: bool) -> list[bool]:
     """Tell of each column of whole records whether it has any text, an empty one included."""
-    names = _parsed(sample, style, {}, tolerant=False).column_names
-    texts = _parsed(sample, style, dict.fromkeys(names, _TEXT), tolerant=False, has_empty=True)
+    names = _parsed(sample, style, {}, tolerant=tolerant).column_names
+    texts = _parsed(sample, style, dict.fromkeys(names, _TEXT), tolerant=tolerant, has_empty=True)
     return [each.null_count < len(each) for each in texts.columns]
 
 

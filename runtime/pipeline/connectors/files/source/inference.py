@@ -87,23 +87,27 @@ def csv_columns(
     known: Mapping[str, DataType],
     *,
     has_empty_texts: bool,
+    tolerant: bool,
 ) -> pa.Schema | None:
     """Return the columns of one csv file that have a value, by a sample; None: it is empty.
 
     A type that nobody has seen a value of would be a guess, and hold for good. So columns without
     any are texts only where they may have one: an empty text in quotes, or beyond the sample.
-    `has_empty_texts`: any column may have such a text.
-    `known` are types that the schema has, by the columns' names in lower case. Raises `BadInput`.
+    `known` are types that the schema has, by the columns' names in lower case. `has_empty_texts`:
+    any column may have such a text. `tolerant`: rows with too many values or too few say nothing.
+    Raises `BadInput`.
     """
-    found = _schema("csv", file, style, limit, known)
-    if found is None or NOTHING not in found.types:
+    found = _schema("csv", file, style, limit, known, tolerant=tolerant)
+    kinds = [each.type for each in found or () if each.name.lower() not in known]
+    if found is None or NOTHING not in kinds:
         return found
     size = sum(map(len, decoded(file, style.encoding, limit + 1)))
     if not _is_all(size, limit, style):
         return found
     are_texts = [False] * len(found)
     if has_empty_texts:
-        are_texts = has_texts(_head(file, limit, style, "csv"), style)
+        sample = _head(file, limit, style, "csv")
+        are_texts = has_texts(sample, style, tolerant=tolerant)
     pairs = zip(found, are_texts, strict=True)
     return pa.schema([each for each, is_text in pairs if is_text or each.type != NOTHING])
 

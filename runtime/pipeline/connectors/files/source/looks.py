@@ -207,8 +207,8 @@ def _of_csv(form: ReadFormat, file: Path, surveyed: Surveyed) -> StructType | No
     known = {each.name.lower(): each.dataType for each in form.declared.fields}
     if not form.policy.widens and all(name.lower() in known for name in header):
         return StructType([StructField(name, known[name.lower()]) for name in header])
-    has_texts = surveyed.quotes_nothing
-    found = csv_columns(file, form.style, _SAMPLE, known, has_empty_texts=has_texts)
+    how = {"has_empty_texts": surveyed.quotes_nothing, "tolerant": form.tolerant}
+    found = csv_columns(file, form.style, _SAMPLE, known, **how)
     return None if found is None else struct_of(ddl(found))
 
 
