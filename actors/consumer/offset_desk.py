@@ -42,7 +42,7 @@ class OffsetDesk:
         if refused := self._refuse(call, now):
             return refuse_call(call, *refused)
         if isinstance(call, OffsetFetch):
-            return fetch_offsets(self._ledger, call)
+            return fetch_offsets(self._ledger, call, topics)
         if isinstance(call, OffsetDelete):
             return delete_offsets(self._ledger, call, self._topics_in_use())
         return commit_offsets(self._ledger, call, topics, now.wall_ms)

@@ -51,7 +51,8 @@ def commit_offsets(
         verdicts.append(PartitionVerdict(each.topic, each.partition, error))
         if error is Error.NONE:
             place = each.topic, each.partition, each.offset, each.leader_epoch
-            records.append(ConsumerOffset(*place, each.metadata or "", now_ms))
+            topic_id = topics[each.topic].topic_id if topics else ""
+            records.append(ConsumerOffset(*place, each.metadata or "", now_ms, topic_id))
     try:
         ledger.write(records)
     except UnwritableRecordError as flaw:  # no rule refused it, and it is not encodable
@@ -72,12 +73,19 @@ def _find_flaw(offset: TopicOffset, topics: Mapping[str, Topic] | None) -> Error
     return Error.OFFSET_METADATA_TOO_LARGE if len(metadata) > LONGEST_METADATA else Error.NONE
 
 
-def fetch_offsets(ledger: OffsetLedger, call: OffsetFetch) -> OffsetFetchReply:
-    """Return how far partitions were read."""
+def fetch_offsets(
+    ledger: OffsetLedger, call: OffsetFetch, topics: Mapping[str, Topic] | None
+) -> OffsetFetchReply:
+    """Return how far partitions were read, of the topics that there are: nothing of earlier ones.
+
+    `topics` are those, None: not known. One that is not among them may only be out of sight.
+    """
+    topics = topics or {}
     if call.partitions is None:
-        offsets = tuple(map(_spell, ledger.consumer_offsets()))
+        found = ledger.consumer_offsets()
+        offsets = tuple(_spell(each) for each in found if _is_of_now(each, topics))
     else:
-        offsets = tuple(_find(ledger, *each) for each in _places(call.partitions))
+        offsets = tuple(_find(ledger, topics, *each) for each in _places(call.partitions))
     return OffsetFetchReply(Error.NONE, offsets, number=call.number)
 
 
@@ -85,9 +93,19 @@ def _places(partitions: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, in
     return ((topic, number) for topic, numbers in partitions.items() for number in numbers)
 
 
-def _find(ledger: OffsetLedger, topic: str, partition: int) -> TopicOffset:
+def _find(
+    ledger: OffsetLedger, topics: Mapping[str, Topic], topic: str, partition: int
+) -> TopicOffset:
     found = ledger.consumer_offset(topic, partition) if is_topic_name(topic) else None
-    return _spell(found) if found else TopicOffset(topic, partition)
+    if found is None or not _is_of_now(found, topics):
+        return TopicOffset(topic, partition)
+    return _spell(found)
+
+
+def _is_of_now(offset: ConsumerOffset, topics: Mapping[str, Topic]) -> bool:
+    """Tell whether an offset is not one of a topic that was deleted and made anew since."""
+    topic = topics.get(offset.topic)
+    return topic is None or offset.topic_id in {"", topic.topic_id}
 
 
 def _spell(found: ConsumerOffset) -> TopicOffset:

@@ -61,6 +61,8 @@ class ConsumerOffset:
     metadata: str = ""
     """Whatever the client wants to know again."""
     time_ms: int = 0
+    topic_id: str = ""
+    """That of the topic by which it was committed, as `Topic` has it; empty: it was not known."""
 
 
 ConsumerRecord = SubscribedTopics | ConsumerSubscription

@@ -60,6 +60,19 @@ def test_who_is_no_member_commits_while_there_is_none_and_the_group_comes_into_b
     assert fetch(driver) == {("t4", 1): 0}
 
 
+def test_a_topic_that_is_made_anew_is_read_from_its_beginning(driver: ConsumerDriver) -> None:
+    commit(driver)
+    driver.sees({})
+    assert fetch(driver) == {("t4", 1): 7}, "it may only be out of sight"
+    driver.sees({"t4": topic("t4", 4, life=1)})
+    assert fetch(driver) == {}
+    assert fetch(driver, partitions={"t4": (1,)}) == {("t4", 1): -1}
+    driver.open()
+    assert fetch(driver) == {}
+    assert commit(driver, TopicOffset("t4", 1, 2)) == [Error.NONE]
+    assert fetch(driver) == {("t4", 1): 2}
+
+
 def test_what_was_committed_is_told_whole_also_by_the_next_process(driver: ConsumerDriver) -> None:
     told = TopicOffset("t4", 3, 1 << 40, 5, "note")
     commit(driver, told)

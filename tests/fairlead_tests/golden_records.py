@@ -413,7 +413,7 @@ WRITTEN: list[Golden] = [
         {"member_id": "m1", "names": ["a", "t"], "pattern": "t.*", "matched": ["t", "tt"]},
     ),
     Golden(
-        ConsumerOffset("t", 3, 7, 2, "note", 9),
+        ConsumerOffset("t", 3, 7, 2, "note", 9, "ab12"),
         b"t\x003\0",
         {
             "topic": "t",
@@ -422,6 +422,7 @@ WRITTEN: list[Golden] = [
             "leader_epoch": 2,
             "metadata": "note",
             "time_ms": 9,
+            "topic_id": "ab12",
         },
     ),
     Golden(
@@ -498,6 +499,8 @@ def _earlier() -> Iterator[Golden]:
     ungranted = replace(known, url="", assigned={}, pending={}, returns=0)
     lacking = (f"members.0.{each}" for each in ("url", "assigned", "pending", "returns"))
     yield before(generation, replace(generation, members=(ungranted,)), *lacking)
+    read = now[ConsumerOffset]
+    yield before(read, replace(read, topic_id=""), "topic_id")
 
 
 EARLIER: list[Golden] = [*_earlier()]
