@@ -11,10 +11,9 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 HOUSE = Path(__file__).parents[1]
 
@@ -237,10 +236,21 @@ LEFT_BY_TOOLS = {"__pycache__", "fairlead.egg-info", "build", "dist"}
 ROOMS = sorted(path for folder in LEANS_ON for path in HOUSE.glob(f"{folder}/**/*.py"))
 
 
-def imports(path: Path) -> Iterator[tuple[bool, str]]:
-    """Yield of every import whether it is relative, and the absolute name that it stands for."""
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax of a file."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports(path: Path) -> tuple[tuple[bool, str], ...]:
+    """Return of every import whether it is relative, and the absolute name that it stands for."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[bool, str]]:
     package = path.relative_to(HOUSE).parent.parts
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from ((False, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -253,21 +263,20 @@ def imports(path: Path) -> Iterator[tuple[bool, str]]:
             yield from ((True, ".".join((*base, name))) for name in names)
 
 
-def may_know(path: Path, library: str) -> bool:
-    """Tell whether the file may import the library."""
-    name = path.relative_to(HOUSE).as_posix()
+def may_know(name: str, library: str) -> bool:
+    """Tell whether a file may import the library."""
     return any(fnmatchcase(name, pattern) for pattern in KNOWN_ONLY_TO.get(library, ()))
 
 
-@pytest.mark.parametrize("path", ROOMS, ids=lambda path: path.relative_to(HOUSE).as_posix())
-def test_a_room_leans_only_on_those_below(path: Path) -> None:
-    room = path.relative_to(HOUSE).parts[0]
-    for is_relative, module in imports(path):
-        top = module.partition(".")[0]
-        if is_relative:
-            assert top in LEANS_ON[room] | {room}, f"{room} may not lean on {module}"
-        else:
-            assert top != "fairlead", f"within the house, imports are relative: {module}"
+def test_a_room_leans_only_on_those_below() -> None:
+    for path in ROOMS:
+        room = path.relative_to(HOUSE).parts[0]
+        for is_relative, module in imports(path):
+            top = module.partition(".")[0]
+            if is_relative:
+                assert top in LEANS_ON[room] | {room}, f"{path} may not lean on {module}"
+            else:
+                assert top != "fairlead", f"{path}: within the house, imports are relative"
 
 
 def room_of(folder: str) -> str:
@@ -276,8 +285,13 @@ def room_of(folder: str) -> str:
     return f"{top}/{rest[0]}" if rest and top in {"actors", "runtime"} else top
 
 
-def leanings() -> Iterator[tuple[str, str]]:
-    """Yield each folder with each other folder that one of its files imports from."""
+@cache
+def leanings() -> frozenset[tuple[str, str]]:
+    """Return each folder with each other folder that one of its files imports from."""
+    return frozenset(_leanings())
+
+
+def _leanings() -> Iterator[tuple[str, str]]:
     for path in ROOMS:
         folder = path.relative_to(HOUSE).parent.as_posix()
         for is_relative, module in imports(path):
@@ -318,7 +332,7 @@ def test_no_two_modules_import_each_other_not_even_by_way_of_others() -> None:
     files = {path.relative_to(HOUSE).with_suffix(""): path for path in ROOMS}
     leans: dict[Path, set[Path]] = {}
     for module, path in files.items():
-        for node in at_run_time(ast.parse(path.read_text())):
+        for node in at_run_time(parsed(path)):
             if node.level:
                 base = module.parents[node.level - 1] / (node.module or "").replace(".", "/")
                 named = {base, *(base / alias.name for alias in node.names)}
@@ -355,18 +369,22 @@ def test_no_folder_holds_more_files_than_one_can_look_over() -> None:
     assert {str(each.relative_to(HOUSE)) for each in counts if counts[each] > MOST_FILES} == set()
 
 
-@pytest.mark.parametrize("path", ROOMS, ids=lambda path: path.relative_to(HOUSE).as_posix())
-def test_a_library_is_known_only_where_the_table_says(path: Path) -> None:
-    tops = {module.partition(".")[0] for is_relative, module in imports(path) if not is_relative}
-    libraries = tops - sys.stdlib_module_names - {"fairlead"}
-    assert {library for library in libraries if not may_know(path, library)} == set()
+def test_a_library_is_known_only_where_the_table_says() -> None:
+    own = sys.stdlib_module_names | {"fairlead"}
+    known = {
+        (path.relative_to(HOUSE).as_posix(), library)
+        for path in ROOMS
+        for is_relative, module in imports(path)
+        if not is_relative and (library := module.partition(".")[0]) not in own
+    }
+    assert {each for each in known if not may_know(*each)} == set()
 
 
 def test_a_class_name_means_one_thing_in_the_product() -> None:
     names = Counter(
         node.name
         for path in ROOMS
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.ClassDef)
     )
     assert {name for name, count in names.items() if count > 1} == set()
