@@ -2,6 +2,7 @@
 # pyright: basic
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -127,5 +128,6 @@ def test_kafkas_tools_say_of_a_group_what_they_say_of_a_brokers(
                 pytest.skip(f"Kafka's tools cannot be had: {reason}")
             places.append(Place(bootstrap, topic, tmp_path / name, run))
             open_now.callback(places[-1].readers.end)
-        ours, theirs = ([*each.story()] for each in places)
+        pool = open_now.enter_context(ThreadPoolExecutor(len(places)))
+        ours, theirs = pool.map(lambda place: [*place.story()], places)
     assert [each for each in zip(ours, theirs, strict=True) if each[0] != each[1]] == []
