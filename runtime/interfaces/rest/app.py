@@ -21,7 +21,7 @@ from ....projections.metrics import RequestMetrics
 from .backend.errors import ApiError, error_reply, handle_errors
 from .backend.listeners import DEFAULT, RestListener, parse
 from .backend.paths import ConnectPaths
-from .backend.schema import ERROR, describe_answers
+from .backend.schema import describe_answers
 from .backend.service import Service
 from .routes import (
     connector_commands,
@@ -89,13 +89,13 @@ def make_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        responses={"default": {"description": "Any error.", **ERROR}},
     )
     app.state.service = service
     handle_errors(app)
     types: list[object] = []
     for each in SUBJECTS:
-        app.include_router(each.router)
+        # As they are: what is included is looked through anew for each application.
+        app.router.routes.extend(each.router.routes)
         types += each.types
     describe_answers(app, types)
     app.add_middleware(ConnectPaths)

@@ -128,10 +128,11 @@ class HttpAnswer(Generic[T]):
 
 
 class Routes:
-    """The routes of one subject; `router` is what an application includes."""
+    """The routes of one subject, on a router of their own."""
 
     def __init__(self, tag: str) -> None:
-        self.router = APIRouter(tags=[tag])
+        told = {"description": "Any error.", **ERROR}
+        self.router = APIRouter(tags=[tag], responses={"default": told})
         self.types: list[Any] = [ErrorMessage]
         """The types of all answers."""
 
