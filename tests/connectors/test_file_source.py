@@ -16,6 +16,7 @@ from fairlead.runtime.pipeline.connectors.files.source.file_index import FileInd
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.connectors.files.source.listing import Skip, SourceFile, walk
 from fairlead.runtime.pipeline.connectors.files.source.offsets import Folder
+from fairlead.runtime.pipeline.connectors.files.source.reading import Reading
 from fairlead.runtime.pipeline.connectors.files.source.shares import (
     BUCKETS,
     bucket_of,
@@ -402,3 +403,18 @@ def test_a_share_can_be_spelled_and_read_again() -> None:
         assert read_share(spell(share)) == share
     with pytest.raises(ValueError, match="no such bucket"):
         read_share("255-256")
+
+
+@pytest.mark.parametrize(("most_bytes", "ahead"), [(1, 1), (7, 1), (8, 2), (100, 2)])
+def test_what_the_next_batch_will_hold_is_looked_at_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_bytes: int, ahead: int
+) -> None:
+    # One that is larger than a batch may be is a batch of its own.
+    files = [put(tmp_path, f"{number}.csv", "1234") for number in range(5)]
+    looked_at = Mock()
+    monkeypatch.setattr(Reading, "read", Mock())
+    monkeypatch.setattr(Reading, "look_ahead", looked_at)
+    made = source(tmp_path)
+    plan = made.plan({}, Limit(100, most_bytes, 2))
+    made.read(Mock(), plan.ranges)
+    assert looked_at.call_args.args == (files[len(plan.ranges) :][:ahead],)

@@ -156,9 +156,9 @@ class FileSource(Source[SourceFile]):
         """Yield the files that the next batch will hold, if it may hold as much as the last."""
         size = 0
         for each in islice(self._pending, self._limit.ranges):
-            size += each.size
-            if size > self._limit.bytes:
+            if size and size + each.size > self._limit.bytes:
                 return
+            size += each.size
             yield each
 
     def _told_of_incomplete(self) -> Iterator[str]:
