@@ -9,7 +9,6 @@ import pytest
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.kafka_clients.connect import (
-    CONNECT_GROUP,
     Workers,
     connect_workers,
     until,
@@ -53,14 +52,17 @@ def test_rows_of_a_stock_worker_go_on_over_a_crash_of_its_coordinator(
     broker: Broker, topics: Topics, tmp_path: Path
 ) -> None:
     topic = topics.make("listener.connect.one")
-    with served(tmp_path, broker) as node, connect_workers(node.bootstrap, tmp_path) as workers:
+    with (
+        served(tmp_path, broker) as node,
+        connect_workers(node.bootstrap, tmp_path, topic) as workers,
+    ):
         workers.add()
         pipe = Pipe(topic, tmp_path)
         pipe.made_at(workers)
         pipe.goes_on("it has begun")
         node.kill("fairlead: shard")
         pipe.goes_on("the coordinator was killed")
-        generations = node.generations(CONNECT_GROUP)
+        generations = node.generations(topic)
         assert generations == sorted(generations) != []
 
 
@@ -69,7 +71,10 @@ def test_rows_of_stock_workers_go_on_over_every_crash(
     broker: Broker, topics: Topics, tmp_path: Path
 ) -> None:
     topic = topics.make("listener.connect.two")
-    with served(tmp_path, broker) as node, connect_workers(node.bootstrap, tmp_path) as workers:
+    with (
+        served(tmp_path, broker) as node,
+        connect_workers(node.bootstrap, tmp_path, topic) as workers,
+    ):
         first, second = workers.add(), workers.add()
         pipe = Pipe(topic, tmp_path)
         pipe.made_at(workers)
@@ -86,5 +91,5 @@ def test_rows_of_stock_workers_go_on_over_every_crash(
         until(lambda: len({*third.runs(*FILES).values()}) == 2, "the new one has a task")
         pipe.goes_on("the coordinator was killed while one joined")
         assert Admin(node).listed() == {"connect-FileStreamSink"}
-        generations = node.generations(CONNECT_GROUP)
+        generations = node.generations(topic)
         assert generations == sorted(generations) != []

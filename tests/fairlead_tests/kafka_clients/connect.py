@@ -15,7 +15,6 @@ from typing import Any
 from fairlead_tests.kafka.broker import free_ports
 from fairlead_tests.kafka_clients.jars import java_command
 
-CONNECT_GROUP = "workers"
 SECONDS = 90.0
 _PROPERTIES = """
 bootstrap.servers={bootstrap}
@@ -37,6 +36,8 @@ offset.flush.interval.ms=300
 session.timeout.ms=6000
 heartbeat.interval.ms=500
 scheduled.rebalance.max.delay.ms=1000
+consumer.session.timeout.ms=6000
+consumer.heartbeat.interval.ms=500
 reconnect.backoff.max.ms=200
 connector.client.config.override.policy=All
 """
@@ -80,10 +81,10 @@ class Worker:
 
 
 class Workers:
-    """All workers of one group."""
+    """All workers of one group, whose topics go by its id."""
 
-    def __init__(self, bootstrap: str, folder: Path) -> None:
-        self._bootstrap, self._folder = bootstrap, folder
+    def __init__(self, bootstrap: str, folder: Path, group: str) -> None:
+        self._bootstrap, self._folder, self._group = bootstrap, folder, group
         self.all: list[Worker] = []
 
     def add(self) -> Worker:
@@ -91,9 +92,7 @@ class Workers:
         (port,) = free_ports(1)
         name = f"worker-{len(self.all)}"
         told = self._folder / f"{name}.properties"
-        told.write_text(
-            _PROPERTIES.format(bootstrap=self._bootstrap, group=CONNECT_GROUP, port=port)
-        )
+        told.write_text(_PROPERTIES.format(bootstrap=self._bootstrap, group=self._group, port=port))
         command = java_command("org.apache.kafka.connect.cli.ConnectDistributed", str(told))
         with (self._folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -108,9 +107,9 @@ class Workers:
 
 
 @contextmanager
-def connect_workers(bootstrap: str, folder: Path) -> Generator[Workers]:
+def connect_workers(bootstrap: str, folder: Path, group: str) -> Generator[Workers]:
     """Have workers that begin there, with their files in the folder."""
-    workers = Workers(bootstrap, folder)
+    workers = Workers(bootstrap, folder, group)
     try:
         yield workers
     finally:
