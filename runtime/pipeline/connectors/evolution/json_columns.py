@@ -209,6 +209,15 @@ def _half_at(block: bytes) -> int:
     return next((each.start() for each in halves), -1)
 
 
+def with_half_letters(values: pa.ChunkedArray) -> pa.Array:
+    """Tell of each value of bytes whether it escapes half of a letter."""
+    may = pc.fill_null(pc.match_substring_regex(values, _HALF.pattern.decode()), False)  # noqa: FBT003
+    if not pc.any(may).as_py():
+        return pa.repeat(False, len(values))  # noqa: FBT003
+    found = zip(values.to_pylist(), may.to_pylist(), strict=True)
+    return pa.array([is_likely and _half_at(value) >= 0 for value, is_likely in found], pa.bool_())
+
+
 def _written(block: bytes) -> int:
     """Return how many lines have anything in them."""
     lines = block.splitlines()
