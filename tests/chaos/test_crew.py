@@ -79,6 +79,7 @@ def test_a_worker_that_joins_and_leaves_takes_over_and_gives_back_in_good_order(
     assert line.wrong() == []
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("without_java")
 def test_a_worker_without_java_on_its_path_loses_its_jvm_and_goes_on_under_the_same_token(
     crews: SharedCrew, tmp_path: Path

@@ -45,6 +45,7 @@ def test_a_person_is_told_what_was_simulated(run: Run) -> None:
     ]
 
 
+@pytest.mark.soak  # each run tells such a story: tests/simulation/test_stories.py
 def test_a_broken_rule_ends_badly_with_its_story(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     never_fence(monkeypatch)
     ended = run("simulate", "--minutes", "1", "--steps", "60")

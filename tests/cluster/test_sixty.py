@@ -43,6 +43,7 @@ def test_when_25_of_60_workers_hang_at_once_the_rest_take_over_and_give_nothing_
         os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.soak
 def test_when_25_of_60_workers_leave_at_once_nothing_runs_twice_and_the_rest_go_on(
     start_node: Starts,
 ) -> None:

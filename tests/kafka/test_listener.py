@@ -13,9 +13,8 @@ from fairlead_tests.kafka_listener.live import PARTITIONS, Admin, Writer, readin
 from fairlead_tests.kafka_listener.node import ListenerNode
 from fairlead_tests.kafka_listener.readers import Reader, Readers
 
-IN_EVERY_RUN = (clients.CONFLUENT,)
-"""Others take part in the mixed group of every run, and have a run of their own in a soak."""
 PYTHON = (
+    clients.CONFLUENT,
     clients.CONFLUENT_COOPERATIVE,
     clients.CONFLUENT_MODERN,
     clients.AIOKAFKA,
@@ -55,13 +54,8 @@ def join_over_crashes(
     return joining
 
 
-@pytest.mark.parametrize(
-    "client",
-    [
-        *(pytest.param(each, id=name_of(each)) for each in IN_EVERY_RUN),
-        *(pytest.param(each, id=name_of(each), marks=pytest.mark.soak) for each in PYTHON + JAVA),
-    ],
-)
+@pytest.mark.soak  # each run has clients of all kinds in one group: test_listener_mixed.py
+@pytest.mark.parametrize("client", PYTHON + JAVA, ids=name_of)
 def test_consumers_come_and_go_over_every_crash(
     broker: Broker,
     topics: Topics,
