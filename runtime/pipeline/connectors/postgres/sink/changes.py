@@ -124,23 +124,29 @@ class TableChange(NamedTuple):
 def try_changes(connection: "adbc.Connection", changes: Sequence[TableChange]) -> None:
     """Put rows into their tables, and take them out again; raises `RowsRefused`.
 
-    It is part of the transaction that stages them.
+    It is part of the transaction that stages them. Constraints that are deferred are looked at too.
     """
     with connection.cursor() as cursor:
         cursor.execute("SAVEPOINT fairlead_dry_run")
         make_changes(cursor, changes)
+        look_at_deferred(cursor, [each.target for each in changes])
         cursor.execute("ROLLBACK TO SAVEPOINT fairlead_dry_run")
 
 
 def make_changes(cursor: "adbc.Cursor", changes: Sequence[TableChange]) -> None:
-    """Put rows into their tables; constraints that are deferred are looked at too.
-
-    Raises `RowsRefused`.
-    """
+    """Put rows into their tables; raises `RowsRefused`."""
     with rows_refused([each.target for each in changes]):
         for each in changes:
             for statement in each.statements:
                 cursor.execute(statement.as_string())
+
+
+def look_at_deferred(cursor: "adbc.Cursor", targets: Sequence[TableName]) -> None:
+    """Have constraints that are deferred looked at, once all rows are in: they may be of several.
+
+    Raises `RowsRefused`.
+    """
+    with rows_refused(targets):
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
 

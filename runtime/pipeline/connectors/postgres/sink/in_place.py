@@ -14,7 +14,7 @@ from psycopg import sql
 
 from ..names import TableName
 from . import keys, staging
-from .changes import TableChange, make_changes, rows_refused
+from .changes import TableChange, look_at_deferred, make_changes, rows_refused
 from .layout import TargetRows
 from .tables import TargetTable
 
@@ -41,8 +41,7 @@ def put_in(connection: "adbc.Connection", batches: Sequence[TargetBatch]) -> Non
                 make_changes(cursor, [each.change])
                 dropped = sql.SQL("DROP TABLE {}").format(each.change.staged.sql)
                 cursor.execute(dropped.as_string())
-        with rows_refused([each.target.name for each in batches]):
-            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        look_at_deferred(cursor, [each.target.name for each in batches])
 
 
 def _copied(cursor: "adbc.Cursor", batch: TargetBatch) -> bool:

@@ -67,7 +67,6 @@ def roll_back(connection: "psycopg.Connection[Any]", names: list[str]) -> None:
             raise SinkAway(f"another process ends {name}: {busy}") from None
 
 
-def waiting(connection: "psycopg.Connection[Any]", prefix: str) -> list[str]:
-    """Return the names of the prepared transactions that begin so and may be ended."""
-    pattern = prefix.replace("_", r"\_") + "%"
+def waiting(connection: "psycopg.Connection[Any]", pattern: str) -> list[str]:
+    """Return the names of the prepared transactions that are LIKE this and may be ended."""
     return [name for (name,) in connection.execute(_MINE, (pattern,))]

@@ -65,8 +65,7 @@ class Staging(NamedTuple):
         self, connection: "psycopg.Connection[Any]", which: Callable[[PublishedBatch], bool]
     ) -> None:
         """Remove the batches that are staged, in tables or as prepared transactions."""
-        pattern = self.prefix.replace("_", r"\_") + "%"
-        tables = [TableName(*row) for row in connection.execute(_OWN, (pattern,))]
+        tables = [TableName(*row) for row in connection.execute(_OWN, (self._pattern,))]
         drop(connection, [each for each in tables if self._is_of(which, each.table)])
         self.roll_back(connection, which)
 
@@ -74,8 +73,13 @@ class Staging(NamedTuple):
         self, connection: "psycopg.Connection[Any]", which: Callable[[PublishedBatch], bool]
     ) -> None:
         """Remove the batches that are staged as prepared transactions."""
-        names = prepared.waiting(connection, self.prefix)
+        names = prepared.waiting(connection, self._pattern)
         prepared.roll_back(connection, [each for each in names if self._is_of(which, each)])
+
+    @property
+    def _pattern(self) -> str:
+        """What all of its names are LIKE."""
+        return self.prefix.replace("_", r"\_") + "%"
 
     def _is_of(self, which: Callable[[PublishedBatch], bool], name: str) -> bool:
         """Tell whether a table, or a transaction, is that of such a batch."""
