@@ -163,7 +163,7 @@ def test_a_query_is_read_once_into_a_table_that_is_made(derby: Derby, begin: Beg
     ("given", "told", "error"),
     [
         ({}, "there is no table copied", ErrorClass.INPUT),
-        ({"source_table_whitelist": "nothing"}, "nothing", None),
+        ({"source_table_whitelist": "absent_orders"}, "absent_orders", None),
         (
             {"sink_auto_create": "true", "sink_connection_driver": "no.such.Driver"},
             "no driver",

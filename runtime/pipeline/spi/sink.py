@@ -77,9 +77,10 @@ class Sink(ABC, Generic[Rows]):
         """
 
     def write(self, rows: Rows, commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Put a batch in place at once, all of it or nothing, where `writes_at_once`.
+        """Put a batch in place at once, where `writes_at_once`; raises as `stage` does.
 
-        Returns a manifest without files: nothing is left to publish. Raises as `stage` does.
+        Returns a manifest without files: nothing is left to publish. What an attempt that raises
+        has left there may come again.
         """
         raise NotImplementedError(f"{type(self).__name__} only stages")
 

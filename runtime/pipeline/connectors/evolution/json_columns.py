@@ -91,8 +91,7 @@ class JsonColumns:
         if not block.strip():
             self._lines += _line_count(block)
             return
-        at = _half_at(block)
-        if self._refuse_half and at >= 0:
+        if self._refuse_half and (at := _half_at(block)) >= 0:
             self._refuse_half(self._lines + _line_count(block[:at] + b"x"))
         columns = self._columns(block)
         pairs = zip(columns.column_names, columns.columns, strict=True)
@@ -209,8 +208,8 @@ def _half_at(block: bytes) -> int:
     return next((each.start() for each in halves), -1)
 
 
-def with_half_letters(values: pa.ChunkedArray) -> pa.Array:
-    """Tell of each value of bytes whether it escapes half of a letter."""
+def have_lone_surrogates(values: pa.ChunkedArray) -> pa.Array:
+    """Tell of each value of bytes whether it escapes a lone surrogate, half of a letter."""
     may = pc.fill_null(pc.match_substring_regex(values, _HALF.pattern.decode()), False)  # noqa: FBT003
     if not pc.any(may).as_py():
         return pa.repeat(False, len(values))  # noqa: FBT003

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ...spark.failures import failure_text
-from ...spi.config import ConfigInvalid
+from ...spi.config import ConfigInvalid, is_deferred
 from ...spi.context import Reach
 from ...spi.lineage import Dataset
+from ...spi.types import Look
 
 _FETCHED: Final = "10000"
 """How many rows are on their way at once."""
@@ -38,6 +39,14 @@ def options(end: str, config: Mapping[str, str], reach: Reach) -> dict[str, str]
         if given := config.get(f"{end}.connection.{name}"):
             told[name] = given
     return told
+
+
+def look_at_url(end: str, config: Mapping[str, str], reach: Reach) -> Look:
+    """Look whether the node lets connectors reach the database of an end."""
+    key = f"{end}.connection.url"
+    url = config.get(key, "")
+    flaw = None if is_deferred(url) else reach.flaw_in_jdbc(url)
+    return Look({key: flaw} if flaw else {})
 
 
 def why_away(error: BaseException) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from .....events.commits import Manifest
-from ...spi.config import Definition, ParsedConfig, is_deferred
+from ...spi.config import Definition, ParsedConfig
 from ...spi.connector import Delivery, Promise
 from ...spi.context import Context, Outside
 from ...spi.lineage import Dataset
 from ...spi.types import Look, SinkType
 from . import keys
-from .reaching import dataset_in, options
+from .reaching import dataset_in, look_at_url, options
 from .sink import JdbcSink
 
 
@@ -45,9 +45,7 @@ class JdbcSinkType(SinkType):
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
         """Look whether the node lets connectors reach the database."""
-        url = config.get("sink.connection.url", "")
-        flaw = None if is_deferred(url) else outside.reach.flaw_in_jdbc(url)
-        return Look({"sink.connection.url": flaw} if flaw else {})
+        return look_at_url("sink", config, outside.reach)
 
     @classmethod
     def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> JdbcSink:

@@ -5,14 +5,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from .....events.commits import Document
-from ...spi.config import Definition, ParsedConfig, is_deferred
+from ...spi.config import Definition, ParsedConfig
 from ...spi.connector import Delivery, Promise
 from ...spi.context import Context, Outside
 from ...spi.lineage import Dataset
 from ...spi.offsets import check_members
 from ...spi.types import Look, SourceType
 from . import keys
-from .reaching import dataset_in, options
+from .reaching import dataset_in, look_at_url, options
 from .source import JdbcSource
 
 _QUERY = "query"
@@ -59,9 +59,7 @@ class JdbcSourceType(SourceType):
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
         """Look whether the node lets connectors reach the database."""
-        url = config.get("source.connection.url", "")
-        flaw = None if is_deferred(url) else outside.reach.flaw_in_jdbc(url)
-        return Look({"source.connection.url": flaw} if flaw else {})
+        return look_at_url("source", config, outside.reach)
 
     @classmethod
     def check_offset(

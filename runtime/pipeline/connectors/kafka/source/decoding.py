@@ -22,7 +22,7 @@ from ....spark.spelling import literal, quoted, refusal
 from ....spi.errors import SchemaRefused
 from ....spi.rows import Rejects
 from ...evolution.arrow_columns import ddl
-from ...evolution.json_columns import JsonColumns, with_half_letters
+from ...evolution.json_columns import JsonColumns, have_lone_surrogates
 from ...evolution.policy import DEAD_LETTER, SchemaPolicy, struct_of
 from ...files.source.bad_rows import RAW, json_reason
 from .connect_schema import LONE
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PARSED: Final = "_fairlead_parsed"
 _CORRUPT: Final = "_fairlead_corrupt"
 _NO_FIT: Final = "it is no JSON object that fits the schema"
-_IS_CUT: Final = "_fairlead_is_cut"
+_SURROGATE: Final = "_fairlead_surrogate"
 """A column: whether a value escapes half of a letter, which Spark would read as `?`."""
 _CUT: Final = "it escapes half of a letter (a lone surrogate, as `\\ud83d` alone)"
 _OPTIONS: Final = {"allowSingleQuotes": "false"}
@@ -184,8 +184,8 @@ class JsonDecoder(RecordDecoder):
         kept = self._metadata(table)
         columns = dict(zip(kept.column_names, kept.columns, strict=True))
         columns |= {f"_fairlead{name}": table[name] for name in place}
-        cut = with_half_letters(table["_value"])
-        raw = pa.table({LONE: as_text(table["_value"]), _IS_CUT: cut, **columns})
+        halves = have_lone_surrogates(table["_value"])
+        raw = pa.table({LONE: as_text(table["_value"]), _SURROGATE: halves, **columns})
         options = {**_OPTIONS, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
         corrupt = StructField(_CORRUPT, StringType())
         parsed = sf.from_json(sf.col(LONE), StructType([*schema.fields, corrupt]), options)
@@ -195,7 +195,9 @@ class JsonDecoder(RecordDecoder):
     def _sound(self, frame: "DataFrame", schema: StructType) -> "DataFrame":
         """Leave out, or refuse in the job, what could not be parsed."""
         empty = f"({PARSED} IS NULL AND {LONE} IS NOT NULL AND trim({LONE}) <> 'null')"
-        bad = sf.expr(f"{empty} OR {_IS_CUT} OR coalesce({PARSED}.{_CORRUPT} IS NOT NULL, false)")
+        bad = sf.expr(
+            f"{empty} OR {_SURROGATE} OR coalesce({PARSED}.{_CORRUPT} IS NOT NULL, false)"
+        )
         if not self._rows.parts_bad:
             return frame.where(sf.when(bad, self._refused()).otherwise(sf.expr("true")))
         passing = Passing()
@@ -208,7 +210,7 @@ class JsonDecoder(RecordDecoder):
         )
         letters = (
             frame.where(_CORRUPT)
-            .select(sf.create_map(*places).alias("position"), sf.col(LONE).alias(RAW), _IS_CUT)
+            .select(sf.create_map(*places).alias("position"), sf.col(LONE).alias(RAW), _SURROGATE)
             .select("position", _reason(schema).alias("reason"), sf.col(RAW).alias("raw"))
         )
         count = lambda: int(passing.values.get("bad", 0))  # noqa: E731
@@ -225,13 +227,13 @@ class JsonDecoder(RecordDecoder):
         topic, partition, offset = self._places
         before, between, behind = (literal(each) for each in NAMED.split("{}")[:3])
         place = f"{topic}, '-', CAST({partition} AS STRING)"
-        why = f"IF({_IS_CUT}, {literal(_CUT)}, {literal(_NO_FIT)})"
+        why = f"IF({_SURROGATE}, {literal(_CUT)}, {literal(_NO_FIT)})"
         told = (before, place, between, f"CAST({offset} AS STRING)", behind, why)
         return sf.expr(f"CAST({refusal(*told)} AS BOOLEAN)")
 
 
 def _reason(schema: StructType) -> "Column":
-    return sf.when(sf.col(_IS_CUT), _CUT).otherwise(json_reason(schema, _OPTIONS))
+    return sf.when(sf.col(_SURROGATE), _CUT).otherwise(json_reason(schema, _OPTIONS))
 
 
 _PLACE: Final = ("_topic", "_partition", "_offset")
