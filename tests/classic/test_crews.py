@@ -280,6 +280,19 @@ def test_after_the_leader_is_lost_another_leads_and_remembers_nothing(crew: Crew
     assert (crew.running(), crew.is_settled) == ({"w2": WORK}, True)
 
 
+def test_what_was_deleted_while_another_led_is_given_up_under_the_next_leader(crew: Crew) -> None:
+    crew.comes("w1")
+    crew.comes("w2")
+    crew.goes_on(2 * BEAT_MS)
+    assert crew.running()["w2"] == "a a-0 a-1"
+    crew.dies("w1")
+    crew.configure("")
+    crew.goes_on(30_000)
+    assert crew.leader() == "w2"
+    assert (crew.running(), crew.is_settled) == ({"w2": ""}, True)
+    assert not crew.group.owner
+
+
 def test_a_leader_that_bounces_within_a_round_leaves_it_to_another(crew: Crew) -> None:
     crew.comes("w1")
     crew.comes("w2")

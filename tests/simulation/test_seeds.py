@@ -55,6 +55,7 @@ def test_no_seed_of_many_crews_breaks_a_rule(crew: Crew) -> None:
 
 CREWS_BROKEN_ONCE = {
     (Crew.CLASSIC, 60): "a JoinGroup is lost, the beats are not, and the round ends",
+    (Crew.CLASSIC, 828): "a leader that forgot what it had assigned leaves deleted work to all",
     (Crew.MIXED, 47): "a static process of the other protocol converts the group",
     (Crew.MIXED, 72): "an answer to the process before has the number of a call of this one",
     (Crew.MIXED, 76): "a group is converted twice before a worker hears of the first time",

@@ -86,7 +86,8 @@ class Lead:
             given = deal_eagerly(configs.configured, members.keys())
         else:
             made = self._increments(told.generation, members, configs, completed, now_ms)
-            given, taken, delay_ms = made.assigned, made.revoked, made.delay_ms
+            given, delay_ms = made.assigned, made.delay_ms
+            taken = _with_deleted(made.revoked, members, configs.configured)
         return {
             member_id: encode_assignment(
                 ReceivedAssignment(
@@ -111,14 +112,36 @@ class Lead:
         completed: int,
         now_ms: int,
     ) -> Increments:
-        reported = {
-            member_id: each.allocation.assigned if each.allocation else ()
-            for member_id, each in members.items()
-        }
         clock = RoundTime(now_ms, self._max_delay_ms)
-        given = Round(configs.configured, reported, generation, completed, clock)
+        given = Round(configs.configured, _reported(members), generation, completed, clock)
         self._memory, made = assign(self._memory, given)
         return made
+
+
+def _reported(members: Mapping[str, WorkerMetadata]) -> Loads:
+    """Return what each member says that it is to run."""
+    return {
+        member_id: each.allocation.assigned if each.allocation else ()
+        for member_id, each in members.items()
+    }
+
+
+def _with_deleted(
+    revoked: Loads, members: Mapping[str, WorkerMetadata], configured: Resources
+) -> Loads:
+    """Return what is revoked, and what was deleted while another led.
+
+    The assignor takes for deleted what it has assigned itself, so a new leader's would leave the
+    rest with its members. Connect can live with that: a deletion need not wait until all have
+    given the connector up, as it does here.
+    """
+    return {
+        member_id: (
+            *(taken := revoked.get(member_id, ())),
+            *(each for each in reported if each not in configured and each not in taken),
+        )
+        for member_id, reported in _reported(members).items()
+    }
 
 
 def _read(told: JoinGroupReply) -> Mapping[str, WorkerMetadata]:
