@@ -1,7 +1,9 @@
 """Who may commit a group's offsets, and who may ask for them; errors are those of Kafka's broker.
 
-Who is a member commits with its epoch of now, or in a classic group with its generation: what an
-earlier owner of a partition still sends is refused. Whoever is no member may commit only while the
+Who is a member commits with its epoch, or in a classic group with its generation: what an earlier
+owner of a partition still sends is refused. An epoch before that of now is good for partitions that
+the member had in it and has since (KIP-1251): its consumer may not have heard of the next one yet,
+and some take a refused commit for a failed one. Whoever is no member may commit only while the
 group has none: so offsets are reset, and so consumers commit that are assigned nothing by a group.
 """
 
@@ -9,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ...events.kafka.consumers import Topic
+from ...events.model import Resource
 from ..classic.embedded import CONSUMER
 from ..group.commit import OffsetLedger
 from ..group.shard import Now
@@ -85,7 +88,9 @@ class OffsetDesk:
     def _refuse_commit(self, call: OffsetCommit, now: Now) -> Error | None:
         group = self._sides.group
         if group.members:
-            return self._refuse_member(call.member_id, call.epoch)
+            error = self._refuse_member(call.member_id, call.epoch)
+            is_owner = error is Error.STALE_MEMBER_EPOCH and self._had_and_has_all(call)
+            return None if is_owner else error
         if not self._sides.classic.is_empty:
             return self._sides.classic.hear_commit(
                 call.member_id, call.instance_id, call.epoch, now.steady_ms
@@ -101,6 +106,14 @@ class OffsetDesk:
         is_classic = member.metadata.classic is not None
         stale = Error.ILLEGAL_GENERATION if is_classic else Error.STALE_MEMBER_EPOCH
         return None if member.current.member_epoch == epoch else stale
+
+    def _had_and_has_all(self, call: OffsetCommit) -> bool:
+        """Tell whether a member had all in the epoch that it names and gave up none of it since."""
+        current = self._sides.group.members[call.member_id].current
+        granted = {**current.pending, **current.assigned}
+        places = (Resource(each.topic, each.partition) for each in call.offsets)
+        is_past = call.epoch < current.member_epoch
+        return is_past and all(granted.get(each, call.epoch + 1) <= call.epoch for each in places)
 
 
 def _size_of(call: OffsetCall) -> int:

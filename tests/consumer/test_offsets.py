@@ -48,6 +48,29 @@ def test_a_member_commits_and_fetches_with_its_epoch(driver: ConsumerDriver) -> 
     assert fetch(driver, partitions={"t4": (1, 2)}) == {("t4", 1): 7, ("t4", 2): -1}
 
 
+def test_an_epoch_that_has_passed_is_good_for_what_the_member_had_then_and_has_still(
+    driver: ConsumerDriver,
+) -> None:
+    driver.joins("A", "t4")
+    driver.passes(1_000)
+    driver.joins("B", "t4")
+    driver.beats("A", 2)
+    current = driver.group.members["A"].current
+    given_up = min(each.task for each in current.pending)
+    kept = min(each.task for each in current.assigned)
+    both = TopicOffset("t4", kept, 7), TopicOffset("t4", given_up, 7)
+    assert commit(driver, *both, member_id="A", epoch=2) == [Error.NONE] * 2
+    left = {"t4": tuple(each.task for each in current.assigned)}
+    driver.beats("A", 2, topic_partitions=left)
+    assert driver.group.members["A"].current.member_epoch == 3
+    assert commit(driver, both[0], member_id="A", epoch=2) == [Error.NONE]
+    assert commit(driver, *both, member_id="A", epoch=2) == [Error.STALE_MEMBER_EPOCH] * 2
+    assert commit(driver, both[0], member_id="A", epoch=1) == [Error.STALE_MEMBER_EPOCH]
+    assert commit(driver, both[0], member_id="A", epoch=4) == [Error.STALE_MEMBER_EPOCH]
+    driver.beats("B", 3)
+    assert commit(driver, both[1], member_id="B", epoch=2) == [Error.STALE_MEMBER_EPOCH]
+
+
 def test_who_is_no_member_commits_while_there_is_none_and_the_group_comes_into_being(
     driver: ConsumerDriver,
 ) -> None:
