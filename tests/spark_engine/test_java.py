@@ -104,6 +104,18 @@ def test_a_driver_of_yarn_or_kubernetes_is_started_here_and_knows_what_the_site_
     assert "spark.authenticate.secret" not in told, "Spark makes one for each driver"
 
 
+def test_names_of_files_are_utf_8_in_the_locale_without_a_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = JvmLaunch(Java(Path("/java"), "17"), "1g", settings(tmp_path, 2, {}))
+    for number, (told, has) in enumerate([("C", "C.UTF-8"), ("en_GB.UTF-8", "en_GB.UTF-8")]):
+        monkeypatch.setenv("LC_ALL", told)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        _, environ = prepare(launch, folder, tmp_path / "logs" / "log", tmp_path / "info")
+        assert environ["LC_ALL"] == has
+
+
 def test_properties_survive_what_values_hold() -> None:
     assert properties({"spark.a": " b=c\\d\ne", "spark.x:y": "#"}) == (
         "spark.a=\\ b\\=c\\\\d\\ne\nspark.x\\:y=\\#\n"

@@ -220,6 +220,8 @@ def _class_path(settings: Mapping[str, str], spark: Path) -> str:
 def _environ(settings: Mapping[str, str], spark: Path, folder: Path, info: Path) -> dict[str, str]:
     """Return the environment of the JVM, and so of its Python workers."""
     ours = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
+    if ours.get("LC_ALL") in {"C", "POSIX"}:  # Python takes names of files for UTF-8 there as well
+        ours["LC_ALL"] = "C.UTF-8"
     return ours | {
         "SPARK_HOME": str(spark),
         "SPARK_LOCAL_IP": settings[BIND_ADDRESS],
