@@ -150,6 +150,22 @@ def test_half_of_a_letter_is_refused_with_its_line_since_no_utf8_holds_it(
         look_through(form, file, Copies(), None)
 
 
+@pytest.mark.parametrize("depth", [101, 100_000])
+def test_what_is_nested_too_deep_is_refused_with_its_line_before_any_parser_sees_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
+) -> None:
+    monkeypatch.setattr(looks, "struct_of", lambda _: struct())
+    file = tmp_path / "a.json"
+    form = ReadFormat("json", "a STRING", grown=struct(a=StringType()))
+    whole = '{"a": "' + "[{" * 200 + '\\"[["}\n' + '{"b": ' + "[" * 99 + "]" * 99 + "}\n"
+    wide = '{"c": [' + '{"d": []}, ' * 200 + "{}]}\n"
+    file.write_text(whole + wide)
+    assert look_through(form, file, Copies(), None).path == file
+    file.write_text(whole + wide + '{"e": ' + "[" * (depth - 1) + "]" * (depth - 1) + "}\n")
+    with pytest.raises(BadInput, match=rf"^{file}: line 4 has values nested more than 100 deep"):
+        look_through(form, file, Copies(), None)
+
+
 def test_what_only_spark_takes_for_a_number_hides_no_column_beside_it() -> None:
     columns = JsonColumns(struct(a=DoubleType()))
     columns.feed(b'{"a": -INF, "b": 1}\n{"a": [+Infinity], "c": "x +INF"}\n')

@@ -72,6 +72,13 @@ def test_a_long_file_is_read_to_its_last_whole_line_within_the_sample(tmp_path: 
     assert infer("csv", [long], PLAIN, 1) == "`n` BIGINT"
 
 
+def test_a_line_of_json_that_is_nested_too_deep_says_nothing(tmp_path: Path) -> None:
+    deep = '{"b": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    assert infer("json", files(tmp_path, f'{{"a": 1}}\n{deep}\n'), PLAIN, MUCH) == "`a` BIGINT"
+    with pytest.raises(BadInput, match="no line of it is an object that has a value"):
+        infer("json", files(tmp_path, f"{deep}\n"), PLAIN, MUCH)
+
+
 def test_json_is_nested_and_its_texts_stay_texts(tmp_path: Path) -> None:
     found = files(tmp_path, '{"a": {"b": [1, null]}, "t": "2013-01-01"}\n', '{"c": true}\n')
     assert infer("json", found, PLAIN, MUCH) == (

@@ -16,6 +16,7 @@ VALUES = (
     b"{'n': 3, 's': 'x'}",
     rb'{"n": 4, "s": "cut \ud83d"}',
     rb'{"n": 5, "s": "\ude00 cut"}',
+    b'{"n": 6, "deep": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     None,
 )
 
@@ -37,7 +38,9 @@ def decoder(*, parts_bad: bool) -> JsonDecoder:
 
 
 @pytest.mark.spark
-def test_half_a_letter_and_single_quotes_are_bad_rows(engine: Embedded) -> None:
+def test_half_a_letter_single_quotes_and_what_is_nested_too_deep_are_bad_rows(
+    engine: Embedded,
+) -> None:
     made = decoder(parts_bad=True)
 
     def run(spark: Any) -> tuple[list[Any], dict[str, str], int]:
@@ -48,14 +51,17 @@ def test_half_a_letter_and_single_quotes_are_bad_rows(engine: Embedded) -> None:
 
     rows, letters, count = engine.run("json", run)
     assert rows == [(1, "\N{GRINNING FACE}"), (2, r"\ud83d"), (None, None)]
-    assert letters.keys() == {"2", "3", "4"}
-    assert (letters["2"], count) == ("is no object of JSON", 3)
+    assert letters.keys() == {"2", "3", "4", "5"}
+    assert (letters["2"], count) == ("is no object of JSON", 4)
     assert letters["3"] == letters["4"]
     assert letters["3"].startswith("it escapes half of a letter")
+    assert letters["5"].startswith("it has values nested more than 100 deep")
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("row", "why"), [(2, "no JSON object"), (3, "half of a letter")])
+@pytest.mark.parametrize(
+    ("row", "why"), [(2, "no JSON object"), (3, "half of a letter"), (5, "100 deep")]
+)
 def test_where_none_may_be_bad_the_first_is_told_by_its_place(
     engine: Embedded, row: int, why: str
 ) -> None:

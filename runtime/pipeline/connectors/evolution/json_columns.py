@@ -25,16 +25,13 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from .json_text import find_flaw, without_deep
+
 _BLOCK: Final = 4 << 20
 _LONG_INTEGER: Final = re.compile(rb"[:\[,]\s*-?[0-9]{16,}\s*[,}\]]")
 _OBJECTS: Final = re.compile(rb"\s*(\[\s*)?\{")
 _NO_NUMBER: Final = re.compile(rb"(?<=[:,\[\s])(?:[+-]INF|\+Infinity)(?=[\s,}\]])")
 """Matches what readers of Spark's take for a number and Python does not."""
-_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-_ESCAPES: Final = re.compile(
-    rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F])|\\.", re.S
-)
-"""Matches whole escapes, of which those of a letter beyond 16 bits are two, and halves of these."""
 _NOTHING: Final = ", \t\r\n\0"
 """What may follow a value without being one."""
 _SHORT: Final[Mapping[type[DataType], pa.DataType]] = {
@@ -53,17 +50,17 @@ class JsonColumns:
         *,
         is_one: bool = False,
         refuse: Callable[[int], None] | None = None,
-        refuse_half: Callable[[int], None] | None = None,
+        refuse_text: Callable[[int, str], None] | None = None,
     ) -> None:
         """Take the schema that it should have; `is_one`: it may be one value of many lines.
 
         `refuse` is called with the number of a line, from 1 on, that goes on after its object, or
         its list of them: what follows is nobody's, since readers take the first value alone.
-        `refuse_half` is, with that of one that escapes a lone surrogate, half of a letter: no UTF-8
-        holds that, and readers make a question mark of it.
+        `refuse_text` is, with that of a line that no reader may be given, and why; without it such
+        lines have no columns.
         """
         self._refuse = refuse
-        self._refuse_half = refuse_half
+        self._refuse_text = refuse_text
         self._lines = 0
         """How many lines came before what is looked at."""
         self._known = {each.name: each.dataType for each in known.fields}
@@ -91,8 +88,8 @@ class JsonColumns:
         if not block.strip():
             self._lines += _line_count(block)
             return
-        if self._refuse_half and (at := _half_at(block)) >= 0:
-            self._refuse_half(self._lines + _line_count(block[:at] + b"x"))
+        if self._refuse_text and (flaw := find_flaw(block, is_one=self._is_one)):
+            self._refuse_text(self._lines + _line_count(block[: flaw.at] + b"x"), flaw.why)
         columns = self._columns(block)
         pairs = zip(columns.column_names, columns.columns, strict=True)
         fields = [
@@ -176,6 +173,7 @@ def parsed(block: bytes) -> pa.Table:
 
     What several types would be needed for is a text, and so are integers of too many digits.
     """
+    block = without_deep(block)
     table = _by_arrow(block)
     return _by_line(block.splitlines()) if table is None else table
 
@@ -198,23 +196,6 @@ def _line_count(block: bytes) -> int:
     if b"\r" in block:
         ends += block.count(b"\r") - block.count(b"\r\n")
     return ends + (block != b"" and not block.endswith((b"\n", b"\r")))
-
-
-def _half_at(block: bytes) -> int:
-    """Return where half a letter is escaped; -1: nowhere."""
-    if not _HALF.search(block):
-        return -1
-    halves = (each for each in _ESCAPES.finditer(block) if each["half"])
-    return next((each.start() for each in halves), -1)
-
-
-def have_lone_surrogates(values: pa.ChunkedArray) -> pa.Array:
-    """Tell of each value of bytes whether it escapes a lone surrogate, half of a letter."""
-    may = pc.fill_null(pc.match_substring_regex(values, _HALF.pattern.decode()), False)  # noqa: FBT003
-    if not pc.any(may).as_py():
-        return pa.repeat(False, len(values))  # noqa: FBT003
-    found = zip(values.to_pylist(), may.to_pylist(), strict=True)
-    return pa.array([is_likely and _half_at(value) >= 0 for value, is_likely in found], pa.bool_())
 
 
 def _written(block: bytes) -> int:

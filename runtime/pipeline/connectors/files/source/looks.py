@@ -130,8 +130,8 @@ def _looked_at(
         is_one = form.option("multiline").lower() == "true"
         # Where the user says what ends lines, nobody but the reader knows what is one.
         refuse = None if form.option("linesep") else partial(_refuse_remainder, file, is_one=is_one)
-        half = partial(_refuse_half, file)
-        columns = JsonColumns(form.columns, is_one=is_one, refuse=refuse, refuse_half=half)
+        text = partial(_refuse_text, file)
+        columns = JsonColumns(form.columns, is_one=is_one, refuse=refuse, refuse_text=text)
         path = transcoded(file, form.style.encoding, copies, within, columns.feed)
         return Surveyed(path, columns=struct_of(ddl(columns.end())))
     if form.name == "parquet":
@@ -157,11 +157,8 @@ def _refuse_remainder(file: Path, line: int, *, is_one: bool) -> None:
     )
 
 
-def _refuse_half(file: Path, line: int) -> None:
-    raise BadInput(
-        f"{file}: line {line} escapes half of a letter (a lone surrogate, as `\\ud83d` alone), "
-        "which would be read as a question mark: was a text cut off there? Write the line anew"
-    )
+def _refuse_text(file: Path, line: int, why: str) -> None:
+    raise BadInput(f"{file}: line {line} {why}: write it anew, or move the file away")
 
 
 def held_of(found: Surveyed) -> int:

@@ -22,7 +22,8 @@ from ....spark.spelling import literal, quoted, refusal
 from ....spi.errors import SchemaRefused
 from ....spi.rows import Rejects
 from ...evolution.arrow_columns import ddl
-from ...evolution.json_columns import JsonColumns, have_lone_surrogates
+from ...evolution.json_columns import JsonColumns
+from ...evolution.json_text import flaws_of
 from ...evolution.policy import DEAD_LETTER, SchemaPolicy, struct_of
 from ...files.source.bad_rows import RAW, json_reason
 from .connect_schema import LONE
@@ -33,9 +34,8 @@ if TYPE_CHECKING:
 PARSED: Final = "_fairlead_parsed"
 _CORRUPT: Final = "_fairlead_corrupt"
 _NO_FIT: Final = "it is no JSON object that fits the schema"
-_SURROGATE: Final = "_fairlead_surrogate"
-"""A column: whether a value escapes half of a letter, which Spark would read as `?`."""
-_CUT: Final = "it escapes half of a letter (a lone surrogate, as `\\ud83d` alone)"
+_FLAW: Final = "_fairlead_flaw"
+"""A column: why a value is not to be read, though Spark may; null: it is."""
 _OPTIONS: Final = {"allowSingleQuotes": "false"}
 """Kafka's own converter takes no quotes but double ones either."""
 NAMED: Final = "the record of {} at offset {}: {}"
@@ -184,8 +184,8 @@ class JsonDecoder(RecordDecoder):
         kept = self._metadata(table)
         columns = dict(zip(kept.column_names, kept.columns, strict=True))
         columns |= {f"_fairlead{name}": table[name] for name in place}
-        halves = have_lone_surrogates(table["_value"])
-        raw = pa.table({LONE: as_text(table["_value"]), _SURROGATE: halves, **columns})
+        flaws = flaws_of(table["_value"])
+        raw = pa.table({LONE: as_text(table["_value"]), _FLAW: flaws, **columns})
         options = {**_OPTIONS, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
         corrupt = StructField(_CORRUPT, StringType())
         parsed = sf.from_json(sf.col(LONE), StructType([*schema.fields, corrupt]), options)
@@ -196,7 +196,7 @@ class JsonDecoder(RecordDecoder):
         """Leave out, or refuse in the job, what could not be parsed."""
         empty = f"({PARSED} IS NULL AND {LONE} IS NOT NULL AND trim({LONE}) <> 'null')"
         bad = sf.expr(
-            f"{empty} OR {_SURROGATE} OR coalesce({PARSED}.{_CORRUPT} IS NOT NULL, false)"
+            f"{empty} OR {_FLAW} IS NOT NULL OR coalesce({PARSED}.{_CORRUPT} IS NOT NULL, false)"
         )
         if not self._rows.parts_bad:
             return frame.where(sf.when(bad, self._refused()).otherwise(sf.expr("true")))
@@ -210,7 +210,7 @@ class JsonDecoder(RecordDecoder):
         )
         letters = (
             frame.where(_CORRUPT)
-            .select(sf.create_map(*places).alias("position"), sf.col(LONE).alias(RAW), _SURROGATE)
+            .select(sf.create_map(*places).alias("position"), sf.col(LONE).alias(RAW), _FLAW)
             .select("position", _reason(schema).alias("reason"), sf.col(RAW).alias("raw"))
         )
         count = lambda: int(passing.values.get("bad", 0))  # noqa: E731
@@ -227,13 +227,14 @@ class JsonDecoder(RecordDecoder):
         topic, partition, offset = self._places
         before, between, behind = (literal(each) for each in NAMED.split("{}")[:3])
         place = f"{topic}, '-', CAST({partition} AS STRING)"
-        why = f"IF({_SURROGATE}, {literal(_CUT)}, {literal(_NO_FIT)})"
+        why = f"coalesce('it ' || {_FLAW}, {literal(_NO_FIT)})"
         told = (before, place, between, f"CAST({offset} AS STRING)", behind, why)
         return sf.expr(f"CAST({refusal(*told)} AS BOOLEAN)")
 
 
 def _reason(schema: StructType) -> "Column":
-    return sf.when(sf.col(_SURROGATE), _CUT).otherwise(json_reason(schema, _OPTIONS))
+    flaw = sf.concat(sf.lit("it "), sf.col(_FLAW))
+    return sf.when(flaw.isNotNull(), flaw).otherwise(json_reason(schema, _OPTIONS))
 
 
 _PLACE: Final = ("_topic", "_partition", "_offset")
