@@ -84,7 +84,7 @@ class Coordinator:
         self._new_id = new_id
         self._legality = Legality()
         self._quota = Quota()
-        self._long_poll = LongPoll(group.members)
+        self.long_poll = LongPoll(group.members)
         self._heartbeats = 0
         """How many were taken, late copies included."""
         self.due: DueCommands = DueCommands(group, self._soft.settings, steady_ms)
@@ -107,7 +107,7 @@ class Coordinator:
 
     def traffic(self) -> Traffic:
         """Return what went through since the start."""
-        return Traffic(self._heartbeats, len(self._long_poll))
+        return Traffic(self._heartbeats, len(self.long_poll))
 
     # -- what goes out
 
@@ -115,10 +115,10 @@ class Coordinator:
         """Hand out what was decided, with the held requests that have news by it."""
         self._call_for_computation()
         is_overtaken = is_due(self.group)
-        for asked in self._long_poll.stirred(now.steady_ms, is_overtaken=is_overtaken):
+        for asked in self.long_poll.stirred(now.steady_ms, is_overtaken=is_overtaken):
             with suppress(NoRoomError):  # it stays held
                 decision = self._decide_heartbeat(asked, now)
-                if self._long_poll.releases(asked, has_news=decision.news):
+                if self.long_poll.releases(asked, has_news=decision.news):
                     self._answer(asked.sender, decision.reply)
                 self._call_for_computation()
         return self.out.hand_out(self._ledger.hand_out())
@@ -176,7 +176,7 @@ class Coordinator:
         if seat is not None:
             reply = self._quota.weigh(reply, settings, now.steady_ms)
         is_news = decision.news or reply is not decision.reply or not self.holds_heartbeats
-        if not self._long_poll.hold(asked, settings.heartbeat_interval_ms, has_news=is_news):
+        if not self.long_poll.hold(asked, settings.heartbeat_interval_ms, has_news=is_news):
             self._answer(asked.sender, reply)
 
     def _commit(self, command: CommitOffsets, now: Now) -> CommitReply:
@@ -191,7 +191,7 @@ class Coordinator:
     def excuse(self, late_ms: int) -> None:
         """Give every member the time for which this process itself could hear nobody."""
         self.due.excuse(late_ms)
-        self._long_poll.excuse(late_ms)
+        self.long_poll.excuse(late_ms)
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now; what would have to be written waits until there is room."""
@@ -203,14 +203,14 @@ class Coordinator:
                 except UnwritableRecordError as error:
                     # So it is once epochs are spent. Nothing is changed, and the group goes on.
                     LOGGER.critical("%s is not carried out: %s", type(command).__name__, error)
-        for asked in self._long_poll.due(now.steady_ms):
+        for asked in self.long_poll.due(now.steady_ms):
             with suppress(NoRoomError):  # unanswered, the member asks again
                 decision = self._decide_heartbeat(asked, now)
                 self._answer(asked.sender, decision.reply)
 
     def next_tick_ms(self, now: Now) -> int:
         """Return when time must pass next, steady clock, unless something is taken before."""
-        due_ms, held_ms = self.due.next_ms(now.steady_ms), self._long_poll.next_ms()
+        due_ms, held_ms = self.due.next_ms(now.steady_ms), self.long_poll.next_ms()
         if self._room.is_out:
             due_ms = now.steady_ms + LOOK_FOR_ROOM_MS
         return due_ms if held_ms is None else min(due_ms, held_ms)
@@ -230,7 +230,7 @@ class Coordinator:
             raise NoRoomError(self._room.refusal())
         self._ledger.write(decision.offset_records)
         if decision.soft.settings is not self._soft.settings:
-            self._long_poll.tell_interval_anew(self.group.members)
+            self.long_poll.tell_interval_anew(self.group.members)
         self._soft = self.due.see_soft_state(decision.soft, now.steady_ms)
         if not entries:
             return decision
@@ -284,7 +284,7 @@ class Coordinator:
         return InstallReply(Error.INVALID_ASSIGNMENT, f"{error}; {KEPT}")
 
     def _write(self, laid_out: Sequence[Layout], now: Moment) -> None:
-        self._long_poll.see(self.group, [laid.whole for laid in laid_out])
+        self.long_poll.see(self.group, [laid.whole for laid in laid_out])
         for record, parts in laid_out:
             self._legality.check(self.group, record)
             for part in (*parts[:-1], record):  # the whole one, which its head only names
@@ -297,4 +297,4 @@ class Coordinator:
     def _call_for_computation(self) -> None:
         """Have the member that is to compute hear of it, if its request is held."""
         if self._soft.computation and is_news(self._soft, self.group.group_epoch):
-            self._long_poll.stir(self._soft.computation.member_id)
+            self.long_poll.stir(self._soft.computation.member_id)

@@ -96,6 +96,11 @@ class LongPoll:
             self._timers.set(member_id, asked.arrived_ms + interval_ms)
         return True
 
+    def hurry(self, member_id: str, now_ms: int) -> None:
+        """Have a held request be due now: its client waits with what it asks next."""
+        if member_id in self._held:
+            self._timers.set(member_id, now_ms)
+
     def tell_interval_anew(self, members: Iterable[str]) -> None:
         """Answer each of these members at once the next time: the interval is another now."""
         self._untold = set(members)

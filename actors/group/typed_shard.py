@@ -10,7 +10,7 @@ from typing import Final
 from ...events.group import Group
 from ...events.log.space import Room
 from ..messages.classic import ClassicCall, LeaveGroup
-from ..messages.commands import GroupRequest, Traffic
+from ..messages.commands import AnswerHeld, GroupRequest, Traffic
 from ..messages.members import NO_COORDINATOR_EPOCH
 from ..messages.orders import EndMember
 from .commit import OffsetLedger
@@ -73,6 +73,9 @@ class TypedShard:
     def take(self, request: GroupRequest, sender: Address, now: Now) -> None:
         """Decide a request; its answer comes with a `Ready`, at once or later."""
         if isinstance(request, ClassicCall) and not self._is_new(request):
+            return
+        if isinstance(request, AnswerHeld):
+            self.sides.modern.long_poll.hurry(request.member_id, now.steady_ms)
             return
         if isinstance(request, EndMember):
             self.sides.classic.take_end(request.member_id, self.sides.settings(), now)

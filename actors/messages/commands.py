@@ -53,6 +53,13 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerHeld:
+    """A member's client waits with what it asks next: its held heartbeat is answered now."""
+
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ExpireSession:
     """A member was not heard of for a session timeout.
 
@@ -210,7 +217,7 @@ ConsumerRequest = (
 )
 """What may be asked of a group of consumers."""
 
-GroupRequest = ConnectRequest | ClassicCall
+GroupRequest = ConnectRequest | ClassicCall | AnswerHeld
 """What may be asked of a group's process."""
 
 Command = GroupCommand | TimerCommand | TopicsSeen

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from ...events.kafka.consumers import Topic
 from ...events.model import ClassicMember, Resources
 from .classic import ClassicCall, ClassicReply
+from .computing import Install, InstallReply, Prepare, PrepareReply
 from .consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from .errors import Error
+from .members import Heartbeat, HeartbeatReply
 from .offsets import OffsetCall, OffsetReply
 
 
@@ -158,6 +160,27 @@ class EndHold:
     number: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ConnectCall:
+    """What a member of the workers' group says that speaks Kafka's wire: as any worker says it."""
+
+    request: Heartbeat | Prepare | Install
+    number: int = 0
+
+    @property
+    def group_id(self) -> str:
+        """The id of the group that it is for."""
+        return self.request.group_id
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectReply:
+    """The workers' group answers; None: this stays unanswered, as the member has asked anew."""
+
+    reply: HeartbeatReply | PrepareReply | InstallReply | None
+    number: int = 0
+
+
 AdminCall = DescribeGroup | DescribeConsumerGroup | RemoveGroup
 """What is asked about one group."""
 
@@ -169,6 +192,10 @@ SharedCall = ClassicCall | ConsumerGroupHeartbeat | OffsetCall | AdminCall
 HostCall = SharedCall | ListGroups | TellTopics | EndHold
 HostReply = ClassicReply | ConsumerGroupHeartbeatReply | OffsetReply | AdminReply | TellTopicsReply
 
+PackedCall = HostCall | ConnectCall
+PackedReply = HostReply | ConnectReply
+"""What travels in packets, be they for a shard or for the workers' group."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupCalls:
@@ -177,7 +204,7 @@ class GroupCalls:
     host: int
     number: int
     """Which of the host's packets this is: it counts them, and no number comes twice."""
-    calls: tuple[HostCall, ...]
+    calls: tuple[PackedCall, ...]
     heard: int = 0
     """Which answers have come last to who sends the packets: those after it were lost."""
 
@@ -199,6 +226,6 @@ class GroupReplies:
     """
 
     epoch: int
-    replies: tuple[HostReply, ...] = ()
+    replies: tuple[PackedReply, ...] = ()
     number: int = 0
     """Which answers these are: no number comes twice, nor from another process."""

@@ -9,14 +9,17 @@ from typing import Any, Final
 
 from ...events.model import ClassicMember
 from ..messages.classic import JoinGroupReply, SyncGroupReply
+from ..messages.computing import PrepareReply
 from ..messages.errors import Error
 from ..messages.groups import (
+    ConnectReply,
     DescribeConsumerGroupReply,
     DescribedConsumer,
     DescribeGroupReply,
-    HostReply,
     ListGroupsReply,
+    PackedReply,
 )
+from ..messages.members import HeartbeatReply
 from ..messages.offsets import OffsetFetchReply, TopicOffset
 from .refusals import DEAD
 
@@ -32,7 +35,7 @@ class Undelivered:
     """The answers that the host is to be told next, in their order."""
 
     def __init__(self) -> None:
-        self._replies: list[tuple[int, HostReply]] = []
+        self._replies: list[tuple[int, PackedReply]] = []
 
     def __bool__(self) -> bool:
         """Tell whether there are any."""
@@ -42,7 +45,7 @@ class Undelivered:
         """Take answers; one that no message takes becomes a refusal."""
         self._replies += map(_measured, replies)
 
-    def put_back(self, replies: Iterable[HostReply]) -> None:
+    def put_back(self, replies: Iterable[PackedReply]) -> None:
         """Take answers that are to be told before all others."""
         self._replies[:0] = map(_measured, replies)
 
@@ -50,7 +53,7 @@ class Undelivered:
         """Forget them: nobody waits for them any more."""
         self._replies.clear()
 
-    def take(self) -> Sequence[HostReply]:
+    def take(self) -> Sequence[PackedReply]:
         """Return those that are told with one message; the others stay."""
         count = size = 0
         for each, _ in self._replies:
@@ -73,9 +76,28 @@ def size_of(reply: object) -> int:
         return SMALL + topics + sum(map(_size_of_consumer, reply.members))
     if isinstance(reply, ListGroupsReply):
         return SMALL * (1 + len(reply.groups))
+    return SMALL + _size_of_member_reply(reply)
+
+
+def _size_of_member_reply(reply: object) -> int:
     if isinstance(reply, JoinGroupReply):
-        return SMALL + sum(SMALL + len(each.metadata) for each in reply.members)
-    return SMALL + (len(reply.assignment) if isinstance(reply, SyncGroupReply) else 0)
+        return sum(SMALL + len(each.metadata) for each in reply.members)
+    if isinstance(reply, SyncGroupReply):
+        return len(reply.assignment)
+    return _size_of_connect(reply.reply) if isinstance(reply, ConnectReply) else 0
+
+
+def _size_of_connect(reply: object) -> int:
+    if isinstance(reply, HeartbeatReply):
+        return PLACE * len(reply.assignment or ())
+    if not isinstance(reply, PrepareReply) or reply.snapshot is None:
+        return 0
+    snapshot = reply.snapshot
+    members = (
+        SMALL + len(each.metadata) + PLACE * (len(each.owned) + len(each.target))
+        for each in snapshot.members.values()
+    )
+    return PLACE * len(snapshot.configured) + sum(members)
 
 
 def _size_of_offset(offset: TopicOffset) -> int:
@@ -96,16 +118,18 @@ def _size_of_consumer(member: DescribedConsumer) -> int:
     return SMALL + names + PLACE * (len(member.assigned) + len(member.target))
 
 
-def _measured(reply: HostReply) -> tuple[int, HostReply]:
+def _measured(reply: PackedReply) -> tuple[int, PackedReply]:
     size = size_of(reply)
     return (size, reply) if size <= MOST_BYTES else (SMALL, _refuse_length(reply))
 
 
-def _refuse_length(reply: HostReply) -> HostReply:
+def _refuse_length(reply: PackedReply) -> PackedReply:
     """Return what is said instead of an answer that is too long; others than these never are."""
     error, message = Error.INVALID_REQUEST, f"more than {MOST_BYTES} bytes: ask for less at once"
     if isinstance(reply, OffsetFetchReply):
         return OffsetFetchReply(error, message=message, number=reply.number)
+    if isinstance(reply, ConnectReply):
+        return ConnectReply(PrepareReply(error, message), reply.number)
     if isinstance(reply, DescribeGroupReply):
         return DescribeGroupReply(error, DEAD, message=message, number=reply.number)
     if isinstance(reply, DescribeConsumerGroupReply):

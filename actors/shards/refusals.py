@@ -5,9 +5,12 @@ from dataclasses import replace
 from ..classic.refusals import refusal_of as refusal_of_classic
 from ..consumer.offsets import refuse_call
 from ..messages.classic import ClassicCall
+from ..messages.computing import InstallReply, Prepare, PrepareReply
 from ..messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from ..messages.errors import Error
 from ..messages.groups import (
+    ConnectCall,
+    ConnectReply,
     DescribeConsumerGroup,
     DescribeConsumerGroupReply,
     DescribeGroup,
@@ -20,6 +23,7 @@ from ..messages.groups import (
     RemoveGroupReply,
     TellTopicsReply,
 )
+from ..messages.members import Heartbeat, HeartbeatReply
 from ..messages.offsets import OffsetCall
 
 DEAD = "Dead"
@@ -46,3 +50,13 @@ def refuse_host_call(call: HostCall, error: Error, message: str) -> HostReply:
     else:
         reply = TellTopicsReply(error, message)
     return replace(reply, number=call.number)
+
+
+def refuse_connect_call(call: ConnectCall, error: Error, message: str) -> ConnectReply:
+    """Return the reply to a call of the workers' group that is refused."""
+    asked = call.request
+    if isinstance(asked, Heartbeat):
+        asked_by = asked.member_id, asked.member_epoch, asked.incarnation, asked.sequence
+        return ConnectReply(HeartbeatReply(error, *asked_by, message))
+    kind = PrepareReply if isinstance(asked, Prepare) else InstallReply
+    return ConnectReply(kind(error, message))

@@ -58,10 +58,13 @@ async def serve(spec: KafkaSpec, data_dir: Path, workers_group: str) -> None:
         ShardLine((WayIn(data_dir, number), WayIn(data_dir, number)), host)
         for number in range(spec.shards)
     ]
+    for line in lines:
+        line.begin()
+    workers = ShardLine((WayIn(data_dir, workers_group), WayIn(data_dir, workers_group)), host)
     counts = Counts(RunFolder(data_dir).metrics)
     brokers = [HostPort(*each) for each in spec.brokers]
     topics = Topics(lines, brokers, counts)
-    groups = Groups(lines, topics, workers_group)
+    groups = Groups(lines, topics, workers_group, workers)
     listener = Listener(groups, counts, Limits(spec.connections, spec.of_address), _tls(spec))
     at = HostPort(spec.host, spec.port)
     await listener.open(at, HostPort(spec.advertised_host, spec.port), brokers)

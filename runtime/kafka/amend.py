@@ -18,6 +18,7 @@ from .wire.served import (
     DESCRIBE_CLUSTER,
     FIND_COORDINATOR,
     METADATA,
+    PRIVATE,
     RANGES,
     TRANSACTIONS,
     WITHHELD,
@@ -125,6 +126,11 @@ def _versions(message: Any) -> Any:
         first, last = RANGES.get(each.api_key, (each.min_version, each.max_version))
         first, last = max(first, each.min_version), min(last, each.max_version)
         kept.append(replace(each, min_version=first, max_version=last))
+    kind: Any = type(message)
+    item = item_class(kind, "api_keys")
+    for key in PRIVATE:
+        first, last = RANGES[key]
+        kept.append(make(item, api_key=key, min_version=first, max_version=last))
     told: dict[str, Any] = {"api_keys": tuple(kept)}
     for name in ("supported_features", "finalized_features"):
         if hasattr(message, name):

@@ -44,6 +44,7 @@ from .wire.frames import (
 from .wire.produce import expects_answer
 from .wire.served import (
     AMENDED,
+    CONNECT_HEARTBEAT,
     CONSUMER_GROUP_HEARTBEAT,
     FIND_COORDINATOR,
     HEARTBEAT,
@@ -55,7 +56,7 @@ from .wire.served import (
 LOGGER = logging.getLogger(__name__)
 FIRST_BYTES: Final = 4_096
 """So much of a Produce tells whether it is answered: its ids come before that."""
-HEARTBEATS: Final = frozenset({HEARTBEAT, CONSUMER_GROUP_HEARTBEAT})
+HEARTBEATS: Final = frozenset({HEARTBEAT, CONSUMER_GROUP_HEARTBEAT, CONNECT_HEARTBEAT})
 
 
 class ConnectionState(Enum):
@@ -131,7 +132,7 @@ class ClientConnection:
             if self._doing is not ConnectionState.IDLE:
                 reason = "slow reader" if self._doing is ConnectionState.WRITING else "half-sent"
                 self._counts.refuse(FrameRefused(reason, self._doing.value), self.address)
-            self._writer.transport.abort()
+            self.end()
 
     def _waits(self, doing: ConnectionState, seconds: float = 0.0) -> None:
         self._doing = doing
@@ -172,7 +173,9 @@ class ClientConnection:
         try:
             frame = first + await self._reader.readexactly(length - len(first))
             request = read_request(head, frame)
-            self._waits(ConnectionState.ANSWERING)
+            # The workers' group leaves some requests unanswered: then the client gives up first.
+            seconds = IDLE_SECONDS if head.api == CONNECT_HEARTBEAT else 0.0
+            self._waits(ConnectionState.ANSWERING, seconds)
             if head.api in HEARTBEATS:  # one without news waits, but never for longer than this
                 self._ahead = asyncio.ensure_future(self._reader.read(LENGTH.size))
                 self._ahead.add_done_callback(lambda read: read.cancelled() or read.exception())

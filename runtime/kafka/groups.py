@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 from zlib import crc32
 
+from ...actors.messages.classic import JoinGroup
 from ...actors.messages.errors import Error
-from ...actors.messages.groups import HostCall, ListGroups
+from ...actors.messages.groups import ConnectCall, HostCall, ListGroups, PackedCall
 from ...actors.shards.packets import size_of
-from ...actors.shards.refusals import refuse_host_call
+from ...actors.shards.refusals import refuse_connect_call, refuse_host_call
 from .line import NO_WAIT, Lost, ShardLine, Wait
 from .topics import Topics
 from .wire.bounds import LONGEST_ANSWER
@@ -17,10 +18,13 @@ from .wire.dispatch import answer_of, calls_of
 from .wire.frames import Request
 
 OF_WORKERS: Final = (
-    "the group of fairlead's own workers is not reached by Kafka's wire: use another group id"
+    "this is the group of fairlead's own workers, which takes the calls of connect groups alone:"
+    " use another group id"
 )
+NOT_OF_WORKERS: Final = "is no connect group of this node: its own is"
 TWICE: Final = "the group is named twice"
 MUCH: Final = "the groups before it fill the answer: ask for this one again"
+LOST: Final = "its process was ended, or does not answer: ask again"
 AT_ONCE: Final = 32
 """How many groups of one request are asked at the same time."""
 
@@ -28,10 +32,12 @@ AT_ONCE: Final = 32
 class Groups:
     """The groups of all shards."""
 
-    def __init__(self, lines: Sequence[ShardLine], topics: Topics, workers_group: str) -> None:
-        """`workers_group` is that of the node's own workers, which has a process of its own."""
+    def __init__(
+        self, lines: Sequence[ShardLine], topics: Topics, workers_group: str, workers: ShardLine
+    ) -> None:
+        """`workers_group` is that of the node's own workers; `workers` leads to its process."""
         self._lines, self._topics = lines, topics
-        self._workers_group = workers_group
+        self._workers_group, self._workers = workers_group, workers
 
     async def answer(self, request: Request, client_host: str, wait: Wait, *, lists: bool) -> Any:
         """Return what is to be answered; `lists` tells whether ListGroups names any here."""
@@ -64,12 +70,19 @@ class Groups:
     def close(self) -> None:
         """Let go of the lines, and of the broker."""
         self._topics.close()
-        for each in self._lines:
+        for each in (*self._lines, self._workers):
             each.close()
 
     async def _ask(self, call: Any, wait: Wait = NO_WAIT) -> Any:
+        if isinstance(call, ConnectCall):
+            if call.group_id in {"", self._workers_group}:
+                return await _ask_line(self._workers, call, wait)
+            message = f"{call.group_id!a} {NOT_OF_WORKERS} {self._workers_group!a}"
+            return refuse_connect_call(call, Error.GROUP_ID_NOT_FOUND, message)
         if call.group_id == self._workers_group:
-            return refuse_host_call(call, Error.INVALID_GROUP_ID, OF_WORKERS)
+            is_join = isinstance(call, JoinGroup)
+            error = Error.INCONSISTENT_GROUP_PROTOCOL if is_join else Error.INVALID_GROUP_ID
+            return refuse_host_call(call, error, OF_WORKERS)
         await self._topics.see_those_of(call)
         number = shard_of(call.group_id, len(self._lines))
         return await _ask_line(self._lines[number], call, wait)
@@ -84,10 +97,10 @@ def shard_of(group_id: str, count: int) -> int:
     return crc32(group_id.encode(errors="surrogatepass")) % count
 
 
-async def _ask_line(line: ShardLine, call: HostCall, wait: Wait = NO_WAIT) -> Any:
+async def _ask_line(line: ShardLine, call: PackedCall, wait: Wait = NO_WAIT) -> Any:
     try:
         return await line.ask(call, wait)
     except Lost as lost:
-        return refuse_host_call(
-            call, lost.error, "its process was ended, or does not answer: ask again"
-        )
+        if isinstance(call, ConnectCall):
+            return refuse_connect_call(call, lost.error, LOST)
+        return refuse_host_call(call, lost.error, LOST)

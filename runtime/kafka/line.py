@@ -22,8 +22,15 @@ from ...actors.door.system import Line, UnreachableError, connect
 from ...actors.messages.classic import ClassicHeartbeat
 from ...actors.messages.consumers import ConsumerGroupHeartbeat
 from ...actors.messages.errors import Error
-from ...actors.messages.groups import AwaitReplies, EndHold, GroupCalls, GroupReplies, HostCall
-from ..cluster.messages import SUPERVISOR, ShardsAt, WhereAreShards
+from ...actors.messages.groups import (
+    AwaitReplies,
+    ConnectCall,
+    EndHold,
+    GroupCalls,
+    GroupReplies,
+    PackedCall,
+)
+from ..cluster.messages import SUPERVISOR, ShardsAt, Whereabouts, WhereAreShards, WhereIs
 from ..cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
 
 LOGGER = logging.getLogger(__name__)
@@ -44,6 +51,9 @@ class Wait(NamedTuple):
     """Is called when a group has taken the call, and has to wait with its answer."""
 
 
+HeldCall = ClassicHeartbeat | ConsumerGroupHeartbeat | ConnectCall
+"""What may be held until there is news."""
+
 NO_WAIT: Final = Wait(None, lambda: None)
 """Whatever is answered is answered at once."""
 
@@ -59,7 +69,8 @@ class Lost(Exception):  # noqa: N818  # says what happened
 class WayIn:
     """One thread's way to the actor of a shard, which may be another one each time it is asked."""
 
-    def __init__(self, data_dir: Path, shard: int) -> None:
+    def __init__(self, data_dir: Path, shard: int | str) -> None:
+        """Take the number of a shard, or the id of the workers' group."""
         self._folder, self._shard = RunFolder(data_dir), shard
         self._open = ExitStack()
         self._line: Line | None = None
@@ -79,7 +90,7 @@ class WayIn:
                     self._heard = answer.number
                     return answer
         except (KeyRefusedError, NoNodeError, UnreachableError, OSError, ValueError) as error:
-            LOGGER.debug("shard %d cannot be reached: %s", self._shard, error)
+            LOGGER.debug("shard %s cannot be reached: %s", self._shard, error)
         self.close()
         return None
 
@@ -95,14 +106,18 @@ class WayIn:
         if supervisor is None:
             return
         line = self._open.enter_context(system.private())
-        found = line.ask(supervisor, WhereAreShards(), WHERE_SECONDS)
-        if isinstance(found, ShardsAt) and self._shard < len(found.addresses):
-            self._actor = found.addresses[self._shard]
-            self._line = line if self._actor is not None else None
+        shard = self._shard
+        where = WhereIs(shard) if isinstance(shard, str) else WhereAreShards()
+        found = line.ask(supervisor, where, WHERE_SECONDS)
+        if isinstance(found, Whereabouts):
+            self._actor = found.address
+        elif isinstance(found, ShardsAt) and isinstance(shard, int):
+            self._actor = found.addresses[shard] if shard < len(found.addresses) else None
+        self._line = line if self._actor is not None else None
 
 
 class ShardLine:
-    """Calls to one shard, each with the future of its answer; all but `ask` runs by itself."""
+    """Calls to one shard, each with the future of its answer; its threads run by themselves."""
 
     def __init__(self, ways: tuple[WayIn, WayIn], host: int) -> None:
         """Take a way in for each thread; `host` tells this process from earlier ones."""
@@ -117,25 +132,27 @@ class ShardLine:
         self._numbers = 0
         self.epoch = -1
         """That of the shard's process that has answered last."""
-        self._calls: list[HostCall] = []
+        self._calls: list[PackedCall] = []
         """What is to be sent next; guarded by the condition, as both sides have it."""
         self._has_calls = threading.Condition()
         self._is_open = True
-        self._threads = [
-            threading.Thread(target=run, name=run.__name__, daemon=True)
-            for run in (self._send_calls, self._await_replies)
-        ]
-        for each in self._threads:
-            each.start()
+        self._has_begun = False
 
-    async def ask(self, call: HostCall, wait: Wait = NO_WAIT) -> Any:
+    def begin(self) -> None:
+        """Have the host be heard from now on; the first call does so as well."""
+        if not self._has_begun:
+            self._has_begun = True
+            for run in (self._send_calls, self._await_replies):
+                threading.Thread(target=run, name=run.__name__, daemon=True).start()
+
+    async def ask(self, call: PackedCall, wait: Wait = NO_WAIT) -> Any:
         """Return the reply to a call; raises `Lost`."""
         self._numbers += 1
         number, hurry = self._numbers, wait.hurry
         waiting = self._waiting[number] = self._loop.create_future()
         self._waits[number] = wait
         self._send(replace(call, number=number))
-        if hurry is not None and isinstance(call, ClassicHeartbeat | ConsumerGroupHeartbeat):
+        if hurry is not None and isinstance(call, HeldCall):
             end = EndHold(call.group_id, number)
             hurry.add_done_callback(lambda _: self._send(end) if number in self._waiting else None)
         try:
@@ -144,7 +161,8 @@ class ShardLine:
             for each in (self._waiting, self._taken, self._waits):
                 each.pop(number, None)
 
-    def _send(self, call: HostCall) -> None:
+    def _send(self, call: PackedCall) -> None:
+        self.begin()
         with self._has_calls:
             self._calls.append(call)
             self._has_calls.notify()
@@ -194,7 +212,7 @@ class ShardLine:
                 time.sleep(PAUSE_SECONDS)
         self._ways[0].close()
 
-    def _next_calls(self) -> list[HostCall]:
+    def _next_calls(self) -> list[PackedCall]:
         """Wait for calls, and return all that there are by then; none: it is over."""
         with self._has_calls:
             self._has_calls.wait_for(lambda: self._calls or not self._is_open)

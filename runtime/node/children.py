@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from ...actors.backoff import Backoff
 from ...actors.door.actor import Actor, Address
-from ...actors.group.actor import GroupActor, OpenGroup, Ping
+from ...actors.group.actor import OpenGroup, Ping
+from ...actors.shards.workers_group import WorkersGroupActor
 from ...events.log.process import kill, process_of
 from ..cluster.messages import ProcessView, Whereabouts
 from ..cluster.spec import NodeSpec
@@ -147,7 +148,7 @@ class GroupChild(ChildProcess):
     """The group of a node's workers."""
 
     kind = "group"
-    actor = GroupActor
+    actor = WorkersGroupActor
     probe: GroupProbe | None = None
     """What is known of the silence of its process; None while that is being killed."""
 

@@ -7,10 +7,13 @@ A request may ask for several groups: then there is a call for each, and one ans
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ....actors.messages.groups import HostCall
-from . import admin, consumers, members, offsets
+from ....actors.messages.groups import PackedCall
+from . import admin, connect, consumers, members, offsets
 from .frames import Request, response_class
 from .served import (
+    CONNECT_HEARTBEAT,
+    CONNECT_INSTALL,
+    CONNECT_PREPARE,
     CONSUMER_GROUP_DESCRIBE,
     CONSUMER_GROUP_HEARTBEAT,
     DELETE_GROUPS,
@@ -29,7 +32,7 @@ from .served import (
 class _Spoken(NamedTuple):
     """How a call of the wire is read and answered."""
 
-    ask: Callable[[Request, str], Sequence[HostCall]]
+    ask: Callable[[Request, str], Sequence[PackedCall]]
     """Returns the calls of a request; the text is where its client is."""
     answer: Callable[[Request, Any, Sequence[Any]], Any]
     """Returns the answer, of the class given, by the replies in the order of the calls."""
@@ -48,10 +51,13 @@ _SPOKEN: Final[Mapping[int, _Spoken]] = {
     OFFSET_DELETE: _Spoken(offsets.ask_to_forget, offsets.answer_forget),
     CONSUMER_GROUP_HEARTBEAT: _Spoken(consumers.ask_consumer_heartbeat, consumers.answer_consumer),
     CONSUMER_GROUP_DESCRIBE: _Spoken(consumers.ask_to_describe, consumers.answer_describe),
+    CONNECT_HEARTBEAT: _Spoken(connect.ask_connect_heartbeat, connect.answer_connect),
+    CONNECT_PREPARE: _Spoken(connect.ask_to_prepare, connect.answer_connect),
+    CONNECT_INSTALL: _Spoken(connect.ask_to_install, connect.answer_connect),
 }
 
 
-def calls_of(request: Request, client_host: str) -> Sequence[HostCall]:
+def calls_of(request: Request, client_host: str) -> Sequence[PackedCall]:
     """Return what a request asks of groups."""
     return _SPOKEN[request.head.api].ask(request, client_host)
 

@@ -18,6 +18,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import DecodeError
 
 from .bounds import FrameRefused
+from .connect_messages import REQUESTS, RESPONSES
 
 HEAD: Final = struct.Struct(">hhi")
 LENGTH: Final = struct.Struct(">i")
@@ -58,7 +59,7 @@ def read_request(head: Head, frame: bytes) -> Request:
     try:
         header, start = form.read_header(frame, 0)
         message, size = form.read(frame, start)
-    except (DecodeError, ValueError, IndexError, OverflowError, MemoryError) as error:
+    except (DecodeError, ValueError, LookupError, OverflowError, MemoryError) as error:
         raise FrameRefused("malformed", type(error).__name__) from None
     if start + size != len(frame):
         raise FrameRefused("trailing bytes", str(len(frame) - start - size))
@@ -97,7 +98,7 @@ def read_response(head: Head, frame: bytes) -> Any:
     start = LENGTH.size + (kind.__flexible__ and head.api != API_VERSIONS)
     try:
         message, size = entity_reader(kind)(frame, start)
-    except (DecodeError, ValueError, IndexError, OverflowError, MemoryError) as error:
+    except (DecodeError, ValueError, LookupError, OverflowError, MemoryError) as error:
         raise FrameRefused("answer of the broker", type(error).__name__) from None
     if start + size != len(frame):
         raise FrameRefused("answer of the broker", "trailing bytes")
@@ -105,13 +106,15 @@ def read_response(head: Head, frame: bytes) -> Any:
 
 
 def is_known(api: int) -> bool:
-    """Tell whether Kafka has such a call."""
-    return api in api_key_map
+    """Tell whether Kafka has such a call, or we do."""
+    return api in api_key_map or api in REQUESTS
 
 
 @cache
 def request_class(api: int, version: int) -> Any:
-    """Return kio's class of a request; raises `FrameRefused` for one that it does not know."""
+    """Return the class of a request; raises `FrameRefused` for one that is not known."""
+    if api in REQUESTS:
+        return REQUESTS[api]
     try:
         return load_request_schema(api, version)
     except KioIndexError:
@@ -120,7 +123,9 @@ def request_class(api: int, version: int) -> Any:
 
 @cache
 def response_class(api: int, version: int) -> Any:
-    """Return kio's class of an answer; raises `FrameRefused` for one that it does not know."""
+    """Return the class of an answer; raises `FrameRefused` for one that is not known."""
+    if api in RESPONSES:
+        return RESPONSES[api]
     try:
         return load_response_schema(api, version)
     except KioIndexError:

@@ -11,6 +11,8 @@ DESCRIBE_GROUPS, LIST_GROUPS, API_VERSIONS = 15, 16, 18
 DELETE_GROUPS, DESCRIBE_CLUSTER = 42, 60
 OFFSET_COMMIT, OFFSET_FETCH, OFFSET_DELETE = 8, 9, 47
 CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE = 68, 69
+CONNECT_HEARTBEAT, CONNECT_PREPARE, CONNECT_INSTALL = 10_848, 10_849, 10_850
+"""Keys of the proposals' calls: no broker has them, and clients pass over those unknown to them."""
 
 SERVED: Final = {
     JOIN_GROUP: (0, 9),
@@ -25,9 +27,14 @@ SERVED: Final = {
     OFFSET_DELETE: (0, 0),
     CONSUMER_GROUP_HEARTBEAT: (0, 1),
     CONSUMER_GROUP_DESCRIBE: (0, 1),
+    CONNECT_HEARTBEAT: (0, 0),
+    CONNECT_PREPARE: (0, 0),
+    CONNECT_INSTALL: (0, 0),
 }
 """By key, from which version to which. Version 10 of the first two of offsets names topics by their
 ids alone: clients that are not told of it name them."""
+
+PRIVATE: Final = (CONNECT_HEARTBEAT, CONNECT_PREPARE, CONNECT_INSTALL)
 
 AMENDED: Final = {
     METADATA: (0, 13),
@@ -73,6 +80,9 @@ NAMES: Final = {
     OFFSET_DELETE: "OffsetDelete",
     CONSUMER_GROUP_HEARTBEAT: "ConsumerGroupHeartbeat",
     CONSUMER_GROUP_DESCRIBE: "ConsumerGroupDescribe",
+    CONNECT_HEARTBEAT: "ConnectGroupHeartbeat",
+    CONNECT_PREPARE: "ConnectGroupPrepareAssignment",
+    CONNECT_INSTALL: "ConnectGroupInstallAssignment",
 }
 """What calls are counted as; others are `other`."""
 

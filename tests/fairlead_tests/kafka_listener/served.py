@@ -17,6 +17,7 @@ from fairlead.runtime.kafka.server import Limits, Listener
 from fairlead.runtime.kafka.topics import Topics
 from fairlead.runtime.kafka.wire.bounds import FrameRefused
 from fairlead_tests.kafka_listener.local_line import LocalLine
+from fairlead_tests.kafka_listener.workers_line import GROUP, LocalWorkers
 from fairlead_tests.shards.driver import AnsweringAtOnce
 
 HOST = "127.0.0.1"
@@ -81,6 +82,7 @@ class Served:
     counts: Counted
     listener: Any
     topics: Topics
+    workers: LocalWorkers
     clients: list[Client] = field(default_factory=list)
 
     async def dial(self, port: int = 0) -> Client:
@@ -101,11 +103,12 @@ async def listening(
     line, counts, port = LocalLine(kind), Counted(folder), free_place()
     lines: list[Any] = [line]  # it has all that is asked of one
     topics = Topics(lines, [HostPort(HOST, broker)], counts)
-    groups = Groups(lines, topics, "connect")
+    workers: Any = LocalWorkers()
+    groups = Groups(lines, topics, GROUP, workers)
     listener = Listener(groups, counts, limits, None)
     here = HostPort(HOST, port)
     await listener.open(here, here, [HostPort(HOST, broker)])
-    served = Served(port, line, counts, listener, topics)
+    served = Served(port, line, counts, listener, topics, workers)
     sweeping = asyncio.create_task(listener.sweep())
     try:
         yield served

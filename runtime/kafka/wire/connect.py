@@ -1,0 +1,220 @@
+"""The proposals' three calls: what a member of the workers' group says, and is told.
+
+They become the messages by which the node's own workers speak, and are answered as theirs are.
+"""
+# pyright: basic
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ....actors.messages.computing import (
+    Assignment,
+    Install,
+    MemberView,
+    Prepare,
+    PrepareReply,
+    Snapshot,
+)
+from ....actors.messages.errors import MEANINGS
+from ....actors.messages.groups import ConnectCall, ConnectReply
+from ....actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ....events.model import CONNECTOR, ClientAssignor, Resource
+from . import connect_messages as wire
+from .bounds import FrameRefused
+from .frames import Request
+
+LARGEST_INT16: Final = (1 << 15) - 1
+LARGEST_INT8: Final = (1 << 7) - 1
+NO_TASK: Final = CONNECTOR - 1
+"""What a number below 0 becomes: no connector, but a task that the rules refuse."""
+
+
+def ask_connect_heartbeat(request: Request, client_host: str) -> Sequence[ConnectCall]:
+    """Return what a ConnectGroupHeartbeat asks; who joins says where it is as well."""
+    told, is_join = request.message, request.message.member_epoch == JOIN_EPOCH
+    assignors, owned = told.client_assignors, told.connectors_and_tasks
+    heartbeat = Heartbeat(
+        told.group_id,
+        told.member_id,
+        told.member_epoch,
+        told.incarnation,
+        told.sequence,
+        told.instance_id,
+        told.rack_id,
+        told.url,
+        request.client_id or None if is_join else None,
+        client_host if is_join else None,
+        told.rebalance_timeout_ms,
+        told.session_timeout_ms,
+        None if assignors is None else tuple(map(_assignor, assignors)),
+        told.server_assignor,
+        None if owned is None else tuple(_resources(owned)),
+        coordinator_epoch=told.coordinator_epoch,
+    )
+    return [ConnectCall(heartbeat)]
+
+
+def _assignor(told: Any) -> ClientAssignor:
+    versions = told.minimum_version, told.maximum_version, told.version
+    return ClientAssignor(told.name, *versions, told.reason, told.metadata)
+
+
+def _resources(told: Any) -> Iterator[Resource]:
+    yield from map(Resource, told.connectors)
+    for each in told.tasks:
+        for number in each.tasks:
+            yield Resource(each.connector, number if number >= 0 else NO_TASK)
+
+
+def ask_to_prepare(request: Request, _: str) -> Sequence[ConnectCall]:
+    """Return what a ConnectGroupPrepareAssignment asks."""
+    told = request.message
+    return [ConnectCall(Prepare(told.group_id, told.member_id, told.member_epoch))]
+
+
+def ask_to_install(request: Request, _: str) -> Sequence[ConnectCall]:
+    """Return what a ConnectGroupInstallAssignment asks.
+
+    The group keeps one version and metadata of the assignor's for all: those of the first member.
+    """
+    told = request.message
+    install = Install(
+        told.group_id,
+        told.member_id,
+        told.member_epoch,
+        told.group_epoch,
+        None if told.error else _assignment(told),
+        f"the member's assignor failed with code {told.error}" if told.error else "",
+    )
+    return [ConnectCall(install)]
+
+
+def _assignment(told: Any) -> Assignment:
+    shares: dict[str, set[Resource]] = {}
+    for each in told.members:
+        shares.setdefault(each.member_id, set()).update(_resources(each.connectors_and_tasks))
+    own = [(each.version, each.metadata) for each in told.members[:1]] or [(0, b"")]
+    return Assignment(
+        {member_id: frozenset(share) for member_id, share in shares.items()},
+        dict(_each(told.parked, "deadline_ms")),
+        dict(_each(told.unplaceable, "reason")),
+        *own[0],
+    )
+
+
+def _each(told: Iterable[Any], what: str) -> Iterator[tuple[Resource, Any]]:
+    for group in told:
+        for resource in _resources(group.connectors_and_tasks):
+            yield resource, getattr(group, what)
+
+
+def answer_connect(_: Request, kind: Any, replies: Sequence[ConnectReply]) -> Any:
+    """Return the answer to any of these calls; raises `FrameRefused` where there is none."""
+    reply = replies[0].reply
+    if reply is None:
+        raise FrameRefused("superseded", "the member has asked something else since")
+    told = {"error_code": MEANINGS[reply.error].code, "error_message": reply.message or None}
+    if isinstance(reply, HeartbeatReply):
+        return kind(**told, **_beaten(reply))
+    if isinstance(reply, PrepareReply) and reply.snapshot is not None:
+        return kind(**told, **_prepared(reply.snapshot))
+    return kind(**told)
+
+
+def _beaten(reply: HeartbeatReply) -> Mapping[str, Any]:
+    assignment = None
+    if reply.assignment is not None:
+        assignment = wire.AssignedWork(connectors_and_tasks=_spell(reply.assignment))
+    return {
+        "throttle_time_ms": reply.throttle_time_ms,
+        "member_id": reply.member_id,
+        "member_epoch": reply.member_epoch,
+        "heartbeat_interval_ms": reply.heartbeat_interval_ms,
+        "assignment": assignment,
+        "incarnation": reply.incarnation,
+        "sequence": reply.sequence,
+        "session_timeout_ms": reply.session_timeout_ms,
+        "log_offset": reply.log_offset,
+        "coordinator_epoch": reply.coordinator_epoch,
+    }
+
+
+def _spell(resources: Iterable[Resource]) -> wire.ConnectorsAndTasks:
+    tasks: dict[str, list[int]] = {}
+    connectors: list[str] = []
+    for each in sorted(resources):
+        if each.is_task:
+            tasks.setdefault(each.connector, []).append(each.task)
+        else:
+            connectors.append(each.connector)
+    return wire.ConnectorsAndTasks(
+        connectors=tuple(connectors),
+        tasks=tuple(
+            wire.ConnectorTasks(connector=name, tasks=tuple(numbers))
+            for name, numbers in tasks.items()
+        ),
+    )
+
+
+def _prepared(snapshot: Snapshot) -> Mapping[str, Any]:
+    return {
+        "group_epoch": snapshot.group_epoch,
+        "assignor_name": snapshot.assignor,
+        "members": tuple(map(_member, snapshot.members.values())),
+        "configured": _spell(snapshot.configured),
+        "assignment_epoch": snapshot.assignment_epoch,
+        "now_ms": snapshot.now_ms,
+        "metadata": snapshot.assignor_metadata,
+        "losses": tuple(
+            wire.ParkableLoss(
+                member_id=each.member_id,
+                instance_id=each.instance_id,
+                url=each.url,
+                deadline_ms=each.deadline_ms,
+                connectors_and_tasks=_spell(each.resources),
+            )
+            for each in snapshot.losses
+        ),
+        "parked": tuple(
+            wire.Deadline(deadline_ms=until_ms, connectors_and_tasks=_spell([resource]))
+            for resource, until_ms in sorted(snapshot.parked.items())
+        ),
+        "fired": _spell(snapshot.fired),
+        "demands": tuple(_demands(snapshot)),
+    }
+
+
+def _member(member: MemberView) -> wire.PreparedMember:
+    version = max(-1, min(member.version, LARGEST_INT16))
+    state = wire.AssignorState(
+        version=version, reason=min(member.reason, LARGEST_INT8), metadata=member.metadata
+    )
+    return wire.PreparedMember(
+        member_id=member.member_id,
+        member_epoch=member.member_epoch,
+        instance_id=member.instance_id,
+        assignor=state,
+        owned=_spell(member.owned),
+        target=_spell(member.target),
+        url=member.url,
+        rack_id=member.rack,
+        cordoned=member.cordoned,
+        draining=member.draining,
+        worker=member.worker,
+    )
+
+
+def _demands(snapshot: Snapshot) -> Iterator[wire.WorkDemand]:
+    """Yield what is asked of workers for each resource of which anything is."""
+    for each in sorted(snapshot.configured):
+        weight, workers = snapshot.weights.get(each, 1), snapshot.pins.get(each, ())
+        needs = snapshot.needs.get(each.connector)
+        if weight != 1 or workers or needs:
+            yield wire.WorkDemand(
+                connector=each.connector,
+                task=each.task,
+                weight=weight,
+                workers=workers,
+                zones=tuple(sorted(needs.zones)) if needs else (),
+                tags=tuple(sorted(needs.tags)) if needs else (),
+            )

@@ -1,0 +1,276 @@
+"""The proposals' three calls as Kafka messages, in kio's form: what a connect group's members say.
+
+Their keys are private ones: clients pass over keys that they do not know. Fields and their order
+are those of the proposals' schemas, mended where these are no schemas (`ConnectorsAndTasks` is one
+structure everywhere); whatever there is beyond is a tagged field, so that who speaks the proposals'
+schema alone is understood, and understands.
+"""
+# pyright: basic
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kio.schema.request_header.v2.header import RequestHeader
+from kio.schema.response_header.v1.header import ResponseHeader
+from kio.static.constants import EntityType
+from kio.static.primitive import i16
+
+from .served import CONNECT_HEARTBEAT, CONNECT_INSTALL, CONNECT_PREPARE
+
+EMPTY: Final = ()
+
+
+def _of(kind: str, tag: int | None = None, **default: Any) -> Any:
+    """Return a field of one of Kafka's types; one without a default must be there."""
+    told: dict[str, Any] = {"kafka_type": kind}
+    return field(metadata=told if tag is None else {**told, "tag": tag}, **default)
+
+
+class _Structure:
+    """What kio asks of each class: these are all of one version, with tagged fields."""
+
+    __type__ = EntityType.nested
+    __version__ = i16(0)
+    __flexible__ = True
+    __api_key__ = i16(CONNECT_HEARTBEAT)
+    __header_schema__: Any = RequestHeader
+
+
+class _Request(_Structure):
+    __type__ = EntityType.request
+
+
+class _Response(_Structure):
+    __type__ = EntityType.response
+    __header_schema__ = ResponseHeader
+
+
+# -- what several calls speak of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorTasks(_Structure):
+    """Tasks of one connector; they count from 0."""
+
+    connector: str = _of("string")
+    tasks: tuple[int, ...] = _of("int32", default=EMPTY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorsAndTasks(_Structure):
+    """Resources: connectors, and tasks by connector."""
+
+    connectors: tuple[str, ...] = _of("string", default=EMPTY)
+    tasks: tuple[ConnectorTasks, ...] = EMPTY
+
+
+NOTHING: Final = ConnectorsAndTasks()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadline(_Structure):
+    """What is parked, or would be, until a time by the wall clock."""
+
+    deadline_ms: int = _of("int64")
+    connectors_and_tasks: ConnectorsAndTasks
+
+
+# -- ConnectGroupHeartbeat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignor(_Structure):
+    """One that the member can compute with."""
+
+    name: str = _of("string")
+    minimum_version: int = _of("int16")
+    maximum_version: int = _of("int16")
+    reason: int = _of("int8")
+    version: int = _of("int16")
+    metadata: bytes = _of("bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectGroupHeartbeatRequest(_Request):
+    """A member lives; what is null, or -1, is as it was."""
+
+    group_id: str = _of("string")
+    member_id: str = _of("string")
+    member_epoch: int = _of("int32", default=-1)
+    instance_id: str | None = _of("string", default=None)
+    rack_id: str | None = _of("string", default=None)
+    rebalance_timeout_ms: int = _of("int32", default=-1)
+    server_assignor: str | None = _of("string", default=None)
+    client_assignors: tuple[Assignor, ...] | None = None
+    connectors_and_tasks: ConnectorsAndTasks | None = None
+    url: str | None = _of("string", 0, default=None)
+    incarnation: str = _of("string", 1, default="")
+    sequence: int = _of("int64", 2, default=0)
+    session_timeout_ms: int = _of("int32", 3, default=-1)
+    coordinator_epoch: int = _of("int64", 4, default=-1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignedWork(_Structure):
+    """What the member is to have from now on."""
+
+    error: int = _of("int8", default=0)
+    connectors_and_tasks: ConnectorsAndTasks
+    version: int = _of("int16", default=0)
+    metadata: bytes = _of("bytes", default=b"")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectGroupHeartbeatResponse(_Response):
+    """The group answers; no assignment where nothing changed for the member."""
+
+    throttle_time_ms: int = _of("int32", default=0)
+    error_code: int = _of("int16")
+    error_message: str | None = _of("string", default=None)
+    member_id: str | None = _of("string", default=None)
+    member_epoch: int = _of("int32")
+    heartbeat_interval_ms: int = _of("int32")
+    assignment: AssignedWork | None = None
+    incarnation: str = _of("string", 0, default="")
+    sequence: int = _of("int64", 1, default=0)
+    session_timeout_ms: int = _of("int32", 2, default=0)
+    log_offset: int = _of("int64", 3, default=-1)
+    coordinator_epoch: int = _of("int64", 4, default=-1)
+
+
+# -- ConnectGroupPrepareAssignment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectGroupPrepareAssignmentRequest(_Request):
+    """The member that is to compute asks for what it needs."""
+
+    group_id: str = _of("string")
+    member_id: str = _of("string")
+    member_epoch: int = _of("int32")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignorState(_Structure):
+    """What a member's assignor has said of it last."""
+
+    version: int = _of("int16")
+    reason: int = _of("int8")
+    metadata: bytes = _of("bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedMember(_Structure):
+    """A member as an assignor sees it."""
+
+    member_id: str = _of("string")
+    member_epoch: int = _of("int32")
+    instance_id: str | None = _of("string", default=None)
+    assignor: AssignorState
+    owned: ConnectorsAndTasks
+    target: ConnectorsAndTasks
+    url: str = _of("string", 0, default="")
+    rack_id: str | None = _of("string", 1, default=None)
+    cordoned: bool = _of("bool", 2, default=False)
+    draining: bool = _of("bool", 3, default=False)
+    worker: str = _of("string", 4, default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParkableLoss(_Structure):
+    """What a member lost, and may be parked until the deadline."""
+
+    member_id: str = _of("string")
+    instance_id: str | None = _of("string", default=None)
+    url: str = _of("string", default="")
+    deadline_ms: int = _of("int64")
+    connectors_and_tasks: ConnectorsAndTasks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkDemand(_Structure):
+    """What a resource weighs, and where it may run: empty is anywhere; task -1: the connector."""
+
+    connector: str = _of("string")
+    task: int = _of("int32", default=-1)
+    weight: int = _of("int32", default=1)
+    workers: tuple[str, ...] = _of("string", default=EMPTY)
+    zones: tuple[str, ...] = _of("string", default=EMPTY)
+    tags: tuple[str, ...] = _of("string", default=EMPTY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectGroupPrepareAssignmentResponse(_Response):
+    """The group as it is now, or why it is not told."""
+
+    throttle_time_ms: int = _of("int32", default=0)
+    error_code: int = _of("int16")
+    error_message: str | None = _of("string", default=None)
+    group_epoch: int = _of("int32", default=0)
+    assignor_name: str = _of("string", default="")
+    members: tuple[PreparedMember, ...] = EMPTY
+    configured: ConnectorsAndTasks = NOTHING
+    assignment_epoch: int = _of("int32", 0, default=0)
+    now_ms: int = _of("int64", 1, default=0)
+    metadata: bytes = _of("bytes", 2, default=b"")
+    losses: tuple[ParkableLoss, ...] = field(metadata={"tag": 3}, default=EMPTY)
+    parked: tuple[Deadline, ...] = field(metadata={"tag": 4}, default=EMPTY)
+    fired: ConnectorsAndTasks = field(metadata={"tag": 5}, default=NOTHING)
+    demands: tuple[WorkDemand, ...] = field(metadata={"tag": 6}, default=EMPTY)
+
+
+# -- ConnectGroupInstallAssignment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledMember(_Structure):
+    """What a member is to have; version and metadata are the assignor's own, one for all."""
+
+    member_id: str = _of("string")
+    connectors_and_tasks: ConnectorsAndTasks
+    version: int = _of("int32", default=0)
+    metadata: bytes = _of("bytes", default=b"")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unplaceable(_Structure):
+    """What no member can take."""
+
+    reason: str = _of("string")
+    connectors_and_tasks: ConnectorsAndTasks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectGroupInstallAssignmentRequest(_Request):
+    """The member hands in what it computed of the snapshot of that group epoch."""
+
+    group_id: str = _of("string")
+    member_id: str = _of("string")
+    member_epoch: int = _of("int32")
+    group_epoch: int = _of("int32")
+    error: int = _of("int8", default=0)
+    members: tuple[InstalledMember, ...] = EMPTY
+    parked: tuple[Deadline, ...] = field(metadata={"tag": 0}, default=EMPTY)
+    unplaceable: tuple[Unplaceable, ...] = field(metadata={"tag": 1}, default=EMPTY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectGroupInstallAssignmentResponse(_Response):
+    """Whether it is the target now."""
+
+    throttle_time_ms: int = _of("int32", default=0)
+    error_code: int = _of("int16")
+    error_message: str | None = _of("string", default=None)
+
+
+REQUESTS: Final[dict[int, Any]] = {
+    CONNECT_HEARTBEAT: ConnectGroupHeartbeatRequest,
+    CONNECT_PREPARE: ConnectGroupPrepareAssignmentRequest,
+    CONNECT_INSTALL: ConnectGroupInstallAssignmentRequest,
+}
+RESPONSES: Final[dict[int, Any]] = {
+    CONNECT_HEARTBEAT: ConnectGroupHeartbeatResponse,
+    CONNECT_PREPARE: ConnectGroupPrepareAssignmentResponse,
+    CONNECT_INSTALL: ConnectGroupInstallAssignmentResponse,
+}
+"""By key."""

@@ -1,0 +1,62 @@
+"""A line to a workers' group that lives in the same event loop."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from fairlead.actors.group.commit import OffsetLedger
+from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.group.typed_shard import TypedShard
+from fairlead.actors.messages.commands import GroupRequest
+from fairlead.actors.messages.groups import ConnectCall, ConnectReply
+from fairlead.actors.messages.orders import PutConnector
+from fairlead.events.group import Group
+from fairlead.events.log.frame import NewEntry
+from fairlead.runtime.kafka.line import NO_WAIT, Wait
+from fairlead_tests.consumer.driver import MemoryLog
+
+WALL_MS = 1_700_000_000_000
+GROUP = "connect"
+
+
+class LocalWorkers:
+    """Stands where the lines to the process of the workers' group do; nothing is written down."""
+
+    def __init__(self) -> None:
+        self.group = Group(GROUP)
+        self.now_ms = 0
+        ledger = OffsetLedger(MemoryLog())
+        settings = GroupSettings(max_delay_ms=0)
+        self.shard = TypedShard(self.group, settings, ledger, 0, lambda: "made-here", 7)
+
+    async def ask(self, call: ConnectCall, wait: Wait = NO_WAIT) -> ConnectReply:
+        """Return the reply to a call, once there is one."""
+        del wait
+        waiting = asyncio.get_running_loop().create_future()
+        self.take(call.request, waiting)
+        return ConnectReply(await waiting)
+
+    def take(self, request: GroupRequest, sender: "asyncio.Future[Any] | None" = None) -> None:
+        """Have a request decided, and say what there is to be said."""
+        self.shard.take(request, sender, self._now)
+        for each in drain(self.shard, self, self._now):
+            if each.to is not None and not each.to.done():
+                each.to.set_result(each.reply)
+
+    def configure(self, connector: str) -> None:
+        """Have a connector."""
+        self.take(PutConnector(GROUP, connector, {}))
+
+    @property
+    def _now(self) -> Now:
+        return Now(WALL_MS + self.now_ms, self.now_ms)
+
+    def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the offset log."""
+
+    def append(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the control log."""
+
+    def close(self) -> None:
+        """There is nothing to let go of."""

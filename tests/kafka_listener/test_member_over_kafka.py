@@ -1,0 +1,89 @@
+"""The example of a member in any language: it computes, works beside a worker, and it may die."""
+
+import ast
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from fairlead_tests.cluster.node import Node, eventually
+from fairlead_tests.kafka_listener.node import ListenerNode, listener_node
+
+EXAMPLE = Path(__file__).parents[2] / "deploy" / "member-over-kafka" / "member.py"
+NOWHERE = "127.0.0.1:9"
+ALL = {"numbers", "numbers-0", "numbers-1", "numbers-2", "numbers-3"}
+OURS = ""
+"""How the member is called by its url: it has none."""
+
+
+class Example:
+    """The member in a process of its own, and what it says."""
+
+    def __init__(self, node: ListenerNode, said: Path) -> None:
+        self._said = said
+        command = [sys.executable, str(EXAMPLE), "127.0.0.1", str(node.port), "connect"]
+        with said.open("w") as out:
+            self.process = subprocess.Popen(command, stdout=out, stderr=out)
+
+    def dies(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def said(self) -> list[list[str]]:
+        return [line.split() for line in self._said.read_text().splitlines()]
+
+    def runs(self) -> set[str]:
+        """What it has begun and not ended."""
+        found = set[str]()
+        for what, name, *_ in self.said():
+            if what in {"begins", "ends"}:
+                (found.add if what == "begins" else found.remove)(name)
+        return found
+
+
+def test_the_example_is_short_and_imports_nothing_but_the_standard_library() -> None:
+    text = EXAMPLE.read_text()
+    assert len(text.splitlines()) <= 200
+    nodes = [*ast.walk(ast.parse(text))]
+    imported = {each.name for node in nodes if isinstance(node, ast.Import) for each in node.names}
+    imported |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    assert imported <= sys.stdlib_module_names
+
+
+@pytest.mark.cluster
+def test_a_member_over_kafka_shares_work_with_a_worker_and_loses_it_when_it_dies(
+    tmp_path: Path,
+) -> None:
+    times = {"session_timeout_ms": 5_000, "heartbeat_interval_ms": 300}
+    settings = {**times, "scheduled_rebalance_max_delay_ms": 0}
+    with listener_node(tmp_path / "data", NOWHERE, **settings) as served, ExitStack() as ended:
+        node = Node(tmp_path, served.process)
+        ended.callback(node.hang_up)
+        ended.callback(node.forget_log)
+        first = Example(served, tmp_path / "first")
+        ended.callback(first.dies)
+        eventually(lambda: node.held().keys() == {OURS}, "it has joined")
+        node.add("w1")
+        eventually(lambda: node.held().keys() == {OURS, "w1"}, "a worker has joined")
+        node.put("numbers", 4)
+
+        def is_shared() -> bool:
+            held, ours = node.held(), first.runs()
+            return bool(ours) and held[OURS] == ours and held["w1"] == ALL - ours
+
+        eventually(is_shared, "both have work")
+        assert "numbers" not in first.runs(), "connectors go to others"
+        computed = [int(each[1]) for each in first.said() if each[0] == "computed"]
+        assert computed == sorted({*computed}), "each target was computed once"
+        assert computed[-1] == node.group().assignment_epoch
+        first.dies()
+        eventually(lambda: node.held() == {"w1": ALL}, "its session has ended")
+        second = Example(served, tmp_path / "second")
+        ended.callback(second.dies)
+        eventually(lambda: len(second.runs()) > 0, "another has work")
+        second.process.terminate()
+        assert second.process.wait() == 0
+        assert second.runs() == set()
+        eventually(lambda: node.held() == {"w1": ALL}, "it has left", seconds=3)
