@@ -10,6 +10,7 @@ from ..events.entries.codec import decode, fold, restore
 from ..events.evolve import evolve
 from ..events.group import NOT_STARTED, Group, Member
 from ..events.log.errors import TrimmedError
+from ..events.log.frame import Entry
 from ..events.log.reader import LogReader, Newer
 from ..events.log.tables import unpack_view_key, view_key
 from ..events.model import NOTHING, Grants, Key, Resource, Resources, Why
@@ -21,7 +22,6 @@ from ..events.records import (
     CurrentShard,
     GroupMetadata,
     MemberMetadata,
-    Record,
     TargetAssignment,
     Tombstone,
 )
@@ -55,40 +55,51 @@ class Follower:
 
 
 class Rebalances:
-    """Counts how often a group's epoch rose, by cause, from the beginning of the log on.
+    """Counts how often epochs rose, by cause, from the beginning of a log on.
 
     A control log keeps its history for ever by default; of one that was trimmed, what is left
     is counted. A generation of classic members is an epoch, told again once it is assigned.
     """
 
     def __init__(self) -> None:
-        self.by_cause: Counter[Why] = Counter()
-        self._generation = 0
-        """The last generation that was counted."""
+        self.generations: Counter[Why] = Counter()
+        """Those of classic members, by cause."""
+        self.epochs: Counter[Why] = Counter()
+        """All others, by cause."""
+        self._last: dict[str, int] = {}
+        """The last generation that was counted, by group: a log may be that of many."""
         self._next = 0
         """The offset of the first entry that was not counted yet."""
+
+    @property
+    def by_cause(self) -> Counter[Why]:
+        """All of them, by cause."""
+        return self.generations + self.epochs
 
     def catch_up(self, log: LogReader) -> None:
         """Count what was written since the last look; raises `LogError`."""
         try:
-            self._count(log)
+            self._count_all(log)
         except TrimmedError as trimmed:
             self._next = trimmed.low
-            self._count(log)
+            self._count_all(log)
 
-    def _count(self, log: LogReader) -> None:
+    def _count_all(self, log: LogReader) -> None:
         for entries in log.tail(self._next):
             for entry in entries:
-                if entry.type in _RAISING:
-                    self._take(decode(entry))
+                self.count(entry)
             self._next = entries[-1].offset + 1
 
-    def _take(self, record: Record | None) -> None:
-        if isinstance(record, ClassicGroup) and record.generation > self._generation:
-            self._generation = record.generation
-            self.by_cause[record.cause.why] += 1
+    def count(self, entry: Entry, group_id: str = "") -> None:
+        """Take the next entry of a group."""
+        record = decode(entry) if entry.type in _RAISING else None
+        if isinstance(record, Tombstone) and record.kind is ClassicGroup:
+            self._last.pop(group_id, None)  # a group that is deleted may count from 1 again
         elif isinstance(record, GroupMetadata):
-            self.by_cause[record.cause.why] += 1
+            self.epochs[record.cause.why] += 1
+        elif isinstance(record, ClassicGroup) and record.generation > self._last.get(group_id, 0):
+            self._last[group_id] = record.generation
+            self.generations[record.cause.why] += 1
 
 
 _SEATLESS: Final = Member(MemberMetadata(""), NOT_STARTED)

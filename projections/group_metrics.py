@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 from ..events.group import Group
 from ..events.model import ErrorClass, GroupState, GroupType, MemberState, Resource, Resources, Why
 from .views import (
+    LogFigures,
     Progress,
     assigned,
     awaited,
@@ -26,14 +27,6 @@ from .views import (
 )
 
 _MS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class LogFigures:
-    """The end of a log, and what it takes on the disk."""
-
-    end: int
-    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +63,7 @@ class GroupCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield all families; the client calls it."""
-        build = _gauge("build_info", "The version of fairlead, as a label.", "version")
+        build = gauge("build_info", "The version of fairlead, as a label.", "version")
         build.add_metric([self._version], 1)
         yield build
         families = (_epochs, _states, _resources, _rebalances, _logs, _runs, _progress, _bad_rows)
@@ -83,10 +76,10 @@ _Groups = tuple[GroupFigures, ...]
 
 
 def _epochs(groups: _Groups) -> Iterator[Metric]:
-    epoch = _gauge("group_epoch", "Version of the group's metadata.", "group")
-    assignment = _gauge("group_assignment_epoch", "Group epoch that the target answers.", "group")
-    failures = _gauge("group_assignment_failures", "Computations that failed in a row.", "group")
-    classic = _gauge("group_classic_members", "Members that speak the classic protocol.", "group")
+    epoch = gauge("group_epoch", "Version of the group's metadata.", "group")
+    assignment = gauge("group_assignment_epoch", "Group epoch that the target answers.", "group")
+    failures = gauge("group_assignment_failures", "Computations that failed in a row.", "group")
+    classic = gauge("group_classic_members", "Members that speak the classic protocol.", "group")
     for each in groups:
         labels = [each.group.group_id]
         epoch.add_metric(labels, each.group.group_epoch)
@@ -98,10 +91,10 @@ def _epochs(groups: _Groups) -> Iterator[Metric]:
 
 
 def _heartbeats(beats: Mapping[str, Beats]) -> Iterator[Metric]:
-    taken = _counter(
+    taken = counter(
         "group_heartbeats", "Heartbeats that the group's actor took since it started.", "group"
     )
-    held = _gauge("group_heartbeats_held", "Heartbeats held until there is news.", "group")
+    held = gauge("group_heartbeats_held", "Heartbeats held until there is news.", "group")
     for group_id, each in beats.items():
         taken.add_metric([group_id], each.taken)
         held.add_metric([group_id], each.held)
@@ -109,9 +102,9 @@ def _heartbeats(beats: Mapping[str, Beats]) -> Iterator[Metric]:
 
 
 def _states(groups: _Groups) -> Iterator[Metric]:
-    state = _gauge("group_state", "1 for the state that the group is in.", "group", "state")
-    kind = _gauge("group_type", "1 for the type that the group is of.", "group", "type")
-    members = _gauge("group_members", "Members of the group by state.", "group", "state")
+    state = gauge("group_state", "1 for the state that the group is in.", "group", "state")
+    kind = gauge("group_type", "1 for the type that the group is of.", "group", "type")
+    members = gauge("group_members", "Members of the group by state.", "group", "state")
     for each in groups:
         group_id = each.group.group_id
         for known in GroupState:
@@ -142,23 +135,21 @@ def _resources(groups: _Groups) -> Iterator[Metric]:
         "unplaceable": "Connectors and tasks that no member can take.",
     }
     for name, text in told.items():
-        family = _gauge(f"group_{name}_resources", text, "group", "kind")
+        family = gauge(f"group_{name}_resources", text, "group", "kind")
         for each in groups:
             for kind, count in _by_kind(_selected(each.group, name)):
                 family.add_metric([each.group.group_id, kind], count)
         yield family
-    deadline = _gauge(
+    deadline = gauge(
         "group_next_deadline_timestamp_seconds", "When the first parked work is due.", "group"
     )
-    for each in groups:
-        if each.group.next_deadline_ms is not None:
-            deadline.add_metric([each.group.group_id], each.group.next_deadline_ms / _MS)
-    yield deadline
-    moves = _gauge("group_next_moves_timestamp_seconds", "When more of the moves are due.", "group")
-    for each in groups:
-        if each.group.schedule.again_at_ms:
-            moves.add_metric([each.group.group_id], each.group.schedule.again_at_ms / _MS)
-    yield moves
+    moves = gauge("group_next_moves_timestamp_seconds", "When more of the moves are due.", "group")
+    for group in (each.group for each in groups):
+        if group.next_deadline_ms is not None:
+            deadline.add_metric([group.group_id], group.next_deadline_ms / _MS)
+        if group.schedule.again_at_ms:
+            moves.add_metric([group.group_id], group.schedule.again_at_ms / _MS)
+    yield from (deadline, moves)
 
 
 def _selected(group: Group, name: str) -> Resources:
@@ -181,10 +172,10 @@ def _by_kind(resources: Iterable[Resource]) -> tuple[tuple[str, int], tuple[str,
 
 
 def _rebalances(groups: _Groups) -> Iterator[Metric]:
-    total = _counter(
+    total = counter(
         "group_rebalances", "Rises of the group epoch in the whole log.", "group", "cause"
     )
-    last = _gauge(
+    last = gauge(
         "group_last_rebalance_timestamp_seconds", "When the group epoch rose last.", "group"
     )
     for each in groups:
@@ -197,9 +188,9 @@ def _rebalances(groups: _Groups) -> Iterator[Metric]:
 
 
 def _logs(groups: _Groups) -> Iterator[Metric]:
-    end = _gauge("log_end_offset", "Offset behind the last entry.", "group", "log")
-    size = _gauge("log_size_bytes", "What the log takes on the disk.", "group", "log")
-    unknown = _gauge("log_unknown_records", "Entries skipped: a later version wrote them.", "group")
+    end = gauge("log_end_offset", "Offset behind the last entry.", "group", "log")
+    size = gauge("log_size_bytes", "What the log takes on the disk.", "group", "log")
+    unknown = gauge("log_unknown_records", "Entries skipped: a later version wrote them.", "group")
     for each in groups:
         group_id = each.group.group_id
         for name, log in each.logs.items():
@@ -210,16 +201,16 @@ def _logs(groups: _Groups) -> Iterator[Metric]:
 
 
 def _runs(groups: _Groups) -> Iterator[Metric]:
-    tasks = _gauge(
+    tasks = gauge(
         "connector_tasks", "Tasks of the connector by run state.", "group", "connector", "state"
     )
-    nowhere = _gauge(
+    nowhere = gauge(
         "connector_unplaceable_resources",
         "The connector and those of its tasks that no member can take.",
         "group",
         "connector",
     )
-    hindered = _gauge(
+    hindered = gauge(
         "connector_hindered_resources",
         "The connector and those of its tasks that wait or have failed, by who can mend it.",
         "group",
@@ -240,23 +231,23 @@ def _runs(groups: _Groups) -> Iterator[Metric]:
 
 def _progress(groups: _Groups) -> Iterator[Metric]:
     labels = ("group", "connector")
-    rows_in = _counter("connector_rows_in", "Rows read in batches that count.", *labels)
-    rows_out = _counter("connector_rows_out", "Rows written in batches that count.", *labels)
-    bytes_in = _counter("connector_in_bytes", "Bytes read in batches that count.", *labels)
-    seconds = _counter(
+    rows_in = counter("connector_rows_in", "Rows read in batches that count.", *labels)
+    rows_out = counter("connector_rows_out", "Rows written in batches that count.", *labels)
+    bytes_in = counter("connector_in_bytes", "Bytes read in batches that count.", *labels)
+    seconds = counter(
         "connector_batch_seconds",
         "Time that batches which count took, by phase.",
         *(*labels, "phase"),
     )
-    out = _counter("connector_out_bytes", "Bytes written in batches that count.", *labels)
-    batches = _counter("connector_batches", "Batches that count.", *labels)
-    waiting = _gauge(
+    out = counter("connector_out_bytes", "Bytes written in batches that count.", *labels)
+    batches = counter("connector_batches", "Batches that count.", *labels)
+    waiting = gauge(
         "connector_unpublished_batches", "Batches that count and are not in place yet.", *labels
     )
-    last = _gauge(
+    last = gauge(
         "connector_last_commit_timestamp_seconds", "When a batch was committed last.", *labels
     )
-    lag = _gauge(
+    lag = gauge(
         "connector_lag_bytes",
         "Bytes that were left to read when the tasks planned their last batches.",
         *labels,
@@ -281,8 +272,8 @@ def _progress(groups: _Groups) -> Iterator[Metric]:
 
 def _bad_rows(groups: _Groups) -> Iterator[Metric]:
     labels = ("group", "connector", "task")
-    skipped = _counter("task_skipped_rows", "Bad rows that a task left out.", *labels)
-    kept = _counter("task_dead_letters", "Those of them that are dead letters.", *labels)
+    skipped = counter("task_skipped_rows", "Bad rows that a task left out.", *labels)
+    kept = counter("task_dead_letters", "Those of them that are dead letters.", *labels)
     for each in groups:
         for task, progress in each.skipping.items():
             values = [each.group.group_id, task.connector, str(task.task)]
@@ -291,9 +282,11 @@ def _bad_rows(groups: _Groups) -> Iterator[Metric]:
     yield from (skipped, kept)
 
 
-def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
+def gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
+    """Return a family of gauges."""
     return GaugeMetricFamily(f"fairlead_{name}", text, labels=labels)
 
 
-def _counter(name: str, text: str, *labels: str) -> CounterMetricFamily:
+def counter(name: str, text: str, *labels: str) -> CounterMetricFamily:
+    """Return a family of counters."""
     return CounterMetricFamily(f"fairlead_{name}", text, labels=labels)

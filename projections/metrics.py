@@ -7,7 +7,7 @@ a format that the scraper takes.
 
 import logging
 import os
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +27,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from .group_metrics import Beats, GroupCollector, GroupFigures
+from .shard_metrics import ShardCollector, ShardFigures
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # as many series again, for nobody
 
@@ -84,14 +85,18 @@ class Exposition:
         accept: str,
         groups: Iterable[GroupFigures],
         beats: Mapping[str, Beats] = MappingProxyType({}),
+        shards: Sequence[ShardFigures] = (),
     ) -> tuple[bytes, str]:
         """Return the metrics and their content type, in a format that the scraper accepts.
 
         `beats` are by group; they are not in any log, and left out where nobody told them.
+        `shards` are those of Kafka's clients' groups.
         """
         encode, content_type = choose_encoder(accept)
         registry = CollectorRegistry(auto_describe=False)
         registry.register(GroupCollector(self._version, tuple(groups), beats))
+        if shards:
+            registry.register(ShardCollector(shards))
         registry.register(self._requests.total)
         registry.register(self._requests.duration)
         registry.register(self._process)

@@ -14,7 +14,7 @@ from ..events.catalogue import entry_key
 from ..events.commits import NO_COST, Commit, Committed, Cost, Lag, Offset, TaskProgress
 from ..events.entries.codec import decode
 from ..events.group import Group, Member, token_of
-from ..events.log.reader import ReadableLog
+from ..events.log.reader import LogReader, ReadableLog
 from ..events.model import (
     BATCHES_RUN,
     NEVER_RESTARTED,
@@ -40,6 +40,21 @@ class Doing:
     restarts: AutoRestart = NEVER_RESTARTED
 
 
+@dataclass(frozen=True, slots=True)
+class LogFigures:
+    """The end of a log, and what it takes on the disk."""
+
+    end: int
+    bytes: int
+
+    @classmethod
+    def of(cls, log: LogReader) -> "LogFigures":
+        """Return those of a log as it is now; raises `LogError`."""
+        blocks = sum(each.stat().st_blocks for each in log.path.iterdir() if each.is_file())
+        return cls(log.end(), blocks * _BLOCK_BYTES)
+
+
+_BLOCK_BYTES: Final = 512
 TOPIC: Final = "kafka_topic"
 """The member of a source partition that names a topic, as in Connect's offsets of sinks."""
 STOPPING: Final = "it stops: its tasks end, and publish what they committed"

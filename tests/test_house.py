@@ -133,7 +133,11 @@ KNOWN_ONLY_TO = {
     "re2": ("actors/consumer/patterns.py",),
     "psutil": ("actors/door/system.py", "actors/door/ports.py", "runtime/*"),
     "setproctitle": ("actors/door/processes.py", "runtime/*"),
-    "prometheus_client": ("projections/metrics.py", "projections/group_metrics.py"),
+    "prometheus_client": (
+        "projections/metrics.py",
+        "projections/group_metrics.py",
+        "projections/shard_metrics.py",
+    ),
     "pyspark": (
         BATCHES,
         SPARK,

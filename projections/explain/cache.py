@@ -5,14 +5,17 @@ and reads what is new.
 """
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from ...events.log.errors import TrimmedError
-from ...events.log.reader import LogReader
-from .epochs import EpochReport, Explanation
+from .clients import KafkaClient
+from .epochs import EpochReading, EpochReport, Explanation
+from .generations import ReadShares, read_no_shares
 from .handovers import Handover, between
-from .reader import EpochReader, EpochReading
+from .moves import MoveList, moves_of
+from .reader import EpochLog, EpochReader
 
 LINES_MAX: Final = 10_000
 """How many of the last epochs a line is kept of."""
@@ -59,6 +62,8 @@ class EpochList:
     """Whether there were epochs before the first one."""
     epochs: list[EpochLine]
     """In order, the latest one last."""
+    clients: Mapping[str, KafkaClient] = field(default_factory=dict[str, KafkaClient])
+    """Kafka's clients among the subjects, by member id."""
 
 
 class NotToldError(LookupError):
@@ -74,6 +79,8 @@ class _Told:
     reader: EpochReader
     next: int
     """The offset of the first entry that was not read yet."""
+    lives: int = 0
+    """How often the group had begun to count anew by then."""
     first_epoch: int | None = None
     lines: deque[EpochLine] = field(default_factory=lambda: deque(maxlen=LINES_MAX))
     """Of the epochs that the reader is done with, as the history lists them."""
@@ -82,13 +89,21 @@ class _Told:
     named: int = 0
     """How many resources the readings name."""
 
-    def read(self, log: LogReader) -> None:
+    def read(self, log: EpochLog) -> None:
         """Read what was written since the last look; raises `LogError`, `CodecError`."""
         for entries in log.tail(self.next):
             for entry in entries:
                 for reading in self.reader.take(entry):
                     self._keep(reading)
+                if self.lives != self.reader.lives:
+                    self._begin_anew()
                 self.next = entry.offset + 1
+
+    def _begin_anew(self) -> None:
+        """Let go of what was told of an earlier life: its epochs have the same numbers."""
+        self.lives, self.first_epoch, self.named = self.reader.lives, None, 0
+        self.lines.clear()
+        self.readings.clear()
 
     def _keep(self, reading: EpochReading) -> None:
         """Keep an epoch, and let go of the oldest ones that are too much."""
@@ -106,8 +121,10 @@ class _Told:
 class EpochCache:
     """A control log's epochs; for one thread at a time."""
 
-    def __init__(self, log: LogReader) -> None:
+    def __init__(self, log: EpochLog, read_shares: ReadShares = read_no_shares) -> None:
+        """`read_shares` reads what leaders of classic members assign."""
         self._log = log
+        self._read_shares = read_shares
         self._told: _Told | None = None
         self._older: tuple[int, EpochReading] | None = None
         """The epoch that was let go of and asked for last, and the log's end at that time."""
@@ -120,7 +137,28 @@ class EpochCache:
         epochs = [*told.readings, *map(_epoch_of, rest)]
         first = epochs[0] if told.first_epoch is None and epochs else told.first_epoch
         last = epochs[-1] if epochs else None
-        return EpochList(self._log.log_id, first, last, told.low > 0, lines[-limit:])
+        lines, known = lines[-limit:], told.reader.clients
+        subjects = {each.subject.partition(" and ")[0] for each in lines}
+        clients = {each: known[each] for each in sorted(subjects) if each in known}
+        return EpochList(self._log.log_id, first, last, told.low > 0, lines, clients)
+
+    def moves(self, name: str, limit: int = LINES_MAX) -> MoveList:
+        """Return how a resource moved last, as far back as epochs are kept in full.
+
+        Raises `NotToldError`, `LogError`, `CodecError`.
+        """
+        told = self._caught_up()
+        kept = [*told.readings.values(), *told.reader.rest()]
+        if not kept:
+            raise _not_told(told, self._log.log_id)
+        moves = [*moves_of(kept, name)]
+        if not moves:
+            first, last = _epoch_of(kept[0]), _epoch_of(kept[-1])
+            raise NotToldError(
+                f"nothing of the name {name} changed hands in the epochs {first} to {last}"
+                f" of group {self._log.log_id}"
+            )
+        return MoveList(moves[-limit:], told.reader.clients)
 
     def explain(self, group_epoch: int | None = None) -> Explanation:
         """Explain an epoch, None for the latest.
@@ -147,11 +185,11 @@ class EpochCache:
     def _read_again(self, told: _Told, epoch: int) -> EpochReading:
         """Return an epoch that was let go of, from the log's beginning."""
         if self._older is None or self._older[0] != told.next or _epoch_of(self._older[1]) != epoch:
-            reader, found = EpochReader.of(self._log, told.low), list[EpochReading]()
+            reader, found = self._reader(told.low), list[EpochReading]()
             for entries in self._log.tail(told.low):
                 for entry in entries:
                     found += [each for each in reader.take(entry) if _epoch_of(each) == epoch]
-            self._older = told.next, found[0]
+            self._older = told.next, found[-1]
         return self._older[1]
 
     def _caught_up(self) -> _Told:
@@ -166,7 +204,10 @@ class EpochCache:
 
     def _begin(self) -> _Told:
         low = self._log.low()
-        return _Told(low, EpochReader.of(self._log, low), low)
+        return _Told(low, self._reader(low), low)
+
+    def _reader(self, low: int) -> EpochReader:
+        return EpochReader.of(self._log, low, self._read_shares)
 
 
 def _epoch_of(reading: EpochReading) -> int:

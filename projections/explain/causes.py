@@ -175,6 +175,8 @@ class Changed:
         if not changes:
             return ""
         _, before, after = max(changes, key=lambda each: each.number)
+        if cause.why is Why.TOPICS_CHANGED:
+            return _told_topics(before, after, cause.subject)
         if cause.subject not in (_subject(before), _subject(after)):
             return ""
         if cause.why is Why.MEMBER_JOINED:
@@ -200,17 +202,35 @@ def _subject(record: Record | None) -> str | None:
             return str(Resource(record.name, record.task))
         case ConnectorConfig() | TaskConfigs():
             return record.connector
+        case ConsumerSubscription():
+            return record.member_id
         case _:
             return None
 
 
+def _told_topics(before: Record | None, after: Record | None, subject: str) -> str:
+    """Return which topics have how many partitions now, if the subject is among these."""
+    had, has = (_partitions(each) for each in (before, after))
+    changed = [name for name in sorted(had | has) if had.get(name) != has.get(name)]
+    if subject.partition(" and ")[0] not in changed:
+        return ""
+    told = (_change(f"partitions of {each}", had.get(each), has.get(each)) for each in changed)
+    return ", ".join(each for changes in told for each in changes)
+
+
+def _partitions(record: Record | None) -> dict[str, str]:
+    if not isinstance(record, SubscribedTopics):
+        return {}
+    topics = record.topics.items()
+    return {name: str(each.partitions) for name, each in topics if not each.is_released}
+
+
 def _changes(before: Record | None, after: Record | None) -> Iterator[str]:
     match before, after:
-        case None, MemberMetadata():
-            if _able(after).capacity == 0:
-                yield "it takes no work yet"
-        case MemberMetadata(), MemberMetadata():
+        case ((MemberMetadata() | None), MemberMetadata()):
             yield from _of_member(before, after)
+        case ((ConsumerSubscription() | None), ConsumerSubscription()):
+            yield from _of_subscription(before, after)
         case ((Operator() | None), (Operator() | None)):
             yield from _of_order(before, after)
         case ConnectorConfig(), ConnectorConfig():
@@ -223,7 +243,11 @@ def _changes(before: Record | None, after: Record | None) -> Iterator[str]:
             pass
 
 
-def _of_member(before: MemberMetadata, after: MemberMetadata) -> Iterator[str]:
+def _of_member(before: MemberMetadata | None, after: MemberMetadata) -> Iterator[str]:
+    if before is None:
+        if _able(after).capacity == 0:
+            yield "it takes no work yet"
+        return
     was, able = _able(before), _able(after)
     if was.capacity == 0 < able.capacity:
         yield f"it takes work now, with capacity {able.capacity}"
@@ -236,6 +260,14 @@ def _of_member(before: MemberMetadata, after: MemberMetadata) -> Iterator[str]:
     known, knows = (_listed(each.name for each in one.assignors) for one in (before, after))
     yield from _change("assignors", known, knows)
     yield from _change("the group's assignor", before.server_assignor, after.server_assignor)
+
+
+def _of_subscription(
+    before: ConsumerSubscription | None, after: ConsumerSubscription
+) -> Iterator[str]:
+    was, pattern = (_listed(sorted(before.names)), before.pattern) if before else ("", "")
+    yield from _change("topics", was, _listed(after.names))
+    yield from _change("pattern", pattern, after.pattern)
 
 
 def _of_order(before: Operator | None, after: Operator | None) -> Iterator[str]:

@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from ...events.group import Group
-from ...events.model import Grants, Resource, Resources
+from ...events.model import NOTHING, Grants, Resource, Resources
 from ...events.orders import Directory, directory_of, workers_in
 from ...events.records import GroupMetadata, MemberMetadata, TargetAssignment
 from .reasons import Reason, reason_of, why_displaced
@@ -117,6 +117,10 @@ class Homes:
         self.last.update(dict.fromkeys(share, successor))
         self._of = None
 
+    def clear(self) -> None:
+        """Forget who had what: it was in another life of the group."""
+        self.last, self._placed, self._of = {}, NOTHING, None
+
     def of(self, member_id: str) -> Sequence[Resource]:
         """Return the resources that a member was given last, whether or not it is there."""
         if self._of is None:
@@ -191,7 +195,7 @@ def _changes(
             changes.placed.append(Transfer(resource, None, taker))
         elif _is_same_seat(giver, metadata) and resource in placed:
             changes.kept.setdefault(taker, set()).add(resource)
-        elif _is_same_worker(giver, metadata):
+        elif is_same_worker(giver, metadata):
             changes.returned.append(Transfer(resource, seat_of(giver), taker))
         else:
             changes.moved.append(Transfer(resource, seat_of(giver), taker))
@@ -208,7 +212,7 @@ def _is_same_seat(one: MemberMetadata, other: MemberMetadata) -> bool:
     return (one.member_id, one.joined_epoch) == (other.member_id, other.joined_epoch)
 
 
-def _is_same_worker(one: MemberMetadata, other: MemberMetadata) -> bool:
+def is_same_worker(one: MemberMetadata, other: MemberMetadata) -> bool:
     """Tell whether one came back as the other: by member id, instance id or url."""
     return (
         one.member_id == other.member_id

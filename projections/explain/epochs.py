@@ -8,17 +8,19 @@ The phases of a rebalance follow each other, each up to the last resource that i
 acknowledged), release (until the last one was granted), start (until the last one ran).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ...events.group import epoch_warning
-from ...events.model import Why
+from ...events.model import GroupType, Why
 from ...events.records import GroupMetadata
 from .absences import Absence
 from .causes import Detection
+from .clients import KafkaClient
 from .diff import TargetChange
-from .handovers import Handover, between
+from .handovers import FollowedHandover, Handover, between
 
 _NOTHING_MOVED: Final = "nothing moved"
 
@@ -41,6 +43,8 @@ class GenerationReport(NamedTuple):
     members: tuple[str, ...]
     """Their instance ids, or else their member ids."""
     assigned_ms: int | None = None
+    leader_name: str = ""
+    """By what people know who assigns, where that is not by the member id."""
 
     @property
     def summary(self) -> str:
@@ -48,7 +52,8 @@ class GenerationReport(NamedTuple):
         if not self.members:
             return "nobody is left"
         count = f"{len(self.members)} member{'s' if len(self.members) > 1 else ''}"
-        return f"{count}, {self.protocol_type} {self.protocol}, led by {self.leader}"
+        leader = self.leader_name or self.leader
+        return f"{count}, {self.protocol_type} {self.protocol}, led by {leader}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,8 @@ class EpochReport:
     """
     generation: GenerationReport | None = None
     """What the epoch is to classic members, to whom a leader assigns; None: it is no generation."""
+    type: GroupType = GroupType.CONNECT
+    """That of the group when it rose: resources are partitions of topics, but for CONNECT."""
 
     @property
     def group_epoch(self) -> int:
@@ -109,10 +116,17 @@ class Explanation:
     """What the change was that raised the epoch, where its cause does not say it already."""
     waits: tuple[Absence, ...] = ()
     """What was kept, while the change held, for members that were away."""
+    clients: Mapping[str, KafkaClient] = field(
+        default_factory=dict[str, KafkaClient], compare=False
+    )
+    """Kafka's clients that the group ever had, by member id."""
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """Detect, compute, revoke, release and start, in this order; of a generation: assign."""
+        """Detect, compute, revoke, release and start, in this order; of a generation: assign.
+
+        No log tells when a consumer begins to read: it is taken to start with what it is granted.
+        """
         return phases_of(self.report, self.detection, self.handovers)
 
     @property
@@ -141,23 +155,47 @@ class Explanation:
         return max(0, end_ms - (bump.since_ms or bump.time_ms))
 
 
+@dataclass(slots=True)
+class EpochReading:
+    """One group epoch as far as the log was read: records that follow go on adding to it."""
+
+    report: EpochReport
+    detection: Detection
+    changed: str
+    clients: Mapping[str, KafkaClient]
+    """Kafka's clients that the group ever had, by member id."""
+    handovers: Sequence[FollowedHandover] = ()
+    """Of the target that answers it."""
+    absences: Sequence[Absence] = ()
+    """Under the target that answers it."""
+
+    def explain(self) -> Explanation:
+        """Return what is known of the epoch by now."""
+        handovers = sorted((each.handover for each in self.handovers), key=attrgetter("resource"))
+        told = self.changed, tuple(self.absences), self.clients
+        return Explanation(self.report, self.detection, tuple(handovers), *told)
+
+
 def phases_of(
     report: EpochReport, detection: Detection, handovers: Sequence[Handover]
 ) -> tuple[Phase, ...]:
-    """Return the phases of an epoch in order, always all five; a generation has one of its own."""
+    """Return the phases of an epoch in order; a generation has one of its own."""
     if report.generation is not None:
         return (_assign(report.bump, report.generation),)
     detect = _detect(report, detection)
     change = report.target_change
     if change is None:
         compute = Phase("compute", report.bump.time_ms, note="not answered")
-        return (detect, compute, Phase("revoke"), Phase("release"), Phase("start"))
+        unanswered = (detect, compute, Phase("revoke"), Phase("release"))
+        return unanswered if report.type is GroupType.CONSUMER else (*unanswered, Phase("start"))
     compute = Phase("compute", report.bump.time_ms, change.time_ms, _attempts(report))
     revoke = _revoke(change, handovers)
     taken = [each for each in handovers if each.taker is not None]
     release = _until_last(
         "release", revoke.until_ms or change.time_ms, taken, lambda each: each.granted_ms
     )
+    if report.type is GroupType.CONSUMER:
+        return (detect, compute, revoke, release)
     granted = [each for each in taken if each.granted_ms]
     start = _until_last("start", release.until_ms, granted or taken, _up)
     return (detect, compute, revoke, release, start)

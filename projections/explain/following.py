@@ -91,17 +91,21 @@ class Handovers:
             self._stops.pop((status.resource, status.worker), None)
 
     def aim(
-        self, target: TargetAssignment, change: TargetChange | None
+        self, target: TargetAssignment, change: TargetChange | None, *, are_partitions: bool = False
     ) -> tuple[FollowedHandover, ...]:
         """Take a target, and begin to follow what it moves; None: what that is is not known.
 
-        Returns the handovers that begin. `forget` comes after it, once the homes have moved.
+        Resources of consumers are partitions, of which nobody says that they run. Returns the
+        handovers that begin. `forget` comes after it, once the homes have moved.
         """
         for each in self._open:
             each.take_target(target)
         # The last one counts: a target may still move what was deleted since it was computed.
         handovers = {each.resource: each for each in handovers_of(change)} if change else {}
-        begun = tuple(self._begin(each, target.assignment_epoch) for each in handovers.values())
+        epoch = target.assignment_epoch
+        begun = tuple(
+            self._begin(each, epoch, is_partition=are_partitions) for each in handovers.values()
+        )
         self.latest.extend(begun)
         still = [*self._open, *begun]
         self._open = [each for each in still if each.is_awaited or each.is_pending]
@@ -125,7 +129,7 @@ class Handovers:
             elif loss.freed_by is None:
                 loss.freed_by = target.assignment_epoch
 
-    def _begin(self, each: Handover, assignment_epoch: int) -> FollowedHandover:
+    def _begin(self, each: Handover, epoch: int, *, is_partition: bool) -> FollowedHandover:
         giver, loss = each.giver, self._losses.get(each.resource)
         if giver is not None and loss is not None and loss.member_id == giver.member_id:
             each = replace(
@@ -138,7 +142,7 @@ class Handovers:
         stopped_ms = self._stops.get((each.resource, giver.worker)) if giver else None
         if stopped_ms is not None:
             each = replace(each, stopped_ms=stopped_ms)
-        followed = FollowedHandover.of(each, assignment_epoch)
+        followed = FollowedHandover.of(each, epoch, is_partition=is_partition)
         heard = self._heard[each.resource]
         heard.append(followed)
         del heard[:-FOLLOWED_MAX]

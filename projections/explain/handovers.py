@@ -148,13 +148,18 @@ class FollowedHandover:
     taker_id: str
     is_over: bool = False
     """Whether a later target gave it to its giver again: how it leaves then is another story."""
+    is_partition: bool = False
+    """Whether members never say that they run it: a consumer reads a partition while it has it."""
 
     @classmethod
-    def of(cls, handover: Handover, assignment_epoch: int) -> "FollowedHandover":
+    def of(
+        cls, handover: Handover, assignment_epoch: int, *, is_partition: bool = False
+    ) -> "FollowedHandover":
         """Return a handover to be followed from its target on."""
-        giver, taker = handover.giver, handover.taker
-        giver_id = giver.member_id if giver else ""
-        return cls(handover, assignment_epoch, giver_id, taker.member_id if taker else "")
+        giver_id, taker_id = (
+            each.member_id if each else "" for each in (handover.giver, handover.taker)
+        )
+        return cls(handover, assignment_epoch, giver_id, taker_id, is_partition=is_partition)
 
     @property
     def is_awaited(self) -> bool:
@@ -211,7 +216,8 @@ class FollowedHandover:
         if resource in step.pending:
             self.handover = replace(self.handover, asked_ms=self.handover.asked_ms or now_ms)
         elif resource not in step.assigned and holds(before, resource):
-            self.handover = replace(self.handover, revoked_ms=now_ms)
+            stopped_ms = now_ms if self.is_partition else self.handover.stopped_ms
+            self.handover = replace(self.handover, revoked_ms=now_ms, stopped_ms=stopped_ms)
 
     def take_takers_step(self, step: CurrentAssignment, now_ms: int) -> None:
         """Take a step of the taker, which may grant it the resource."""
@@ -221,6 +227,8 @@ class FollowedHandover:
             self.handover = replace(
                 each, granted_ms=granted_ms, grant_epoch=step.assigned[each.resource]
             )
+            if self.is_partition:
+                self.handover = replace(self.handover, running_ms=granted_ms)
 
     def lose_giver(self, step: CurrentAssignment | None, now_ms: int) -> None:
         """Take the end of the giver's seat, and its last step."""

@@ -6,18 +6,17 @@ epochs of long ago. Of a log that was trimmed, the epochs begin behind the first
 left: what that one changed cannot be known any more.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final, Protocol
 
 from ...events.connectors import TaskStatus
 from ...events.entries.codec import decode, restore
 from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import Entry
-from ...events.log.reader import LogReader
-from ...events.model import GroupState, Why
+from ...events.log.reader import Slice
+from ...events.model import GroupState, GroupType, Why
 from ...events.records import (
     ClassicGroup,
     CurrentAssignment,
@@ -26,51 +25,60 @@ from ...events.records import (
     Record,
     ScheduledRebalance,
     TargetAssignment,
+    Tombstone,
 )
 from ...events.shards import Shards
-from .absences import Absence, Absences
-from .causes import Changed, Detection, Detector
+from .absences import Absences
+from .causes import Changed, Detector
+from .clients import KafkaClient, client_of
 from .diff import Homes, TargetChange
-from .epochs import Attempt, EpochReport, Explanation, GenerationReport
+from .epochs import Attempt, EpochReading, EpochReport
 from .following import Handovers
-from .handovers import FollowedHandover, Handover
+from .generations import Generations, ReadShares, read_no_shares
+from .handovers import Handover
 
 UPGRADED: Final = (
-    "converted from the classic protocol, because {} joined by the connect protocol; members that"
-    " keep their work: {}, from generation {}"
+    "converted from the classic protocol, because {} joined by the {} protocol; members that"
+    " keep {}: {}, from generation {}"
 )
-CONVERTED: Final = (
-    "converted to the classic protocol, because {} was the last that spoke the connect protocol"
-)
+OF_CONSUMERS: Final = ("consumer", "their partitions")
+OF_WORKERS: Final = ("connect", "their work")
 
 
-@dataclass(slots=True)
-class EpochReading:
-    """One group epoch as far as the log was read: records that follow go on adding to it."""
+class EpochLog(Protocol):
+    """What epochs are read from: a log, or what one group has in a log that it shares."""
 
-    report: EpochReport
-    detection: Detection
-    changed: str
-    handovers: Sequence[FollowedHandover] = ()
-    """Of the target that answers it."""
-    absences: Sequence[Absence] = ()
-    """Under the target that answers it."""
+    @property
+    def log_id(self) -> str:
+        """Whose it is."""
+        ...
 
-    def explain(self) -> Explanation:
-        """Return what is known of the epoch by now."""
-        handovers = sorted((each.handover for each in self.handovers), key=attrgetter("resource"))
-        return Explanation(
-            self.report, self.detection, tuple(handovers), self.changed, tuple(self.absences)
-        )
+    def low(self) -> int:
+        """Return the offset of the first entry that was not trimmed."""
+        ...
+
+    def load(self) -> Slice:
+        """Return the latest entry of every key."""
+        ...
+
+    def tail(self, start: int) -> Iterator[list[Entry]]:
+        """Yield what was written from an offset on, in batches."""
+        ...
 
 
 class EpochReader:
     """Folds a control log entry by entry into readings of its epochs."""
 
-    def __init__(self, group_id: str = "", before: Iterable[Entry] = (), low: int = 0) -> None:
+    def __init__(
+        self,
+        group_id: str = "",
+        before: Iterable[Entry] = (),
+        low: int = 0,
+        read_shares: ReadShares = read_no_shares,
+    ) -> None:
         """`before` is what is left of the entries before `low`: the latest of each key.
 
-        Raises `CodecError`.
+        `read_shares` reads what leaders assign. Raises `CodecError`.
         """
         earlier = list(before)
         self._group = restore(group_id, earlier, low) if low else Group(group_id)
@@ -87,12 +95,11 @@ class EpochReader:
         self._answered: list[EpochReading] = []
         """Answered by `_change`, which the group has not settled on yet."""
         self._done: list[EpochReading] = []
-        self._generation = self._group.classic.generation if self._group.classic else 0
-        """The last generation of classic members that the log tells of."""
-        self._formed: EpochReading | None = None
-        """That generation; None where it lies before what is read."""
-        self._converted = ""
-        """How the group has become classic, until the next generation tells of it."""
+        self._generations = Generations(self._group.classic, read_shares)
+        self._protocol, self._kept = OF_WORKERS
+        """What members speak by a group's own protocol, and what they keep in a conversion."""
+        self._last_epoch = self.lives = 0
+        """How often the group began to count anew: after it was deleted with all that it was."""
         self._change: TargetChange | None = None
         self._aimed_at = -1
         """The offset of the record that `_change` was read from."""
@@ -104,12 +111,17 @@ class EpochReader:
                 self._note(whole, entry)
 
     @classmethod
-    def of(cls, log: LogReader, low: int) -> "EpochReader":
+    def of(cls, log: EpochLog, low: int, read_shares: ReadShares = read_no_shares) -> "EpochReader":
         """Return what reads a log that begins at `low`; raises `LogError`, `CodecError`."""
         if not low:
-            return cls(log.log_id)
+            return cls(log.log_id, read_shares=read_shares)
         before = (entry for entry in log.load().entries if entry.offset < low)
-        return cls(log.log_id, before, low)
+        return cls(log.log_id, before, low, read_shares)
+
+    @property
+    def clients(self) -> Mapping[str, KafkaClient]:
+        """Kafka's clients that the group ever had, by member id."""
+        return self._generations.clients
 
     def take(self, entry: Entry) -> list[EpochReading]:
         """Take the next entry; return the epochs of which the group is done with the target.
@@ -141,8 +153,7 @@ class EpochReader:
             return
         self._note(whole, entry)
         if isinstance(whole, GroupMetadata):
-            detection, changed = self._detector.detect(whole), self._describe(whole)
-            self._unanswered.append(EpochReading(EpochReport(whole), detection, changed))
+            self._rise(whole)
         elif isinstance(whole, ClassicGroup):
             self._form(whole)
         elif isinstance(whole, TargetAssignment):
@@ -161,8 +172,12 @@ class EpochReader:
             self._detector.take_status(record, now_ms)
             self._handovers.take_status(record)
             return
+        if isinstance(record, Tombstone) and record.kind is ClassicGroup:
+            self._generations.end()
         if isinstance(record, MemberMetadata):
             self._urls[record.member_id] = record.worker_url
+            if client := client_of(record):
+                self._generations.clients[record.member_id] = client
         self._detector.take(record, now_ms)
         self._changed.take(record)
         self._absences.take(record, now_ms)
@@ -171,30 +186,39 @@ class EpochReader:
     def _describe(self, bump: GroupMetadata) -> str:
         if bump.cause.why is not Why.GROUP_UPGRADED:
             return self._changed.describe(bump)
-        members = len(self._group.translated)
-        return UPGRADED.format(bump.cause.subject, members, self._generation)
+        who, count = bump.cause.subject, len(self._group.translated)
+        client = self.clients.get(who)
+        who = client.name(who) if client else who
+        return UPGRADED.format(who, self._protocol, self._kept, count, self._generations.ended)
+
+    def _rise(self, bump: GroupMetadata) -> None:
+        self._go_on_to(bump.group_epoch)
+        detection, changed = self._detector.detect(bump), self._describe(bump)
+        report = EpochReport(bump, type=self._group.type)
+        self._unanswered.append(EpochReading(report, detection, changed, self.clients))
 
     def _form(self, record: ClassicGroup) -> None:
         """Begin a generation, or learn that its leader has assigned.
 
-        No target answers the epochs before it any more: the members that there are, are others. The
-        one that a connect group leaves behind is no epoch of its own: the next one tells of it.
+        No target answers the epochs before it any more: the members that there are, are others.
         """
+        is_of_consumers = record.protocol_type == OF_CONSUMERS[0]
+        self._protocol, self._kept = OF_CONSUMERS if is_of_consumers else OF_WORKERS
         if record.cause.why is Why.GROUP_DOWNGRADED:
-            self._generation, self._formed = record.generation, None
-            self._converted = CONVERTED.format(record.cause.subject)
-        elif record.generation > self._generation:
-            self._generation = record.generation
-            bump = GroupMetadata(record.generation, record.cause, record.time_ms)
-            report = EpochReport(bump, generation=_generation_of(record))
-            self._formed = EpochReading(report, self._detector.detect(bump), self._converted)
-            self._converted = ""
+            self._generations.inherit(self._homes.last)
+        begun = self._generations.take(record, self._detector, self._protocol)
+        if begun is not None:
+            self._go_on_to(record.generation)
             self._done += self.rest()
-            self._answered, self._unanswered, self._change = [], [self._formed], None
-        elif self._formed is not None:
-            report = self._formed.report
-            told = _generation_of(record, report.generation)
-            self._formed.report = replace(report, generation=told)
+            self._answered, self._unanswered, self._change = [], [begun], None
+
+    def _go_on_to(self, epoch: int) -> None:
+        """Take the next epoch; one that does not follow the last is that of another life."""
+        if epoch <= self._last_epoch:
+            self.lives += 1
+            self._homes.clear()
+            self._answered, self._unanswered, self._change = [], [], None
+        self._last_epoch = epoch
 
     def _aim(self, target: TargetAssignment, entry: Entry) -> None:
         time_ms = target.time_ms or entry.timestamp_ms
@@ -211,7 +235,8 @@ class EpochReader:
         group, homes = self._group, self._homes
         change = homes.compare(group, target, time_ms, bumps) if self._knows_homes else None
         absences = self._absences.aim(target, entry.timestamp_ms)
-        handovers = self._handovers.aim(target, change)
+        are_partitions = group.type is GroupType.CONSUMER
+        handovers = self._handovers.aim(target, change, are_partitions=are_partitions)
         homes.move(group)
         self._handovers.forget(target)
         for each in answered:
@@ -249,19 +274,6 @@ class EpochReader:
             self._answered, self._change = [], None
 
 
-def _generation_of(
-    record: ClassicGroup, before: GenerationReport | None = None
-) -> GenerationReport:
-    """Return a generation as its latest record tells it; it was assigned when the first said so."""
-    assigned_ms = before.assigned_ms if before else None
-    if assigned_ms is None and (record.is_synced or not record.members):
-        assigned_ms = record.time_ms
-    names = tuple(sorted(each.instance_id or each.member_id for each in record.members))
-    return GenerationReport(
-        record.protocol_type, record.protocol, record.leader, names, assigned_ms
-    )
-
-
 def read_epochs(entries: Iterable[Entry]) -> Iterator[EpochReading]:
     """Yield the epochs of a log that was never trimmed, in order; raises `CodecError`."""
     reader = EpochReader()
@@ -270,11 +282,16 @@ def read_epochs(entries: Iterable[Entry]) -> Iterator[EpochReading]:
     yield from reader.rest()
 
 
-def read_reports(log: LogReader) -> Iterator[EpochReport]:
-    """Yield the reports of a log, as far back as it goes; raises `LogError`, `CodecError`."""
+def read_all(log: EpochLog, read_shares: ReadShares = read_no_shares) -> Iterator[EpochReading]:
+    """Yield the epochs of a log, as far back as it goes; raises `LogError`, `CodecError`."""
     low = log.low()
-    reader = EpochReader.of(log, low)
+    reader = EpochReader.of(log, low, read_shares)
     for entries in log.tail(low):
         for entry in entries:
-            yield from (each.report for each in reader.take(entry))
-    yield from (each.report for each in reader.rest())
+            yield from reader.take(entry)
+    yield from reader.rest()
+
+
+def read_reports(log: EpochLog) -> Iterator[EpochReport]:
+    """Yield the reports of a log, as far back as it goes; raises `LogError`, `CodecError`."""
+    return (each.report for each in read_all(log))

@@ -10,7 +10,7 @@ from ...events.orders import Directory, is_drained, placement_of, worker_name
 from ...events.placement import ANYWHERE, abilities, assignor_of, is_warm, placement_in
 from ...events.records import GroupMetadata, MemberMetadata
 
-_DEPARTURES = frozenset(
+DEPARTURES = frozenset(
     {
         Why.MEMBER_LEFT,
         Why.SESSION_EXPIRED,
@@ -19,6 +19,7 @@ _DEPARTURES = frozenset(
         Why.MEMBER_REMOVED,
     }
 )
+"""The causes whose subject is a member that is gone."""
 
 
 class ReasonKind(Enum):
@@ -144,4 +145,4 @@ def _departure(group: Group, giver: MemberMetadata, bumps: Iterable[GroupMetadat
 
 def _is_about(cause: Cause, giver: MemberMetadata) -> bool:
     names = (giver.url, giver.member_id, giver.instance_id)
-    return cause.why in _DEPARTURES and cause.subject in names
+    return cause.why in DEPARTURES and cause.subject in names

@@ -9,8 +9,9 @@ from cli.conftest import Run
 from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.model import Cause, Resource, Scope, Why
 from fairlead.events.records import GroupMetadata, Operator, Tombstone
+from fairlead.projections.explain.causes import Detection
 from fairlead.projections.explain.diff import Seat, TargetChange
-from fairlead.projections.explain.epochs import EpochReport
+from fairlead.projections.explain.epochs import EpochReading, EpochReport
 from fairlead.runtime.interfaces.cli.command.narrator import TELL, Narrator
 from fairlead.runtime.interfaces.cli.verbs.log import tell
 from fairlead_tests.cli import written
@@ -37,7 +38,7 @@ def test_what_stopped_because_nobody_may_run_it_is_told_with_who_had_it() -> Non
     answer = TargetChange(4, 2_000, "balanced", seat, {}, (), (), (), {}, {a: "no"}, frozenset())
     bump = GroupMetadata(4, Cause(Why.WORKER_DRAINED, written.URL_1), 1_000, "rest")
     report = EpochReport(bump, (), replace(answer, displaced={a: seat}))
-    assert list(tell(report)) == [
+    assert list(tell(EpochReading(report, Detection(), "", {}))) == [
         "epoch 4  1970-01-01T00:00:01.000Z  worker-drained w1 (asked by rest)",
         "    answered by assignment epoch 4 after 1.000 s, balanced at w1(1b9d6bcd)",
         "    stopped   a at w1(1b9d6bcd)",

@@ -7,8 +7,9 @@ import pytest
 from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.model import Cause, Resource, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance, Tombstone
+from fairlead.projections.explain.causes import Detection
 from fairlead.projections.explain.diff import TargetChange
-from fairlead.projections.explain.epochs import EpochReport
+from fairlead.projections.explain.epochs import EpochReading, EpochReport
 from fairlead.runtime.interfaces.cli.command.narrator import TELL, Narrator
 from fairlead.runtime.interfaces.cli.command.phrases import moment, named, worker_name
 from fairlead.runtime.interfaces.cli.verbs.log import tell
@@ -77,7 +78,8 @@ def test_an_epoch_whose_target_leaves_moves_says_when_they_are_made() -> None:
     bump = GroupMetadata(2, Cause(Why.MOVES_DUE, "incremental"), 1_357_000_000_000)
     answer = TargetChange(2, bump.time_ms, "incremental", None, {}, (), (), (), {}, {}, frozenset())
     answer = replace(answer, next_moves_at_ms=1_357_000_030_000)
-    assert [*tell(EpochReport(bump, target_change=answer))] == [
+    report = EpochReport(bump, target_change=answer)
+    assert [*tell(EpochReading(report, Detection(), "", {}))] == [
         "epoch 2  2013-01-01T00:26:40.000Z  moves-due incremental",
         "    answered by assignment epoch 2 after 0.000 s, incremental",
         "    more      moves at 2013-01-01T00:27:10.000Z",

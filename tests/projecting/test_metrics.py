@@ -23,9 +23,9 @@ from fairlead.events.model import (
     Why,
 )
 from fairlead.events.records import ClassicGroup
-from fairlead.projections.group_metrics import GroupFigures, LogFigures
+from fairlead.projections.group_metrics import GroupFigures
 from fairlead.projections.metrics import Exposition, RequestMetrics
-from fairlead.projections.views import Progress
+from fairlead.projections.views import LogFigures, Progress
 from fairlead_tests.decider import Decider
 
 Labels = tuple[tuple[str, str], ...]

@@ -100,6 +100,7 @@ def test_a_group_is_told_as_its_log_has_it(api: RestApi) -> None:
             "configured": 2,
             "assigned": 2,
             "assignor_error": "",
+            "assignor": "balanced",
         }
     ]
 

@@ -3,23 +3,17 @@
 Times are wall clock, in milliseconds; None where the log does not tell, or not yet.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from ....events.model import Resources
 from ....projections.explain.absences import Absence
-from ....projections.explain.diff import Seat, TargetChange, Transfer
+from ....projections.explain.clients import KafkaClient
+from ....projections.explain.diff import TargetChange, Transfer
 from ....projections.explain.epochs import EpochReport, Explanation, GenerationReport, Phase
-from ....projections.explain.handovers import Handover
-
-
-class SeatInfo(Struct, frozen=True):
-    """A member, by its worker's URL (its member id where it has none) and its member id."""
-
-    worker: str
-    member_id: str
+from .handovers import HandoverInfo, SeatInfo, describe_handover, seat_info
 
 
 class FailedAttempt(Struct, frozen=True):
@@ -99,30 +93,6 @@ class PhaseInfo(Struct, frozen=True):
     note: str
 
 
-class HandoverInfo(Struct, frozen=True, omit_defaults=True):
-    """A resource that changed hands: why, between whom, and for how long no worker ran it."""
-
-    id: str
-    reason: str
-    detail: str
-    giver: SeatInfo | None = field(name="from")
-    taker: SeatInfo | None = field(name="to")
-    asked_ms: int | None
-    stopped_ms: int | None
-    gone_ms: int | None
-    revoked_ms: int | None
-    granted_ms: int | None
-    running_ms: int | None
-    first_batch_ms: int | None
-    downtime_ms: int | None
-    downtime_at_least_ms: int | None
-    downtime_at_most_ms: int | None
-    superseded_by: int | None
-    """The later epoch that gave it to another worker before it ran."""
-    freed_by: int | None = None
-    """The other epoch that took it from its worker, and tells the downtime."""
-
-
 class AbsenceInfo(Struct, frozen=True):
     """A member that was away, and what was kept for its return."""
 
@@ -157,6 +127,8 @@ class GenerationInfo(Struct, frozen=True):
     members: list[str]
     """Their instance ids, or else their member ids."""
     assigned_ms: int | None
+    leader_name: str = ""
+    """By what people know its leader, where that is not by the member id."""
 
 
 class EpochExplanation(EpochSummary, frozen=True, omit_defaults=True):
@@ -171,7 +143,11 @@ class EpochExplanation(EpochSummary, frozen=True, omit_defaults=True):
     warning: str = ""
     """What keeps this from being told exactly."""
     generation: GenerationInfo | None = None
-    """Of a classic group; no target answers it then."""
+    """Of a classic group: what its leader assigned, where that can be read, is its target."""
+    type: str = "connect"
+    """That of the group at that time; resources of the others are partitions of topics."""
+    clients: dict[str, KafkaClient] = {}
+    """Those of Kafka's clients that are named here, by member id."""
 
 
 def describe_epoch(told: Explanation) -> EpochExplanation:
@@ -182,11 +158,32 @@ def describe_epoch(told: Explanation) -> EpochExplanation:
         changed=told.changed,
         total_ms=told.total_ms,
         phases=[_phase(each) for each in told.phases],
-        handovers=[_handover(each, summary.group_epoch) for each in told.handovers],
+        handovers=[describe_handover(each, summary.group_epoch) for each in told.handovers],
         waits=[_absence(each) for each in told.waits],
         warning=told.warning,
         generation=_generation(told.report.generation),
+        type=told.report.type.value,
+        clients=clients_named(told.clients, _named(told)),
     )
+
+
+def clients_named(known: Mapping[str, KafkaClient], names: Iterable[str]) -> dict[str, KafkaClient]:
+    """Return the clients among those that are named by member id; a subject may name more."""
+    named = {each.partition(" and ")[0] for each in names}
+    return {each: known[each] for each in sorted(named) if each in known}
+
+
+def _named(told: Explanation) -> Iterator[str]:
+    """Yield the member ids that an explanation names."""
+    report, change = told.report, told.report.target_change
+    yield report.bump.cause.subject
+    yield from report.generation.members if report.generation else ()
+    yield from (each.member_id for each in (change.kept if change else ()))
+    if change and change.computed_by:
+        yield change.computed_by.member_id
+    for each in told.handovers:
+        yield from (seat.member_id for seat in (each.giver, each.taker) if seat)
+    yield from (each.seat.member_id for each in told.waits)
 
 
 def summarize_epoch(report: EpochReport) -> EpochSummary:
@@ -210,14 +207,17 @@ def _target_change(change: TargetChange) -> TargetChangeInfo:
         change.time_ms,
         change.settled_ms,
         change.assignor,
-        _seat(change.computed_by),
-        [KeptResources(_seat(each), _ids(change.kept[each])) for each in sorted(change.kept)],
+        seat_info(change.computed_by),
+        [KeptResources(seat_info(each), _ids(change.kept[each])) for each in sorted(change.kept)],
         _transfers(change.moved),
         _transfers(change.returned),
         _transfers(change.placed),
         [ParkedUntil(str(each), due) for each, due in sorted(change.parked.items())],
         [LeftOut(str(each), reason) for each, reason in sorted(change.unplaceable.items())],
-        [Displaced(str(each), _seat(giver)) for each, giver in sorted(change.displaced.items())],
+        [
+            Displaced(str(each), seat_info(giver))
+            for each, giver in sorted(change.displaced.items())
+        ],
         _ids(change.retired),
         change.next_moves_at_ms,
     )
@@ -226,43 +226,18 @@ def _target_change(change: TargetChange) -> TargetChangeInfo:
 def _generation(told: GenerationReport | None) -> GenerationInfo | None:
     if told is None:
         return None
-    protocol_type, protocol, leader, members, assigned_ms = told
-    return GenerationInfo(protocol_type, protocol, leader, list(members), assigned_ms)
+    spoken = told.protocol_type, told.protocol, told.leader
+    return GenerationInfo(*spoken, list(told.members), told.assigned_ms, told.leader_name)
 
 
 def _transfers(transfers: Iterable[Transfer]) -> list[TransferInfo]:
-    return [TransferInfo(str(each), _seat(giver), _seat(to)) for each, giver, to in transfers]
+    return [
+        TransferInfo(str(each), seat_info(giver), seat_info(to)) for each, giver, to in transfers
+    ]
 
 
 def _phase(each: Phase) -> PhaseInfo:
     return PhaseInfo(each.name, each.from_ms, each.until_ms, each.took_ms, each.note)
-
-
-def _handover(each: Handover, group_epoch: int) -> HandoverInfo:
-    """Return a handover as one of the epochs that it answers tells it.
-
-    An epoch that did not free the resource does not tell for how long nobody ran it.
-    """
-    is_told = each.freed_by in {None, group_epoch}
-    return HandoverInfo(
-        str(each.resource),
-        each.reason.kind.value,
-        each.reason.detail,
-        _seat(each.giver),
-        _seat(each.taker),
-        each.asked_ms,
-        each.stopped_ms,
-        each.gone_ms,
-        each.revoked_ms,
-        each.granted_ms,
-        each.running_ms,
-        each.first_batch_ms,
-        each.downtime_ms if is_told else None,
-        each.downtime_at_least_ms if is_told else None,
-        each.downtime_at_most_ms if is_told else None,
-        each.superseded_by,
-        None if is_told else each.freed_by,
-    )
 
 
 def _absence(each: Absence) -> AbsenceInfo:
@@ -274,10 +249,6 @@ def _absence(each: Absence) -> AbsenceInfo:
         each.is_back,
         each.superseded_by,
     )
-
-
-def _seat(seat: Seat | None) -> SeatInfo | None:
-    return None if seat is None else SeatInfo(*seat)
 
 
 def _ids(resources: Resources) -> list[str]:

@@ -3,14 +3,28 @@
 Times are wall clock, in milliseconds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from ....events.group import Group, epoch_warning
+from ....events.kafka.consumers import ConsumerOffset
 from ....events.model import Resource
-from ....events.records import ClassicGroup, GroupMetadata, Loss, Operator
+from ....events.records import GroupMetadata, Loss, Operator
+from ....projections.shards import type_of_clients
 from ....projections.views import assigned, awaited, connector_names, members
+from .clients import (
+    CommittedOffset,
+    GenerationDescription,
+    SubscriptionDescription,
+    TopicDescription,
+    describe_classic_members,
+    describe_generation,
+    describe_offsets,
+    describe_subscriptions,
+    describe_topics,
+    read_shares,
+)
 from .node import (
     MemberDescription,
     ResourceId,
@@ -96,41 +110,6 @@ class GroupPlacement(Struct, frozen=True):
     pins: list[str]
 
 
-class GenerationDescription(Struct, frozen=True):
-    """A generation of a classic group."""
-
-    generation: int
-    cause: str
-    subject: str
-    time_ms: int
-    protocol_type: str
-    protocol: str | None
-    leader: str
-    members: list[str]
-    """Their instance ids, or else their member ids."""
-
-
-class TopicDescription(Struct, frozen=True):
-    """A topic that a group of consumers shares out, or that its members give up."""
-
-    name: str
-    topic_id: str
-    partitions: int
-    is_released: bool
-    """Whether members give it up."""
-
-
-class SubscriptionDescription(Struct, frozen=True):
-    """What a consumer wants to read."""
-
-    member_id: str
-    names: list[str]
-    pattern: str
-    """A regular expression of RE2; empty: there is none."""
-    matched: list[str]
-    """The topics that the pattern stands for."""
-
-
 class GroupSummary(Struct, frozen=True, omit_defaults=True):
     """One line of the list of groups."""
 
@@ -143,12 +122,18 @@ class GroupSummary(Struct, frozen=True, omit_defaults=True):
     members: int
     connectors: int
     configured: int
-    """How many connectors and tasks there are to run."""
+    """How many connectors and tasks, or partitions, there are; 0 for what a leader alone knows."""
     assigned: int
     """How many of these a member holds."""
     assignor_error: str
     warning: str = ""
     """That the group is about to run out of epochs."""
+    assignor: str = ""
+    """What its target was computed with; of classic members: what they speak."""
+    protocol_type: str = ""
+    """What classic members do together: `consumer`, `connect` or another word of theirs."""
+    shard: int | None = None
+    """The shard that has it, if it is a group of Kafka's clients."""
 
 
 class GroupDescription(Struct, frozen=True, omit_defaults=True):
@@ -183,36 +168,58 @@ class GroupDescription(Struct, frozen=True, omit_defaults=True):
     topics: list[TopicDescription] = []
     """Of a group of consumers."""
     subscriptions: list[SubscriptionDescription] = []
+    shard: int | None = None
+    """The shard that has it, if it is a group of Kafka's clients."""
+    committed: list[CommittedOffset] = []
+    """How far such a group has read, by topic and partition."""
 
 
-def summarize_group(group: Group) -> GroupSummary:
-    """Return one line of the list of groups."""
+def summarize_group(group: Group, shard: int | None = None) -> GroupSummary:
+    """Return one line of the list of groups; `shard` has it if it is one of Kafka's clients."""
+    last = group.classic
+    shares = read_shares(last) if last else None
+    held = len(assigned(group)) if shares is None else sum(map(len, shares.values()))
     return GroupSummary(
         group.group_id,
-        group.type.value,
+        _type(group, shard),
         group.state.value,
         group.group_epoch,
-        group.assignment_epoch,
-        len(group.classic.members if group.classic else group.members),
+        group.assigned_epoch if last else group.assignment_epoch,
+        len(last.members if last else group.members),
         len(connector_names(group)),
         len(group.configured),
-        len(assigned(group)),
+        held,
         group.target.error,
         epoch_warning(group.group_epoch),
+        (last.protocol or "") if last else group.target.assignor,
+        last.protocol_type if last else "",
+        shard,
     )
 
 
-def describe_group(group: Group) -> GroupDescription:
-    """Return all that the log says of a group."""
+def _type(group: Group, shard: int | None) -> str:
+    return (group.type if shard is None else type_of_clients(group)).value
+
+
+def describe_group(
+    group: Group, shard: int | None = None, committed: Iterable[ConsumerOffset] = ()
+) -> GroupDescription:
+    """Return all that the log says of a group; `shard` has it if it is one of Kafka's clients.
+
+    `committed` is how far such a group has read.
+    """
     schedule = group.schedule
     return GroupDescription(
         group.group_id,
-        group.type.value,
+        _type(group, shard),
         group.state.value,
         group.group_epoch,
         group.assignment_epoch,
         _epoch_cause(group.bump) if group.bump else None,
-        [describe_member(group, each) for each in members(group)],
+        [
+            *(describe_member(group, each) for each in members(group)),
+            *describe_classic_members(group),
+        ],
         _describe_target(group),
         resource_ids(group.configured),
         resource_ids(group.configured - group.owner.keys()),
@@ -229,32 +236,11 @@ def describe_group(group: Group) -> GroupDescription:
         group.end,
         group.unknown_records,
         epoch_warning(group.group_epoch),
-        _describe_generation(group.classic) if group.classic else None,
-        [*_describe_topics(group)],
-        [*_describe_subscriptions(group)],
-    )
-
-
-def _describe_topics(group: Group) -> Iterator[TopicDescription]:
-    for name, topic in sorted((group.topics or {}).items()):
-        yield TopicDescription(name, topic.topic_id, topic.partitions, topic.is_released)
-
-
-def _describe_subscriptions(group: Group) -> Iterator[SubscriptionDescription]:
-    for member_id, each in sorted(group.subscriptions.items()):
-        yield SubscriptionDescription(member_id, [*each.names], each.pattern, [*each.matched])
-
-
-def _describe_generation(last: ClassicGroup) -> GenerationDescription:
-    return GenerationDescription(
-        last.generation,
-        last.cause.why.value,
-        last.cause.subject,
-        last.time_ms,
-        last.protocol_type,
-        last.protocol,
-        last.leader,
-        sorted(each.instance_id or each.member_id for each in last.members),
+        describe_generation(group.classic) if group.classic else None,
+        [*describe_topics(group)],
+        [*describe_subscriptions(group)],
+        shard,
+        [*describe_offsets(committed)],
     )
 
 

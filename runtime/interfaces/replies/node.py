@@ -68,7 +68,7 @@ class GrantedResource(ResourceId, frozen=True):
     grant_epoch: int
 
 
-class MemberDescription(Struct, frozen=True):
+class MemberDescription(Struct, frozen=True, omit_defaults=True):
     """Where one member stands, and what it holds."""
 
     member_id: str
@@ -88,6 +88,9 @@ class MemberDescription(Struct, frozen=True):
     rebalance_timeout_ms: int
     protocol: str
     """By which it speaks to its group: `classic`, or that of the group's type."""
+    client_id: str = ""
+    """That of one of Kafka's clients, as is where it speaks from."""
+    client_host: str = ""
 
 
 class WorkerOrder(Struct, frozen=True, kw_only=True):
@@ -191,6 +194,8 @@ def describe_member(group: Group, member: Member) -> MemberDescription:
         [each.name for each in metadata.assignors],
         metadata.rebalance_timeout_ms,
         (GroupType.CLASSIC if is_classic else group.type).value,
+        metadata.client_id,
+        metadata.client_host,
     )
 
 

@@ -2,15 +2,8 @@
 
 from collections.abc import Sequence
 
-from ...replies.groups import (
-    EpochCause,
-    GenerationDescription,
-    GroupDescription,
-    GroupSummary,
-    LossDescription,
-    SubscriptionDescription,
-    TopicDescription,
-)
+from ...replies.clients import GenerationDescription
+from ...replies.groups import EpochCause, GroupDescription, GroupSummary, LossDescription
 from ...replies.node import (
     AssignorList,
     MemberDescription,
@@ -19,12 +12,14 @@ from ...replies.node import (
     WorkerList,
     WorkerOrder,
 )
+from . import client_tables
+from .names import MemberNames
 from .phrases import moment, short_form, worker_name
 from .printing import FactList, Section, Table
 
 
 def groups(reply: list[GroupSummary]) -> list[Section]:
-    """Return the table of `/groups`."""
+    """Return the tables of `/groups`: groups of workers, and those of Kafka's clients."""
     columns = ("GROUP", "TYPE", "STATE", "EPOCH", "ASSIGNMENT", "MEMBERS", "CONNECTORS", "ASSIGNED")
     rows = [
         (
@@ -38,38 +33,28 @@ def groups(reply: list[GroupSummary]) -> list[Section]:
             f"{each.assigned}/{each.configured}",
         )
         for each in reply
+        if each.shard is None
     ]
     warned = [(each.group_id, each.warning) for each in reply if each.warning]
     warnings = [Table(("GROUP", "WARNING"), warned, title="Warnings")] if warned else []
-    return [Table(columns, rows, "no groups"), *warnings]
+    return [Table(columns, rows, "no groups"), *warnings, *client_tables.groups(reply)]
 
 
 def group(reply: GroupDescription) -> list[Section]:
     """Return `/groups/{g}`, which is also what a replay of its log tells."""
+    if reply.shard is not None:
+        return client_tables.group(reply)
     sections: list[Section] = [FactList(_group_facts(reply))]
     if reply.config:
         sections.append(FactList(sorted(reply.config.items()), "Settings"))
     sections.append(_members(reply.members))
-    if topics := [_topic_row(each) for each in reply.topics]:
-        sections.append(Table(("TOPIC", "PARTITIONS", "TOPIC ID"), topics, title="Topics"))
-    if wanted := [_subscription_row(each) for each in reply.subscriptions]:
-        headings = ("MEMBER", "SUBSCRIBES TO", "PATTERN", "WHICH MATCHES")
-        sections.append(Table(headings, wanted, title="Subscriptions"))
+    sections += client_tables.topics_and_subscriptions(reply, MemberNames())
     if left_out := [(each.id, each.reason) for each in reply.target.unplaceable]:
         sections.append(Table(("UNPLACEABLE", "REASON"), left_out, title="Unplaceable"))
     if losses := [_loss_row(each) for each in reply.losses]:
         headings = ("LOST WORKER", "CAUSE", "RESOURCES", "PARKED UNTIL")
         sections.append(Table(headings, losses, title="Losses"))
     return sections
-
-
-def _topic_row(topic: TopicDescription) -> tuple[str, str, str]:
-    partitions = f"{topic.partitions}, given up" if topic.is_released else str(topic.partitions)
-    return topic.name, partitions, topic.topic_id
-
-
-def _subscription_row(told: SubscriptionDescription) -> tuple[str, str, str, str]:
-    return told.member_id, ", ".join(told.names), told.pattern, ", ".join(told.matched)
 
 
 def workers(reply: WorkerList) -> list[Section]:

@@ -12,13 +12,15 @@ from typing import Final, NamedTuple, cast
 
 from .....events.catalogue import BY_NUMBER, TYPE_OF
 from .....events.entries.codec import CONTROL, OFFSETS, CodecError, decode
+from .....events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS
 from .....events.log.errors import BackupError, LogError, NoLogError
 from .....events.log.files import sync_path
 from .....events.log.frame import Entry
 from .....events.log.reader import LogReader
 from .....events.log.tables import LogKind
 from .....events.model import Resource, Token
-from .....events.records import MemberMetadata, Record, Tombstone
+from .....events.records import ClassicGroup, MemberMetadata, Record, Tombstone
+from .....projections.shard_history import GroupEntries, ShardHistory
 from .narrator import Narrator
 from .options import Here, Output
 from .phrases import moment
@@ -42,6 +44,15 @@ class LogName(StrEnum):
         """What the log is known by in its own words."""
         return CONTROL if self is LogName.CONTROL else OFFSETS
 
+    @property
+    def shared(self) -> LogKind:
+        """The same of a log that groups of Kafka's clients share."""
+        return SHARED_CONTROL if self is LogName.CONTROL else SHARED_OFFSETS
+
+
+GroupReader = LogReader | GroupEntries
+"""A group's log, or what the group has in a log that it shares."""
+
 
 class GroupFolder:
     """The folder of one group, `control` and `offsets` within."""
@@ -50,13 +61,25 @@ class GroupFolder:
         config = place.configured()
         self.group_id = config.group_id
         self.path = config.group_folder
+        self._shards = config.data_path / "shards"
 
     def path_of(self, name: LogName) -> Path:
         """Return the folder of a log."""
         return self.path / name.value
 
+    def read(self, name: LogName) -> GroupReader:
+        """Open a log, or what the group has in one of the shards'; raises `LogError`."""
+        if not self.path_of(name).is_dir():
+            for each in sorted(self._shards.glob(f"*/{name.value}")):
+                log = LogReader.open(each, kind=name.shared)
+                history = ShardHistory(log).catch_up()
+                if history.knows(self.group_id):
+                    return GroupEntries(log, self.group_id, history)
+                log.close()
+        return self.open(name)
+
     def open(self, name: LogName) -> LogReader:
-        """Open a log for reading; raises `LogError`."""
+        """Open a log of the group's own for reading; raises `LogError`."""
         path = self.path_of(name)
         if not path.is_dir():
             raise NoLogError(
@@ -106,7 +129,7 @@ class LogLine(NamedTuple):
         return row.record.__name__ if row else f"type {self.entry.type}"
 
 
-def entries_from(reader: LogReader, start: int) -> Iterator[Entry]:
+def entries_from(reader: GroupReader, start: int) -> Iterator[Entry]:
     """Yield what is written from an offset on; raises `Failed` for one behind the end."""
     end = reader.end()
     if start > end:
@@ -115,7 +138,7 @@ def entries_from(reader: LogReader, start: int) -> Iterator[Entry]:
         yield from batch
 
 
-def follow_from(reader: LogReader, start: int) -> Iterator[Entry]:
+def follow_from(reader: GroupReader, start: int) -> Iterator[Entry]:
     """Yield what is written from an offset on, and wait for more, for ever."""
     while True:
         for entry in entries_from(reader, start):
@@ -125,7 +148,7 @@ def follow_from(reader: LogReader, start: int) -> Iterator[Entry]:
         time.sleep(FOLLOW_SECONDS)
 
 
-def printer_of(output: Output, reader: LogReader) -> Printer:
+def printer_of(output: Output, reader: GroupReader) -> Printer:
     """Return what prints one entry of a log; members are told by the names of their workers."""
     if output is Output.TABLE:
         narrator = Narrator(_members(reader))
@@ -149,9 +172,10 @@ def _line(narrator: Narrator, line: LogLine) -> str:
     return f"{line.entry.offset:>{OFFSET_WIDTH}}  {when}  {line.kind:<{KIND_WIDTH}}  {said}"
 
 
-def _members(reader: LogReader) -> Iterator[Record | None]:
+def _members(reader: GroupReader) -> Iterator[Record | None]:
     """Yield those that sit in the group now: the log may be shown from after they joined."""
-    for entry in reader.scan(TYPE_OF[MemberMetadata].number):
+    kinds = (reader.scan(TYPE_OF[each].number) for each in (MemberMetadata, ClassicGroup))
+    for entry in (entry for entries in kinds for entry in entries):
         try:
             yield decode(entry)
         except (CodecError, LogError):  # it is told in its own line, if that is shown

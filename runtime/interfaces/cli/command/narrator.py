@@ -13,36 +13,38 @@ from .....events.connectors import (
     TaskStatus,
 )
 from .....events.kafka.consumers import ConsumerOffset, ConsumerSubscription, SubscribedTopics
-from .....events.model import Grants, Resource, Resources, Scope
+from .....events.model import Cause, Resource, Scope
 from .....events.records import Record
-from .phrases import SHORT_ID, cause_in_words, member_name, moment, named, worker_name
+from .client_records import generation, read_offset, subscription, topics
+from .names import MemberNames
+from .phrases import SHORT_ID, cause_in_words, listed, moment, worker_name
 
 
 class Narrator:
-    """Tells records; it remembers the worker behind each member it has heard of."""
+    """Tells records; it remembers who is behind each member it has heard of."""
 
     def __init__(self, seen: Iterable[Record | None] = ()) -> None:
-        self._workers: dict[str, str] = {}
+        self.names = MemberNames()
         for record in seen:
-            self._note(record)
+            self.names.note(record)
 
     def tell(self, record: Record) -> str:
         """Return what a record says, without its offset, time and kind."""
-        self._note(record)
+        self.names.note(record)
         return TELL[type(record)](self, record)
 
     def who(self, member_id: str) -> str:
-        """Return `w1(1b9d6bcd)`: a member by its worker's name and the start of its id."""
-        return member_name(self._workers.get(member_id, ""), member_id)
-
-    def _note(self, record: Record | None) -> None:
-        if isinstance(record, records.MemberMetadata) and record.url:
-            self._workers[record.member_id] = record.url
+        """Return `w1(1b9d6bcd)`: a member by its worker's name or client id, and its id's start."""
+        return self.names.short(member_id)
 
 
-def _bump(_: Narrator, record: records.GroupMetadata) -> str:
+def _because(narrator: Narrator, cause: Cause) -> str:
+    return narrator.names.cause(cause.why.value, cause.subject)
+
+
+def _bump(narrator: Narrator, record: records.GroupMetadata) -> str:
     asked = f" (asked by {record.actor})" if record.actor else ""
-    return f"group epoch {record.group_epoch}: {cause_in_words(record.cause)}{asked}"
+    return f"group epoch {record.group_epoch}: {_because(narrator, record.cause)}{asked}"
 
 
 def _configured(_: Narrator, record: records.ConnectorsTasksMetadata) -> str:
@@ -140,32 +142,6 @@ def _deletion(_: Narrator, record: records.GroupDeletion) -> str:
     return f"the group was deleted at group epoch {record.group_epoch}{asked}"
 
 
-def _generation(_: Narrator, record: records.ClassicGroup) -> str:
-    subject = f"classic generation {record.generation}: {cause_in_words(record.cause)}"
-    if not record.members:
-        return f"{subject}; nobody is in it"
-    names = ", ".join(sorted(each.instance_id or each.member_id for each in record.members))
-    phase = "assigned" if record.is_synced else "to be assigned"
-    return (
-        f"{subject}; {record.protocol_type} {record.protocol}, led by {record.leader},"
-        f" {phase}: {names}"
-    )
-
-
-def _topics(_: Narrator, record: SubscribedTopics) -> str:
-    told = (
-        f"{name} ({'given up' if each.is_released else each.partitions})"
-        for name, each in sorted(record.topics.items())
-    )
-    return f"topics, with their partitions: {', '.join(told) or 'none'}"
-
-
-def _subscription(narrator: Narrator, record: ConsumerSubscription) -> str:
-    pattern = f", {record.pattern!r}: {', '.join(record.matched)}" if record.pattern else ""
-    names = ", ".join(record.names) or "no topic by name"
-    return f"{narrator.who(record.member_id)} subscribes to {names}{pattern}"
-
-
 def _connector(_: Narrator, record: ConnectorConfig) -> str:
     made_by = record.config.get("connector.class", "").rpartition(".")[2]
     facts = f"version {record.version}, {made_by or 'no class'}, {len(record.config)} keys"
@@ -218,11 +194,6 @@ def _offset(_: Narrator, record: Offset) -> str:
     return f"{record.connector} {identity(record.partition)}: {_flat(record.offset)}"
 
 
-def _read(_: Narrator, record: ConsumerOffset) -> str:
-    note = f", {record.metadata!r}" if record.metadata else ""
-    return f"{record.topic}-{record.partition} is read up to {record.offset}{note}"
-
-
 def _committed(_: Narrator, record: Committed) -> str:
     commit_id, manifest = record.commit.commit_id, record.commit.manifest
     return (
@@ -258,13 +229,6 @@ def _tombstone(narrator: Narrator, record: records.Tombstone) -> str:
     return f"gone: {' '.join(map(str, record.key)) or 'it'}"
 
 
-def listed(resources: Resources | Grants | Iterable[Resource]) -> str:
-    """Return resources in their short form, `nothing` for none."""
-    return named((each.connector, each.task if each.is_task else None) for each in resources) or (
-        "nothing"
-    )
-
-
 def _flat(document: Document) -> str:
     return ", ".join(f"{key}={document[key]!r}" for key in sorted(document))
 
@@ -281,10 +245,10 @@ TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
     records.GroupConfiguration: _settings,
     records.Operator: _order,
     records.GroupDeletion: _deletion,
-    records.ClassicGroup: _generation,
-    SubscribedTopics: _topics,
-    ConsumerSubscription: _subscription,
-    ConsumerOffset: _read,
+    records.ClassicGroup: lambda narrator, record: generation(narrator.names, record),
+    SubscribedTopics: lambda _, record: topics(record),
+    ConsumerSubscription: lambda narrator, record: subscription(narrator.names, record),
+    ConsumerOffset: lambda _, record: read_offset(record),
     ConnectorConfig: _connector,
     TaskConfigs: _split,
     TargetState: _wanted,

@@ -8,7 +8,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar
@@ -69,6 +69,19 @@ class There(Here):
         str | None,
         typer.Option("--url", metavar="URL", help="The cluster's REST interface."),
     ] = None
+
+
+OfGroup = Annotated[
+    str | None, typer.Option("--group", metavar="NAME", help="Another group than the node's.")
+]
+PlaceT = TypeVar("PlaceT", bound=Here)
+
+
+def of_group(place: PlaceT, group: str | None) -> PlaceT:
+    """Return a place with another group than its own, unless that is None."""
+    if group is None:
+        return place
+    return replace(place, overrides=[*(place.overrides or ()), f"group.id={group}"])
 
 
 _OUTPUT = typer.Option("--output", "-o", help="How to print it.")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Final, TypeVar
 
-from .....events.model import Cause, Why
+from .....events.model import Cause, Grants, Resource, Resources, Why
 from ...replies.node import ResourceId
 
 T = TypeVar("T")
@@ -98,6 +98,13 @@ def named(resources: Iterable[tuple[str, int | None]]) -> str:
     if len(names) > NAMES_MAX:
         names[NAMES_MAX:] = [f"and {len(names) - NAMES_MAX} more"]
     return " ".join(names)
+
+
+def listed(resources: Resources | Grants | Iterable[Resource]) -> str:
+    """Return resources in their short form, `nothing` for none."""
+    return named((each.connector, each.task if each.is_task else None) for each in resources) or (
+        "nothing"
+    )
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[str]:

@@ -11,18 +11,26 @@ from .....events.entries.codec import restore
 from .....events.group import Group
 from .....events.log.errors import LogError, NoLogError
 from .....events.log.probe import probe
-from .....events.log.reader import LogReader
 from .....events.model import Resource
 from .....projections.explain.diff import Seat, TargetChange, Transfer
-from .....projections.explain.epochs import EpochReport
-from .....projections.explain.reader import read_reports
+from .....projections.explain.epochs import EpochReading
+from .....projections.explain.reader import read_all
+from .....projections.shard_history import GroupEntries
+from ...replies.clients import read_shares
 from ...replies.epochs import summarize_epoch
 from ...replies.groups import describe_group
 from ..command import group_tables
-from ..command.logs import GroupFolder, LogName, entries_from, follow_from, printer_of
-from ..command.narrator import listed
-from ..command.options import Here, Output, ReadHere, takes
-from ..command.phrases import cause_in_words, member_name, moment, seconds
+from ..command.logs import (
+    GroupFolder,
+    GroupReader,
+    LogName,
+    entries_from,
+    follow_from,
+    printer_of,
+)
+from ..command.names import MemberNames
+from ..command.options import Here, OfGroup, Output, ReadHere, of_group, takes
+from ..command.phrases import listed, moment, seconds
 from ..command.printing import Failed, Table, say, show
 
 INDENT: Final = "    "
@@ -35,6 +43,7 @@ log = typer.Typer(no_args_is_help=True)
 @takes(ReadHere)
 def show_log(
     place: ReadHere,
+    group: OfGroup = None,
     start: Annotated[
         int | None,
         typer.Option("--from", metavar="OFFSET", min=0, help="Begin here, not at the oldest."),
@@ -53,7 +62,8 @@ def show_log(
 
     With -o json each line is one whole record, with -o yaml each document.
     """
-    with GroupFolder(place).open(LogName.OFFSETS if offsets else LogName.CONTROL) as reader:
+    folder = GroupFolder(of_group(place, group))
+    with folder.read(LogName.OFFSETS if offsets else LogName.CONTROL) as reader:
         entries = (follow_from if follow else entries_from)(
             reader, reader.low() if start is None else start
         )
@@ -69,6 +79,7 @@ def show_log(
 @takes(ReadHere)
 def tell_story(
     place: ReadHere,
+    group: OfGroup = None,
     start: Annotated[
         int | None, typer.Option("--from", metavar="EPOCH", min=0, help="Begin at this epoch.")
     ] = None,
@@ -77,19 +88,19 @@ def tell_story(
     ] = None,
 ) -> None:
     """Tell of each group epoch its cause, who asked, and what moved, stayed and waits."""
-    with GroupFolder(place).open(LogName.CONTROL) as reader:
-        reports = [
-            report
-            for report in read_reports(reader)
-            if (start is None or report.group_epoch >= start)
-            and (until is None or report.group_epoch <= until)
+    with GroupFolder(of_group(place, group)).read(LogName.CONTROL) as reader:
+        readings = [
+            each
+            for each in read_all(reader, read_shares)
+            if (start is None or each.report.group_epoch >= start)
+            and (until is None or each.report.group_epoch <= until)
         ]
     if place.output is Output.TABLE:
-        for report in reports:
-            for line in tell(report):
+        for reading in readings:
+            for line in tell(reading):
                 say(line)
     else:
-        show(place.output, [summarize_epoch(report) for report in reports], ())
+        show(place.output, [summarize_epoch(each.report) for each in readings], ())
 
 
 @log.command()
@@ -131,15 +142,17 @@ def backup(
 @takes(ReadHere)
 def replay(
     place: ReadHere,
+    group: OfGroup = None,
     until: Annotated[
         int | None,
         typer.Option("--until", metavar="OFFSET", min=0, help="Stop before this offset."),
     ] = None,
 ) -> None:
     """Fold the log into the group that it tells of, as it is or as it was at an offset."""
-    folder = GroupFolder(place)
-    with folder.open(LogName.CONTROL) as reader:
-        reply = describe_group(_folded(reader, folder.group_id, until))
+    folder = GroupFolder(of_group(place, group))
+    with folder.read(LogName.CONTROL) as reader:
+        shard = int(reader.path.parent.name) if isinstance(reader, GroupEntries) else None
+        reply = describe_group(_folded(reader, folder.group_id, until), shard)
     show(place.output, reply, group_tables.group(reply))
 
 
@@ -153,7 +166,7 @@ def _verified(folder: GroupFolder, name: LogName) -> dict[str, object]:
     return {**told, "state": "sound", **report._asdict()}
 
 
-def _folded(reader: LogReader, group_id: str, until: int | None) -> Group:
+def _folded(reader: GroupReader, group_id: str, until: int | None) -> Group:
     """Return the group by its whole history, or by its latest values if that was trimmed."""
     low, end = reader.low(), reader.end()
     if until is None and low:
@@ -167,32 +180,37 @@ def _folded(reader: LogReader, group_id: str, until: int | None) -> Group:
     return restore(group_id, islice(entries_from(reader, 0), stop), stop)
 
 
-def tell(report: EpochReport) -> Iterator[str]:
-    """Yield the lines of one report, the first one its cause."""
-    bump, change = report.bump, report.target_change
+def tell(reading: EpochReading) -> Iterator[str]:
+    """Yield the lines of one epoch, the first one its cause."""
+    report, names = reading.report, MemberNames(reading.clients)
+    bump, change, generation = report.bump, report.target_change, report.generation
     asked = f" (asked by {bump.actor})" if bump.actor else ""
-    cause = cause_in_words(bump.cause)
+    cause = names.cause(bump.cause.why.value, bump.cause.subject)
     yield f"epoch {bump.group_epoch}  {moment(bump.time_ms)}  {cause}{asked}"
     for attempt in report.attempts:
         yield f"{INDENT}failed at {moment(attempt.time_ms)}: {_first_line(attempt.error)}"
-    if change is None:
+    if generation is not None:
+        yield f"{INDENT}generation of {generation.summary}"
+        took = seconds(report.took_ms)
+        yield f"{INDENT}{f'assigned after {took}' if took else 'not assigned'}"
+    elif change is not None:
+        by = f" at {names.of(change.computed_by)}" if change.computed_by else ""
+        assignor = f", {change.assignor}{by}" if change.assignor else ""
+        yield (
+            f"{INDENT}answered by assignment epoch {change.assignment_epoch}"
+            f" after {seconds(report.took_ms)}{assignor}"
+        )
+    else:
         yield f"{INDENT}not answered"
-        return
-    by = f" at {_who(change.computed_by)}" if change.computed_by else ""
-    assignor = f", {change.assignor}{by}" if change.assignor else ""
-    yield (
-        f"{INDENT}answered by assignment epoch {change.assignment_epoch}"
-        f" after {seconds(report.took_ms)}{assignor}"
-    )
-    if change.assignment_epoch == bump.group_epoch:
-        yield from (INDENT + line for line in _changes(change))
+    if change is not None and change.assignment_epoch == bump.group_epoch:
+        yield from (INDENT + line for line in _changes(change, names))
 
 
-def _changes(change: TargetChange) -> Iterator[str]:
+def _changes(change: TargetChange, names: MemberNames) -> Iterator[str]:
     """Yield what a target changed; told once, at the last of the epochs that it answers."""
-    yield from _transfers("moved", change.moved)
-    yield from _transfers("returned", change.returned)
-    yield from _transfers("placed", change.placed)
+    yield from _transfers("moved", change.moved, names)
+    yield from _transfers("returned", change.returned, names)
+    yield from _transfers("placed", change.placed, names)
     for due in sorted(set(change.parked.values())):
         parked = (each for each, until in change.parked.items() if until == due)
         yield f"parked    {listed(parked)} until {moment(due)}"
@@ -200,29 +218,25 @@ def _changes(change: TargetChange) -> Iterator[str]:
         yield f"more      moves at {moment(change.next_moves_at_ms)}"
     for giver in sorted(set(change.displaced.values())):
         stopped = (each for each, had in change.displaced.items() if had == giver)
-        yield f"stopped   {listed(stopped)} at {_who(giver)}"
+        yield f"stopped   {listed(stopped)} at {names.of(giver)}"
     for resource in sorted(change.unplaceable):
         yield f"left out  {resource}: {_first_line(change.unplaceable[resource])}"
     if change.retired:
         yield f"retired   {listed(change.retired)}"
-    shares = ", ".join(f"{_who(seat)} {len(change.kept[seat])}" for seat in sorted(change.kept))
+    shares = ", ".join(f"{names.of(seat)} {len(change.kept[seat])}" for seat in sorted(change.kept))
     yield f"kept      {change.kept_count}{f' ({shares})' if shares else ''}"
     if change.settled_ms is not None:
         yield f"settled   {seconds(max(0, change.settled_ms - change.time_ms))} later"
 
 
-def _transfers(word: str, transfers: Iterable[Transfer]) -> Iterator[str]:
+def _transfers(word: str, transfers: Iterable[Transfer], names: MemberNames) -> Iterator[str]:
     """Yield one line for each pair of giver and taker."""
     ways: dict[tuple[Seat | None, Seat], list[Resource]] = {}
     for resource, giver, taker in transfers:
         ways.setdefault((giver, taker), []).append(resource)
     for (giver, taker), resources in ways.items():
-        way = f"{_who(giver)} -> {_who(taker)}" if giver else f"at {_who(taker)}"
+        way = f"{names.of(giver)} -> {names.of(taker)}" if giver else f"at {names.of(taker)}"
         yield f"{word:<8}  {listed(resources)} {way}"
-
-
-def _who(seat: Seat) -> str:
-    return member_name(seat.worker, seat.member_id)
 
 
 def _first_line(text: str) -> str:

@@ -21,11 +21,12 @@ from ...replies.connectors import (
 from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import AssignorList, Health, ServerInfo, WorkerDescription, WorkerList
 from ...replies.progress import ConnectorProgressInfo
+from ..command import client_tables
 from ..command import connector_tables as connectors
 from ..command import group_tables as groups
 from ..command.client import Client, Refused, client_of
 from ..command.connector_tables import ConnectorInFull, Expanded, PluginInFull, TaskLine, list_tasks
-from ..command.options import ReadThere, takes
+from ..command.options import OfGroup, ReadThere, takes
 from ..command.printing import FactList, Failed, Section, Table, show
 
 T = TypeVar("T")
@@ -98,8 +99,14 @@ def describe(
 
 
 @takes(ReadThere)
-def status(place: ReadThere) -> None:
-    """Show the cluster at a glance: its health, groups, workers and connectors."""
+def status(place: ReadThere, group: OfGroup = None) -> None:
+    """Show the cluster at a glance: its health, groups, workers and connectors; or one group.
+
+    Groups of Kafka's clients are counted here: `get groups` lists them.
+    """
+    if group is not None:
+        DESCRIPTIONS[Described.GROUP].show(place, group)
+        return
     client = client_of(place)
     root = client.get(ServerInfo)
     expanded = _connectors(client)
@@ -144,7 +151,8 @@ def status_tables(reply: ClusterStatus) -> list[Section]:
     )
     return [
         FactList(facts),
-        *groups.groups(reply.groups),
+        *groups.groups([each for each in reply.groups if each.shard is None]),
+        *client_tables.counts(reply.groups),
         *groups.workers(reply.workers),
         *_troubles(reply),
         *connectors.connectors(reply.connectors),

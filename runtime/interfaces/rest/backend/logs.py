@@ -21,8 +21,9 @@ from .....events.log.space import Room, room_at
 from .....events.model import Resource
 from .....projections.explain.cache import EpochCache
 from .....projections.follow import Follower, Rebalances
-from .....projections.group_metrics import GroupFigures, LogFigures
+from .....projections.group_metrics import GroupFigures
 from .....projections.views import (
+    LogFigures,
     Progress,
     connector_names,
     connector_progress,
@@ -31,9 +32,9 @@ from .....projections.views import (
     topics,
     unpublished,
 )
+from .shards import ShardLogs
 
 LOGGER = logging.getLogger(__name__)
-_BLOCK_BYTES = 512
 
 
 class FollowedGroup:
@@ -89,9 +90,9 @@ class FollowedGroup:
         """Return what is measured of the group; raises `LogError`, `CodecError`."""
         self.count()
         offsets = self._offset_log()
-        logs = {"control": _figures(self._control)}
+        logs = {"control": LogFigures.of(self._control)}
         if offsets is not None:
-            logs["offsets"] = _figures(offsets)
+            logs["offsets"] = LogFigures.of(offsets)
         tasks = {name: self.task_progress(name) for name in connector_names(self.group)}
         progress = {
             name: connector_progress(each, self.group.task_numbers(name))
@@ -134,17 +135,23 @@ class NodeLogs:
         """Held while all groups are measured: one at a time counts."""
         self._groups: dict[str, FollowedGroup] = {}
         """The groups whose logs are open, by group id."""
+        self.shards = ShardLogs(data_dir)
+        """The groups of Kafka's clients, which share logs."""
 
     def room(self) -> Room:
         """Return how much may still be written to the logs."""
         return room_at(self._data_dir)
 
     def group_ids(self) -> list[str]:
-        """Return the groups that have a control log."""
+        """Return the groups that have a control log of their own."""
         with suppress(FileNotFoundError):
             found = (each.name for each in self._folder.iterdir() if (each / "control").is_dir())
             return sorted(unquote(name) for name in found)
         return []
+
+    def has_own_logs(self, group_id: str) -> bool:
+        """Tell whether a group has logs of its own, as those of workers have."""
+        return group_id in self.group_ids()
 
     @contextmanager
     def reading(self, group_id: str) -> Generator[FollowedGroup]:
@@ -179,6 +186,16 @@ class NodeLogs:
             yield logs.epochs
 
     @contextmanager
+    def reading_any_epochs(self, group_id: str) -> Generator[EpochCache | None]:
+        """Give the same thread those of a group of Kafka's clients as well; None: of no group."""
+        if self.has_own_logs(group_id):
+            with self.reading_epochs(group_id) as epochs:
+                yield epochs
+        else:
+            with self.shards.epochs(group_id) as told:
+                yield told
+
+    @contextmanager
     def measuring(self) -> Generator[list[GroupFigures]]:
         """Give one thread the figures of all groups; those that cannot be read are left out."""
         with self._counting:
@@ -193,6 +210,7 @@ class NodeLogs:
         with self._lock:
             for group_id in list(self._groups):
                 self._let_go(group_id)
+        self.shards.close()
 
     def _count(self, group_id: str) -> None:
         """Count what a group's figures count; what cannot be read is told with the figures."""
@@ -227,8 +245,3 @@ class NodeLogs:
         logs = self._groups.pop(group_id, None)
         if logs is not None:
             logs.close()
-
-
-def _figures(log: LogReader) -> LogFigures:
-    blocks = sum(each.stat().st_blocks for each in log.path.iterdir() if each.is_file())
-    return LogFigures(log.end(), blocks * _BLOCK_BYTES)

@@ -207,6 +207,13 @@ def require_written(group: Group, reply: CommandReply) -> None:
 
 
 def require_group(service: Service, group_id: str) -> None:
-    """Raise `ApiError` if no group of that id has a log on this node."""
-    if group_id not in service.logs.group_ids():
-        raise not_found(f"there is no group {group_id}")
+    """Raise `ApiError` if no group of that id has a log of its own on this node."""
+    if service.logs.has_own_logs(group_id):
+        return
+    with service.logs.shards.reading() as shards:
+        if any(each.group(group_id) for each in shards):
+            raise not_found(
+                f"group {group_id} is one of Kafka's clients: it has no workers and no connectors,"
+                " and Kafka's own tools change it (kafka-consumer-groups)"
+            )
+    raise not_found(f"there is no group {group_id}")

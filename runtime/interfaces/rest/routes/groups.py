@@ -4,8 +4,9 @@ A log may be long: epochs are read in a thread of their own, and what was told i
 a connector or a task stands until it is taken back, whatever the connector's config says meanwhile.
 """
 
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
 from fastapi import Path, Query
 from msgspec.structs import astuple
@@ -19,7 +20,7 @@ from .....events.group import Group
 from .....events.model import Resource, Scope
 from .....events.placement import HEAVIEST, MOST_ITEMS
 from .....events.records import Operator
-from .....projections.explain.cache import LINES_MAX, EpochList, NotToldError
+from .....projections.explain.cache import LINES_MAX, EpochCache, EpochList, NotToldError
 from ....config.kinds import INT32_MAX
 from ...replies.epochs import EpochExplanation, describe_epoch
 from ...replies.groups import (
@@ -30,6 +31,7 @@ from ...replies.groups import (
     placement,
     summarize_group,
 )
+from ...replies.moves import ResourceHistory, describe_moves
 from ..backend.errors import not_found
 from ..backend.schema import ChangesBody, ConfigBody, Key, Routes
 from ..backend.service import (
@@ -41,6 +43,8 @@ from ..backend.service import (
     refuse,
     require_group,
 )
+
+T = TypeVar("T")
 
 routes = Routes("groups")
 order_routes = Routes("operators")
@@ -76,20 +80,32 @@ TAKEN_BACK = PlacementBody(weight=1, workers=[])
 
 @routes.add("GET /groups")
 def list_groups(service: Served) -> list[GroupSummary]:
-    """List the groups of this node, a line each."""
+    """List the groups of this node, a line each, and then those of Kafka's clients."""
     summaries: list[GroupSummary] = []
     for group_id in service.logs.group_ids():
         with service.logs.reading(group_id) as logs:
             summaries.append(summarize_group(logs.group))
-    return summaries
+    with service.logs.shards.reading() as shards:
+        of_clients = [
+            summarize_group(group, shard.number) for shard in shards for group in shard.groups()
+        ]
+    return [*summaries, *sorted(of_clients, key=lambda each: each.group_id)]
 
 
 @routes.add("GET /groups/{group}", errors=MISSING)
 def get_group(service: Served, group: str) -> GroupDescription:
-    """Tell all that the log says of a group: epochs, members, target, parked work, losses."""
-    require_group(service, group)
-    with service.logs.reading(group) as logs:
-        return describe_group(logs.group)
+    """Tell all that the log says of a group: epochs, members, target, parked work, losses.
+
+    Of a group of Kafka's clients also how far it has read.
+    """
+    if service.logs.has_own_logs(group):
+        with service.logs.reading(group) as logs:
+            return describe_group(logs.group)
+    with service.logs.shards.reading() as shards:
+        for shard in shards:
+            if (found := shard.group(group)) is not None:
+                return describe_group(found, shard.number, shard.committed(group))
+    raise not_found(f"there is no group {group}")
 
 
 @routes.add("GET /groups/{group}/history", errors=(HTTPStatus.BAD_REQUEST, *MISSING))
@@ -99,13 +115,7 @@ async def get_history(service: Served, group: str, limit: Limit = LINES) -> Epoc
     `first_epoch` is the first that the log tells of, `is_trimmed` whether there were others
     before. What a target changed is counted at the last of the epochs that it answers.
     """
-
-    def read() -> EpochList:
-        with service.logs.reading_epochs(group) as epochs:
-            return epochs.history(limit)
-
-    await run_in_threadpool(require_group, service, group)
-    return await service.explaining.run(read)
+    return await _tell(service, group, lambda epochs: epochs.history(limit))
 
 
 @routes.add("GET /groups/{group}/explain/{epoch}", errors=MISSING)
@@ -114,16 +124,38 @@ async def explain_epoch(service: Served, group: str, epoch: Epoch) -> EpochExpla
 
     An epoch that the log does not tell of is a 404 that says of which ones it does.
     """
+    wanted = None if epoch == "latest" else epoch
+    return await _tell(service, group, lambda epochs: describe_epoch(epochs.explain(wanted)))
 
-    def read() -> EpochExplanation:
-        with service.logs.reading_epochs(group) as epochs:
+
+@routes.add("GET /groups/{group}/moves/{resource}", errors=(HTTPStatus.BAD_REQUEST, *MISSING))
+async def list_moves(
+    service: Served, group: str, resource: str, limit: Limit = LINES
+) -> ResourceHistory:
+    """Tell where a connector, a task (`flights-0`) or a partition (`orders-3`) has been, and why.
+
+    What did not move in the epochs that are kept in full is a 404 that says which these are.
+    """
+    return await _tell(
+        service,
+        group,
+        lambda epochs: describe_moves(group, resource, epochs.moves(resource, limit)),
+    )
+
+
+async def _tell(service: Service, group_id: str, read: Callable[[EpochCache], T]) -> T:
+    """Return what is read of a group's epochs, in its turn; raises `ApiError`."""
+
+    def run() -> T:
+        with service.logs.reading_any_epochs(group_id) as epochs:
+            if epochs is None:
+                raise not_found(f"there is no group {group_id}")
             try:
-                return describe_epoch(epochs.explain(None if epoch == "latest" else epoch))
+                return read(epochs)
             except NotToldError as untold:
                 raise not_found(str(untold)) from None
 
-    await run_in_threadpool(require_group, service, group)
-    return await service.explaining.run(read)
+    return await service.explaining.run(run)
 
 
 @routes.add(

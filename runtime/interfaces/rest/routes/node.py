@@ -119,8 +119,9 @@ async def list_assignors(service: Served) -> AssignorList:
 
 
 def _measured(service: Service, accept: str, beats: Mapping[str, Beats]) -> Response:
+    shards = service.logs.shards.figures()
     with service.logs.measuring() as groups:
-        text, content_type = service.exposition.write(accept, groups, beats)
+        text, content_type = service.exposition.write(accept, groups, beats, shards)
     return Response(text, media_type=content_type)
 
 

@@ -1,0 +1,198 @@
+"""Generations of classic members: each is an epoch, and what its leader assigns is its target.
+
+The group carries what a leader assigns as bytes, which the members alone understand. Who reads the
+log may bring what reads them (`ReadShares`): then it is told as well what a generation moved. A
+cooperative leader moves nothing at once: what a member has to give up is nobody's in one
+generation, and another member's in the next.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ...events.model import ClassicMember, GroupType, Resource, Resources, Why
+from ...events.records import ClassicGroup, GroupMetadata, MemberMetadata
+from .causes import Detector
+from .clients import KafkaClient, client_of
+from .diff import Seat, TargetChange, Transfer, is_same_worker, seat_of
+from .epochs import EpochReading, EpochReport, GenerationReport
+from .handovers import FollowedHandover, handovers_of
+from .reasons import DEPARTURES, Reason, ReasonKind
+
+CONVERTED: Final = (
+    "converted to the classic protocol, because {} was the last that spoke the {} protocol"
+)
+GIVEN_TO_NOBODY: Final = "its leader gave it to nobody"
+
+ReadShares = Callable[[ClassicGroup], Mapping[str, Resources] | None]
+"""Returns what a generation gives each member, by member id; None where that cannot be read."""
+
+
+def read_no_shares(_: ClassicGroup) -> None:
+    """Return that it is not known what a generation gives its members."""
+
+
+@dataclass(slots=True)
+class _Transfers:
+    """What a generation changes, resource by resource."""
+
+    kept: dict[Seat, set[Resource]] = field(default_factory=dict[Seat, set[Resource]])
+    moved: list[Transfer] = field(default_factory=list[Transfer])
+    returned: list[Transfer] = field(default_factory=list[Transfer])
+    placed: list[Transfer] = field(default_factory=list[Transfer])
+
+
+class Generations:
+    """A fold of the generations of a log, from one to the next."""
+
+    def __init__(self, last: ClassicGroup | None, read_shares: ReadShares) -> None:
+        """`last` is the one that the group is in where the log begins; None: in none."""
+        self._read_shares = read_shares
+        self.number = last.generation if last else 0
+        """The last generation that the log tells of; 0: the group was not classic since."""
+        self.ended = self.number
+        """The last one before the group was converted."""
+        self.clients: dict[str, KafkaClient] = {}
+        """Those that there ever were, by member id."""
+        self._formed: EpochReading | None = None
+        """The last generation; None where it lies before what is read."""
+        self._converted = ""
+        """How the group has become classic, until the next generation tells of it."""
+        self._homes: dict[Resource, MemberMetadata] = {}
+        """The member that each resource was given to last."""
+        self._placed: Resources = frozenset()
+        """What the last generation gives to anybody."""
+        self._went: dict[str, Why] = {}
+        """How members went that were given resources last, by member id."""
+        if last is not None and last.is_synced:
+            self._settle(last)
+
+    def end(self) -> None:
+        """Take that the group is classic no more: it was converted, or deleted."""
+        self.ended, self.number, self._formed = self.number, 0, None
+        self._homes, self._placed = {}, frozenset()
+        self._went.clear()
+
+    def inherit(self, homes: Mapping[Resource, MemberMetadata]) -> None:
+        """Take who had what in the group that is about to be converted."""
+        self._homes = dict(homes)
+
+    def take(self, record: ClassicGroup, detector: Detector, protocol: str) -> EpochReading | None:
+        """Take a record; return the generation that it begins, None if it begins none.
+
+        The one that a converted group leaves behind is no epoch of its own: the next one tells of
+        it. `protocol` is what the members spoke before.
+        """
+        known = ((each.member_id, client_of(each)) for each in record.members)
+        self.clients.update((member_id, each) for member_id, each in known if each)
+        if record.cause.why is Why.GROUP_DOWNGRADED:
+            self.number, self._formed = record.generation, None
+            self._converted = CONVERTED.format(self._name(record.cause.subject), protocol)
+            self._settle(record)
+            return None
+        begins = record.generation > self.number
+        if begins:
+            self._begin(record, detector)
+        if self._formed is not None:
+            self._tell(self._formed, record)
+        if record.is_synced:
+            self._settle(record)
+        return self._formed if begins else None
+
+    def _begin(self, record: ClassicGroup, detector: Detector) -> None:
+        self.number = record.generation
+        if record.cause.why in DEPARTURES:
+            self._went[record.cause.subject] = record.cause.why
+        bump = GroupMetadata(record.generation, record.cause, record.time_ms)
+        detection = detector.detect(bump)
+        report = EpochReport(bump, type=GroupType.CLASSIC)
+        self._formed = EpochReading(report, detection, self._converted, self.clients)
+        self._converted = ""
+
+    def _tell(self, formed: EpochReading, record: ClassicGroup) -> None:
+        """Add what a record says; a generation was assigned when the first record said so."""
+        report, before = formed.report, formed.report.generation
+        assigned_ms = before.assigned_ms if before else None
+        is_news = assigned_ms is None and record.is_synced
+        if is_news or (assigned_ms is None and not record.members):
+            assigned_ms = record.time_ms
+        told = GenerationReport(
+            record.protocol_type,
+            record.protocol,
+            record.leader,
+            tuple(sorted(each.instance_id or each.member_id for each in record.members)),
+            assigned_ms,
+            self._name(record.leader),
+        )
+        formed.report = replace(report, generation=told)
+        change = self._change(record) if is_news else None
+        if change is not None:
+            formed.report = replace(formed.report, target_change=change)
+            given = (replace(each, granted_ms=assigned_ms) for each in handovers_of(change))
+            formed.handovers = [FollowedHandover.of(each, record.generation) for each in given]
+
+    def _change(self, record: ClassicGroup) -> TargetChange | None:
+        homes = self._homes_in(record)
+        if homes is None:
+            return None
+        found, reasons = _Transfers(), dict[Resource, Reason]()
+        seats = {each.member_id for each in record.members}
+        for resource, taker in sorted(homes.items(), key=lambda each: each[0]):
+            giver, seat = self._homes.get(resource), seat_of(taker)
+            if giver is None:
+                found.placed.append(Transfer(resource, None, seat))
+            elif giver.member_id == taker.member_id and resource in self._placed:
+                found.kept.setdefault(seat, set()).add(resource)
+            elif is_same_worker(giver, taker):
+                found.returned.append(Transfer(resource, seat_of(giver), seat))
+            else:
+                found.moved.append(Transfer(resource, seat_of(giver), seat))
+                reasons[resource] = self._reason(giver, seats)
+        stopped = {each: self._homes[each] for each in sorted(self._placed - homes.keys())}
+        reasons |= {each: self._reason(giver, seats) for each, giver in stopped.items()}
+        return TargetChange(
+            record.generation,
+            record.time_ms,
+            record.protocol or "",
+            Seat(record.leader, record.leader),
+            {seat: frozenset(share) for seat, share in found.kept.items()},
+            tuple(found.moved),
+            tuple(found.returned),
+            tuple(found.placed),
+            {},
+            dict.fromkeys(stopped, GIVEN_TO_NOBODY),
+            frozenset(),
+            record.time_ms,
+            reasons,
+            displaced={each: seat_of(giver) for each, giver in stopped.items()},
+        )
+
+    def _reason(self, giver: MemberMetadata, seats: set[str]) -> Reason:
+        if giver.member_id in seats:
+            return Reason(ReasonKind.BALANCE)
+        why = self._went.get(giver.member_id)
+        return Reason(ReasonKind.DEPARTURE, why.value if why else "")
+
+    def _settle(self, record: ClassicGroup) -> None:
+        """Take down whom an assigned generation gives everything."""
+        homes = self._homes_in(record)
+        if homes is not None:
+            self._homes |= homes
+            self._placed = frozenset(homes)
+            left = {each.member_id for each in self._homes.values()}
+            self._went = {each: why for each, why in self._went.items() if each in left}
+
+    def _homes_in(self, record: ClassicGroup) -> dict[Resource, MemberMetadata] | None:
+        shares = self._read_shares(record) if record.members else None
+        if shares is None:
+            return None
+        seats = {each.member_id: _metadata(each) for each in record.members}
+        return {each: seats[name] for name, share in shares.items() for each in share}
+
+    def _name(self, member_id: str) -> str:
+        client = self.clients.get(member_id)
+        return client.name(member_id) if client else member_id
+
+
+def _metadata(member: ClassicMember) -> MemberMetadata:
+    return MemberMetadata(member.member_id, instance_id=member.instance_id, url=member.url)

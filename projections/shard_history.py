@@ -1,0 +1,122 @@
+"""What was written of each group of a shard, from the beginning of its log on.
+
+One pass through the control log tells where the entries of each group lie, and how often groups
+have rebalanced; a later look reads what is new. So a group's epochs are told without reading those
+of all others, and a deleted group's as well.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from threading import Lock
+from typing import Final, Self
+
+from ..events.entries.group_keys import GroupPart, by_group
+from ..events.log.errors import TrimmedError
+from ..events.log.frame import Entry
+from ..events.log.reader import LogReader, Slice
+from .follow import Rebalances
+
+MOST_AT_ONCE: Final = 1_000
+"""So many entries are read at a time."""
+
+
+class ShardHistory:
+    """Where the entries of each group lie, and how often epochs rose; several threads may ask."""
+
+    def __init__(self, log: LogReader) -> None:
+        self._log = log
+        self._turn = Lock()
+        self._next = 0
+        """The offset of the first entry that was not looked at yet."""
+        self._offsets: dict[str, array[int]] = {}
+        """Those of its entries, by group id."""
+        self._rebalances = Rebalances()
+
+    def catch_up(self) -> Self:
+        """Look at what was written since the last time; raises `LogError`, `CodecError`."""
+        with self._turn:
+            try:
+                self._read()
+            except TrimmedError as trimmed:
+                self._next = trimmed.low
+                self._read()
+        return self
+
+    def _read(self) -> None:
+        for entries in self._log.tail(self._next):
+            for group_id, own in by_group(entries).items():
+                found = self._offsets.setdefault(group_id, array("Q"))
+                for each in own:
+                    found.append(each.offset)
+                    self._rebalances.count(each, group_id)
+            self._next = entries[-1].offset + 1
+
+    @property
+    def rebalances(self) -> Rebalances:
+        """How often the epochs of all its groups rose."""
+        return self._rebalances
+
+    def knows(self, group_id: str) -> bool:
+        """Tell whether anything was ever written of a group."""
+        return group_id in self._offsets
+
+    def offsets_from(self, group_id: str, start: int) -> list[int]:
+        """Return where entries of a group lie, from an offset on."""
+        found = self._offsets.get(group_id, array("Q"))
+        return found[bisect_left(found, start) :].tolist()
+
+
+class GroupEntries:
+    """What one group has in the control log of its shard, read as if it were a log of its own."""
+
+    def __init__(self, log: LogReader, group_id: str, history: ShardHistory) -> None:
+        """`history` is that of the log."""
+        self._log, self.log_id, self._history = log, group_id, history
+
+    @property
+    def path(self) -> Path:
+        """Where the log lies."""
+        return self._log.path
+
+    def low(self) -> int:
+        """Return the offset of the first entry of the log that was not trimmed."""
+        return self._log.low()
+
+    def end(self) -> int:
+        """Return the offset behind the last durable entry of the log."""
+        return self._log.end()
+
+    def load(self) -> Slice:
+        """Return the latest entry of each of the group's keys; costs the whole log."""
+        entries, end = self._log.load()
+        return Slice(by_group(entries).get(self.log_id, []), end)
+
+    def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        """Return the latest entries of a type whose keys begin so, none deleted."""
+        return GroupPart(self._log, self.log_id).scan(kind, key_prefix)
+
+    def tail(self, start: int) -> Iterator[list[Entry]]:
+        """Yield what was written of the group from an offset on, in batches, none empty.
+
+        Raises `LogError`, `CodecError`.
+        """
+        offsets = self._history.catch_up().offsets_from(self.log_id, start)
+        for _, run in groupby(enumerate(offsets), lambda each: each[1] - each[0]):
+            numbers = [offset for _, offset in run]
+            for at in range(0, len(numbers), MOST_AT_ONCE):
+                part = numbers[at : at + MOST_AT_ONCE]
+                entries = self._log.read(part[0], len(part)).entries
+                yield by_group(entries)[self.log_id]
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,109 @@
+"""The groups of Kafka's clients, many of which share a pair of logs, the shard's (LOG.md §8).
+
+What they are now is folded from the latest record of each key, and then from what is new: a look
+costs what has changed since the last one, however many groups there are. What they were is another
+matter (`shard_history.py`).
+"""
+
+from collections.abc import Iterable, Mapping
+
+from ..events.catalogue import TYPE_OF
+from ..events.entries.codec import decode, fold, restore
+from ..events.entries.group_keys import GroupPart, by_group, groups_with_offsets
+from ..events.group import Group
+from ..events.kafka.consumers import ConsumerOffset
+from ..events.log.errors import TrimmedError
+from ..events.log.frame import Entry
+from ..events.log.reader import LogReader, ReadableLog
+from ..events.model import GroupType
+
+_OFFSET = TYPE_OF[ConsumerOffset].number
+
+
+class ShardFollower:
+    """All groups of a shard that have, or had, members, caught up whenever it is asked for."""
+
+    def __init__(self, log: LogReader) -> None:
+        """Take the shard's control log; raises `LogError`, `CodecError`."""
+        self._log = log
+        self.groups: dict[str, Group] = {}
+        """By group id."""
+        self._next = 0
+        """The offset of the first entry that was not folded yet."""
+        self._load()
+
+    def catch_up(self) -> None:
+        """Fold what was written since the last look; raises `LogError`, `CodecError`."""
+        try:
+            touched = [self._take(entries) for entries in self._log.tail(self._next)]
+        except TrimmedError:
+            self._load()
+            return
+        for group_id in {each for groups in touched for each in groups}:
+            if not _is_left(self.groups[group_id]):
+                del self.groups[group_id]
+
+    def _load(self) -> None:
+        entries, self._next = self._log.load()
+        told = ((name, found) for name, found in by_group(entries).items())
+        groups = (restore(name, found, found[-1].offset + 1) for name, found in told)
+        self.groups = {each.group_id: each for each in groups if _is_left(each)}
+
+    def _take(self, entries: Iterable[Entry]) -> Iterable[str]:
+        found = by_group(entries)
+        for group_id, own in found.items():
+            fold(self.groups.setdefault(group_id, Group(group_id)), own)
+            self._next = max(self._next, own[-1].offset + 1)
+        return found.keys()
+
+
+def _is_left(group: Group) -> bool:
+    """Tell whether there is such a group: nothing but tombstones is left of a deleted one."""
+    return group.classic is not None or group.topics is not None or bool(group.members)
+
+
+class CommittedGroups:
+    """The ids of the groups of a shard that have committed offsets, with or without members."""
+
+    def __init__(self, log: LogReader) -> None:
+        """Take the shard's offset log; raises `LogError`."""
+        self._log = log
+        self.group_ids: set[str] = set()
+        self._next = 0
+        self._load()
+
+    def catch_up(self) -> None:
+        """Take what was written since the last look; raises `LogError`."""
+        doubtful: set[str] = set()
+        try:
+            for entries in self._log.tail(self._next):
+                for each in entries:
+                    name = each.key.partition(b"\0")[0].decode()
+                    (doubtful if each.value is None else self.group_ids).add(name)
+                self._next = entries[-1].offset + 1
+        except TrimmedError:
+            self._load()
+            return
+        self.group_ids -= {each for each in doubtful if not committed(self._log, each)}
+
+    def _load(self) -> None:
+        self._next = self._log.end()  # what is written meanwhile is looked at again
+        self.group_ids = {*groups_with_offsets(self._log)}
+
+
+def committed(log: ReadableLog, group_id: str) -> list[ConsumerOffset]:
+    """Return how far a group has read, by topic and partition; raises `LogError`, `CodecError`."""
+    found = map(decode, GroupPart(log, group_id).scan(_OFFSET))
+    told = (each for each in found if isinstance(each, ConsumerOffset))
+    return sorted(told, key=lambda each: (each.topic, each.partition))
+
+
+def all_groups(known: Mapping[str, Group], committing: Iterable[str]) -> list[Group]:
+    """Return the groups of a shard by id, those with them that only ever had offsets."""
+    others = (Group(each) for each in committing if each not in known)
+    return sorted((*known.values(), *others), key=lambda each: each.group_id)
+
+
+def type_of_clients(group: Group) -> GroupType:
+    """Return the type of a group of Kafka's clients; one without any is classic, as in Kafka."""
+    return GroupType.CONSUMER if group.type is GroupType.CONSUMER else GroupType.CLASSIC

@@ -1,0 +1,205 @@
+"""What became of a group's epochs, as tables: the list of them, one in full, a resource's moves."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from .....projections.explain.cache import EpochLine, EpochList
+from ...replies.epochs import AbsenceInfo, EpochExplanation, GenerationInfo, TargetChangeInfo
+from ...replies.handovers import HandoverInfo
+from ...replies.moves import ResourceHistory
+from .names import MemberNames
+from .phrases import first_of, group_ids, moment, seconds
+from .printing import FactList, Section, Table
+
+_USUAL: Final = {"NEW", "KEPT"}
+"""The counts that are shown in any case: the others only where there is anything."""
+DELETED: Final = "deleted"
+NOBODY: Final = "nobody"
+"""Stands for the taker of what stopped because no worker may run it."""
+CONSUMER: Final = "consumer"
+OF_HANDOVER: Final = ("REASON", "FROM", "TO", "DOWN")
+
+
+def history_tables(reply: EpochList) -> list[Section]:
+    """Return the table of `/groups/{g}/history`."""
+    counts = _counts(reply.epochs)
+    columns = ("EPOCH", "TIME", "CAUSE", "BY", "MOVED", *counts, "SETTLED")
+    names = MemberNames(reply.clients)
+    rows = [
+        (
+            *_line(each, names),
+            *(cells[row] for cells in counts.values()),
+            _settled(each, reply.last_epoch),
+        )
+        for row, each in enumerate(reply.epochs)
+    ]
+    empty = "no epochs: nobody has joined the group yet"
+    sections: list[Section] = [Table(columns, rows, empty, folded=("CAUSE", "BY"))]
+    if reply.is_trimmed:
+        sections.append(FactList([("Trimmed", _trimmed(reply.first_epoch))]))
+    return sections
+
+
+def explanation_tables(reply: EpochExplanation) -> list[Section]:
+    """Return the sections of `/groups/{g}/explain/{epoch}`."""
+    phases = [(each.phase, seconds(each.took_ms), each.note) for each in reply.phases]
+    total = ("total", seconds(reply.total_ms), "")
+    names = MemberNames(reply.clients)
+    handovers = [(each.id, *_handover(each, names)) for each in reply.handovers]
+    generation = reply.generation
+    is_of_consumers = CONSUMER in {reply.type, generation.protocol_type if generation else ""}
+    columns = ("PARTITION" if is_of_consumers else "RESOURCE", *OF_HANDOVER)
+    sections: list[Section] = [
+        FactList(list(_facts(reply, names))),
+        Table(("PHASE", "TOOK", "NOTE"), [*phases, total]),
+        Table(columns, handovers, "nothing moved", rigid=True),
+    ]
+    if waits := [_wait(each, names) for each in reply.waits]:
+        sections.append(Table(("AWAY", "SINCE", "UNTIL", "KEPT FOR IT"), waits, title="Waits"))
+    return sections
+
+
+def move_tables(reply: ResourceHistory) -> list[Section]:
+    """Return the table of `/groups/{g}/moves/{resource}`."""
+    names = MemberNames(reply.clients)
+    rows = [
+        (
+            str(each.group_epoch),
+            _to_the_second(each.time_ms),
+            *ways,
+            f"{'; '.join(map(names.cause, each.causes, each.subjects))}: {reason}",
+        )
+        for each in reply.moves
+        for reason, *ways in [_handover(each.handover, names)]
+    ]
+    return [Table(("EPOCH", "TIME", *OF_HANDOVER[1:], "WHY"), rows, folded=("WHY",))]
+
+
+def _counts(epochs: Sequence[EpochLine]) -> dict[str, list[str]]:
+    """Return what is counted of each epoch besides what moved, by heading."""
+    counts = {
+        "NEW": [each.placed for each in epochs],
+        "KEPT": [each.kept for each in epochs],
+        "PARKED": [each.parked for each in epochs],
+        "LEFT OUT": [each.unplaceable for each in epochs],
+    }
+    return {
+        heading: ["" if count is None else str(count) for count in column]
+        for heading, column in counts.items()
+        if heading in _USUAL or any(column)
+    }
+
+
+def _trimmed(first_epoch: int | None) -> str:
+    if first_epoch is None:
+        return "the log tells of no epoch any more"
+    return f"what was before epoch {first_epoch} is not in the log any more"
+
+
+def _line(each: EpochLine, names: MemberNames) -> tuple[str, ...]:
+    """Return what an epoch was, and how much moved."""
+    return (
+        str(each.group_epoch),
+        _to_the_second(each.time_ms),
+        ": ".join(filter(None, (names.cause(each.cause, each.subject), each.changed))),
+        each.actor or "",
+        "" if each.moved is None else str(each.moved + (each.returned or 0)),
+    )
+
+
+def _to_the_second(time_ms: int) -> str:
+    whole, point, _ = moment(time_ms).partition(".")
+    return f"{whole}Z" if point else whole
+
+
+def _settled(each: EpochLine, last_epoch: int | None) -> str:
+    """Return how long an epoch took, or which later one took it along."""
+    if each.assignment_epoch is None:
+        return "unanswered"
+    if each.assignment_epoch != each.group_epoch:
+        return f"with {each.assignment_epoch}"
+    unsettled = "not yet" if each.assignment_epoch == last_epoch else "overtaken"
+    return seconds(each.settled_after_ms) or unsettled
+
+
+def _wait(each: AbsenceInfo, names: MemberNames) -> tuple[str, ...]:
+    """Return for whose return something waited, and what came of it."""
+    outcome = "it was back" if each.is_back else "others were given it"
+    outcome = f"goes on in {each.superseded_by}" if each.superseded_by else outcome
+    until = moment(each.until_ms)
+    return (
+        names.of(each.seat),
+        moment(each.since_ms),
+        f"{until}, {outcome}" if until else "it waits still",
+        first_of(each.resources),
+    )
+
+
+def _facts(reply: EpochExplanation, names: MemberNames) -> Iterator[tuple[str, str]]:
+    yield "Epoch", str(reply.group_epoch)
+    yield "Time", moment(reply.time_ms)
+    yield "Cause", names.cause(reply.cause, reply.subject)
+    yield "Changed", reply.changed
+    yield "Asked by", reply.actor or ""
+    yield "Warning", reply.warning
+    for each in reply.attempts:
+        failed = each.error.strip().partition("\n")[0]
+        yield "Failed", f"{moment(each.time_ms)}: {failed}"
+    if reply.generation is not None:
+        yield from _generation_facts(reply.generation, names)
+        if reply.target_change is not None:
+            yield "Kept", _kept(reply.target_change, names)
+    elif reply.target_change is None:
+        yield "Target", "none"
+    else:
+        yield from _target_facts(reply.target_change, names)
+
+
+def _generation_facts(generation: GenerationInfo, names: MemberNames) -> Iterator[tuple[str, str]]:
+    yield "Members", ", ".join(map(names.whole, generation.members)) or "nobody"
+    if generation.members:
+        yield "Protocol", f"{generation.protocol_type} {generation.protocol}"
+        yield "Led by", generation.leader_name or generation.leader
+        yield "Assigned", moment(generation.assigned_ms) or "not yet"
+
+
+def _target_facts(change: TargetChangeInfo, names: MemberNames) -> Iterator[tuple[str, str]]:
+    yield "Target", f"assignment epoch {change.assignment_epoch}"
+    yield "Assignor", change.assignor
+    yield "Computed by", names.of(change.computed_by) or "the coordinator"
+    yield "Kept", _kept(change, names)
+    for due, parked in group_ids((each.deadline_ms, each.id) for each in change.parked):
+        yield "Parked", f"{parked} until {moment(due)}"
+    if change.next_moves_at_ms:
+        yield "More moves", f"at {moment(change.next_moves_at_ms)}"
+    for reason, left_out in group_ids((each.reason, each.id) for each in change.unplaceable):
+        yield "Left out", f"{left_out}: {reason}"
+
+
+def _kept(change: TargetChangeInfo, names: MemberNames) -> str:
+    counts = [(names.of(each.seat), len(each.resources)) for each in change.kept]
+    members = ", ".join(f"{member} {count}" for member, count in counts)
+    return f"{sum(count for _, count in counts)}{f' ({members})' if members else ''}"
+
+
+def _handover(each: HandoverInfo, names: MemberNames) -> tuple[str, ...]:
+    """Return why a resource changed hands, between whom, and for how long nobody ran it."""
+    taker = names.of(each.taker)
+    if not taker and each.reason != DELETED:
+        taker = NOBODY
+    return (
+        ", ".join(filter(None, (each.reason, each.detail))),
+        names.of(each.giver),
+        f"{taker}, superseded by {each.superseded_by}" if each.superseded_by else taker,
+        _down(each),
+    )
+
+
+def _down(each: HandoverInfo) -> str:
+    """Return for how long nobody ran a resource, as far as the log tells."""
+    if each.freed_by:
+        return f"see {each.freed_by}"
+    at_least, at_most = seconds(each.downtime_at_least_ms), seconds(each.downtime_at_most_ms)
+    if each.downtime_ms is not None or not at_least:
+        return seconds(each.downtime_ms)
+    return f"{at_least} to {at_most}" if at_most else f"at least {at_least}"

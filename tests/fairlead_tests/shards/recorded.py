@@ -1,0 +1,217 @@
+"""The life of some groups of Kafka's clients, as the logs of their shard tell of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairlead.actors.classic.bytes.consumer import (
+    PartitionAssignment,
+    Subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from fairlead.actors.messages.classic import JoinGroup, JoinGroupReply, SyncGroup
+from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat
+from fairlead.actors.messages.groups import TellTopics
+from fairlead.actors.messages.offsets import OffsetCommit, TopicOffset
+from fairlead.events.entries.codec import restore
+from fairlead.events.entries.group_keys import by_group
+from fairlead.events.group import Group
+from fairlead.events.kafka.consumers import Topic
+from fairlead.events.log.frame import Entry
+from fairlead.events.log.writer import GroupLog
+from fairlead.events.model import ClassicMember, ClassicProtocol, Resource
+from fairlead_tests.shards.driver import AT_ONCE, ShardDriver
+
+TOPICS = {"orders": Topic("ORDERS", 4), "clicks": Topic("CLICKS", 2)}
+HOST = "/10.0.0.7"
+
+
+class Written:
+    """A log that is written to, as its readers see it: one process may have it open once."""
+
+    def __init__(self, log: GroupLog) -> None:
+        self._log = log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def end(self) -> int:
+        """Return the offset behind the last entry."""
+        return self._log.end
+
+    def tail(self, start: int) -> Iterator[list[Entry]]:
+        """Yield what was written from an offset on."""
+        while entries := self._log.read(start, 7).entries:
+            start = entries[-1].offset + 1
+            yield entries
+
+
+@dataclass
+class Clients:
+    """Kafka's clients in one shard of a data folder, whose count of shards is one."""
+
+    data_dir: Path
+
+    def __post_init__(self) -> None:
+        self.shard = ShardDriver(self.data_dir / "shards" / "0", AT_ONCE)
+        self.shard.asks(TellTopics(TOPICS))
+
+    def close(self) -> None:
+        """Let go of the logs, so that they can be read."""
+        self.shard.close()
+
+    @property
+    def control(self) -> Any:
+        """The control log, to be read."""
+        return Written(self.shard.log)
+
+    @property
+    def offsets(self) -> Any:
+        """The offset log, to be read."""
+        return Written(self.shard.offsets)
+
+    def group(self, group_id: str) -> Group:
+        """Return a group as its log tells it."""
+        entries = by_group(self.shard.log.load().entries).get(group_id, [])
+        return restore(group_id, entries, self.shard.log.end)
+
+    def commits(self, group_id: str, member_id: str, epoch: int, *offsets: TopicOffset) -> None:
+        """Have a member commit how far it has read; without one, nobody in particular."""
+        self.shard.asks(OffsetCommit(group_id, offsets, member_id, epoch))
+
+    # -- consumers of KIP-848
+
+    def joins(self, group_id: str, member_id: str, *topics: str, **told: Any) -> None:
+        """Have a consumer join, whose client id is by default its member id's first word."""
+        fields: dict[str, Any] = {
+            "client_id": member_id.partition("-")[0],
+            "client_host": HOST,
+            "rebalance_timeout_ms": 20_000,
+            "subscribed_topic_names": topics,
+            "topic_partitions": {},
+        }
+        self.shard.asks(ConsumerGroupHeartbeat(group_id, member_id, 0, **{**fields, **told}))
+
+    def goes(self, group_id: str, member_id: str, epoch: int = -1, **told: Any) -> None:
+        """Have a consumer leave."""
+        self.shard.asks(ConsumerGroupHeartbeat(group_id, member_id, epoch, **told))
+
+    def beats(self, group_id: str, member_id: str) -> None:
+        """Have a consumer beat that has what it is assigned, and no more."""
+        current = self.group(group_id).members[member_id].current
+        owned: dict[str, tuple[int, ...]] = {}
+        for name, number in sorted(current.assigned):
+            topic_id = TOPICS[name].topic_id
+            owned[topic_id] = (*owned.get(topic_id, ()), number)
+        told = current.member_epoch
+        beat = ConsumerGroupHeartbeat(group_id, member_id, told, topic_partitions=owned)
+        self.shard.asks(beat)
+
+    def settles(self, group_id: str) -> None:
+        """Let all consumers acknowledge what they are to have until nothing moves any more."""
+        for _ in range(20):
+            end = self.shard.log.end
+            for member_id in [*self.group(group_id).members]:
+                self.shard.passes(50)
+                self.beats(group_id, member_id)
+            if self.shard.log.end == end:
+                return
+        raise AssertionError(f"{group_id} does not come to rest")
+
+    # -- consumers of the classic protocol
+
+    def agrees(self, group_id: str, *given: tuple[str, str], protocol: str = "range") -> list[str]:
+        """Have a classic group agree on who has what, a member and its partitions each.
+
+        One that has joined before is named by its member id, a new one by its client id. Returns
+        their member ids.
+        """
+        known = {each.member_id for each in self.seats(group_id)}
+        replies: list[Any] = []
+        for name, _ in sorted(given, key=lambda each: each[0] in known):
+            said = encode_subscription(Subscription(["orders"]))
+            is_new = name not in known
+            join = JoinGroup(
+                group_id,
+                "" if is_new else name,
+                "consumer",
+                (ClassicProtocol(protocol, said),),
+                6_000,
+                20_000,
+                client_id=name if is_new else name.rpartition("-")[0],
+                client_host=HOST,
+                asks_for_id=False,
+            )
+            replies += self.shard.asks(join)
+        told = {each.member_id: each for each in replies if isinstance(each, JoinGroupReply)}
+        ids = [next(i for i in reversed(told) if i == n or i.startswith(f"{n}-")) for n, _ in given]
+        given_bytes = (
+            encode_assignment(PartitionAssignment(partitions(text))) for _, text in given
+        )
+        bytes_of = dict(zip(ids, given_bytes, strict=True))
+        last = [*told.values()][-1]
+        for each in sorted(ids, key=lambda each: each != last.leader):
+            mine = bytes_of if each == last.leader else {}
+            self.shard.asks(SyncGroup(group_id, each, last.generation, assignments=mine))
+        return ids
+
+    def seats(self, group_id: str) -> tuple[ClassicMember, ...]:
+        """Return the members of the last generation."""
+        last = self.group(group_id).classic
+        return last.members if last else ()
+
+    def leaves(self, group_id: str, member_id: str) -> None:
+        """Have a classic member leave."""
+        self.shard.leaves(group_id, member_id)
+
+
+def live(data_dir: Path) -> None:
+    """Record what `billing`, `pay`, `resets` and `registry` went through.
+
+    Of the consumers of `billing` app stays, web comes and leaves, and comes again as a static
+    member that takes over when app is silent. The classic ones of `pay` share partitions out until
+    y leaves; then a consumer of KIP-848 converts the group, and leaves. `resets` has offsets and
+    never a member, and the members of `registry` are no consumers.
+    """
+    clients = Clients(data_dir)
+    clients.joins("billing", "app-1111aaaa", "orders")
+    clients.settles("billing")
+    clients.shard.passes(1_000)
+    clients.joins("billing", WEB, "orders", client_id="web")
+    clients.settles("billing")
+    clients.shard.passes(1_000)
+    clients.goes("billing", WEB)
+    clients.settles("billing")
+    clients.joins("billing", AGAIN, "orders", client_id="web", instance_id="w1")
+    clients.settles("billing")
+    for _ in range(3):
+        clients.shard.passes(2_500)
+        clients.beats("billing", AGAIN)
+    epoch = clients.group("billing").members[AGAIN].current.member_epoch
+    read = TopicOffset("orders", 1, 17), TopicOffset("orders", 2, 4, 1, "note")
+    clients.commits("billing", AGAIN, epoch, *read)
+    (x,) = clients.agrees("pay", ("x", "orders-0 orders-1 orders-2 orders-3"))
+    x, y = clients.agrees("pay", (x, "orders-0 orders-1"), ("y", "orders-2 orders-3"))
+    clients.leaves("pay", y)
+    clients.agrees("pay", (x, "orders-0 orders-1 orders-2 orders-3"))
+    clients.joins("pay", "modern", "orders")
+    clients.goes("pay", "modern")
+    clients.agrees("pay", (x, "orders-0 orders-1 orders-2 orders-3"))
+    clients.commits("resets", "", -1, TopicOffset("clicks", 1, 99))
+    clients.shard.member_of("registry")
+    clients.close()
+
+
+WEB, AGAIN = "7QyFKHtlTf2r6QOUsL83KA", "X3yFKHtlTf2r6QOUsL83KA"
+"""Member ids as Java's consumers make them."""
+
+
+def partitions(text: str) -> list[Resource]:
+    """Return partitions by their short forms, without blanks within."""
+    return [Resource(topic, int(number)) for topic, number in _split(text)]
+
+
+def _split(text: str) -> list[list[str]]:
+    return [each.rsplit("-", 1) for each in text.split()]
