@@ -12,6 +12,7 @@ from fairlead_tests.kafka_clients.clients import GROUP, Client
 from fairlead_tests.kafka_listener.live import PARTITIONS, Admin, Writer, reading, served
 from fairlead_tests.kafka_listener.node import ListenerNode
 from fairlead_tests.kafka_listener.readers import Reader, Readers
+from fairlead_tests.kafka_listener.told import Told
 
 PYTHON = (
     clients.CONFLUENT,
@@ -52,6 +53,22 @@ def join_over_crashes(
         for each in ("fairlead: shard", "fairlead: kafka"):
             node.kill(each)
     return joining
+
+
+def check_told(node: ListenerNode, partitions: list[str], read: int) -> None:
+    """Check that the node tells what a group went through that was converted there and back."""
+    told = Told(node, GROUP)
+    group, holders = told.group(), told.holders()
+    assert (group["type"], group["state"], len(group["members"])) == ("classic", "Stable", 2)
+    assert {each["client_id"] for each in group["members"]} == {"rdkafka"}
+    assert sum(each["offset"] for each in group["committed"]) == read
+    assert sorted(holders) == partitions
+    assert told.last_takers(partitions) == holders
+    epochs = told.group("history?limit=100")["epochs"]
+    assert {each["cause"] for each in epochs} >= {"member-joined", "member-left", "group-upgraded"}
+    changed = " ".join(each["changed"] for each in epochs)
+    for protocol in ("from the classic protocol", "to the classic protocol"):
+        assert f"converted {protocol}, because rdkafka(" in changed
 
 
 @pytest.mark.soak  # each run has clients of all kinds in one group: test_listener_mixed.py
@@ -113,5 +130,6 @@ def test_a_group_is_rolled_from_one_protocol_to_the_other_and_back(
         total = len(writer.written)
         readers.until(lambda: sum(admin.committed().values()) == total, "all is committed")
         assert readers.twice_owned() == []
+        check_told(node, [f"{topic}-{each}" for each in range(PARTITIONS)], total)
         for each in there:
             each.leave()
