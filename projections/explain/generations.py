@@ -67,11 +67,17 @@ class Generations:
         if last is not None and last.is_synced:
             self._settle(last)
 
-    def end(self) -> None:
-        """Take that the group is classic no more: it was converted, or deleted."""
+    def end(self) -> Mapping[Resource, MemberMetadata]:
+        """Take that the group is classic no more: it was converted, or deleted.
+
+        Returns who had last what nobody has by then.
+        """
+        left = {each: had for each, had in self._homes.items() if each not in self._placed}
+        left = {each: replace(had, joined_epoch=self.number) for each, had in left.items()}
         self.ended, self.number, self._formed = self.number, 0, None
         self._homes, self._placed = {}, frozenset()
         self._went.clear()
+        return left
 
     def inherit(self, homes: Mapping[Resource, MemberMetadata]) -> None:
         """Take who had what in the group that is about to be converted."""

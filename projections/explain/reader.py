@@ -173,7 +173,7 @@ class EpochReader:
             self._handovers.take_status(record)
             return
         if isinstance(record, Tombstone) and record.kind is ClassicGroup:
-            self._generations.end()
+            self._homes.last.update(self._generations.end())
         if isinstance(record, MemberMetadata):
             self._urls[record.member_id] = record.worker_url
             if client := client_of(record):

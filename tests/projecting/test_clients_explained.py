@@ -124,6 +124,36 @@ def test_what_a_cooperative_leader_takes_away_first_is_nobodys_for_a_generation(
     ]
 
 
+def test_a_static_member_that_comes_back_under_another_id_has_what_it_had(
+    clients: Clients,
+) -> None:
+    (first,) = clients.agrees("pay", ("s", "orders-0 orders-1"), statics={"s"})
+    (again,) = clients.agrees("pay", ("s", "orders-0 orders-1"), statics={"s"})
+    assert again != first
+    clients.agrees("pay", (again, "orders-0"), ("y", "orders-1"), statics={"s"})
+    last = epochs_of(clients, "pay").explain()
+    assert (last.report.group_epoch, [way(each) for each in last.handovers]) == (
+        2,
+        [(again, "y-5", "balance")],
+    )
+    change = last.report.target_change
+    assert change is not None
+    assert {seat.member_id: len(share) for seat, share in change.kept.items()} == {again: 1}
+
+
+def test_what_nobody_had_when_a_group_was_converted_is_told_with_who_had_it_last(
+    clients: Clients,
+) -> None:
+    (x,) = clients.agrees("pay", ("x", "orders-0 orders-1"))
+    clients.agrees("pay", (x, "orders-0"))
+    clients.joins("pay", "modern", "orders")
+    assert moves(clients, "pay", "orders-1") == [
+        (1, ("", x, "new")),
+        (2, (x, "", "balance")),
+        (3, (x, "modern", "balance")),
+    ]
+
+
 def test_an_epoch_tells_what_changed_of_subscriptions_and_topics(clients: Clients) -> None:
     clients.joins("billing", "app-1", "orders")
     clients.joins("billing", "app-1", "orders", "clicks")

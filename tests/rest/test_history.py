@@ -85,6 +85,20 @@ def test_an_epoch_is_explained_with_its_phases_and_what_moved(api: RestApi) -> N
     ]
 
 
+def test_a_task_is_followed_from_worker_to_worker(api: RestApi) -> None:
+    live(api)
+    told = api.client.get("/groups/connect/moves/a-0").json()
+    (move,) = told.pop("moves")
+    assert told == {"group_id": "connect", "id": "a-0", "clients": {}}
+    assert (move["group_epoch"], move["causes"], move["subjects"]) == (2, ["tasks-changed"], ["a"])
+    assert (move["handover"]["reason"], move["handover"]["to"]) == ("new", W1)
+    reply = api.client.get("/groups/connect/moves/b")
+    assert (reply.status_code, reply.json()["message"]) == (
+        404,
+        "nothing of the name b changed hands in the epochs 1 to 2 of group connect",
+    )
+
+
 def test_a_lost_worker_is_named_by_the_epoch_that_its_loss_led_to(api: RestApi) -> None:
     live(api)
     api.group.ask("carry_out", ExpireSession("W1"))

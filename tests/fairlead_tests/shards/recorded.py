@@ -1,6 +1,6 @@
 """The life of some groups of Kafka's clients, as the logs of their shard tell of it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,11 +122,13 @@ class Clients:
 
     # -- consumers of the classic protocol
 
-    def agrees(self, group_id: str, *given: tuple[str, str], protocol: str = "range") -> list[str]:
+    def agrees(
+        self, group_id: str, *given: tuple[str, str], statics: Collection[str] = ()
+    ) -> list[str]:
         """Have a classic group agree on who has what, a member and its partitions each.
 
-        One that has joined before is named by its member id, a new one by its client id. Returns
-        their member ids.
+        One that has joined before is named by its member id, a new one by its client id, which is
+        its instance id as well if it is a static one. Returns their member ids.
         """
         known = {each.member_id for each in self.seats(group_id)}
         replies: list[Any] = []
@@ -137,9 +139,10 @@ class Clients:
                 group_id,
                 "" if is_new else name,
                 "consumer",
-                (ClassicProtocol(protocol, said),),
+                (ClassicProtocol("range", said),),
                 6_000,
                 20_000,
+                name.partition("-")[0] if name.partition("-")[0] in statics else None,
                 client_id=name if is_new else name.rpartition("-")[0],
                 client_host=HOST,
                 asks_for_id=False,
