@@ -38,6 +38,7 @@ from .decide import SERVER_ASSIGNORS, decide
 from .offset_desk import OffsetDesk
 from .patterns import find_matches, flaw_in_pattern
 from .removal import remove_group
+from .repeats import RepeatedHeartbeats
 from .requests import as_heartbeat, as_reply, refuse_request
 from .topics import end_subscriptions
 from .translation import CONSUMER_TRANSLATION
@@ -51,10 +52,12 @@ CONSUMER_KIND: Final = GroupKind(
 
 @dataclass(frozen=True, slots=True)
 class _Caller:
-    """Who waits for the answer to a heartbeat, and the number by which they know it."""
+    """Who waits for the answer to a heartbeat, and what it said."""
 
     sender: Address
-    number: int
+    request: ConsumerGroupHeartbeat
+    end: int
+    """Where the group's log ended when it came."""
 
 
 def _compute_here(group: Group, soft: SoftState) -> Decision:
@@ -87,6 +90,7 @@ class ConsumerShard:
         self.sides = Sides(modern, CONSUMER_KIND, steady_ms, new_id)
         """The group as its members of both protocols see it."""
         self._offsets = OffsetDesk(self.sides, ledger)
+        self._repeats = RepeatedHeartbeats(group)
         self._topics: Mapping[str, Topic] | None = None
         """The topics of the cluster, by name; None: nobody has told them yet."""
 
@@ -111,7 +115,7 @@ class ConsumerShard:
     def take(self, request: ConsumerRequest, sender: Address, now: Now) -> None:
         """Decide a request; its answer comes with a `Ready`, at once or later."""
         if isinstance(request, ConsumerGroupHeartbeat):
-            self._take_heartbeat(request, _Caller(sender, request.number), now)
+            self._take_heartbeat(request, sender, now)
         elif isinstance(request, TopicsSeen):
             self._topics = request.topics
             patterns = {each.pattern for each in self.group.subscriptions.values()} - {""}
@@ -127,8 +131,12 @@ class ConsumerShard:
         """Have nothing left of a group without members, its offsets included."""
         self.sides.modern.carry_out(lambda group, soft: remove_group(group, soft, now.wall_ms), now)
 
-    def _take_heartbeat(self, request: ConsumerGroupHeartbeat, caller: _Caller, now: Now) -> None:
+    def _take_heartbeat(self, request: ConsumerGroupHeartbeat, sender: Address, now: Now) -> None:
         pattern, answers = request.subscribed_topic_regex, self.sides.out.answers
+        if (reply := self._repeats.reply_to(request)) is not None:
+            self.sides.hear(request.member_id, now)
+            answers.append(AddressedReply(sender, replace(reply, number=request.number)))
+            return
         refused = refuse_request(request, SERVER_ASSIGNORS)
         if refused is None and pattern and (flaw := flaw_in_pattern(pattern)):
             message = f"SubscribedTopicRegex is no regular expression of RE2: {flaw}"
@@ -138,13 +146,14 @@ class ConsumerShard:
             names = known if self._topics is None else self._topics
             matched = find_matches(pattern, names) if pattern else ()
             said = len(answers)
+            caller = _Caller(sender, request, self.group.end)
             self.sides.take(as_heartbeat(request, known, matched), caller, now)
             if len(answers) == said:  # it would have to be written, and there is no room
                 refused = Error.COORDINATOR_NOT_AVAILABLE, "the disk of the coordinator is full"
         if refused is not None:
             error, message = refused
-            reply = ConsumerGroupHeartbeatReply(error, message=message, number=caller.number)
-            answers.append(AddressedReply(caller.sender, reply))
+            reply = ConsumerGroupHeartbeatReply(error, message=message, number=request.number)
+            answers.append(AddressedReply(sender, reply))
 
     def excuse(self, late_ms: int) -> None:
         """Let nobody's time run out for so long as the process itself was held up."""
@@ -164,7 +173,9 @@ class ConsumerShard:
         caller, reply = answer.to, answer.reply
         if not isinstance(caller, _Caller) or not isinstance(reply, HeartbeatReply):
             return answer
-        told = as_reply(reply, self.group.topics or NO_TOPICS, caller.number)
+        told = as_reply(reply, self.group.topics or NO_TOPICS, caller.request.number)
+        if not self.sides.modern.settings.requests_per_second:  # else each counts
+            self._repeats.note(caller.request, caller.end, told)
         return AddressedReply(caller.sender, told)
 
     def advance(self, ready: Ready) -> None:

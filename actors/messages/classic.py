@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from ...events.model import ClassicProtocol
 from .errors import Error
 from .members import HeartbeatReply
+from .pickling import pickled_by_values
 
 NO_GENERATION = -1
 """What is said where no generation is meant."""
@@ -94,6 +95,7 @@ class SyncGroupReply:
     number: int = 0
 
 
+@pickled_by_values
 @dataclass(frozen=True, slots=True)
 class ClassicHeartbeat:
     """A member says that it is alive."""
@@ -105,6 +107,7 @@ class ClassicHeartbeat:
     number: int = 0
 
 
+@pickled_by_values
 @dataclass(frozen=True, slots=True)
 class ClassicHeartbeatReply:
     """The group answers; REBALANCE_IN_PROGRESS asks the member to join again."""

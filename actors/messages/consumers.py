@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from ...events.kafka.consumers import Topic
 from ...events.model import ClientAssignor
 from .errors import Error
+from .pickling import pickled_by_values
 
 Partitions = Mapping[str, tuple[int, ...]]
 """The numbers of partitions, by the id of their topic."""
 
 
+@pickled_by_values
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupHeartbeat:
     """A consumer tells its group that it is alive, joins (epoch 0), or leaves (-1, or -2)."""
@@ -40,6 +42,7 @@ class ConsumerGroupHeartbeat:
     number: int = 0
 
 
+@pickled_by_values
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupHeartbeatReply:
     """The group answers; `assignment` is None where nothing changed for the member."""

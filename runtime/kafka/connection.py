@@ -9,14 +9,15 @@ import asyncio
 import logging
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import partial
 from typing import Final
 
 from .amend import HostPort, Mapped, amend, asks_for_group, coordinator_of
 from .counts import Counts
 from .groups import Groups
-from .line import Wait
+from .repeated import LastSaid
 from .upstream import BrokerAway, Upstream
 from .wire.bounds import (
     FRAME_SECONDS,
@@ -100,6 +101,7 @@ class ClientConnection:
         self._task: asyncio.Task[None] | None = None
         self._ahead: asyncio.Future[bytes] | None = None
         """The first bytes of the next request, where they are awaited beside an answer."""
+        self._last = LastSaid()
         self._waits(ConnectionState.IDLE, IDLE_SECONDS)
 
     async def serve(self) -> None:
@@ -172,19 +174,30 @@ class ClientConnection:
         held = BudgetShare(self._budget, length)
         try:
             frame = first + await self._reader.readexactly(length - len(first))
-            request = read_request(head, frame)
+            asked = self._last.read(head, frame, f"/{self.address}")
+            del frame
             # The workers' group leaves some requests unanswered: then the client gives up first.
             seconds = IDLE_SECONDS if head.api == CONNECT_HEARTBEAT else 0.0
             self._waits(ConnectionState.ANSWERING, seconds)
-            if head.api in HEARTBEATS:  # one without news waits, but never for longer than this
-                self._ahead = asyncio.ensure_future(self._reader.read(LENGTH.size))
-                self._ahead.add_done_callback(lambda read: read.cancelled() or read.exception())
-            host, wait = f"/{self.address}", Wait(self._ahead, held.give_back)
-            del frame
-            answer = await self._groups.answer(request, host, wait, lists=self._shared.lists)
+            wait = partial(self._let_wait, held, head.api)
+            replies = await self._groups.ask(asked.calls, wait, lists=self._shared.lists)
         finally:
             held.give_back()
-        await self._write(write_response(head, answer))
+        await self._write(self._last.write(head, asked, replies))
+
+    def _let_wait(self, held: BudgetShare, api: int, end_hold: Callable[[], None]) -> None:
+        """Wait with an answer: for news with a heartbeat's, until its client sends more or goes."""
+        held.give_back()
+        if api not in HEARTBEATS:
+            return
+
+        def end(read: "asyncio.Future[bytes]") -> None:
+            if not read.cancelled():
+                read.exception()
+            end_hold()
+
+        self._ahead = asyncio.ensure_future(self._reader.read(LENGTH.size))
+        self._ahead.add_done_callback(end)
 
     # -- what the broker answers, and is changed on its way
 

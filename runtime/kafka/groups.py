@@ -11,11 +11,9 @@ from ...actors.messages.errors import Error
 from ...actors.messages.groups import ConnectCall, HostCall, ListGroups, PackedCall
 from ...actors.shards.packets import size_of
 from ...actors.shards.refusals import refuse_connect_call, refuse_host_call
-from .line import NO_WAIT, Lost, ShardLine, Wait
+from .line import Lost, ShardLine, Wait, no_wait
 from .topics import Topics
 from .wire.bounds import LONGEST_ANSWER
-from .wire.dispatch import answer_of, calls_of
-from .wire.frames import Request
 
 OF_WORKERS: Final = (
     "this is the group of fairlead's own workers, which takes the calls of connect groups alone:"
@@ -39,15 +37,14 @@ class Groups:
         self._lines, self._topics = lines, topics
         self._workers_group, self._workers = workers_group, workers
 
-    async def answer(self, request: Request, client_host: str, wait: Wait, *, lists: bool) -> Any:
-        """Return what is to be answered; `lists` tells whether ListGroups names any here."""
-        calls = calls_of(request, client_host)
+    async def ask(self, calls: Sequence[Any], wait: Wait, *, lists: bool) -> Sequence[Any]:
+        """Return the replies to a request's calls; `lists`: whether ListGroups names any here."""
         if len(calls) == 1 and not isinstance(calls[0], ListGroups):
-            return answer_of(request, [await self._ask(calls[0], wait)])
+            return [await self._ask(calls[0], wait)]
         if calls and isinstance(calls[0], ListGroups):
             asked = [_ask_line(each, calls[0]) for each in self._lines] if lists else []
-            return answer_of(request, await asyncio.gather(*asked))
-        return answer_of(request, await self._ask_each(calls))
+            return await asyncio.gather(*asked)
+        return await self._ask_each(calls)
 
     async def _ask_each(self, calls: Sequence[Any]) -> Sequence[Any]:
         """Return the replies of many groups: of each once, and no more than one answer takes."""
@@ -73,7 +70,7 @@ class Groups:
         for each in (*self._lines, self._workers):
             each.close()
 
-    async def _ask(self, call: Any, wait: Wait = NO_WAIT) -> Any:
+    async def _ask(self, call: Any, wait: Wait = no_wait) -> Any:
         if isinstance(call, ConnectCall):
             if call.group_id in {"", self._workers_group}:
                 return await _ask_line(self._workers, call, wait)
@@ -97,7 +94,7 @@ def shard_of(group_id: str, count: int) -> int:
     return crc32(group_id.encode(errors="surrogatepass")) % count
 
 
-async def _ask_line(line: ShardLine, call: PackedCall, wait: Wait = NO_WAIT) -> Any:
+async def _ask_line(line: ShardLine, call: PackedCall, wait: Wait = no_wait) -> Any:
     try:
         return await line.ask(call, wait)
     except Lost as lost:

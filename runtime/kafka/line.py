@@ -14,17 +14,15 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ...actors.door.actor import Address
 from ...actors.door.system import Line, UnreachableError, connect
-from ...actors.messages.classic import ClassicHeartbeat
-from ...actors.messages.consumers import ConsumerGroupHeartbeat
 from ...actors.messages.errors import Error
 from ...actors.messages.groups import (
     AwaitReplies,
-    ConnectCall,
     EndHold,
     GroupCalls,
     GroupReplies,
@@ -42,20 +40,13 @@ MOST_CALLS: Final = 2_000
 """In one packet."""
 
 
-class Wait(NamedTuple):
-    """How a client waits for an answer."""
-
-    hurry: "asyncio.Future[Any] | None"
-    """Once it is done, a heartbeat is answered though it has no news."""
-    taken: Callable[[], None]
-    """Is called when a group has taken the call, and has to wait with its answer."""
+Wait = Callable[[Callable[[], None]], None]
+"""Is called when a group has taken a call, and has to wait with its answer: with what ends that
+wait where it is but one for news."""
 
 
-HeldCall = ClassicHeartbeat | ConsumerGroupHeartbeat | ConnectCall
-"""What may be held until there is news."""
-
-NO_WAIT: Final = Wait(None, lambda: None)
-"""Whatever is answered is answered at once."""
+def no_wait(end_hold: Callable[[], None]) -> None:
+    """Let it wait."""
 
 
 class Lost(Exception):  # noqa: N818  # says what happened
@@ -127,8 +118,8 @@ class ShardLine:
         """Who waits for which answer, by number; this and the next are the event loop's alone."""
         self._taken: dict[int, int] = {}
         """Under which epoch of the shard a call was taken whose answer had to wait, by number."""
-        self._waits: dict[int, Wait] = {}
-        """How the clients of calls wait, by number."""
+        self._waits: dict[int, tuple[Wait, Any]] = {}
+        """How the clients of calls wait, by number, with the call."""
         self._numbers = 0
         self.epoch = -1
         """That of the shard's process that has answered last."""
@@ -145,16 +136,14 @@ class ShardLine:
             for run in (self._send_calls, self._await_replies):
                 threading.Thread(target=run, name=run.__name__, daemon=True).start()
 
-    async def ask(self, call: PackedCall, wait: Wait = NO_WAIT) -> Any:
+    async def ask(self, call: PackedCall, wait: Wait = no_wait) -> Any:
         """Return the reply to a call; raises `Lost`."""
         self._numbers += 1
-        number, hurry = self._numbers, wait.hurry
+        number = self._numbers
         waiting = self._waiting[number] = self._loop.create_future()
-        self._waits[number] = wait
+        if wait is not no_wait:
+            self._waits[number] = wait, call
         self._send(replace(call, number=number))
-        if hurry is not None and isinstance(call, HeldCall):
-            end = EndHold(call.group_id, number)
-            hurry.add_done_callback(lambda _: self._send(end) if number in self._waiting else None)
         try:
             return await waiting
         finally:
@@ -185,10 +174,16 @@ class ShardLine:
         for number in sent:
             if (waiting := self._waiting.get(number)) is not None and not waiting.done():
                 self._taken[number] = answer.epoch
-                self._waits[number].taken()
+                if told := self._waits.get(number):
+                    wait, call = told
+                    wait(partial(self._end_hold, EndHold(call.group_id, number)))
         if self._taken:
             earlier = [each for each, epoch in self._taken.items() if epoch != answer.epoch]
             self._lose(earlier, Error.NOT_COORDINATOR)
+
+    def _end_hold(self, end: EndHold) -> None:
+        if end.held in self._waiting:
+            self._send(end)
 
     def _lose(self, numbers: Sequence[int], error: Error) -> None:
         for number in numbers:

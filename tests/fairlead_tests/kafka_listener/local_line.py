@@ -8,10 +8,9 @@ from typing import Any
 
 from fairlead.actors.group.shard import Now, drain
 from fairlead.actors.messages.groups import EndHold, HostCall
-from fairlead.actors.shards.held import HeartbeatCall
 from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.events.log.frame import NewEntry
-from fairlead.runtime.kafka.line import NO_WAIT, Wait
+from fairlead.runtime.kafka.line import Wait, no_wait
 from fairlead_tests.consumer.driver import MemoryLog
 from fairlead_tests.shards.driver import AT_ONCE, WALL_MS, AnsweringAtOnce
 
@@ -41,17 +40,15 @@ class LocalLine:
         """This moment."""
         return Now(WALL_MS + self.now_ms, self.now_ms)
 
-    async def ask(self, call: HostCall, wait: Wait = NO_WAIT) -> Any:
+    async def ask(self, call: HostCall, wait: Wait = no_wait) -> Any:
         """Return the reply to a call."""
         self.calls += 1
         number = self.calls
         waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
-        if wait.hurry is not None and isinstance(call, HeartbeatCall):
-            end = EndHold(call.group_id, number)
-            wait.hurry.add_done_callback(lambda _: self._take(end))
         self._take(replace(call, number=number))
         if not waiting.done():
-            wait.taken()
+            group_id = getattr(call, "group_id", "")
+            wait(lambda: self._take(EndHold(group_id, number)))
         try:
             return await waiting
         finally:

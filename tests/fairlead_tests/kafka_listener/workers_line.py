@@ -13,7 +13,7 @@ from fairlead.actors.messages.groups import ConnectCall, ConnectReply
 from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.group import Group
 from fairlead.events.log.frame import NewEntry
-from fairlead.runtime.kafka.line import NO_WAIT, Wait
+from fairlead.runtime.kafka.line import Wait, no_wait
 from fairlead_tests.consumer.driver import MemoryLog
 
 WALL_MS = 1_700_000_000_000
@@ -30,7 +30,7 @@ class LocalWorkers:
         settings = GroupSettings(max_delay_ms=0)
         self.shard = TypedShard(self.group, settings, ledger, 0, lambda: "made-here", 7)
 
-    async def ask(self, call: ConnectCall, wait: Wait = NO_WAIT) -> ConnectReply:
+    async def ask(self, call: ConnectCall, wait: Wait = no_wait) -> ConnectReply:
         """Return the reply to a call, once there is one."""
         del wait
         waiting = asyncio.get_running_loop().create_future()
