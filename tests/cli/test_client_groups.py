@@ -1,5 +1,6 @@
 """Groups of Kafka's clients on the command line: from the files, and as a cluster tells them."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,27 @@ def test_the_log_of_one_group_is_shown_alone(run: Run, folder: Path) -> None:
     assert "billing" not in out
     offsets = run("log", "show", "--offsets", "--group", "billing", "--data-dir", folder)
     assert offsets.out.endswith("orders-2 is read up to 4, 'note'\n")
+
+
+def test_the_logs_that_groups_share_are_verified_and_backed_up(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
+    done = run("log", "backup", "--shards", "saved", "--data-dir", folder)
+    assert done == (0, "the logs of 1 shard backed up to saved\n", "")
+    (tmp_path / "node").mkdir()
+    (tmp_path / "saved").rename(tmp_path / "node" / "shards")
+    told = run("history", "--group", "billing", "--data-dir", tmp_path / "node")
+    assert told == (0, HISTORY, "")
+    verified = run("log", "verify", "--data-dir", tmp_path / "node", "-o", "json")
+    states = {each["log"]: each["state"] for each in json.loads(verified.out)}
+    assert states == {
+        "control": "missing",
+        "offsets": "missing",
+        "shard 0 control": "sound",
+        "shard 0 offsets": "sound",
+    }
+    none = run("log", "backup", "--shards", "more", "--data-dir", tmp_path / "nowhere")
+    assert (none.code, "there are no shards at" in none.err) == (1, True)
 
 
 def test_a_group_that_no_log_tells_of_is_not_there(run: Run, folder: Path) -> None:

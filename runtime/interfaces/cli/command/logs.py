@@ -4,9 +4,10 @@ import shutil
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
@@ -50,6 +51,9 @@ class LogName(StrEnum):
         return SHARED_CONTROL if self is LogName.CONTROL else SHARED_OFFSETS
 
 
+BACKED_UP: Final = (LogName.OFFSETS, LogName.CONTROL)
+"""In this order."""
+
 GroupReader = LogReader | GroupEntries
 """A group's log, or what the group has in a log that it shares."""
 
@@ -88,31 +92,52 @@ class GroupFolder:
             )
         return LogReader.open(path, self.group_id, name.kind)
 
+    def shards(self) -> list[Path]:
+        """Return the folders of the shards, each with the logs of many groups, in order."""
+        found = (each for each in self._shards.glob("*/") if each.name.isdecimal())
+        return sorted(found, key=lambda each: int(each.name))
+
     def back_up(self, target: Path) -> list[LogName]:
         """Copy what there is of both logs into a new folder, all or nothing; raises `LogError`.
 
         The offsets go first: what they rest on in the control log is then in its copy as well.
         """
-        if target.exists():
-            raise BackupError(
-                f"{target} exists already; a backup never overwrites, choose a new name"
-            )
-        part = target.with_name(f".{target.name}.part")
-        done: list[LogName] = []
-        try:
-            shutil.rmtree(part, ignore_errors=True)
-            for name in (LogName.OFFSETS, LogName.CONTROL):
-                if name is LogName.CONTROL or self.path_of(name).is_dir():
-                    with self.open(name) as log:
-                        log.backup(part / name.value)
-                    done.append(name)
-            part.rename(target)
-            sync_path(target.parent)
-        except OSError as error:
-            raise BackupError(f"no backup at {target}: {error}; the logs are untouched") from error
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+        done = [
+            each for each in BACKED_UP if each is LogName.CONTROL or self.path_of(each).is_dir()
+        ]
+        _copy(target, ((each.value, partial(self.open, each)) for each in done))
         return done
+
+    def back_up_shards(self, target: Path) -> list[Path]:
+        """Copy the logs of all shards likewise, each pair into a folder of its number."""
+        shards = self.shards()
+        if not shards:
+            raise NoLogError(f"there are no shards at {self._shards}: no client of Kafka's came")
+        logs: dict[str, Callable[[], LogReader]] = {}
+        for path, name in ((each / name.value, name) for each in shards for name in BACKED_UP):
+            if path.is_dir():
+                within = f"{path.parent.name}/{path.name}"
+                logs[within] = partial(LogReader.open, path, kind=name.shared)
+        _copy(target, logs.items())
+        return shards
+
+
+def _copy(target: Path, logs: Iterable[tuple[str, Callable[[], LogReader]]]) -> None:
+    """Copy logs into a new folder, each to a path within, all or nothing; raises `LogError`."""
+    if target.exists():
+        raise BackupError(f"{target} exists already; a backup never overwrites, choose a new name")
+    part = target.with_name(f".{target.name}.part")
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        for name, open_log in logs:
+            with open_log() as log:
+                log.backup(part / name)
+        part.rename(target)
+        sync_path(target.parent)
+    except OSError as error:
+        raise BackupError(f"no backup at {target}: {error}; the logs are untouched") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 class LogLine(NamedTuple):

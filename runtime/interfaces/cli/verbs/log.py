@@ -11,6 +11,7 @@ from .....events.entries.codec import restore
 from .....events.group import Group
 from .....events.log.errors import LogError, NoLogError
 from .....events.log.probe import probe
+from .....events.log.tables import LogKind
 from .....events.model import Resource
 from .....projections.explain.diff import Seat, TargetChange, Transfer
 from .....projections.explain.epochs import EpochReading
@@ -106,9 +107,19 @@ def tell_story(
 @log.command()
 @takes(ReadHere)
 def verify(place: ReadHere) -> None:
-    """Check every entry, commit and key of both logs, in a process of its own."""
+    """Check every entry, commit and key of both logs, in a process of its own.
+
+    Those of the groups of Kafka's clients, which share logs, are checked as well.
+    """
     folder = GroupFolder(place)
-    reports = [_verified(folder, name) for name in LogName]
+    reports = [
+        _verified(name.value, folder.path_of(name), folder.group_id, name.kind) for name in LogName
+    ]
+    reports += [
+        _verified(f"shard {each.name} {name.value}", each / name.value, None, name.shared)
+        for each in folder.shards()
+        for name in LogName
+    ]
     rows = [
         (str(each["log"]), str(each["state"]), *(str(each.get(name, "")) for name in REPORTED))
         for each in reports
@@ -126,14 +137,21 @@ def backup(
     target: Annotated[
         Path, typer.Argument(metavar="DEST", help="A new folder.", show_default=False)
     ],
+    shards: Annotated[
+        bool, typer.Option("--shards", help="Those of the groups of Kafka's clients instead.")
+    ] = False,
 ) -> None:
     """Copy both logs into a new folder, checked; they may be written to meanwhile.
 
-    To restore, stop the node and put the folder in the place of the group's. Sinks that were
-    written to since then refuse it: move the files that are newer than the backup out of them, or
-    their rows come twice, and set sink.adopt=true on their connectors.
+    To restore, stop the node and put the folder in the place of the group's, or of the shards'.
+    Sinks that were written to since then refuse it: move the files that are newer than the backup
+    out of them, or their rows come twice, and set sink.adopt=true on their connectors.
     """
     folder = GroupFolder(place)
+    if shards:
+        count = len(folder.back_up_shards(target))
+        say(f"the logs of {count} shard{'s' if count > 1 else ''} backed up to {target}")
+        return
     done = folder.back_up(target)
     say(f"{' and '.join(done)} of group {folder.group_id} backed up to {target}")
 
@@ -156,10 +174,10 @@ def replay(
     show(place.output, reply, group_tables.group(reply))
 
 
-def _verified(folder: GroupFolder, name: LogName) -> dict[str, object]:
-    told: dict[str, object] = {"log": name.value}
+def _verified(name: str, path: Path, log_id: str | None, kind: LogKind) -> dict[str, object]:
+    told: dict[str, object] = {"log": name}
     try:
-        report = probe(folder.path_of(name), folder.group_id, name.kind)
+        report = probe(path, log_id, kind)
     except LogError as error:
         state = "missing" if isinstance(error, NoLogError) else "unsound"
         return {**told, "state": state, "error": str(error)}
