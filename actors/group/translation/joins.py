@@ -136,18 +136,20 @@ def _advance(
     now_ms: int,
 ) -> Decision:
     """Seat the member, or hear what it says anew, and let it take its next step."""
-    seat = seating.seat
+    seat, offered = seating.seat, call.protocols[0]
     if seat is None or seat.member_id != seating.member_id:
         member, records = _sit_down(group, call, seating, translation)
-        offers, gone = [(member.member_id, call.protocols[0])], seat.member_id if seat else ""
-        records += translation.follow(group, soft, offers, gone)
+        gone = seat.member_id if seat else ""
+        records += translation.follow(group, soft, [(member.member_id, offered)], gone)
         owned: Resources | None = NOTHING
         if seat is None or (seat.is_away and is_left_short(group, seat)):
             records.append(bump(group, Why.MEMBER_JOINED, member.metadata.worker_url, now_ms))
+        elif translation.follow(group, soft, [(seat.member_id, offered)]):
+            records.append(bump(group, Why.SUBSCRIPTION_CHANGED, member.member_id, now_ms))
     else:
         metadata = _told(seat.metadata, call, translation)
         records = [] if metadata == seat.metadata else [metadata]
-        followed = translation.follow(group, soft, [(seat.member_id, call.protocols[0])])
+        followed = translation.follow(group, soft, [(seat.member_id, offered)])
         if followed:
             why = Why.SUBSCRIPTION_CHANGED
             records += [*followed, bump(group, why, seat.member_id, now_ms)]
@@ -158,7 +160,7 @@ def _advance(
         member.member_id,
         after.member_epoch,
         translation.protocol_type,
-        call.protocols[0].name,
+        offered.name,
     )
     return Decision(soft, tuple(records), reply)
 

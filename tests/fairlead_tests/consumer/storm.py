@@ -76,7 +76,7 @@ class Storm:
         self.driver = ConsumerDriver(topics={"a": topic("a", 3), "b": topic("b", 5)})
         self.clients: dict[str, Client] = {}
         self._born = self._lives = 0
-        self._epochs = (0, 0)
+        self._epochs: tuple[int, ...] = ()
         self._member_epochs: dict[tuple[str, int], int] = {}
 
     def step(self) -> None:
@@ -179,7 +179,7 @@ class Storm:
         folded: Group = restore("g", entries, len(entries))
         same(group, folded)
         consistent(group)
-        epochs = group.group_epoch, group.assignment_epoch
+        epochs = self.epochs()
         assert epochs >= self._epochs
         self._epochs = epochs
         for member in group.members.values():
@@ -189,6 +189,10 @@ class Storm:
             self._member_epochs[seat] = epoch
         owned = [each for client in self.clients.values() for each in client.owned]
         assert len(owned) == len(set(owned)), "a partition is read by two"
+
+    def epochs(self) -> tuple[int, ...]:
+        """Return what never goes back."""
+        return self.driver.group.group_epoch, self.driver.group.assignment_epoch
 
     def settle(self) -> None:
         """Let nothing be lost any more, until nothing moves."""
