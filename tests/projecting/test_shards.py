@@ -87,6 +87,27 @@ def test_a_look_takes_what_is_new_and_a_group_that_is_deleted_goes(tmp_path: Pat
     clients.close()
 
 
+def test_of_a_log_that_was_trimmed_meanwhile_what_is_left_counts(tmp_path: Path) -> None:
+    clients = Clients(tmp_path)
+    clients.commits("gone", "", -1, TopicOffset("clicks", 0, 1))
+    clients.joins("billing", "app-1", "orders")
+    follower, committing = ShardFollower(clients.control), CommittedGroups(clients.offsets)
+    clients.commits("resets", "", -1, TopicOffset("clicks", 1, 99))
+    clients.shard.asks(OffsetDelete("gone", {"clicks": (0,)}))
+    clients.goes("billing", "app-1")
+    for log in (clients.shard.log, clients.shard.offsets):
+        log.trim(log.end)
+    follower.catch_up()
+    committing.catch_up()
+    assert told(follower, committing) == {
+        "billing": ("consumer", "Empty"),
+        "resets": ("connect", "Empty"),
+    }
+    left = ShardHistory(clients.control).catch_up()
+    assert (left.knows("billing"), left.rebalances.by_cause) == (False, {})
+    clients.close()
+
+
 def test_a_shard_is_measured_by_type_and_not_by_group(recorded: Clients) -> None:
     rebalances = ShardHistory(recorded.control).catch_up().rebalances
     figures = figures_of(7, groups_of(recorded), rebalances, {})

@@ -21,6 +21,9 @@ from .printing import FactList, Section, Table
 def groups(reply: list[GroupSummary]) -> list[Section]:
     """Return the tables of `/groups`: groups of workers, and those of Kafka's clients."""
     columns = ("GROUP", "TYPE", "STATE", "EPOCH", "ASSIGNMENT", "MEMBERS", "CONNECTORS", "ASSIGNED")
+    of_workers = [each for each in reply if each.shard is None]
+    has_assignors = any(each.assignor for each in of_workers)
+    more = ("ASSIGNOR",) if has_assignors else ()
     rows = [
         (
             each.group_id,
@@ -31,13 +34,13 @@ def groups(reply: list[GroupSummary]) -> list[Section]:
             str(each.members),
             str(each.connectors),
             f"{each.assigned}/{each.configured}",
+            *([each.assignor] if has_assignors else ()),
         )
-        for each in reply
-        if each.shard is None
+        for each in of_workers
     ]
     warned = [(each.group_id, each.warning) for each in reply if each.warning]
     warnings = [Table(("GROUP", "WARNING"), warned, title="Warnings")] if warned else []
-    return [Table(columns, rows, "no groups"), *warnings, *client_tables.groups(reply)]
+    return [Table((*columns, *more), rows, "no groups"), *warnings, *client_tables.groups(reply)]
 
 
 def group(reply: GroupDescription) -> list[Section]:

@@ -78,8 +78,8 @@ class FollowedShard:
         return [] if self._offsets is None else committed(self._offsets, group_id)
 
     def epochs(self, group_id: str) -> EpochCache | None:
-        """Return a group's epochs, also of one that is gone; None: nothing was written of it."""
-        if not self._history.catch_up().knows(group_id):
+        """Return a group's epochs, also of one that is gone; None: there never was such a group."""
+        if not self._history.catch_up().knows(group_id) and self.group(group_id) is None:
             return None
         told = self._told.pop(group_id, None)
         if told is None:
