@@ -15,6 +15,10 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.xdist_group("house")  # all is read once, in one process of the run
+
 HOUSE = Path(__file__).parents[1]
 
 LEANS_ON = {

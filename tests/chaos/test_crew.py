@@ -49,6 +49,7 @@ def line_of(
     return Line(folder, name, tasks=tasks, config={**restarts, **(config or {})})
 
 
+@pytest.mark.soak
 def test_a_worker_that_joins_and_leaves_takes_over_and_gives_back_in_good_order(
     crews: SharedCrew, tmp_path: Path
 ) -> None:
@@ -182,6 +183,7 @@ def test_static_workers_find_their_tasks_again_when_their_node_restarts(tmp_path
     assert line.wrong() == []
 
 
+@pytest.mark.soak
 def test_no_row_is_lost_or_doubled_whatever_happens_to_the_processes(
     crews: SharedCrew, tmp_path: Path
 ) -> None:

@@ -25,7 +25,7 @@ from fairlead_tests.postgres_server import NoServer
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 SEED = 20250523
-FEW = ("freeze at", "kill database", "kill broker", "kill group")
+FEW = ("freeze at", "kill worker", "kill database", "kill broker")
 PATIENCE_S = 240.0
 SESSION_MS = "10000"
 """Long enough for a machine that has two JVMs, a broker and a database to start again at once."""

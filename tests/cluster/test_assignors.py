@@ -218,6 +218,7 @@ def test_a_wrong_result_is_refused_with_what_is_wrong_and_the_old_target_runs_on
     recovers(node, tmp_path)
 
 
+@pytest.mark.soak
 def test_a_hungry_assignor_gets_no_more_than_it_may_and_its_process_lives(
     start_node: Starts, tmp_path: Path
 ) -> None:
@@ -325,6 +326,7 @@ def test_what_an_assignor_has_started_ends_with_its_node_however_that_ends(
     eventually(lambda: not runs(left), "it is gone")
 
 
+@pytest.mark.soak
 def test_an_assignor_that_forks_is_still_one(start_node: Starts, tmp_path: Path) -> None:
     node = faulty(start_node, tmp_path, "fork")
     pid = node.pid(ASSIGNOR)
@@ -407,6 +409,7 @@ def test_an_assignor_that_crashes_leaves_the_stack_of_where_it_was(
     recovers(node, tmp_path)
 
 
+@pytest.mark.soak
 def test_a_node_ends_while_an_assignor_hangs_and_so_does_what_that_has_started(
     start_node: Starts, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ def test_workers_that_come_get_their_share_and_give_it_back_when_they_go(
     assert overlaps(node.spans()) == []
 
 
+@pytest.mark.soak
 def test_a_worker_leaves_when_the_command_that_it_is_tied_to_is_killed(
     start_node: Starts,
 ) -> None:
@@ -64,6 +65,7 @@ def test_a_removed_worker_stays_away_when_the_group_is_opened_anew(start_node: S
     assert node.states() == {"w1": "running"}
 
 
+@pytest.mark.soak
 def test_a_connector_that_is_deleted_stops_everywhere(start_node: Starts) -> None:
     node = start_node(workers=["w1", "w2"])
     node.settles("w1", "w2")

@@ -116,6 +116,7 @@ def signals() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("signals")
+@pytest.mark.soak
 def test_ctrl_c_before_a_worker_was_asked_for_ends_its_command(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +144,7 @@ def test_down_ends_the_node_of_its_data_folder(shell: Shell) -> None:
     assert kept == ["key", "lock", "node.id", "processes"]
 
 
+@pytest.mark.soak
 def test_down_ends_a_node_whose_first_process_is_stopped(shell: Shell) -> None:
     node = shell.up()
     node.processes()

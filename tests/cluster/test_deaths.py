@@ -49,6 +49,7 @@ def test_parked_work_waits_for_the_killed_worker_and_goes_back_to_its_url(
     assert (ends(node), overlaps(node.spans())) == (0, [])
 
 
+@pytest.mark.soak
 def test_parked_work_goes_to_nobody_else_while_it_waits(start_node: Starts) -> None:
     node = start_node(delay_ms=4_000, backoff_ms=60_000, backoff_max_ms=60_000)
     node.settles("w1", "w2")
@@ -78,6 +79,7 @@ def test_the_assignor_is_replaced_and_targets_go_on_being_computed(start_node: S
     assert ends(node) == 0
 
 
+@pytest.mark.soak
 def test_a_computation_outlives_the_assignor_that_had_it_in_hand(start_node: Starts) -> None:
     node = start_node()
     node.settles("w1", "w2")
@@ -132,6 +134,7 @@ def test_a_killed_supervisor_takes_its_actors_along_and_all_start_anew(
     survives(start_node, "supervisor supervisor")
 
 
+@pytest.mark.soak
 def test_a_killed_admin_takes_its_actors_along_and_all_start_anew(start_node: Starts) -> None:
     survives(start_node, "admin connect")
 

@@ -54,6 +54,7 @@ def test_what_a_group_does_not_understand_does_not_end_it(start_node: Starts) ->
     assert node.pid(f"group {GROUP}") == pid
 
 
+@pytest.mark.soak
 def test_what_a_supervisor_does_not_understand_does_not_end_it(start_node: Starts) -> None:
     node = start_node(workers=["w1"])
     pid = node.pid("supervisor supervisor")
@@ -78,6 +79,7 @@ def test_an_error_within_a_group_ends_its_process_once_and_leaves_the_log_intact
     assert entries(node) == node.group().end > end
 
 
+@pytest.mark.soak
 def test_a_worker_that_can_not_begin_is_tried_again_until_it_can(start_node: Starts) -> None:
     node = start_node(workers=["w1", "w2"])
     node.put("numbers", 2)

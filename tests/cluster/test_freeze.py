@@ -47,6 +47,7 @@ def test_a_group_that_hangs_for_long_finds_its_workers_again(start_node: Starts)
     assert overlaps(node.spans()) == []
 
 
+@pytest.mark.soak
 def test_a_pause_shorter_than_the_session_costs_nothing(start_node: Starts) -> None:
     node = start_node(workers=["w1", "w2"])
     node.settles("w1", "w2")

@@ -64,6 +64,7 @@ def test_static_workers_keep_their_work_while_their_node_restarts(start_node: St
     assert overlaps(again.spans()) == []
 
 
+@pytest.mark.soak
 def test_a_node_that_comes_up_with_fewer_static_workers_or_none_waits_for_no_former_one(
     start_node: Starts,
 ) -> None:
@@ -103,6 +104,7 @@ def test_a_static_worker_that_is_killed_comes_back_to_its_seat(start_node: Start
     assert overlaps(node.spans()) == []
 
 
+@pytest.mark.soak
 def test_the_group_itself_computes_where_its_workers_name_an_assignor_of_its_own(
     start_node: Starts,
 ) -> None:

@@ -105,6 +105,7 @@ def test_work_that_needs_a_tag_waits_for_a_worker_that_has_it_and_moves_nothing_
     assert overlaps(node.spans()) == []
 
 
+@pytest.mark.soak
 def test_a_change_of_placement_restarts_nothing_that_may_stay(shell: Shell) -> None:
     node = shell.up()
     put(node, "numbers", 3, "weight", "1")

@@ -138,6 +138,7 @@ def test_every_assignor_of_fairlead_can_be_planned_with(start_node: Starts, name
         group.holds_true(lambda: node.remove("w2"), "w1 w3", remove_workers=["w2"])
 
 
+@pytest.mark.soak
 def test_a_plan_is_made_by_an_assignor_of_ones_own_too(
     start_node: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,6 +97,7 @@ def test_who_comes_after_a_killed_supervisor_reports_the_workers_that_ended_with
     assert _departures(node, epoch) == [Why.PROCESS_ENDED] * 2
 
 
+@pytest.mark.soak
 def test_a_node_that_comes_up_after_a_kill_reports_the_workers_that_ended_before(
     start_node: Starts,
 ) -> None:

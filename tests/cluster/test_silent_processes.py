@@ -47,6 +47,7 @@ def goes_on(node: Node) -> None:
     assert time.monotonic() - began < END_SECONDS
 
 
+@pytest.mark.soak
 def test_who_leads_a_node_and_was_asleep_for_a_while_is_taken_back(start_node: Starts) -> None:
     node = begin(start_node, **PATIENT)
     before = {each.pid for each in node.processes()}
@@ -82,6 +83,7 @@ def test_who_leads_a_node_and_does_not_answer_is_killed_and_replaced(
     goes_on(node)
 
 
+@pytest.mark.soak
 def test_after_a_sleep_of_the_whole_machine_nobody_is_taken_for_hung(start_node: Starts) -> None:
     node = begin(start_node, answer_ms=SHORT_MS, **PATIENT)
     before = node.processes()
@@ -96,6 +98,7 @@ def test_after_a_sleep_of_the_whole_machine_nobody_is_taken_for_hung(start_node:
     goes_on(node)
 
 
+@pytest.mark.soak
 def test_a_node_whose_supervisor_hangs_ends_when_it_is_told_to(start_node: Starts) -> None:
     node = begin(start_node)
     node.hit(SUPERVISOR, signal.SIGSTOP)

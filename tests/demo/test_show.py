@@ -79,6 +79,7 @@ def test_the_demo_passes_and_leaves_nothing_behind(
         pytest.param(40, id="while-data-flows", marks=pytest.mark.soak),
     ],
 )
+@pytest.mark.soak
 def test_ctrl_c_leaves_no_process_and_no_partial_file(
     environment: dict[str, str], tmp_path: Path, row_files: int
 ) -> None:

@@ -14,7 +14,7 @@ from fairlead.runtime.simulation.schedule import Crew, Size, draw
 from fairlead.runtime.simulation.world import World
 
 FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-20").split("-"))
-BATCH = 20
+BATCH = 10
 
 
 def told(findings: CampaignResult) -> str:
@@ -42,9 +42,8 @@ def test_what_broke_a_rule_once_breaks_none_again(seed: int) -> None:
 
 
 @pytest.mark.parametrize("crew", [Crew.CLASSIC, Crew.MIXED])
-@pytest.mark.parametrize("first", [0, 10])
-def test_no_seed_of_a_classic_or_mixed_crew_breaks_a_rule(crew: Crew, first: int) -> None:
-    assert told(search(range(first, first + 10), Size(crew=crew))) == ""
+def test_no_seed_of_a_classic_or_mixed_crew_breaks_a_rule(crew: Crew) -> None:
+    assert told(search(range(10), Size(crew=crew))) == ""
 
 
 @pytest.mark.soak

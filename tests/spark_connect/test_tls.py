@@ -31,6 +31,7 @@ def ask(folder: Path, roots: Path, *masters: str) -> tuple[list[dict[str, str]],
     return [json.loads(line) for line in ran.stdout.splitlines()], ran.stdout + ran.stderr
 
 
+@pytest.mark.soak
 def test_jobs_run_behind_tls_and_who_is_not_trusted_or_not_let_in_is_told_what_to_do(
     server: ConnectServerProcess, tmp_path: Path
 ) -> None:

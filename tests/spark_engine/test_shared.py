@@ -94,6 +94,7 @@ def test_a_jvm_that_does_not_answer_is_killed_and_all_share_the_next_one(node: S
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 def test_a_jvm_ends_with_its_owner_and_the_next_owner_has_another_one(node: SharedNode) -> None:
     one, jvm = node.sharer("one"), node.jvm()
     os.kill(node.owner.pid, signal.SIGKILL)

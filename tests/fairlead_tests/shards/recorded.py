@@ -1,6 +1,6 @@
 """The life of some groups of Kafka's clients, as the logs of their shard tell of it."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,33 +130,48 @@ class Clients:
         One that has joined before is named by its member id, a new one by its client id, which is
         its instance id as well if it is a static one. Returns their member ids.
         """
+        offered = (ClassicProtocol("range", encode_subscription(Subscription(["orders"]))),)
+        told = [
+            (name, offered, encode_assignment(PartitionAssignment(partitions(text))))
+            for name, text in given
+        ]
+        return self.has_round(group_id, "consumer", told, statics)
+
+    def has_round(
+        self,
+        group_id: str,
+        protocol_type: str,
+        said: Sequence[tuple[str, tuple[ClassicProtocol, ...], bytes]],
+        statics: Collection[str] = (),
+    ) -> list[str]:
+        """Have a classic group join anew; each member with what it offers, and what it is given.
+
+        Returns their member ids.
+        """
         known = {each.member_id for each in self.seats(group_id)}
         replies: list[Any] = []
-        for name, _ in sorted(given, key=lambda each: each[0] in known):
-            said = encode_subscription(Subscription(["orders"]))
-            is_new = name not in known
+        for name, offered, _ in sorted(said, key=lambda each: each[0] in known):
+            label = name.rpartition("-")[0] if name in known else name
             join = JoinGroup(
                 group_id,
-                "" if is_new else name,
-                "consumer",
-                (ClassicProtocol("range", said),),
+                name if name in known else "",
+                protocol_type,
+                offered,
                 6_000,
                 20_000,
-                name.partition("-")[0] if name.partition("-")[0] in statics else None,
-                client_id=name if is_new else name.rpartition("-")[0],
-                client_host=HOST,
+                label if label in statics else None,
+                label,
+                HOST,
                 asks_for_id=False,
             )
             replies += self.shard.asks(join)
         told = {each.member_id: each for each in replies if isinstance(each, JoinGroupReply)}
-        ids = [next(i for i in reversed(told) if i == n or i.startswith(f"{n}-")) for n, _ in given]
-        given_bytes = (
-            encode_assignment(PartitionAssignment(partitions(text))) for _, text in given
-        )
-        bytes_of = dict(zip(ids, given_bytes, strict=True))
+        names = [name for name, *_ in said]
+        ids = [next(i for i in reversed(told) if i == n or i.startswith(f"{n}-")) for n in names]
+        given = dict(zip(ids, (each for *_, each in said), strict=True))
         last = [*told.values()][-1]
         for each in sorted(ids, key=lambda each: each != last.leader):
-            mine = bytes_of if each == last.leader else {}
+            mine = given if each == last.leader else {}
             self.shard.asks(SyncGroup(group_id, each, last.generation, assignments=mine))
         return ids
 
