@@ -32,7 +32,11 @@ class KafkaClient:
 
 
 def client_of(member: MemberMetadata | ClassicMember) -> KafkaClient | None:
-    """Return what is known of a client; None for a worker, which goes by its URL."""
-    if member.url or not (member.client_id or member.instance_id):
+    """Return what is known of a client; None for a worker of ours, which goes by its URL.
+
+    The URL of a stock worker of Connect is a whole one, and names nobody.
+    """
+    is_worker = member.url and "://" not in member.url
+    if is_worker or not (member.client_id or member.instance_id):
         return None
     return KafkaClient(member.client_id, member.client_host, member.instance_id)

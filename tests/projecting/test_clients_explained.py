@@ -5,15 +5,27 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.actors.assignors.classic.protocol import ReceivedAssignment
+from fairlead.actors.classic.bytes import connect
+from fairlead.actors.classic.bytes.connect import WorkerMetadata, encode_offers
 from fairlead.actors.messages.groups import RemoveGroup, TellTopics
 from fairlead.events.kafka.consumers import Topic
-from fairlead.events.model import NOTHING, Cause, ClassicMember, Resources, Why
+from fairlead.events.model import (
+    NOTHING,
+    Cause,
+    ClassicMember,
+    ClassicProtocol,
+    Resource,
+    Resources,
+    Why,
+)
 from fairlead.events.records import ClassicGroup
 from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.clients import KafkaClient
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.shard_history import GroupEntries, ShardHistory
 from fairlead.runtime.interfaces.replies.clients import read_shares
+from fairlead.runtime.interfaces.replies.groups import describe_group
 from fairlead_tests.shards.recorded import AGAIN, TOPICS, WEB, Clients, live
 
 
@@ -139,6 +151,45 @@ def test_a_static_member_that_comes_back_under_another_id_has_what_it_had(
     change = last.report.target_change
     assert change is not None
     assert {seat.member_id: len(share) for seat, share in change.kept.items()} == {again: 1}
+
+
+def of_worker(
+    name: str, runs: str = "", comes: str = "", goes: str = ""
+) -> tuple[str, tuple[ClassicProtocol, ...], bytes]:
+    """What a stock worker of Connect says that runs this, and what its leader tells it."""
+    url = f"http://{name.partition('-')[0]}:8083/"
+    has, more, less = (
+        [Resource(each[0], int(each[2:] or -1)) for each in text.split()]
+        for text in (runs, comes, goes)
+    )
+    said = WorkerMetadata(url, 5, ReceivedAssignment(has, leader="w", leader_url=url))
+    offered = tuple(ClassicProtocol(*each) for each in encode_offers("compatible", said))
+    told = ReceivedAssignment(more, less, leader="w", leader_url=url)
+    return name, offered, connect.encode_assignment(told)
+
+
+def test_what_stock_workers_of_connect_run_is_followed_by_what_their_leader_tells_them(
+    clients: Clients,
+) -> None:
+    (one,) = clients.has_round("workers", "connect", [of_worker("w", "", "f f-0")])
+    here = of_worker(one, "f f-0", goes="f-0")
+    one, two = clients.has_round("workers", "connect", [here, of_worker("v")])
+    there = of_worker(two, comes="f-0")
+    clients.has_round("workers", "connect", [of_worker(one, "f"), there])
+    assert moves(clients, "workers", "f-0") == [
+        (1, ("", one, "new")),
+        (2, (one, "", "balance")),
+        (3, (one, two, "balance")),
+    ]
+    assert epochs_of(clients, "workers").history().clients == {
+        one: KafkaClient("w", "/10.0.0.7", None),
+        two: KafkaClient("v", "/10.0.0.7", None),
+    }
+    told = describe_group(clients.group("workers"), 0)
+    assert [(each.client_id, [one.id for one in each.assigned]) for each in told.members] == [
+        ("v", ["f-0"]),
+        ("w", ["f"]),
+    ]
 
 
 def test_what_nobody_had_when_a_group_was_converted_is_told_with_who_had_it_last(

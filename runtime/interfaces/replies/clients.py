@@ -3,16 +3,26 @@
 The group carries what a leader of classic consumers assigns as bytes: they are read here.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
 
 from msgspec import Struct
 
 from ....actors.classic.bytes.consumer import decode_assignment
 from ....actors.classic.bytes.primitives import UnreadableError
 from ....actors.classic.embedded import CONSUMER
+from ....actors.group.translation.connect import CONNECT_TRANSLATION
 from ....events.group import Group
 from ....events.kafka.consumers import ConsumerOffset
-from ....events.model import CONNECT, ClassicMember, GroupType, MemberState, Resources
+from ....events.model import (
+    CONNECT,
+    NOTHING,
+    ClassicMember,
+    GroupType,
+    MemberState,
+    Resource,
+    Resources,
+)
 from ....events.records import ClassicGroup
 from .node import GrantedResource, MemberDescription, id_of, resource_ids
 
@@ -52,6 +62,9 @@ class SubscriptionDescription(Struct, frozen=True):
     """The topics that the pattern stands for."""
 
 
+_Read = Callable[[ClassicGroup, ClassicMember], Iterable[Resource]]
+
+
 class CommittedOffset(Struct, frozen=True):
     """How far a group has read a partition of a topic."""
 
@@ -65,21 +78,35 @@ class CommittedOffset(Struct, frozen=True):
 
 
 def read_shares(record: ClassicGroup) -> Mapping[str, Resources] | None:
-    """Return what a generation gives each consumer, by member id; None: they are no consumers.
+    """Return what a generation gives each consumer, or worker of Connect, by member id.
 
-    What nobody can read is nothing: their members could not read it either.
+    None: they are neither. What nobody can read is nothing: their members could not either.
     """
-    if record.protocol_type != CONSUMER:
+    read = _READ.get(record.protocol_type)
+    if read is None:
         return None
-    return {each.member_id: _share_of(each) for each in record.members}
+    return {each.member_id: _share_of(record, each, read) for each in record.members}
 
 
-def _share_of(member: ClassicMember) -> Resources:
+def _share_of(record: ClassicGroup, member: ClassicMember, read: _Read) -> Resources:
     try:
-        told = decode_assignment(member.assignment) if member.assignment else None
+        return frozenset(read(record, member))
     except UnreadableError:
-        told = None
-    return frozenset(told.partitions if told else ())
+        return NOTHING
+
+
+def _of_consumer(_: ClassicGroup, member: ClassicMember) -> Iterable[Resource]:
+    return decode_assignment(member.assignment).partitions if member.assignment else ()
+
+
+def _of_worker(record: ClassicGroup, member: ClassicMember) -> Iterable[Resource]:
+    """Return what a worker runs by now: its leader tells it what comes, and what goes."""
+    told = record.protocol or "", member, record.generation
+    return CONNECT_TRANSLATION.held(*told).assigned
+
+
+_READ: Final[Mapping[str, _Read]] = {CONSUMER: _of_consumer, CONNECT: _of_worker}
+"""By protocol type."""
 
 
 def describe_offsets(committed: Iterable[ConsumerOffset]) -> Iterator[CommittedOffset]:
@@ -90,9 +117,9 @@ def describe_offsets(committed: Iterable[ConsumerOffset]) -> Iterator[CommittedO
 
 
 def describe_classic_members(group: Group) -> list[MemberDescription]:
-    """Return the classic members of a group that are no workers of Connect, with what they have."""
+    """Return the classic members of a group of Kafka's clients, with what they have."""
     last = group.classic
-    if last is None or last.protocol_type == CONNECT:
+    if last is None:
         return []
     shares = read_shares(last) or {}
     return [

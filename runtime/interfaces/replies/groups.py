@@ -177,7 +177,7 @@ class GroupDescription(Struct, frozen=True, omit_defaults=True):
 def summarize_group(group: Group, shard: int | None = None) -> GroupSummary:
     """Return one line of the list of groups; `shard` has it if it is one of Kafka's clients."""
     last = group.classic
-    shares = read_shares(last) if last else None
+    shares = read_shares(last) if last and shard is not None else None
     held = len(assigned(group)) if shares is None else sum(map(len, shares.values()))
     return GroupSummary(
         group.group_id,
@@ -209,6 +209,7 @@ def describe_group(
     `committed` is how far such a group has read.
     """
     schedule = group.schedule
+    is_classic = shard is not None and group.classic is not None
     return GroupDescription(
         group.group_id,
         _type(group, shard),
@@ -216,10 +217,9 @@ def describe_group(
         group.group_epoch,
         group.assignment_epoch,
         _epoch_cause(group.bump) if group.bump else None,
-        [
-            *(describe_member(group, each) for each in members(group)),
-            *describe_classic_members(group),
-        ],
+        describe_classic_members(group)
+        if is_classic
+        else [describe_member(group, each) for each in members(group)],
         _describe_target(group),
         resource_ids(group.configured),
         resource_ids(group.configured - group.owner.keys()),

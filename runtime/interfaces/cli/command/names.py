@@ -27,10 +27,10 @@ class MemberNames:
         """Take who is a member by a record."""
         for each in record.members if isinstance(record, ClassicGroup) else (record,):
             if isinstance(each, MemberMetadata | ClassicMember):
-                if each.url:
-                    self._workers[each.member_id] = each.url
-                elif client := client_of(each):
+                if client := client_of(each):
                     self._clients[each.member_id] = client
+                elif each.url:
+                    self._workers[each.member_id] = each.url
 
     def of(self, seat: Seat | SeatInfo | None) -> str:
         """Return the name of a member; nothing for nobody."""
