@@ -1,13 +1,15 @@
 """Groups of Kafka's clients over REST, from the logs of their shard alone."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 from rest.conftest import service_over
 from rest.test_openapi import flaws_of
 
+from fairlead.events.log.frame import Entry
+from fairlead.events.log.reader import LogReader, Slice
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.gateway import FakeGateway
@@ -59,6 +61,41 @@ def test_they_are_listed_with_type_state_members_epoch_and_assignor(served: Clie
     }
     assert listed == LISTED
     assert {each["shard"] for each in told(served, "/groups")} == {0}
+
+
+def test_a_look_reads_what_is_new_and_not_the_log_anew(
+    served: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = told(served, "/groups")
+    served.get("/metrics")
+    read: list[int] = []
+
+    def noted(batches: Iterator[list[Entry]]) -> Iterator[list[Entry]]:
+        for entries in batches:
+            read.extend(each.offset for each in entries)
+            yield entries
+
+    def refuse(log: LogReader) -> NoReturn:
+        pytest.fail(f"all of {log.path} is read")
+
+    tail, part = LogReader.tail, LogReader.read
+
+    def noted_tail(log: LogReader, start: int) -> Iterator[list[Entry]]:
+        return noted(tail(log, start))
+
+    monkeypatch.setattr(LogReader, "load", refuse)
+    monkeypatch.setattr(LogReader, "tail", noted_tail)
+    assert told(served, "/groups") == before
+    served.get("/metrics")
+    assert read == []
+
+    def read_part(log: LogReader, start: int, limit: int) -> Slice:
+        found = part(log, start, limit)
+        return Slice([*next(noted(iter([found.entries])))], found.end)
+
+    monkeypatch.setattr(LogReader, "read", read_part)
+    assert len(told(served, "/groups/registry/history")["epochs"]) == 1
+    assert len(read) == 2
 
 
 def test_a_group_of_consumers_is_told_with_members_partitions_and_offsets(served: Client) -> None:
