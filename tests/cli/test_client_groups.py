@@ -151,6 +151,15 @@ def test_the_log_of_one_group_is_shown_alone(run: Run, folder: Path) -> None:
     assert offsets.out.endswith("orders-2 is read up to 4, 'note'\n")
 
 
+def test_a_group_is_replayed_as_it_was_at_an_offset_of_the_log(run: Run, folder: Path) -> None:
+    shown = run("log", "show", "--group", "pay", "--data-dir", folder).out.splitlines()
+    second = shown[3].split()[0]
+    until = ("--until", str(int(second) + 1), "--group", "pay", "--data-dir", folder)
+    told = run("log", "replay", *until).out
+    assert "Generation:      2\n" in told
+    assert "x(1)    STABLE  2      orders-0..1  x          10.0.0.7  x-1\n" in told
+
+
 def test_the_logs_that_groups_share_are_verified_and_backed_up(
     run: Run, folder: Path, tmp_path: Path
 ) -> None:

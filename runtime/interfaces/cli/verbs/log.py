@@ -1,7 +1,7 @@
 """`log`: a group's logs as they lie on disk; no cluster has to run."""
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -195,7 +195,8 @@ def _folded(reader: GroupReader, group_id: str, until: int | None) -> Group:
             f"the log holds the offsets from {low} to {end}: a replay that stops at"
             f" {stop} needs all of them up to there, from 0 on"
         )
-    return restore(group_id, islice(entries_from(reader, 0), stop), stop)
+    before = takewhile(lambda each: each.offset < stop, entries_from(reader, 0))
+    return restore(group_id, before, stop)
 
 
 def tell(reading: EpochReading) -> Iterator[str]:
