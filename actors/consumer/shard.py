@@ -19,12 +19,14 @@ from typing import Final
 from ...events.group import Group
 from ...events.kafka.consumers import Topic
 from ...events.log.space import Room
+from ..classic.state import RoundPhase
 from ..group.commit import OffsetLedger
 from ..group.coordinator import Coordinator
 from ..group.shard import Address, AddressedReply, Now, Ready
 from ..group.sides import GroupKind, Sides
 from ..group.state.settings import GroupSettings
 from ..group.state.soft_state import Decision, SoftState
+from ..messages.classic import ClassicHeartbeat, ClassicHeartbeatReply
 from ..messages.commands import ConsumerRequest, Traffic
 from ..messages.consumers import (
     ConsumerGroupHeartbeat,
@@ -127,16 +129,28 @@ class ConsumerShard:
         else:
             self.sides.take(request, sender, now)
 
+    def repeat(
+        self, call: ClassicHeartbeat | ConsumerGroupHeartbeat, now: Now
+    ) -> ClassicHeartbeatReply | ConsumerGroupHeartbeatReply | None:
+        """Answer a heartbeat to which there is no news, at once; None: it is to be decided."""
+        if isinstance(call, ConsumerGroupHeartbeat):
+            told = self._repeats.reply_to(call)
+            if told is None:
+                return None
+            self.sides.hear(call.member_id, now)
+            return replace(told, number=call.number)
+        classic, who = self.sides.classic, (call.member_id, call.instance_id, call.generation)
+        if self.group.members or classic.phase is not RoundPhase.STABLE:
+            return None
+        refused = classic.hear_commit(*who, now.steady_ms)
+        return None if refused else ClassicHeartbeatReply(Error.NONE, number=call.number)
+
     def remove(self, now: Now) -> None:
         """Have nothing left of a group without members, its offsets included."""
         self.sides.modern.carry_out(lambda group, soft: remove_group(group, soft, now.wall_ms), now)
 
     def _take_heartbeat(self, request: ConsumerGroupHeartbeat, sender: Address, now: Now) -> None:
         pattern, answers = request.subscribed_topic_regex, self.sides.out.answers
-        if (reply := self._repeats.reply_to(request)) is not None:
-            self.sides.hear(request.member_id, now)
-            answers.append(AddressedReply(sender, replace(reply, number=request.number)))
-            return
         refused = refuse_request(request, SERVER_ASSIGNORS)
         if refused is None and pattern and (flaw := flaw_in_pattern(pattern)):
             message = f"SubscribedTopicRegex is no regular expression of RE2: {flaw}"

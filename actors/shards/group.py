@@ -89,6 +89,21 @@ class ClientGroup:
             self._say_held(self._held.see(call, now.steady_ms))
         self._shard.take(call, sender, now)
 
+    def repeat(self, call: HeartbeatCall, sender: int, now: Now) -> list[AddressedReply] | None:
+        """Answer a heartbeat to which there is no news, or hold it; None: it is to be decided.
+
+        Nothing is to be written by that, and nothing else has come to be said.
+        """
+        reply = self._shard.repeat(call, now)
+        if reply is None:
+            return None
+        answer, held = AddressedReply(sender, reply), self._held
+        if held is None:
+            return [answer]
+        earlier = held.see(call, now.steady_ms)
+        answers = [] if earlier is None else [earlier.answer]
+        return answers if held.keep(answer) else [*answers, answer]
+
     def end_hold(self, number: int) -> None:
         """Answer a heartbeat that is held: its client waits with what it asks next."""
         if self._held is not None:

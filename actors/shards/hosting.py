@@ -34,6 +34,7 @@ from ..messages.groups import (
 from ..messages.members import JOIN_EPOCH
 from ..timer_queue import TimerQueue
 from .group import ClientGroup
+from .held import HeartbeatCall
 from .refusals import refuse_host_call
 
 MOST_GROUPS: Final = 100_000
@@ -151,12 +152,27 @@ class HostedGroups:
         elif isinstance(request, TellTopics):
             self._see_topics(request.topics, now)
             self._say(sender, TellTopicsReply(number=request.number))
+        elif isinstance(request, HeartbeatCall) and self._repeat(request, sender, now):
+            pass
         elif refused := self._refuse(request):
             self._say(sender, refuse_host_call(request, *refused))
         else:
             group = self._groups.get(request.group_id) or self._host(Group(request.group_id), now)
             self._groups[request.group_id] = self._changed[request.group_id] = group
             group.take(request, sender, now)
+
+    def _repeat(self, call: HeartbeatCall, sender: int, now: Now) -> bool:
+        """Answer a heartbeat that changes nothing without asking its group for more; tell if so."""
+        group = self._groups.get(call.group_id)
+        if group is None or call.group_id in self._changed:
+            return False
+        answers = group.repeat(call, sender, now)
+        if answers is None:
+            return False
+        self._answers += answers
+        if not answers:  # it is held, until then
+            self._time(group, now)
+        return True
 
     def _say(self, sender: int, reply: HostReply) -> None:
         self._answers.append(AddressedReply(sender, reply))

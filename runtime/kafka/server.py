@@ -25,6 +25,11 @@ BACKLOG: Final = 1_024
 SWEEP_SECONDS: Final = 1.0
 """How often connections are looked at whose clients keep us waiting."""
 METADATA_VERSION: Final = 9
+NOT_ASKED: Final = (
+    "include_cluster_authorized_operations",
+    "include_topic_authorized_operations",
+)
+"""What a Metadata may ask beside."""
 LARGEST_PORT: Final = 65_535
 PAUSE_SECONDS: Final = 1.0
 
@@ -159,6 +164,7 @@ async def _ask_for_brokers(bootstrap: Sequence[HostPort]) -> list[Broker]:
     """Return the brokers that one of them tells of."""
     upstream = Upstream(bootstrap)
     try:
-        return brokers_of(await upstream.ask(METADATA, METADATA_VERSION, topics=()))
+        asked = dict.fromkeys(NOT_ASKED, False)
+        return brokers_of(await upstream.ask(METADATA, METADATA_VERSION, topics=(), **asked))
     finally:
         upstream.close()

@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 from fairlead.actors.consumer.repeats import RepeatedHeartbeats
+from fairlead.actors.messages.classic import ClassicHeartbeat
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from fairlead.actors.messages.errors import Error
 from fairlead.events.group import Group
+from fairlead_tests.consumer.classic import alone, joining
 from fairlead_tests.consumer.driver import SESSION_MS, ConsumerDriver
 
 JOIN = ConsumerGroupHeartbeat(
@@ -16,27 +18,28 @@ JOIN = ConsumerGroupHeartbeat(
     subscribed_topic_names=("t4",),
     topic_partitions={},
 )
-BEAT = ConsumerGroupHeartbeat("g", "m", 2)
+BEAT = ConsumerGroupHeartbeat("g", "m", 2, number=9)
 
 
 def joined() -> ConsumerDriver:
     driver = ConsumerDriver()
     assert driver.asks(JOIN).member_epoch == 2
+    assert driver.shard.repeat(BEAT, driver.now) is None, "it has to be decided first"
     return driver
 
 
 def test_the_same_heartbeat_is_answered_the_same_and_writes_nothing() -> None:
     driver = joined()
     first, end = driver.asks(BEAT), driver.group.end
-    again = driver.asks(BEAT)
-    assert replace(again, number=0) == replace(first, number=0)
+    assert driver.shard.repeat(BEAT, driver.now) == replace(first, number=9)
     assert (first.error, first.assignment, driver.group.end) == (Error.NONE, None, end)
 
 
 def test_it_keeps_its_member_alive() -> None:
     driver = joined()
+    driver.asks(BEAT)
     for _ in range(4):
-        driver.asks(BEAT)
+        assert driver.shard.repeat(BEAT, driver.now)
         driver.passes(SESSION_MS - 1)
     assert driver.group.members.keys() == {"m"}
     driver.passes(SESSION_MS + 1)
@@ -46,11 +49,11 @@ def test_it_keeps_its_member_alive() -> None:
 def test_it_hears_of_what_has_changed_meanwhile() -> None:
     driver = joined()
     driver.asks(BEAT)
-    driver.asks(BEAT)
+    assert driver.shard.repeat(BEAT, driver.now)
+    assert driver.shard.repeat(replace(BEAT, member_epoch=9), driver.now) is None
     driver.asks(replace(JOIN, member_id="n"))
-    told = driver.asks(BEAT)
-    assert told.assignment is not None, "it is to give up what the other is to have"
-    assert driver.asks(replace(BEAT, member_epoch=9)).error is Error.FENCED_MEMBER_EPOCH
+    assert driver.shard.repeat(BEAT, driver.now) is None
+    assert driver.asks(BEAT).assignment is not None, "it is to give up what the other is to have"
 
 
 def test_an_answer_is_not_kept_that_was_given_before_the_group_changed() -> None:
@@ -64,3 +67,19 @@ def test_an_answer_is_not_kept_that_was_given_before_the_group_changed() -> None
     assert repeats.reply_to(replace(BEAT, client_host="/elsewhere")) is None
     group.end += 1
     assert repeats.reply_to(BEAT) is None
+
+
+def test_a_classic_member_is_answered_as_long_as_its_generation_stands() -> None:
+    driver = ConsumerDriver()
+    beat = ClassicHeartbeat("g", alone(driver), 1, number=9)
+    for _ in range(4):
+        told = driver.shard.repeat(beat, driver.now)
+        assert told == replace(driver.asks(beat), number=9)
+        assert told
+        assert told.error is Error.NONE
+        driver.passes(SESSION_MS - 1)
+    for other in (replace(beat, generation=2), replace(beat, member_id="n")):
+        assert driver.shard.repeat(other, driver.now) is None
+    driver.ask(joining())
+    assert driver.shard.repeat(beat, driver.now) is None
+    assert driver.asks(beat).error is Error.REBALANCE_IN_PROGRESS

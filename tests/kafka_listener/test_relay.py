@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.runtime.kafka.amend import COORDINATOR_ID
+from fairlead.runtime.kafka.amend import COORDINATOR_ID, HostPort
+from fairlead.runtime.kafka.server import METADATA_VERSION
 from fairlead.runtime.kafka.wire.served import SERVED, WITHHELD
 from fairlead_tests.kafka_listener.behind import FETCH, LIST_OFFSETS, Behind, behind
 from fairlead_tests.kafka_listener.served import Served, listening
@@ -42,6 +43,18 @@ def test_clients_hear_of_our_ports_alone_and_of_one_more_node(tmp_path: Path, ve
             COORDINATOR_ID: ("127.0.0.1", served.port),
         }
         assert broker.seen[-1] == asked
+
+    between(tmp_path, play)
+
+
+def test_the_brokers_ports_are_there_before_any_client_asks_for_them(tmp_path: Path) -> None:
+    async def play(served: Served, broker: Behind) -> None:
+        answer = {"ThrottleTimeMs": 0, "ClusterId": "x", "ControllerId": 1, "Topics": []}
+        answer |= {"ClusterAuthorizedOperations": 0}
+        broker.says(METADATA, METADATA_VERSION, {**answer, "Brokers": BROKERS[:1]})
+        await served.listener.learn_brokers([HostPort("127.0.0.1", broker.port)])
+        await asyncio.gather(*served.listener._opening)
+        await served.dial(served.port + 2)
 
     between(tmp_path, play)
 
