@@ -17,6 +17,7 @@ from .consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from .errors import Error
 from .members import Heartbeat, HeartbeatReply
 from .offsets import OffsetCall, OffsetReply
+from .pickling import pickled_by_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +198,7 @@ PackedReply = HostReply | ConnectReply
 """What travels in packets, be they for a shard or for the workers' group."""
 
 
+@pickled_by_values
 @dataclass(frozen=True, slots=True)
 class GroupCalls:
     """What was asked within one tick; `host` is the listener's process, a later one is greater."""
@@ -209,6 +211,7 @@ class GroupCalls:
     """Which answers have come last to who sends the packets: those after it were lost."""
 
 
+@pickled_by_values
 @dataclass(frozen=True, slots=True)
 class AwaitReplies:
     """The host asks for the next answers that had to wait."""
@@ -218,6 +221,7 @@ class AwaitReplies:
     """Which answers have come last to who asks for these: those after it were lost."""
 
 
+@pickled_by_values
 @dataclass(frozen=True, slots=True)
 class GroupReplies:
     """Answers, in whatever order they came to be; `epoch` tells this process from earlier ones.
