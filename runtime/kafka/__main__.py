@@ -78,6 +78,8 @@ async def serve(spec: KafkaSpec, data_dir: Path, workers_group: str) -> None:
             _follow_levels(data_dir),
         )
     ]
+    for each in beside:
+        each.add_done_callback(_tell_failure)
     await has_to_end.wait()
     for each in beside:
         each.cancel()
@@ -94,6 +96,12 @@ def _tls(spec: KafkaSpec) -> ssl.SSLContext | None:
     context.load_verify_locations(spec.truststore)
     context.verify_mode = ssl.CERT_REQUIRED
     return context
+
+
+def _tell_failure(task: "asyncio.Task[None]") -> None:
+    """Log what has gone wrong beside the clients: nobody else would see it."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        LOGGER.critical("a part of the listener has ended", exc_info=error)
 
 
 async def _follow_levels(data_dir: Path) -> None:
