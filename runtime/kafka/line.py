@@ -123,6 +123,8 @@ class ShardLine:
         self._numbers = 0
         self.epoch = -1
         """That of the shard's process that has answered last."""
+        self._ticking: list[PackedCall] = []
+        """What has come within this tick of the event loop."""
         self._calls: list[PackedCall] = []
         """What is to be sent next; guarded by the condition, as both sides have it."""
         self._has_calls = threading.Condition()
@@ -151,9 +153,16 @@ class ShardLine:
                 each.pop(number, None)
 
     def _send(self, call: PackedCall) -> None:
-        self.begin()
+        """Have a call sent with all others that come within this tick of the event loop."""
+        if not self._ticking:
+            self.begin()
+            self._loop.call_soon(self._hand_over)
+        self._ticking.append(call)
+
+    def _hand_over(self) -> None:
+        calls, self._ticking = self._ticking, []
         with self._has_calls:
-            self._calls.append(call)
+            self._calls += calls
             self._has_calls.notify()
 
     def close(self) -> None:
