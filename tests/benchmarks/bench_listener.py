@@ -54,6 +54,8 @@ GROUPS, MEMBERS_EACH, SPEAKERS = 1_000, 10, 50
 IDLE_SECONDS: Final = 10.0
 CONVERTED: Final = 1_000
 LOG_MIB: Final = 64
+PATIENT: Final = {"group_consumer_session_timeout_ms": 600_000}
+"""So nobody's session ends while nobody speaks."""
 NOWHERE: Final = "127.0.0.1:9"
 GIGA: Final = 1e9
 
@@ -82,7 +84,7 @@ def main() -> None:
                 compare(root, broker)
         except NoPeer as reason:
             print(f"there is no broker to compare with: {reason}", file=sys.stderr)
-            with listener_node(root / "data", NOWHERE) as node:
+            with listener_node(root / "data", NOWHERE, **PATIENT) as node:
                 for kind in (CLASSIC, CONSUMER):
                     tell_heartbeats(kind, measure(kind, ours(node)), None)
                 holds_groups(node)
@@ -108,7 +110,7 @@ def compare(root: Path, broker: Broker) -> None:
     process = broker._process
     assert process is not None
     theirs = Served(port, lambda: [psutil.Process(process.pid)])
-    with listener_node(root / "data", broker.bootstrap) as node:
+    with listener_node(root / "data", broker.bootstrap, **PATIENT) as node:
         for kind in (CLASSIC, CONSUMER):
             tell_heartbeats(kind, measure(kind, ours(node)), measure(kind, theirs))
         relayed = measure(FETCHES, ours(node)._replace(port=node.port + 2), connections=2)
