@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 )
 
 from fairlead.runtime.pipeline.connectors.evolution.json_columns import JsonColumns
+from fairlead.runtime.pipeline.connectors.evolution.json_text import DEEP, find_flaw
 from fairlead.runtime.pipeline.connectors.evolution.rules import united, wider
 from fairlead.runtime.pipeline.connectors.files.copies import Copies
 from fairlead.runtime.pipeline.connectors.files.source import looks
@@ -136,7 +137,7 @@ def test_lines_of_one_value_or_of_an_array_have_nothing_after_it() -> None:
 
 
 @pytest.mark.parametrize("half", ["\\ud83d", "\\uDE00", "\\ud83d\\ud83d\\ude00", "\\ud83dx"])
-def test_half_of_a_letter_is_refused_with_its_line_since_no_utf8_holds_it(
+def test_a_lone_surrogate_is_refused_with_its_line_since_no_utf8_holds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: str
 ) -> None:
     monkeypatch.setattr(looks, "struct_of", lambda _: struct())
@@ -146,7 +147,7 @@ def test_half_of_a_letter_is_refused_with_its_line_since_no_utf8_holds_it(
     file.write_text(whole, newline="")
     assert look_through(form, file, Copies(), None).path == file
     file.write_text(whole + f'{{"a": "{half}"}}\n', newline="")
-    with pytest.raises(BadInput, match=rf"^{file}: line 4 escapes half of a letter"):
+    with pytest.raises(BadInput, match=rf"^{file}: line 4 escapes a lone surrogate"):
         look_through(form, file, Copies(), None)
 
 
@@ -164,6 +165,23 @@ def test_what_is_nested_too_deep_is_refused_with_its_line_before_any_parser_sees
     file.write_text(whole + wide + '{"e": ' + "[" * (depth - 1) + "]" * (depth - 1) + "}\n")
     with pytest.raises(BadInput, match=rf"^{file}: line 4 has values nested more than 100 deep"):
         look_through(form, file, Copies(), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_deep"),
+    [
+        (b'{"a":' + b"[" * 101 + b'"' + b'\\"' * 500_000, True),
+        (b'{"a": [' + b"[]," * 150 + b'"' + b"x" * 20_000_000 + b'"]}', False),
+        (b"[" + b"]" * 900 + b"\r" + b"[" * 101, True),
+        (b'{"a": "cut\r' * 101, False),
+    ],
+    ids=["escaped quotes without an end", "a long text", "carriage returns", "rows cut off"],
+)
+def test_how_deep_a_text_is_nested_is_seen_in_one_pass_whatever_it_is(
+    text: bytes, is_deep: bool
+) -> None:
+    flaw = find_flaw(text)
+    assert (flaw is not None and flaw.why == DEEP) is is_deep
 
 
 def test_what_only_spark_takes_for_a_number_hides_no_column_beside_it() -> None:

@@ -38,7 +38,7 @@ def decoder(*, parts_bad: bool) -> JsonDecoder:
 
 
 @pytest.mark.spark
-def test_half_a_letter_single_quotes_and_what_is_nested_too_deep_are_bad_rows(
+def test_lone_surrogates_single_quotes_and_what_is_nested_too_deep_are_bad_rows(
     engine: Embedded,
 ) -> None:
     made = decoder(parts_bad=True)
@@ -54,13 +54,13 @@ def test_half_a_letter_single_quotes_and_what_is_nested_too_deep_are_bad_rows(
     assert letters.keys() == {"2", "3", "4", "5"}
     assert (letters["2"], count) == ("is no object of JSON", 4)
     assert letters["3"] == letters["4"]
-    assert letters["3"].startswith("it escapes half of a letter")
+    assert letters["3"].startswith("it escapes a lone surrogate")
     assert letters["5"].startswith("it has values nested more than 100 deep")
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("row", "why"), [(2, "no JSON object"), (3, "half of a letter"), (5, "100 deep")]
+    ("row", "why"), [(2, "no JSON object"), (3, "lone surrogate"), (5, "100 deep")]
 )
 def test_where_none_may_be_bad_the_first_is_told_by_its_place(
     engine: Embedded, row: int, why: str

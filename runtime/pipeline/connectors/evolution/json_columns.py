@@ -245,7 +245,3 @@ def _array(values: list[Any]) -> pa.Array:
         return pa.array(values)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         return pa.nulls(len(values), pa.string())  # several types, or what none can hold
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
