@@ -42,7 +42,7 @@ from .wire.frames import (
     read_response,
     write_response,
 )
-from .wire.produce import expects_answer
+from .wire.lengths import expects_answer
 from .wire.served import (
     AMENDED,
     CONNECT_HEARTBEAT,
@@ -227,7 +227,7 @@ class ClientConnection:
         if head.api == PRODUCE:
             more = await self._reader.readexactly(min(left, FIRST_BYTES))
             first, left = first + more, left - len(more)
-            is_answered = expects_answer(head, first)
+            is_answered = expects_answer(head.version, first)
         writer.write(LENGTH.pack(length) + first)
         await _pump(self._reader, writer, left)
         self._waits(ConnectionState.ANSWERING)

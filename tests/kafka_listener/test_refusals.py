@@ -39,6 +39,7 @@ HOSTILE = {
     ),
     "no UTF-8": ("00000016000c000400000001ffff0003c3280000000102620000", "malformed"),
     "a great array": ("00000013000d000500000001ffff000261ffffffff0700", "malformed"),
+    "an array of 35 bits": ("00000013000d000500000001ffff000261ffffffff7f00", "malformed"),
     "a client id beyond the frame": ("0000000b000c00040000000101f400", "malformed"),
     "an endless varint": ("00000010000c000400000001ffffffffffffffff", "malformed"),
     "a null group id": ("00000014000c000400000001ffff00000000000102620000", "malformed"),

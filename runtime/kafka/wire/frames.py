@@ -19,6 +19,7 @@ from kio.serial.errors import DecodeError
 
 from .bounds import FrameRefused
 from .connect_messages import REQUESTS, RESPONSES
+from .lengths import check_lengths, end_of_header
 
 HEAD: Final = struct.Struct(">hhi")
 LENGTH: Final = struct.Struct(">i")
@@ -44,6 +45,7 @@ class Request(NamedTuple):
 
 
 class _RequestForm(NamedTuple):
+    kind: Any
     read_header: Any
     read: Any
 
@@ -56,6 +58,8 @@ def read_head(data: bytes) -> Head:
 def read_request(head: Head, frame: bytes) -> Request:
     """Return the request that a frame holds; raises `FrameRefused`."""
     form = _form_of_request(head.api, head.version)
+    is_flexible = form.kind.__header_schema__.__flexible__
+    check_lengths(form.kind, frame, end_of_header(frame, is_flexible=is_flexible))
     try:
         header, start = form.read_header(frame, 0)
         message, size = form.read(frame, start)
@@ -63,7 +67,6 @@ def read_request(head: Head, frame: bytes) -> Request:
         raise FrameRefused("malformed", type(error).__name__) from None
     if start + size != len(frame):
         raise FrameRefused("trailing bytes", str(len(frame) - start - size))
-    _check_arrays(message)
     return Request(head, header.client_id or "", message)
 
 
@@ -158,20 +161,4 @@ def _parts(told: Any) -> typing.Iterator[Any]:
 @cache
 def _form_of_request(api: int, version: int) -> _RequestForm:
     kind = request_class(api, version)
-    return _RequestForm(entity_reader(kind.__header_schema__), entity_reader(kind))
-
-
-@cache
-def _arrays(kind: Any) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind) if typing.get_origin(each.type) is tuple)
-
-
-def _check_arrays(message: Any) -> None:
-    """Refuse null for an array that must be there: kio reads it as None."""
-    kind: Any = type(message)
-    for name in _arrays(kind):
-        found = getattr(message, name)
-        if found is None:
-            raise FrameRefused("malformed", f"{name} is null")
-        for each in found if found and is_dataclass(found[0]) else ():
-            _check_arrays(each)
+    return _RequestForm(kind, entity_reader(kind.__header_schema__), entity_reader(kind))
