@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from ..events.catalogue import TYPE_OF
 from ..events.entries.codec import decode, fold, restore
-from ..events.entries.group_keys import GroupPart, by_group, groups_with_offsets
+from ..events.entries.group_keys import GroupPart, by_group, groups_with_offsets, split_key
 from ..events.group import Group
 from ..events.kafka.consumers import ConsumerOffset
 from ..events.log.errors import TrimmedError
@@ -66,19 +66,19 @@ class CommittedGroups:
     """The ids of the groups of a shard that have committed offsets, with or without members."""
 
     def __init__(self, log: LogReader) -> None:
-        """Take the shard's offset log; raises `LogError`."""
+        """Take the shard's offset log; raises `LogError`, `CodecError`."""
         self._log = log
         self.group_ids: set[str] = set()
         self._next = 0
         self._load()
 
     def catch_up(self) -> None:
-        """Take what was written since the last look; raises `LogError`."""
+        """Take what was written since the last look; raises `LogError`, `CodecError`."""
         doubtful: set[str] = set()
         try:
             for entries in self._log.tail(self._next):
                 for each in entries:
-                    name = each.key.partition(b"\0")[0].decode()
+                    name, _ = split_key(each)
                     (doubtful if each.value is None else self.group_ids).add(name)
                 self._next = entries[-1].offset + 1
         except TrimmedError:

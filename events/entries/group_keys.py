@@ -12,7 +12,7 @@ from ..kafka.consumers import ConsumerOffset
 from ..log.frame import KEY_BYTES_MAX, Entry, NewEntry
 from ..log.tables import LogKind
 from ..records import Record
-from .codec import CONTROL, OFFSETS, UnwritableRecordError, encode
+from .codec import CONTROL, OFFSETS, MalformedRecordError, UnwritableRecordError, encode
 
 SHARED_CONTROL: Final = LogKind("shared-control", "shared-offsets", CONTROL.foreign)
 SHARED_OFFSETS: Final = LogKind("shared-offsets", "shared-control", OFFSETS.foreign)
@@ -87,16 +87,34 @@ class GroupPart:
         return [each._replace(key=each.key[len(self._prefix) :]) for each in found]
 
 
+def split_key(entry: Entry) -> tuple[str, bytes]:
+    """Return the id of the group of an entry of a shared log, and its key within the group.
+
+    Raises `MalformedRecordError` for an id that is no UTF-8.
+    """
+    name, _, key = entry.key.partition(b"\0")
+    try:
+        return name.decode(), key
+    except UnicodeDecodeError as error:
+        raise MalformedRecordError(
+            f"offset {entry.offset} has a key that begins with no group id ({error}); "
+            "all before it is intact: restore a backup, or export and repair"
+        ) from error
+
+
 def groups_with_offsets(log: Latest) -> Iterable[str]:
-    """Return the ids of the groups that have committed offsets in a log that they share."""
+    """Return the ids of the groups that have committed offsets in a log that they share.
+
+    Raises `MalformedRecordError`, as `by_group`.
+    """
     found = log.scan(*entry_key(ConsumerOffset))
-    return dict.fromkeys(each.key.partition(b"\0")[0].decode() for each in found)
+    return dict.fromkeys(split_key(each)[0] for each in found)
 
 
 def by_group(entries: Iterable[Entry]) -> Mapping[str, list[Entry]]:
     """Return the entries of a shared log as those of each group, in the same order."""
     found: dict[str, list[Entry]] = {}
     for entry in entries:
-        name, _, key = entry.key.partition(b"\0")
-        found.setdefault(name.decode(), []).append(entry._replace(key=key))
+        group_id, key = split_key(entry)
+        found.setdefault(group_id, []).append(entry._replace(key=key))
     return found
