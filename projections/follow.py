@@ -76,6 +76,12 @@ class Rebalances:
         """All of them, by cause."""
         return self.generations + self.epochs
 
+    def copy(self) -> "Rebalances":
+        """Return the counts as they are now, into which nothing is counted any more."""
+        found = Rebalances()
+        found.generations, found.epochs = self.generations.copy(), self.epochs.copy()
+        return found
+
     def catch_up(self, log: LogReader) -> None:
         """Count what was written since the last look; raises `LogError`."""
         try:

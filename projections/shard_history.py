@@ -11,16 +11,13 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from threading import Lock
-from typing import Final, Self
+from typing import Self
 
 from ..events.entries.group_keys import GroupPart, by_group
 from ..events.log.errors import TrimmedError
 from ..events.log.frame import Entry
-from ..events.log.reader import LogReader, Slice
+from ..events.log.reader import BYTES_PER_READ, ENTRIES_PER_READ, LogReader, Slice
 from .follow import Rebalances
-
-MOST_AT_ONCE: Final = 1_000
-"""So many entries are read at a time."""
 
 
 class ShardHistory:
@@ -32,7 +29,9 @@ class ShardHistory:
         self._next = 0
         """The offset of the first entry that was not looked at yet."""
         self._offsets: dict[str, array[int]] = {}
-        """Those of its entries, by group id."""
+        """Those of its entries that are left in the log, by group id."""
+        self._low = 0
+        """Where the log began at the last look."""
         self._rebalances = Rebalances()
 
     def catch_up(self) -> Self:
@@ -43,6 +42,8 @@ class ShardHistory:
             except TrimmedError as trimmed:
                 self._next = trimmed.low
                 self._read()
+            if (low := self._log.low()) != self._low:
+                self._forget_before(low)
         return self
 
     def _read(self) -> None:
@@ -54,19 +55,32 @@ class ShardHistory:
                     self._rebalances.count(each, group_id)
             self._next = entries[-1].offset + 1
 
+    def _forget_before(self, low: int) -> None:
+        """Forget where entries lay that were trimmed; what was counted stays counted."""
+        self._low = low
+        for group_id, found in list(self._offsets.items()):
+            del found[: bisect_left(found, low)]
+            if not found:
+                del self._offsets[group_id]
+
     @property
     def rebalances(self) -> Rebalances:
-        """How often the epochs of all its groups rose."""
-        return self._rebalances
+        """How often the epochs of all its groups rose: a copy, as of the last look."""
+        with self._turn:
+            return self._rebalances.copy()
 
     def knows(self, group_id: str) -> bool:
-        """Tell whether anything was ever written of a group."""
-        return group_id in self._offsets
+        """Tell whether the log holds anything of a group that was not trimmed."""
+        with self._turn:
+            return group_id in self._offsets
 
     def offsets_from(self, group_id: str, start: int) -> list[int]:
-        """Return where entries of a group lie, from an offset on."""
-        found = self._offsets.get(group_id, array("Q"))
-        return found[bisect_left(found, start) :].tolist()
+        """Return where entries of a group lie, from an offset on; raises `TrimmedError`."""
+        with self._turn:
+            if start < self._low:
+                raise TrimmedError(f"the entries before {self._low} were trimmed", self._low)
+            found = self._offsets.get(group_id, array("Q"))
+            return found[bisect_left(found, start) :].tolist()
 
 
 class GroupEntries:
@@ -101,15 +115,20 @@ class GroupEntries:
     def tail(self, start: int) -> Iterator[list[Entry]]:
         """Yield what was written of the group from an offset on, in batches, none empty.
 
-        Raises `LogError`, `CodecError`.
+        A batch is no larger than one of `LogReader.tail`. Raises `LogError`, `CodecError`.
         """
         offsets = self._history.catch_up().offsets_from(self.log_id, start)
         for _, run in groupby(enumerate(offsets), lambda each: each[1] - each[0]):
             numbers = [offset for _, offset in run]
-            for at in range(0, len(numbers), MOST_AT_ONCE):
-                part = numbers[at : at + MOST_AT_ONCE]
-                entries = self._log.read(part[0], len(part)).entries
-                yield by_group(entries)[self.log_id]
+            yield from self._part(numbers[0], numbers[-1] + 1)
+
+    def _part(self, start: int, stop: int) -> Iterator[list[Entry]]:
+        """Yield the entries between two offsets, all of which are the group's."""
+        while start < stop:
+            limit = min(stop - start, ENTRIES_PER_READ)
+            entries = self._log.read(start, limit, BYTES_PER_READ).entries
+            start = entries[-1].offset + 1
+            yield by_group(entries)[self.log_id]
 
     def close(self) -> None:
         """Let go of the log."""

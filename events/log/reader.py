@@ -93,9 +93,12 @@ class ReadableLog:
             raise CorruptLogError(f"{self.path}: the view does not reach the log's end {end}")
         return Slice(entries, end)
 
-    def read(self, start: int, limit: int = NO_LIMIT) -> Slice:
-        """Return up to `limit` entries from offset `start` on; raises `TrimmedError`."""
-        return self._read(start, limit, NO_LIMIT)
+    def read(self, start: int, limit: int = NO_LIMIT, size_limit: int = NO_LIMIT) -> Slice:
+        """Return up to `limit` entries from offset `start` on; raises `TrimmedError`.
+
+        With the entry that reaches `size_limit`, in bytes, it ends.
+        """
+        return self._read(start, limit, size_limit)
 
     def get(self, kind: int, key: bytes) -> Entry | None:
         """Return the latest entry of a type and key; None if there is none, or it was deleted."""

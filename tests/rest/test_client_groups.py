@@ -89,8 +89,8 @@ def test_a_look_reads_what_is_new_and_not_the_log_anew(
     served.get("/metrics")
     assert read == []
 
-    def read_part(log: LogReader, start: int, limit: int) -> Slice:
-        found = part(log, start, limit)
+    def read_part(log: LogReader, start: int, limit: int, size_limit: int) -> Slice:
+        found = part(log, start, limit, size_limit)
         return Slice([*next(noted(iter([found.entries])))], found.end)
 
     monkeypatch.setattr(LogReader, "read", read_part)
