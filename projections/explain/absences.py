@@ -40,7 +40,7 @@ class Absences:
     """A fold of the whole log that follows the members that are away under each target."""
 
     def __init__(self, urls: Mapping[str, str]) -> None:
-        """`urls` are those of all members that there ever were, by member id."""
+        """`urls` are those of the members, by member id."""
         self._urls = urls
         self._epoch = 0
         """The assignment epoch of the latest target."""

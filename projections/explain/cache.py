@@ -15,7 +15,7 @@ from .epochs import EpochReading, EpochReport, Explanation
 from .generations import ReadShares, read_no_shares
 from .handovers import Handover, between
 from .moves import MoveList, moves_of
-from .reader import EpochLog, EpochReader
+from .reader import FIRST_EPOCH, EpochLog, EpochReader
 
 LINES_MAX: Final = 10_000
 """How many of the last epochs a line is kept of."""
@@ -89,6 +89,12 @@ class _Told:
     named: int = 0
     """How many resources the readings name."""
 
+    def is_trimmed(self, first_epoch: int | None) -> bool:
+        """Tell whether there were epochs before the first one that the log still tells of."""
+        if not self.low:
+            return False
+        return self.reader.is_known_before if first_epoch is None else first_epoch > FIRST_EPOCH
+
     def read(self, log: EpochLog) -> None:
         """Read what was written since the last look; raises `LogError`, `CodecError`."""
         for entries in log.tail(self.next):
@@ -140,7 +146,7 @@ class EpochCache:
         lines, known = lines[-limit:], told.reader.clients
         subjects = {each.subject.partition(" and ")[0] for each in lines}
         clients = {each: known[each] for each in sorted(subjects) if each in known}
-        return EpochList(self._log.log_id, first, last, told.low > 0, lines, clients)
+        return EpochList(self._log.log_id, first, last, told.is_trimmed(first), lines, clients)
 
     def moves(self, name: str, limit: int = LINES_MAX) -> MoveList:
         """Return how a resource moved last, as far back as epochs are kept in full.
@@ -218,7 +224,8 @@ def _not_told(
     told: _Told, group_id: str, epoch: int = 0, known: tuple[int, int] | None = None
 ) -> NotToldError:
     """Return that an epoch is not among those that are known, of which there may be none."""
-    why = "; what was before is trimmed from it" if told.low else ""
+    is_trimmed = told.is_trimmed(known[0] if known else None)
+    why = "; what was before is trimmed from it" if is_trimmed else ""
     if known is None:
         return NotToldError(f"the log of group {group_id} tells of no epoch{why}")
     return NotToldError(

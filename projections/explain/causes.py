@@ -9,9 +9,9 @@ of the epoch that it calls for; what was before it stands further up in the log.
 are told of placement alone: others may be secrets.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ...events.catalogue import key_of
 from ...events.connectors import (
@@ -57,13 +57,13 @@ class Detector:
     """A fold of the whole log that tells, of each epoch, how its cause was noticed."""
 
     def __init__(self, urls: Mapping[str, str]) -> None:
-        """`urls` are those of all members that there ever were, by member id."""
+        """`urls` are those of the members, by member id."""
         self._urls = urls
         self._last_word_ms: dict[str, int] = {}
         """When each member was last heard of, by its url and by its member id."""
         self._last_step_ms: dict[str, int] = {}
         """When each member last took a step, by its url and by its member id."""
-        self._away: set[str] = set()
+        self._away: dict[str, None] = {}
         """The urls and member ids of those that left for a while."""
         self._schedule = ScheduledRebalance()
         self._due_ms: int | None = None
@@ -72,6 +72,11 @@ class Detector:
         """When more moves were due by the schedule before the last one."""
         self._retry_at_ms: int | None = None
         """When a failed computation was to be tried again."""
+
+    @property
+    def by_name(self) -> Sequence[MutableMapping[str, Any]]:
+        """All that is known of members, each by url or member id."""
+        return self._last_word_ms, self._last_step_ms, self._away
 
     def take(self, record: Record, now_ms: int) -> None:
         """Take the next record of the log but for statuses, which `take_status` takes."""
@@ -96,9 +101,9 @@ class Detector:
         for name in {step.member_id, self._urls.get(step.member_id, step.member_id)}:
             self._last_word_ms[name] = self._last_step_ms[name] = now_ms
             if step.member_epoch == AWAY_EPOCH:
-                self._away.add(name)
+                self._away[name] = None
             else:
-                self._away.discard(name)
+                self._away.pop(name, None)
 
     def detect(self, bump: GroupMetadata) -> Detection:
         """Return what is known of the cause of an epoch."""

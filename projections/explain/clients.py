@@ -1,13 +1,16 @@
 """Kafka's clients by what people know them by: they have no URL, and their ids are random."""
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from ...events.model import ClassicMember
-from ...events.records import MemberMetadata
+from ...events.records import ClassicGroup, MemberMetadata, Record, Tombstone
 
 SHORT_ID: Final = 8
 """Letters of a member id that are enough to tell the members of one client id apart."""
+GONE_MAX: Final = 10_000
+"""How many members that are gone are known by more than their ids, those that went last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,50 @@ class KafkaClient:
             if each and member_id.startswith(f"{each}-"):
                 random = member_id[len(each) + 1 :]
         return f"{label}({random[:SHORT_ID]})" if label not in {"", member_id} else member_id
+
+
+class GoneMembers:
+    """Forgets what is known of members that are long gone: clients come with new ids for ever."""
+
+    def __init__(self, *known: MutableMapping[str, Any]) -> None:
+        """`known` is what is known of members, by member id."""
+        self._known = known
+        self._gone: dict[str, None] = {}
+        """In the order in which they went."""
+        self._generation: set[str] = set()
+        """The members of the last generation of classic members."""
+
+    def take(self, record: Record) -> None:
+        """Take the next record of the log: a member comes or goes with some of them."""
+        match record:
+            case MemberMetadata():
+                self._gone.pop(record.member_id, None)
+            case ClassicGroup():
+                self._form({each.member_id for each in record.members})
+            case Tombstone(kind=kind) if kind is ClassicGroup:
+                self._form(set())
+            case Tombstone(kind=kind) if kind is MemberMetadata:
+                self._go(str(record.key[0]))
+            case _:
+                pass
+
+    def _go(self, member_id: str) -> None:
+        """Forget the member that went first, if this one is one too many."""
+        self._gone.pop(member_id, None)
+        self._gone[member_id] = None
+        while len(self._gone) > GONE_MAX:
+            oldest = next(iter(self._gone))
+            del self._gone[oldest]
+            for each in self._known:
+                each.pop(oldest, None)
+
+    def _form(self, member_ids: set[str]) -> None:
+        """Take the members of a generation, none when there are no classic members any more."""
+        left, self._generation = self._generation - member_ids, member_ids
+        for each in member_ids:
+            self._gone.pop(each, None)
+        for each in sorted(left):
+            self._go(each)
 
 
 def client_of(member: MemberMetadata | ClassicMember) -> KafkaClient | None:

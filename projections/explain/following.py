@@ -46,7 +46,7 @@ class Handovers:
     """A fold of the whole log; the reader that owns `homes` moves them from target to target."""
 
     def __init__(self, homes: Homes, urls: Mapping[str, str]) -> None:
-        """`urls` are those of all members that there ever were, by member id."""
+        """`urls` are those of the members, by member id."""
         self._homes = homes
         self._urls = urls
         self.latest: deque[FollowedHandover] = deque(maxlen=LATEST_MAX)

@@ -53,7 +53,7 @@ class Generations:
         self.ended = self.number
         """The last one before the group was converted."""
         self.clients: dict[str, KafkaClient] = {}
-        """Those that there ever were, by member id."""
+        """Those that are there, and those that went last, by member id."""
         self._formed: EpochReading | None = None
         """The last generation; None where it lies before what is read."""
         self._converted = ""

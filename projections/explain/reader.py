@@ -30,7 +30,7 @@ from ...events.records import (
 from ...events.shards import Shards
 from .absences import Absences
 from .causes import Changed, Detector
-from .clients import KafkaClient, client_of
+from .clients import GoneMembers, KafkaClient, client_of
 from .diff import Homes, TargetChange
 from .epochs import Attempt, EpochReading, EpochReport
 from .following import Handovers
@@ -41,6 +41,8 @@ UPGRADED: Final = (
     "converted from the classic protocol, because {} joined by the {} protocol; members that"
     " keep {}: {}, from generation {}"
 )
+FIRST_EPOCH: Final = 1
+"""The epoch with which each life of a group begins."""
 OF_CONSUMERS: Final = ("consumer", "their partitions")
 OF_WORKERS: Final = ("connect", "their work")
 
@@ -85,7 +87,7 @@ class EpochReader:
         self._homes = Homes(self._group)
         self._knows_homes = not low or self._group.assignment_epoch > 0
         self._urls: dict[str, str] = {}
-        """The url of every member that there ever was, by member id; its id where it has none."""
+        """The url of a member, by member id; its id where it has none."""
         self._detector = Detector(self._urls)
         self._changed = Changed()
         self._absences = Absences(self._urls)
@@ -96,19 +98,17 @@ class EpochReader:
         """Answered by `_change`, which the group has not settled on yet."""
         self._done: list[EpochReading] = []
         self._generations = Generations(self._group.classic, read_shares)
+        self._gone = GoneMembers(self._urls, self._generations.clients, *self._detector.by_name)
         self._protocol, self._kept = OF_WORKERS
         """What members speak by a group's own protocol, and what they keep in a conversion."""
         self._last_epoch = self.lives = 0
         """How often the group began to count anew: after it was deleted with all that it was."""
+        self.is_known_before = bool(earlier)
+        """Whether anything is left of what was written before `low`."""
         self._change: TargetChange | None = None
         self._aimed_at = -1
         """The offset of the record that `_change` was read from."""
-        shards = Shards()
-        for entry in earlier:
-            record = decode(entry)
-            whole = None if record is None else shards.take(record)
-            if whole is not None:
-                self._note(whole, entry)
+        self._note_all(earlier)
 
     @classmethod
     def of(cls, log: EpochLog, low: int, read_shares: ReadShares = read_no_shares) -> "EpochReader":
@@ -120,7 +120,7 @@ class EpochReader:
 
     @property
     def clients(self) -> Mapping[str, KafkaClient]:
-        """Kafka's clients that the group ever had, by member id."""
+        """Kafka's clients that the group has, and those that left it last, by member id."""
         return self._generations.clients
 
     def take(self, entry: Entry) -> list[EpochReading]:
@@ -165,6 +165,15 @@ class EpochReader:
         elif isinstance(whole, CurrentAssignment):
             self._settle(entry)
 
+    def _note_all(self, entries: Iterable[Entry]) -> None:
+        """Take down what entries say that are the latest of their keys."""
+        shards = Shards()
+        for entry in entries:
+            record = decode(entry)
+            whole = None if record is None else shards.take(record)
+            if whole is not None:
+                self._note(whole, entry)
+
     def _note(self, record: Record, entry: Entry) -> None:
         """Take down what may explain an epoch later."""
         now_ms = entry.timestamp_ms
@@ -174,6 +183,7 @@ class EpochReader:
             return
         if isinstance(record, Tombstone) and record.kind is ClassicGroup:
             self._homes.last.update(self._generations.end())
+        self._gone.take(record)
         if isinstance(record, MemberMetadata):
             self._urls[record.member_id] = record.worker_url
             if client := client_of(record):
@@ -216,8 +226,10 @@ class EpochReader:
         """Take the next epoch; one that does not follow the last is that of another life."""
         if epoch <= self._last_epoch:
             self.lives += 1
-            self._homes.clear()
             self._answered, self._unanswered, self._change = [], [], None
+        if epoch <= max(self._last_epoch, FIRST_EPOCH):  # nobody has had anything before it
+            self._homes.clear()
+            self._knows_homes = True
         self._last_epoch = epoch
 
     def _aim(self, target: TargetAssignment, entry: Entry) -> None:
@@ -274,14 +286,6 @@ class EpochReader:
             self._answered, self._change = [], None
 
 
-def read_epochs(entries: Iterable[Entry]) -> Iterator[EpochReading]:
-    """Yield the epochs of a log that was never trimmed, in order; raises `CodecError`."""
-    reader = EpochReader()
-    for entry in entries:
-        yield from reader.take(entry)
-    yield from reader.rest()
-
-
 def read_all(log: EpochLog, read_shares: ReadShares = read_no_shares) -> Iterator[EpochReading]:
     """Yield the epochs of a log, as far back as it goes; raises `LogError`, `CodecError`."""
     low = log.low()
@@ -290,8 +294,3 @@ def read_all(log: EpochLog, read_shares: ReadShares = read_no_shares) -> Iterato
         for entry in entries:
             yield from reader.take(entry)
     yield from reader.rest()
-
-
-def read_reports(log: EpochLog) -> Iterator[EpochReport]:
-    """Yield the reports of a log, as far back as it goes; raises `LogError`, `CodecError`."""
-    return (each.report for each in read_all(log))

@@ -6,7 +6,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why
 from fairlead.events.records import ScheduledRebalance
 from fairlead.projections.explain.epochs import EpochReport
-from fairlead.projections.explain.reader import read_reports
+from fairlead.projections.explain.reader import read_all
 from fairlead_tests.cluster.deeds import overlaps
 from fairlead_tests.cluster.node import GROUP, Node, eventually
 from fairlead_tests.cluster.remains import Starts
@@ -20,7 +20,7 @@ def reports(node: Node) -> list[EpochReport]:
     """Return what the group's log tells of its epochs."""
     node.forget_log()
     with LogReader.open(node.data_dir / "groups" / GROUP / "control", GROUP) as log:
-        return list(read_reports(log))
+        return [each.report for each in read_all(log)]
 
 
 def test_what_runs_moves_to_a_newcomer_one_by_one_also_over_a_death_of_the_group(

@@ -9,8 +9,8 @@ from fairlead.actors.messages.members import HeartbeatReply
 from fairlead.events.entries import shard_layout
 from fairlead.events.model import GroupState
 from fairlead.projections.explain.epochs import Explanation
-from fairlead.projections.explain.reader import read_epochs
 from fairlead_tests.coordination.settled_group import MEMBERS, SettledGroup
+from fairlead_tests.projecting.readings import read_epochs
 
 CHANGES = 5
 MOST_BYTES = 10_000

@@ -16,10 +16,10 @@ from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.records import ClassicGroup, GroupMetadata
-from fairlead.projections.explain.reader import read_epochs
 from fairlead.runtime.simulation.invariants import consistent
 from fairlead_tests.golden.fixtures import generations, plain_group, read_lines, state_of
 from fairlead_tests.golden.lives import LIVES, lead
+from fairlead_tests.projecting.readings import read_epochs
 
 GOLDEN = [
     pytest.param(path, id=f"{path.parent.name}-{path.stem}")

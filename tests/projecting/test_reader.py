@@ -16,9 +16,10 @@ from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain.diff import Seat, TargetChange, Transfer
 from fairlead.projections.explain.epochs import Attempt, EpochReport
-from fairlead.projections.explain.reader import read_epochs, read_reports
+from fairlead.projections.explain.reader import read_all
 from fairlead_tests.decider import JOIN, resource, resources
 from fairlead_tests.log.samples import TIME_MS
+from fairlead_tests.projecting.readings import read_epochs
 from fairlead_tests.projecting.timed_log import TimedDecider, grown
 
 GROUP_METADATA = TYPE_OF[GroupMetadata].number
@@ -177,11 +178,14 @@ def test_a_story_is_read_from_the_files_as_far_as_they_still_tell_it(tmp_path: P
     group.at(20_100).compute()
     group.settle()
     first, second, third = (each.offset for each in group.entries if each.type == GROUP_METADATA)
-    for low, epochs in ((0, [1, 2, 3]), (first, [2, 3]), (second, [3]), (third, [])):
+    whole = [1, 2, 3]
+    left = {0: whole, first: whole, first + 1: [2, 3], second: [3], third: []}
+    for low, epochs in left.items():
         path = tmp_path / str(low)
         with GroupLog.open_writer(path, "connect", reserve_bytes=0) as log:
             for entry in group.entries:
                 log.append(log.end, [NewEntry(*entry[1:4], entry.value)], entry.timestamp_ms)
             log.trim(low)
         with LogReader.open(path) as reader:
-            assert list(read_reports(reader)) == [group.told()[epoch] for epoch in epochs]
+            told = [each.report for each in read_all(reader)]
+            assert told == [group.told()[epoch] for epoch in epochs]

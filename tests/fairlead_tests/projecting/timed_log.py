@@ -8,9 +8,9 @@ from fairlead.events.log.frame import Entry
 from fairlead.events.model import Resource, RunState
 from fairlead.events.records import Record
 from fairlead.projections.explain.epochs import EpochReport, Explanation
-from fairlead.projections.explain.reader import read_epochs
 from fairlead_tests.decider import Decider
 from fairlead_tests.log.samples import TIME_MS
+from fairlead_tests.projecting.readings import read_epochs
 
 
 class TimedDecider(Decider):
