@@ -97,14 +97,14 @@ class Member:
         self.place, self.group = (host, port), group
         self.member_id, self.incarnation = str(uuid.uuid4()), str(uuid.uuid4())
         self.epoch, self.sequence, self.coordinator = JOIN, 0, -1
-        self.owned: Resources = set()
-        self.interval_s, self.fence_at = 3.0, 0.0
+        self.interval_s, self.fence_at, self.owned = 3.0, 0.0, Resources()
         self.connection: socket.socket | None = None
 
     def ask(self, key: int, body: bytes) -> Answer:
-        self.connection = self.connection or socket.create_connection(self.place, 5.0)
-        fence_s = self.fence_at - time.monotonic() if self.owned else 10.0
-        self.connection.settimeout(max(0.1, min(self.interval_s + 1.5, fence_s)))
+        until = self.fence_at if self.owned else time.monotonic() + 10.0
+        connect_s = max(0.1, min(5.0, until - time.monotonic()))
+        self.connection = self.connection or socket.create_connection(self.place, connect_s)
+        self.connection.settimeout(max(0.1, min(self.interval_s + 1.5, until - time.monotonic())))
         frame = pack("hhihxtx", key, 0, self.sequence, 7, b"example", {}, body)
         self.connection.sendall(pack("ix", len(frame), frame))
         stream = self.connection.makefile("rb")

@@ -1,10 +1,13 @@
 """The example of a member in any language: it computes, works beside a worker, and it may die."""
 
 import ast
+import importlib.util
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +53,37 @@ def test_the_example_is_short_and_imports_nothing_but_the_standard_library() -> 
     imported = {each.name for node in nodes if isinstance(node, ast.Import) for each in node.names}
     imported |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
     assert imported <= sys.stdlib_module_names
+
+
+def test_a_member_whose_fence_is_near_waits_no_longer_for_a_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = importlib.util.spec_from_file_location("member", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    example: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    waits: list[float] = []
+
+    def nobody_accepts(_: object, timeout: float) -> None:
+        waits.append(timeout)
+        raise TimeoutError
+
+    monkeypatch.setattr(example.socket, "create_connection", nobody_accepts)
+    member = example.Member("127.0.0.1", 9, "connect")
+    member.fence_at = time.monotonic() + 1.0
+    with pytest.raises(TimeoutError):
+        member.beat(full=True)
+    member.owned.add(("A", 0))
+    with pytest.raises(TimeoutError):
+        member.beat(full=True)
+    member.fence_at = 0.0
+    with pytest.raises(TimeoutError):
+        member.beat(full=True)
+    without_work, with_work, late = waits
+    assert without_work == 5.0
+    assert 0.0 < with_work <= 1.0
+    assert 0.0 < late <= 0.2
 
 
 @pytest.mark.cluster
