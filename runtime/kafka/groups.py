@@ -23,6 +23,8 @@ NOT_OF_WORKERS: Final = "is no connect group of this node: its own is"
 TWICE: Final = "the group is named twice"
 MUCH: Final = "the groups before it fill the answer: ask for this one again"
 LOST: Final = "its process was ended, or does not answer: ask again"
+SHOWN: Final = 40
+"""Letters of a group id that a refusal repeats."""
 AT_ONCE: Final = 32
 """How many groups of one request are asked at the same time."""
 
@@ -74,7 +76,8 @@ class Groups:
         if isinstance(call, ConnectCall):
             if call.group_id in {"", self._workers_group}:
                 return await _ask_line(self._workers, call, wait)
-            message = f"{call.group_id!a} {NOT_OF_WORKERS} {self._workers_group!a}"
+            named = f"{call.group_id[:SHOWN]!a}{'…' if len(call.group_id) > SHOWN else ''}"
+            message = f"{named} {NOT_OF_WORKERS} {self._workers_group!a}"
             return refuse_connect_call(call, Error.GROUP_ID_NOT_FOUND, message)
         if call.group_id == self._workers_group:
             is_join = isinstance(call, JoinGroup)
