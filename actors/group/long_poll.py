@@ -96,9 +96,14 @@ class LongPoll:
             self._timers.set(member_id, asked.arrived_ms + interval_ms)
         return True
 
-    def hurry(self, member_id: str, now_ms: int) -> None:
+    def holds(self, member_id: str, sender: object) -> bool:
+        """Tell whether what is held of a member is what this sender waits for."""
+        asked = self._held.get(member_id)
+        return asked is not None and asked.sender == sender
+
+    def hurry(self, member_id: str, sender: object, now_ms: int) -> None:
         """Have a held request be due now: its client waits with what it asks next."""
-        if member_id in self._held:
+        if self.holds(member_id, sender):
             self._timers.set(member_id, now_ms)
 
     def tell_interval_anew(self, members: Iterable[str]) -> None:

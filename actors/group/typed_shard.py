@@ -75,11 +75,15 @@ class TypedShard:
         if isinstance(request, ClassicCall) and not self._is_new(request):
             return
         if isinstance(request, AnswerHeld):
-            self.sides.modern.long_poll.hurry(request.member_id, now.steady_ms)
+            self.sides.modern.long_poll.hurry(request.member_id, sender, now.steady_ms)
             return
         if isinstance(request, EndMember):
             self.sides.classic.take_end(request.member_id, self.sides.settings(), now)
         self.sides.take(request, sender, now)
+
+    def holds(self, member_id: str, sender: Address) -> bool:
+        """Tell whether a heartbeat of a member is held for this sender."""
+        return self.sides.modern.long_poll.holds(member_id, sender)
 
     def _is_new(self, call: ClassicCall) -> bool:
         return isinstance(call, LeaveGroup) or self._filter.is_new(call.member_id, call.number)

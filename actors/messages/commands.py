@@ -54,7 +54,10 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class AnswerHeld:
-    """A member's client waits with what it asks next: its held heartbeat is answered now."""
+    """A client waits with what it asks next: its heartbeat is answered now, if it is held.
+
+    It comes from who waits for the answer to that heartbeat.
+    """
 
     member_id: str
 

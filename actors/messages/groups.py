@@ -176,7 +176,11 @@ class ConnectCall:
 
 @dataclass(frozen=True, slots=True)
 class ConnectReply:
-    """The workers' group answers; None: this stays unanswered, as the member has asked anew."""
+    """The workers' group answers; None: this stays unanswered.
+
+    So it is where the member has asked anew, and where the client hurries or has gone and the group
+    does not hold its heartbeat.
+    """
 
     reply: HeartbeatReply | PrepareReply | InstallReply | None
     number: int = 0

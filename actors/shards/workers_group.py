@@ -2,7 +2,9 @@
 
 What such a member says comes packed, from the process that listens for Kafka's clients, and is
 decided and held as what a worker says. On that wire each request is answered, in its order: so one
-that the group leaves unanswered, as its member has asked anew on another connection, is given up.
+that the group leaves unanswered is given up. That is the older one of two heartbeats of a process,
+whichever came first; and any that is neither answered nor held once its client asks more, or hangs
+up: there was no room for what it led to, it was a late copy, or its member was removed by force.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +14,7 @@ from typing import NamedTuple
 from ..door.actor import Address
 from ..group.actor import GroupActor, log_fence
 from ..group.shard import AddressedReply
+from ..group.typed_shard import TypedShard
 from ..messages.commands import AnswerHeld
 from ..messages.computing import InstallReply, PrepareReply
 from ..messages.groups import (
@@ -40,6 +43,21 @@ class Caller(NamedTuple):
     number: int
     process: MemberProcess | None = None
     """Whose heartbeat it is, if it is one; None also where the group is to make the member id."""
+    sequence: int = 0
+    """That of the heartbeat."""
+
+    @property
+    def member_id(self) -> str:
+        """Whose heartbeat it is, as far as that is known."""
+        return self.process.member_id if self.process else ""
+
+    def is_older(self, other: "Caller") -> bool:
+        """Tell which of two heartbeats of one process is the older one; `other` came first.
+
+        A process that is named numbers its heartbeats, and the group drops copies as well.
+        """
+        is_numbered = self.process is not None and self.process.incarnation
+        return bool(is_numbered) and self.sequence <= other.sequence
 
 
 class WorkersGroupActor(GroupActor):
@@ -48,8 +66,12 @@ class WorkersGroupActor(GroupActor):
     def __init__(self) -> None:
         super().__init__()
         self._host = HostSide(self.send, self.wake_after)
-        self._beating: dict[MemberProcess, int] = {}
-        """The number of the heartbeat of each that is not answered yet."""
+        self._unanswered: dict[int, Caller] = {}
+        """Who waits for the answer to a heartbeat, by the number of the call."""
+        self._newest: dict[MemberProcess, Caller] = {}
+        """Of these the newest of each process."""
+        self._hurrying: set[int] = set()
+        """The numbers of those whose clients ask more, or have gone."""
         self._given_up: list[ConnectReply] = []
         """What is to be said of heartbeats that are not answered any more."""
 
@@ -62,8 +84,8 @@ class WorkersGroupActor(GroupActor):
             if message.host > self._host.number:
                 self._host.begin(message.host)
                 self._host.epoch = self._host.epoch or shard.coordinator_epoch
-                self._beating.clear()
-                self._given_up.clear()
+                for each in (self._unanswered, self._newest, self._hurrying, self._given_up):
+                    each.clear()
             for call in self._host.take(message, sender):
                 self._enqueue_call(call, shard.coordinator_epoch)
 
@@ -77,41 +99,73 @@ class WorkersGroupActor(GroupActor):
     def say(self, answers: Sequence[AddressedReply]) -> None:
         """Answer the workers, and tell the host what is for its members."""
         super().say([each for each in answers if not isinstance(each.to, Caller)])
+        replies = [*self._replies(answers)]
+        self._give_up_hurrying()
         given_up, self._given_up = self._given_up, []
-        self._host.say([*given_up, *self._replies(answers)])
+        self._host.say([*given_up, *replies])
 
     def _replies(self, answers: Iterable[AddressedReply]) -> Iterator[ConnectReply]:
         for to, reply in ((each.to, each.reply) for each in answers):
             if isinstance(to, Caller) and to.host == self._host.number:
-                if to.process and self._beating.get(to.process) == to.number:
-                    del self._beating[to.process]
+                self._forget(to)
                 assert isinstance(reply, HeartbeatReply | PrepareReply | InstallReply)  # noqa: S101
                 log_fence(reply)
                 yield ConnectReply(reply, to.number)
 
     def _enqueue_call(self, call: PackedCall, coordinator_epoch: int) -> None:
+        """Have a call decided; something is queued whatever it is: the host waits to be told."""
         if isinstance(call, EndHold):
-            found = (who for who, number in self._beating.items() if number == call.held)
-            for who in [*found]:
-                del self._beating[who]
-                self.enqueue(AnswerHeld(who.member_id), None)
+            caller = self._unanswered.get(call.held)
+            if caller is not None:
+                self._hurrying.add(call.held)
+            self.enqueue(AnswerHeld(caller.member_id if caller else ""), caller)
         elif isinstance(call, ConnectCall) and isinstance(call.request, Heartbeat):
             self._enqueue_heartbeat(call.request, call.number, coordinator_epoch)
         elif isinstance(call, ConnectCall):
             self.enqueue(call.request, Caller(self._host.number, call.number))
 
     def _enqueue_heartbeat(self, request: Heartbeat, number: int, coordinator_epoch: int) -> None:
-        """Have a heartbeat decided; an earlier one of the same process is given up.
+        """Have a heartbeat decided; the older one of two of the same process is given up.
 
         Who names its process and no coordinator says it to this one: the host has just read it.
         """
         process = (
             MemberProcess(request.member_id, request.incarnation) if request.member_id else None
         )
+        caller = Caller(self._host.number, number, process, request.sequence)
+        self._unanswered[number] = caller
         if process:
-            if earlier := self._beating.pop(process, 0):
-                self._given_up.append(ConnectReply(None, earlier))
-            self._beating[process] = number
+            self._keep_newest(process, caller)
         if request.incarnation and request.coordinator_epoch == NO_COORDINATOR_EPOCH:
             request = replace(request, coordinator_epoch=coordinator_epoch)
-        self.enqueue(request, Caller(self._host.number, number, process))
+        self.enqueue(request, caller)
+
+    # -- what is given up
+
+    def _keep_newest(self, process: MemberProcess, caller: Caller) -> None:
+        other = self._newest.get(process)
+        if other is not None and caller.is_older(other):
+            self._give_up(caller)
+            return
+        if other is not None:
+            self._give_up(other)
+        self._newest[process] = caller
+
+    def _give_up_hurrying(self) -> None:
+        """Give up what is neither answered nor held, of those whose clients do not wait for it."""
+        shard = self._shard
+        assert isinstance(shard, TypedShard)  # noqa: S101  # as it is opened
+        for caller in [self._unanswered[number] for number in self._hurrying]:
+            if not shard.holds(caller.member_id, caller):
+                self._give_up(caller)
+
+    def _give_up(self, caller: Caller) -> None:
+        self._forget(caller)
+        self._given_up.append(ConnectReply(None, caller.number))
+
+    def _forget(self, caller: Caller) -> None:
+        """Forget that a heartbeat waits for its answer."""
+        self._unanswered.pop(caller.number, None)
+        self._hurrying.discard(caller.number)
+        if caller.process and self._newest.get(caller.process) == caller:
+            del self._newest[caller.process]

@@ -1,5 +1,6 @@
 """The workers' group as its host knows it: each call is answered once, or given up."""
 
+import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ from fairlead_tests.actor_system import Running
 ASK = 10.0
 LONG_MS = 60_000
 """So long a heartbeat without news is held: no test waits for that."""
+AT_ONCE_S = 0.4
+"""So soon a packet is answered, two of them even; the group's next wake-up is no sooner."""
 
 
 @dataclass
@@ -100,6 +103,33 @@ def test_a_heartbeat_waits_until_its_client_or_its_member_asks_something_else(
         assert error_of(told, 3) is None
         left = host.asks(beat(5, -1))
         assert (error_of(left, 4), error_of(left, 5)) == (None, Error.NONE)
+
+
+@pytest.mark.cluster
+def test_a_late_copy_is_given_up_and_not_what_is_newer(actor_system: Running) -> None:
+    with hosted(actor_system) as host, ThreadPoolExecutor(1) as pool:
+        host.asks(joining(1))
+        assert host.asks(beat(2, sequence=6)) == {}, "it is held"
+        assert host.asks(beat(3, sequence=5)) == {3: ConnectReply(None, 3)}
+        assert host.asks(beat(4, sequence=6)) == {4: ConnectReply(None, 4)}
+        waiting = pool.submit(host.waits)
+        host.asks(EndHold("connect", 2))
+        assert error_of(waiting.result(ASK), 2) is Error.NONE
+        host.asks(beat(5, -1, sequence=7))
+
+
+@pytest.mark.cluster
+def test_what_is_neither_answered_nor_held_is_given_up_once_its_client_waits_no_longer(
+    actor_system: Running,
+) -> None:
+    with hosted(actor_system) as host:
+        host.asks(joining(1))
+        assert host.asks(beat(2, sequence=0)) == {}, "it is a late copy: the group drops it"
+        began = time.monotonic()
+        assert host.asks(EndHold("connect", 2)) == {2: ConnectReply(None, 2)}
+        assert host.asks(EndHold("connect", 2)) == {}
+        assert time.monotonic() - began < AT_ONCE_S, "no packet waits for what comes by chance"
+        assert set(host.asks(beat(3, -1, sequence=3))) == {3}
 
 
 @pytest.mark.cluster

@@ -112,7 +112,7 @@ def answer_connect(_: Request, kind: Any, replies: Sequence[ConnectReply]) -> An
     """Return the answer to any of these calls; raises `FrameRefused` where there is none."""
     reply = replies[0].reply
     if reply is None:
-        raise FrameRefused("superseded", "the member has asked something else since")
+        raise FrameRefused("superseded", "the group has left it unanswered: ask anew")
     told = {"error_code": MEANINGS[reply.error].code, "error_message": reply.message or None}
     if isinstance(reply, HeartbeatReply):
         return kind(**told, **_beaten(reply))
