@@ -7,17 +7,27 @@ of all others, and a deleted group's as well.
 
 from array import array
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from threading import Lock
-from typing import Self
+from typing import Final, Self
 
 from ..events.entries.group_keys import GroupPart, by_group
 from ..events.log.errors import TrimmedError
 from ..events.log.frame import Entry
 from ..events.log.reader import BYTES_PER_READ, ENTRIES_PER_READ, LogReader, Slice
+from .explain.cache import NAMED_MAX, EpochCache
+from .explain.generations import ReadShares
 from .follow import Rebalances
+
+CACHES_MAX: Final = 16
+"""Of so many groups what was told of their epochs is kept, at most."""
+KEPT_MAX: Final = NAMED_MAX
+"""How much is kept of all of them together, by `EpochCache.size`: what one group of workers may."""
+NAMED_OF_GROUP_MAX: Final = NAMED_MAX // 10
+"""How many resources the epochs of one group may name that are kept in full."""
 
 
 class ShardHistory:
@@ -88,7 +98,7 @@ class GroupEntries:
 
     def __init__(self, log: LogReader, group_id: str, history: ShardHistory) -> None:
         """`history` is that of the log."""
-        self._log, self.log_id, self._history = log, group_id, history
+        self._log, self.log_id, self.history = log, group_id, history
 
     @property
     def path(self) -> Path:
@@ -117,7 +127,7 @@ class GroupEntries:
 
         A batch is no larger than one of `LogReader.tail`. Raises `LogError`, `CodecError`.
         """
-        offsets = self._history.catch_up().offsets_from(self.log_id, start)
+        offsets = self.history.catch_up().offsets_from(self.log_id, start)
         for _, run in groupby(enumerate(offsets), lambda each: each[1] - each[0]):
             numbers = [offset for _, offset in run]
             yield from self._part(numbers[0], numbers[-1] + 1)
@@ -139,3 +149,34 @@ class GroupEntries:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class EpochCaches:
+    """What was told of the epochs of groups that share logs, those that were asked for last.
+
+    There may be a hundred thousand such groups: what is kept of all of them has one bound. For one
+    thread at a time.
+    """
+
+    def __init__(self, read_shares: ReadShares) -> None:
+        """`read_shares` reads what leaders of classic members assign."""
+        self._read_shares = read_shares
+        self._told: OrderedDict[tuple[ShardHistory, str], EpochCache] = OrderedDict()
+        """By the history of the shard and group id, the one that was asked for last at the end."""
+
+    def of(self, entries: GroupEntries) -> EpochCache:
+        """Return what was told of a group, and let go of others that are too much with it."""
+        key = entries.history, entries.log_id
+        told = self._told.pop(key, None)
+        if told is None:
+            told = EpochCache(entries, self._read_shares, NAMED_OF_GROUP_MAX)
+        left = KEPT_MAX - told.size - sum(each.size for each in self._told.values())
+        while self._told and (left < 0 or len(self._told) >= CACHES_MAX):
+            left += self._told.popitem(last=False)[1].size
+        self._told[key] = told
+        return told
+
+    def forget(self, history: ShardHistory) -> None:
+        """Let go of all that was told of a shard's groups."""
+        for each in [key for key in self._told if key[0] is history]:
+            del self._told[each]

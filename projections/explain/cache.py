@@ -79,6 +79,8 @@ class _Told:
     reader: EpochReader
     next: int
     """The offset of the first entry that was not read yet."""
+    named_max: int
+    """How many resources the readings may name together."""
     lives: int = 0
     """How often the group had begun to count anew by then."""
     first_epoch: int | None = None
@@ -119,7 +121,7 @@ class _Told:
         self.lines.append(line_of(reading))
         self.readings[report.group_epoch] = reading
         self.named += _count_named(report)
-        while self.named > NAMED_MAX and len(self.readings) > 1:
+        while self.named > self.named_max and len(self.readings) > 1:
             oldest = self.readings.pop(next(iter(self.readings)))
             self.named -= _count_named(oldest.report)
 
@@ -127,13 +129,30 @@ class _Told:
 class EpochCache:
     """A control log's epochs; for one thread at a time."""
 
-    def __init__(self, log: EpochLog, read_shares: ReadShares = read_no_shares) -> None:
-        """`read_shares` reads what leaders of classic members assign."""
+    def __init__(
+        self,
+        log: EpochLog,
+        read_shares: ReadShares = read_no_shares,
+        named_max: int = NAMED_MAX,
+    ) -> None:
+        """`read_shares` reads what leaders of classic members assign.
+
+        `named_max` is how many resources the epochs may name that are kept in full.
+        """
         self._log = log
-        self._read_shares = read_shares
+        self._read_shares, self._named_max = read_shares, named_max
         self._told: _Told | None = None
         self._older: tuple[int, EpochReading] | None = None
         """The epoch that was let go of and asked for last, and the log's end at that time."""
+
+    @property
+    def size(self) -> int:
+        """How much is kept: lines of epochs, resources that they name, handovers and clients."""
+        told = self._told
+        if told is None:
+            return 0
+        reader = told.reader
+        return len(told.lines) + told.named + len(reader.followed.latest) + len(reader.clients)
 
     def history(self, limit: int = LINES_MAX) -> EpochList:
         """Return the last epochs, at most `LINES_MAX`; raises `LogError`, `CodecError`."""
@@ -210,7 +229,7 @@ class EpochCache:
 
     def _begin(self) -> _Told:
         low = self._log.low()
-        return _Told(low, self._reader(low), low)
+        return _Told(low, self._reader(low), low, self._named_max)
 
     def _reader(self, low: int) -> EpochReader:
         return EpochReader.of(self._log, low, self._read_shares)

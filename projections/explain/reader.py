@@ -91,7 +91,7 @@ class EpochReader:
         self._detector = Detector(self._urls)
         self._changed = Changed()
         self._absences = Absences(self._urls)
-        self._handovers = Handovers(self._homes, self._urls)
+        self.followed = Handovers(self._homes, self._urls)
         self._unanswered: list[EpochReading] = []
         """In order."""
         self._answered: list[EpochReading] = []
@@ -143,7 +143,7 @@ class EpochReader:
 
     def handovers(self) -> Iterator[Handover]:
         """Yield the latest handovers of the group, in order, each as far as it is known now."""
-        return (each.handover for each in self._handovers.latest)
+        return (each.handover for each in self.followed.latest)
 
     def _hear(self, record: Record, entry: Entry) -> None:
         group = self._group
@@ -179,7 +179,7 @@ class EpochReader:
         now_ms = entry.timestamp_ms
         if isinstance(record, TaskStatus):
             self._detector.take_status(record, now_ms)
-            self._handovers.take_status(record)
+            self.followed.take_status(record)
             return
         if isinstance(record, Tombstone) and record.kind is ClassicGroup:
             self._homes.last.update(self._generations.end())
@@ -191,7 +191,7 @@ class EpochReader:
         self._detector.take(record, now_ms)
         self._changed.take(record)
         self._absences.take(record, now_ms)
-        self._handovers.take(record, now_ms)
+        self.followed.take(record, now_ms)
 
     def _describe(self, bump: GroupMetadata) -> str:
         if bump.cause.why is not Why.GROUP_UPGRADED:
@@ -248,9 +248,9 @@ class EpochReader:
         change = homes.compare(group, target, time_ms, bumps) if self._knows_homes else None
         absences = self._absences.aim(target, entry.timestamp_ms)
         are_partitions = group.type is GroupType.CONSUMER
-        handovers = self._handovers.aim(target, change, are_partitions=are_partitions)
+        handovers = self.followed.aim(target, change, are_partitions=are_partitions)
         homes.move(group)
-        self._handovers.forget(target)
+        self.followed.forget(target)
         for each in answered:
             each.handovers, each.absences = handovers, absences
         self._answered = answered if self._knows_homes else []

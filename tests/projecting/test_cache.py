@@ -73,13 +73,10 @@ def check(kept: EpochCache, log: LogReader, epochs: int) -> None:
 
 @pytest.mark.parametrize("named_max", [1, cache.NAMED_MAX])
 @pytest.mark.parametrize("life", LIVES, ids=lambda life: f"{life.parent.name}-{life.stem}")
-def test_what_is_kept_is_what_the_log_tells_from_its_beginning(
-    life: Path, named_max: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cache, "NAMED_MAX", named_max)
+def test_what_is_kept_is_what_the_log_tells_from_its_beginning(life: Path, named_max: int) -> None:
     entries = read_lines(life)
     log = Growing([])
-    kept = EpochCache(log)
+    kept = EpochCache(log, named_max=named_max)
     looks = 6 if named_max > 1 else 2  # with one name each look reads the log again and again
     for end in (*range(0, len(entries), 1 + len(entries) // looks), len(entries)):
         log.entries = entries[:end]

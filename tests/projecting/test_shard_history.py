@@ -15,11 +15,12 @@ from fairlead.events.log.reader import BYTES_PER_READ
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, ClassicMember, Why
 from fairlead.events.records import ClassicGroup, GroupMetadata, MemberMetadata, Tombstone
+from fairlead.projections import shard_history
 from fairlead.projections.explain import clients as explained_clients
 from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.clients import GoneMembers
 from fairlead.projections.explain.reader import EpochReader
-from fairlead.projections.shard_history import GroupEntries, ShardHistory
+from fairlead.projections.shard_history import EpochCaches, GroupEntries, ShardHistory
 from fairlead.projections.shards import CommittedGroups, ShardFollower
 from fairlead.runtime.interfaces.replies.clients import read_shares
 from fairlead_tests.shards.recorded import Clients
@@ -164,3 +165,32 @@ def test_what_is_known_of_a_member_that_came_back_is_kept(monkeypatch: pytest.Mo
     gone.take(Tombstone(MemberMetadata, ("b",)))
     gone.take(Tombstone(MemberMetadata, ("c",)))
     assert (known, others) == ({"a": 1, "c": 1}, {"a": 2, "c": 2})
+
+
+def test_what_is_kept_of_the_epochs_of_all_groups_has_one_bound(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abcd":
+        clients.joins(name, "app-1", "orders")
+        clients.settles(name)
+    control = clients.control
+    history = ShardHistory(control)
+    caches = EpochCaches(read_shares)
+
+    def told(group_id: str) -> EpochCache:
+        cache = caches.of(GroupEntries(control, group_id, history))
+        assert cache.history().last_epoch == 2
+        return cache
+
+    a, b = told("a"), told("b")
+    assert a.size == b.size > 0
+    assert (told("a"), told("b")) == (a, b)
+    monkeypatch.setattr(shard_history, "KEPT_MAX", 2 * a.size)
+    c, d = told("c"), told("d")
+    assert (told("c"), told("d")) == (c, d)
+    assert told("a") is not a
+    monkeypatch.setattr(shard_history, "CACHES_MAX", 1)
+    b = told("b")
+    assert told("b") is b
+    caches.forget(history)
+    assert told("b") is not b
