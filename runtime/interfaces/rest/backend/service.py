@@ -210,8 +210,8 @@ def require_group(service: Service, group_id: str) -> None:
     """Raise `ApiError` if no group of that id has a log of its own on this node."""
     if service.logs.has_own_logs(group_id):
         return
-    with service.logs.shards.reading() as shards:
-        if any(each.group(group_id) for each in shards):
+    with service.logs.shards.holding(group_id) as shard:
+        if shard is not None:
             raise not_found(
                 f"group {group_id} is one of Kafka's clients: it has no workers and no connectors,"
                 " and Kafka's own tools change it (kafka-consumer-groups)"

@@ -5,12 +5,11 @@ new. Where a group's history lies is looked for when somebody asks for one, or m
 """
 
 import logging
-from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
+from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
-from typing import Final
 
 from .....events.entries.codec import CodecError
 from .....events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS
@@ -19,15 +18,14 @@ from .....events.kafka.consumers import ConsumerOffset
 from .....events.log.errors import LogError, NoLogError
 from .....events.log.reader import LogReader
 from .....projections.explain.cache import EpochCache
-from .....projections.shard_history import GroupEntries, ShardHistory
+from .....projections.shard_history import EpochCaches, GroupEntries, ShardHistory
 from .....projections.shard_metrics import ShardFigures, figures_of
 from .....projections.shards import CommittedGroups, ShardFollower, all_groups, committed
 from .....projections.views import LogFigures
 from ...replies.clients import read_shares
+from .errors import ApiError
 
 LOGGER = logging.getLogger(__name__)
-TOLD_MAX: Final = 16
-"""Of so many groups of a shard what was told of their epochs is kept, the latest ones."""
 
 
 class FollowedShard:
@@ -42,12 +40,10 @@ class FollowedShard:
             self._control = undo.enter_context(log)
             self._follower = ShardFollower(log)
             self._open = undo.pop_all()
-        self._history = ShardHistory(self._control)
+        self.history = ShardHistory(self._control)
         self._offsets: LogReader | None = None
         """The offset log, once it was there to be opened."""
         self._committed: CommittedGroups | None = None
-        self._told: OrderedDict[str, EpochCache] = OrderedDict()
-        """By group id, the one that was asked for last at the end."""
 
     def catch_up(self) -> None:
         """Fold what is new; raises `LogError`, `CodecError`."""
@@ -77,22 +73,18 @@ class FollowedShard:
         """Return how far a group has read; raises `LogError`, `CodecError`."""
         return [] if self._offsets is None else committed(self._offsets, group_id)
 
-    def epochs(self, group_id: str) -> EpochCache | None:
-        """Return a group's epochs, also of one that is gone; None: there never was such a group."""
-        if not self._history.catch_up().knows(group_id) and self.group(group_id) is None:
+    def history_of(self, group_id: str) -> GroupEntries | None:
+        """Return what was written of a group, also of one that is gone; None: it never was here.
+
+        Raises `LogError`, `CodecError`.
+        """
+        if not self.history.catch_up().knows(group_id) and self.group(group_id) is None:
             return None
-        told = self._told.pop(group_id, None)
-        if told is None:
-            entries = GroupEntries(self._control, group_id, self._history)
-            told = EpochCache(entries, read_shares)
-        self._told[group_id] = told
-        while len(self._told) > TOLD_MAX:
-            self._told.popitem(last=False)
-        return told
+        return GroupEntries(self._control, group_id, self.history)
 
     def count(self) -> None:
         """Count rebalances, so that the next figures are cheap; raises `LogError`, `CodecError`."""
-        self._history.catch_up()
+        self.history.catch_up()
 
     def figures(self) -> ShardFigures:
         """Return what is measured of it; raises `LogError`, `CodecError`."""
@@ -100,7 +92,7 @@ class FollowedShard:
         logs = {"control": LogFigures.of(self._control)}
         if self._offsets is not None:
             logs["offsets"] = LogFigures.of(self._offsets)
-        return figures_of(self.number, self.groups(), self._history.rebalances, logs)
+        return figures_of(self.number, self.groups(), self.history.rebalances, logs)
 
     def close(self) -> None:
         """Let go of the logs."""
@@ -108,7 +100,7 @@ class FollowedShard:
 
 
 class ShardLogs:
-    """All shards of a node."""
+    """All shards of a node; one that cannot be read takes nothing from the others."""
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir / "shards"
@@ -116,60 +108,107 @@ class ShardLogs:
         """Held while shards are caught up with their logs, or read."""
         self._shards: dict[int, FollowedShard] = {}
         """Those whose logs are open, by number."""
+        self._unreadable: dict[int, str] = {}
+        """Why those cannot be read that could not be at the last look, by number."""
+        self._logged: dict[int, str] = {}
+        """What was logged last of a shard that cannot be read, by number."""
+        self._caches = EpochCaches(read_shares)
+        """Used by the one thread that explains, and changed under the lock."""
 
     @contextmanager
     def reading(self) -> Generator[list[FollowedShard]]:
-        """Give one thread all shards, caught up; nobody else reads meanwhile.
+        """Give one thread all shards that can be read, caught up; nobody else reads meanwhile.
 
-        Raises `LogError`, `CodecError`; all logs are let go of then, so that the next request
-        tries anew.
+        Each request tries anew to read the others.
         """
-        with self._lock, self._letting_go():
+        with self._lock:
             yield self._caught_up()
+
+    @contextmanager
+    def holding(self, group_id: str) -> Generator[FollowedShard | None]:
+        """Give one thread the shard of a group, caught up; nobody else reads meanwhile.
+
+        None: no shard has the group. Raises `ApiError` if it may be in one that cannot be read,
+        `LogError`, `CodecError`.
+        """
+        with self._lock:
+            found = next((each for each in self._caught_up() if each.group(group_id)), None)
+            if found is None:
+                self._check_all_read(group_id)
+                yield None
+                return
+            with self._letting_go(found):
+                yield found
 
     @contextmanager
     def epochs(self, group_id: str) -> Generator[EpochCache | None]:
         """Give the one thread that explains what it may use of a group's history.
 
-        None: no shard was ever told of the group. Raises as `reading`.
+        None: no shard was ever told of the group. Raises as `holding`.
         """
-        with self._lock, self._letting_go():
+        with self._lock:
             shards = self._caught_up()
-        try:
-            found = (each.epochs(group_id) for each in shards)
-            yield next((each for each in found if each), None)
-        except (LogError, CodecError):
+        for shard in shards:
+            if (entries := self._history_in(shard, group_id)) is not None:
+                break
+        else:
             with self._lock:
-                self._let_go()
+                self._check_all_read(group_id)
+            yield None
+            return
+        try:
+            with self._lock:
+                told = self._caches.of(entries)
+            yield told
+        except (LogError, CodecError) as error:
+            with self._lock:
+                self._let_go(shard, error)
             raise
 
     def figures(self) -> list[ShardFigures]:
-        """Return what is measured of the shards; of none where they cannot be read."""
-        try:
-            with self._lock, self._letting_go():
-                shards = self._caught_up()
-            for each in shards:
+        """Return what is measured of the shards that can be read."""
+        with self._lock:
+            shards = self._caught_up()
+        for each in shards:
+            with suppress(LogError, CodecError):  # it is told of below
                 each.count()
-            with self.reading() as shards:
-                return [each.figures() for each in shards]
-        except (LogError, CodecError) as error:
-            LOGGER.warning("the groups of Kafka's clients cannot be measured: %s", error)
-            return []
+        found: list[ShardFigures] = []
+        with self._lock:
+            for each in self._caught_up():
+                with suppress(LogError, CodecError), self._letting_go(each):
+                    found.append(each.figures())
+        return found
 
     def close(self) -> None:
         """Let go of all logs."""
         with self._lock:
-            self._let_go()
+            while self._shards:
+                self._shards.popitem()[1].close()
+
+    def _history_in(self, shard: FollowedShard, group_id: str) -> GroupEntries | None:
+        """Return what a shard has of a group's history; None too if that cannot be read."""
+        try:
+            return shard.history_of(group_id)
+        except (LogError, CodecError) as error:
+            with self._lock:
+                self._let_go(shard, error)
+        return None
 
     def _caught_up(self) -> list[FollowedShard]:
-        for number in self._numbers():
-            shard = self._shards.get(number)
-            if shard is None:
-                with suppress(NoLogError):  # its process has not made it yet
-                    shard = FollowedShard(number, self._folder / str(number))
-                    self._shards[number] = shard
-        for each in self._shards.values():
-            each.catch_up()
+        """Return the shards that can be read, by number, as their logs are now."""
+        for number in sorted({*self._numbers(), *self._shards}):
+            try:
+                if number not in self._shards:
+                    self._shards[number] = FollowedShard(number, self._folder / str(number))
+                self._shards[number].catch_up()
+            except NoLogError:  # its process has not made it yet
+                continue
+            except (LogError, CodecError) as error:
+                self._note_unreadable(number, error)
+                if number in self._shards:
+                    self._close(number)
+            else:
+                self._unreadable.pop(number, None)
         return [self._shards[each] for each in sorted(self._shards)]
 
     def _numbers(self) -> list[int]:
@@ -177,14 +216,37 @@ class ShardLogs:
             return [int(each.name) for each in self._folder.iterdir() if each.name.isdecimal()]
         return []
 
+    def _check_all_read(self, group_id: str) -> None:
+        """Raise `ApiError` if a group that no other shard has may be in one that is unreadable."""
+        if self._unreadable:
+            told = "; ".join(f"shard {n}: {why}" for n, why in sorted(self._unreadable.items()))
+            raise ApiError(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                f"group {group_id} may be in a shard whose logs cannot be read; {told}",
+            )
+
     @contextmanager
-    def _letting_go(self) -> Generator[None]:
+    def _letting_go(self, shard: FollowedShard) -> Generator[None]:
         try:
             yield
-        except (LogError, CodecError):
-            self._let_go()
+        except (LogError, CodecError) as error:
+            self._let_go(shard, error)
             raise
 
-    def _let_go(self) -> None:
-        while self._shards:
-            self._shards.popitem()[1].close()
+    def _let_go(self, shard: FollowedShard, error: Exception) -> None:
+        """Close the logs of a shard that cannot be read, unless another thread did so already."""
+        if self._shards.get(shard.number) is shard:
+            self._note_unreadable(shard.number, error)
+            self._close(shard.number)
+
+    def _note_unreadable(self, number: int, error: Exception) -> None:
+        """Note why a shard cannot be read, and log it unless that was logged last of it."""
+        why = self._unreadable[number] = str(error)
+        if self._logged.get(number) != why:
+            self._logged[number] = why
+            LOGGER.error("the groups of shard %d cannot be read: %s", number, why)
+
+    def _close(self, number: int) -> None:
+        shard = self._shards.pop(number)
+        self._caches.forget(shard.history)
+        shard.close()

@@ -80,7 +80,11 @@ TAKEN_BACK = PlacementBody(weight=1, workers=[])
 
 @routes.add("GET /groups")
 def list_groups(service: Served) -> list[GroupSummary]:
-    """List the groups of this node, a line each, and then those of Kafka's clients."""
+    """List the groups of this node, a line each, and then those of Kafka's clients.
+
+    Those of a shard whose logs cannot be read are left out; `logs/rest.log` of the data folder
+    says why.
+    """
     summaries: list[GroupSummary] = []
     for group_id in service.logs.group_ids():
         with service.logs.reading(group_id) as logs:
@@ -101,10 +105,10 @@ def get_group(service: Served, group: str) -> GroupDescription:
     if service.logs.has_own_logs(group):
         with service.logs.reading(group) as logs:
             return describe_group(logs.group)
-    with service.logs.shards.reading() as shards:
-        for shard in shards:
-            if (found := shard.group(group)) is not None:
-                return describe_group(found, shard.number, shard.committed(group))
+    with service.logs.shards.holding(group) as shard:
+        found = shard.group(group) if shard is not None else None
+        if shard is not None and found is not None:
+            return describe_group(found, shard.number, shard.committed(group))
     raise not_found(f"there is no group {group}")
 
 
