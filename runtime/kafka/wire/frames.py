@@ -1,21 +1,26 @@
 """Frames of Kafka's protocol: which call a request is, and messages as kio reads and writes them.
 
 A frame here is without its length. Nothing is made of a message that does not fill its frame to
-the last byte, or has null where none may be.
+the last byte, or has null where none may be. Tagged fields that are not known are passed over, as
+Kafka does it (KIP-482): kio refuses them, so a structure that has any is read field by field.
 """
 # pyright: basic
 
 import io
 import struct
 import typing
-from dataclasses import fields, is_dataclass
-from functools import cache
+from collections.abc import Callable
+from dataclasses import Field, fields, is_dataclass
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 from kio.index import KioIndexError, load_request_schema, load_response_schema
 from kio.schema.index import api_key_map
 from kio.serial import entity_reader, entity_writer
+from kio.serial._parse import get_field_reader
 from kio.serial.errors import DecodeError
+from kio.serial.readers import compact_array_reader, read_unsigned_varint
+from kio.static.constants import EntityType
 
 from .bounds import FrameRefused
 from .connect_messages import REQUESTS, RESPONSES
@@ -44,10 +49,14 @@ class Request(NamedTuple):
     message: Any
 
 
+Read = Callable[[bytes, int], tuple[Any, int]]
+"""Returns what begins somewhere in a frame, and how many bytes of it that is."""
+
+
 class _RequestForm(NamedTuple):
     kind: Any
-    read_header: Any
-    read: Any
+    read_header: Read
+    read: Read
 
 
 def read_head(data: bytes) -> Head:
@@ -100,7 +109,7 @@ def read_response(head: Head, frame: bytes) -> Any:
     kind = response_class(head.api, head.version)
     start = LENGTH.size + (kind.__flexible__ and head.api != API_VERSIONS)
     try:
-        message, size = entity_reader(kind)(frame, start)
+        message, size = _reader(kind)(frame, start)
     except (DecodeError, ValueError, LookupError, OverflowError, MemoryError) as error:
         raise FrameRefused("answer of the broker", type(error).__name__) from None
     if start + size != len(frame):
@@ -161,4 +170,77 @@ def _parts(told: Any) -> typing.Iterator[Any]:
 @cache
 def _form_of_request(api: int, version: int) -> _RequestForm:
     kind = request_class(api, version)
-    return _RequestForm(kind, entity_reader(kind.__header_schema__), entity_reader(kind))
+    return _RequestForm(kind, _reader(kind.__header_schema__), _reader(kind))
+
+
+# -- tagged fields that are not known
+
+
+@cache
+def _reader(kind: Any) -> Read:
+    return _either(entity_reader(kind), partial(_read_known, kind))
+
+
+def _either(read: Read, read_known: Read) -> Read:
+    """Return what reads as kio does, and in the second way what has tags unknown to kio."""
+
+    def read_either(frame: bytes, at: int) -> tuple[Any, int]:
+        try:
+            return read(frame, at)
+        except KeyError:
+            return read_known(frame, at)
+
+    return read_either
+
+
+def _read_known(kind: Any, frame: bytes, start: int) -> tuple[Any, int]:
+    """Return a structure of a flexible version, but for tagged fields that it does not know."""
+    plain, tagged = _field_readers(kind)
+    told, at = dict[str, Any](), start
+    for name, read in plain:
+        told[name], size = read(frame, at)
+        at += size
+    count, size = read_unsigned_varint(frame, at)
+    at += size
+    for _ in range(count):
+        tag, size = read_unsigned_varint(frame, at)
+        length, more = read_unsigned_varint(frame, at + size)
+        at += size + more
+        if tag in tagged:
+            name, read = tagged[tag]
+            told[name], _ = read(frame, at)
+        at += length
+    return kind(**told), at - start
+
+
+@cache
+def _field_readers(kind: Any) -> tuple[list[tuple[str, Read]], dict[int, tuple[str, Read]]]:
+    """Return what reads each field: in order, and by tag."""
+    told = [
+        (each.metadata.get("tag"), (each.name, _field_reader(kind, each))) for each in fields(kind)
+    ]
+    plain = [reads for tag, reads in told if tag is None]
+    return plain, {tag: reads for tag, reads in told if tag is not None}
+
+
+def _field_reader(kind: Any, field: "Field[Any]") -> Read:
+    is_header, is_tagged = kind.__type__ is EntityType.header, "tag" in field.metadata
+    read: Read = get_field_reader(kind, field, is_header, is_tagged)
+    parts = [*_parts(field.type)]
+    inner: Any = next((each for each in parts if is_dataclass(each)), None)
+    if inner is None:
+        return read
+    read_known: Any = partial(_read_known, inner)
+    if any(typing.get_origin(each) is tuple for each in parts):
+        read_known = compact_array_reader(read_known)
+    elif field.type is not inner:
+        read_known = partial(_read_nullable, inner)
+    return _either(read, read_known)
+
+
+def _read_nullable(kind: Any, frame: bytes, at: int) -> tuple[Any, int]:
+    """Return a structure that a byte stands before: below 0 there is none."""
+    if frame[at] >= 1 << 7:
+        return None, 1
+    found, size = _read_known(kind, frame, at + 1)
+    return found, size + 1

@@ -117,7 +117,8 @@ def _value(kind: Any, field: "Field[Any]") -> Walk:
     is_array = typing.get_origin(inner) is tuple
     if is_array:
         inner, _ = _without_none(typing.get_args(inner)[0])
-    if not is_dataclass(inner):
+    is_structure = is_dataclass(inner)
+    if not is_structure:
         item = _primitive(field.metadata["kafka_type"], is_flexible=kind.__flexible__)
     elif is_nullable and not is_array:
         item = _nullable(inner)
