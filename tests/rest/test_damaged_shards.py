@@ -18,6 +18,7 @@ from fairlead.events.log.tables import LogKind
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.records import GroupMetadata
 from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.backend import shards
 from fairlead.runtime.interfaces.rest.backend.shards import FollowedShard
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.gateway import FakeGateway
@@ -97,6 +98,7 @@ def test_a_group_that_may_be_in_the_other_shard_is_answered_with_why(
 def test_a_sound_shard_stays_open_and_the_other_is_read_once_it_is_mended(
     damaged: Damaged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(shards, "RETRY_SECONDS", 600)
     damaged.client.get("/groups")
     loaded: list[int] = []
     load = FollowedShard.__init__
@@ -107,9 +109,22 @@ def test_a_sound_shard_stays_open_and_the_other_is_read_once_it_is_mended(
 
     monkeypatch.setattr(FollowedShard, "__init__", noted)
     assert damaged.client.get("/groups/billing").status_code == 200
+    assert loaded == []
+    monkeypatch.setattr(shards, "RETRY_SECONDS", 0)
+    assert damaged.client.get("/groups/billing").status_code == 200
     assert loaded == [1]
     shutil.rmtree(damaged.shard)
     shutil.copytree(damaged.shard.with_name("0"), damaged.shard)
     listed = damaged.client.get("/groups").json()
     assert [each["shard"] for each in listed if each["group_id"] == "pay"] == [0, 1]
+    assert damaged.client.get("/groups/elsewhere").status_code == 404
+
+
+@pytest.mark.parametrize("left", ["", "control"])
+def test_a_shard_that_was_taken_away_holds_up_nobody(
+    damaged: Damaged, left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "RETRY_SECONDS", 0)
+    assert damaged.client.get("/groups/elsewhere").status_code == 503
+    shutil.rmtree(damaged.shard / left)
     assert damaged.client.get("/groups/elsewhere").status_code == 404

@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
+from time import monotonic
+from typing import Final
 
 from .....events.entries.codec import CodecError
 from .....events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS
@@ -26,6 +28,8 @@ from ...replies.clients import read_shares
 from .errors import ApiError
 
 LOGGER = logging.getLogger(__name__)
+RETRY_SECONDS: Final = 2
+"""How long a shard that cannot be opened, or followed, is left alone before the next attempt."""
 
 
 class FollowedShard:
@@ -110,6 +114,8 @@ class ShardLogs:
         """Those whose logs are open, by number."""
         self._unreadable: dict[int, str] = {}
         """Why those cannot be read that could not be at the last look, by number."""
+        self._failed_at: dict[int, float] = {}
+        """When the last attempt failed to open or follow a shard, by number, in seconds."""
         self._logged: dict[int, str] = {}
         """What was logged last of a shard that cannot be read, by number."""
         self._caches = EpochCaches(read_shares)
@@ -119,7 +125,7 @@ class ShardLogs:
     def reading(self) -> Generator[list[FollowedShard]]:
         """Give one thread all shards that can be read, caught up; nobody else reads meanwhile.
 
-        Each request tries anew to read the others.
+        A request tries anew to read the others, if none has tried just before it.
         """
         with self._lock:
             yield self._caught_up()
@@ -196,20 +202,32 @@ class ShardLogs:
 
     def _caught_up(self) -> list[FollowedShard]:
         """Return the shards that can be read, by number, as their logs are now."""
-        for number in sorted({*self._numbers(), *self._shards}):
-            try:
-                if number not in self._shards:
-                    self._shards[number] = FollowedShard(number, self._folder / str(number))
-                self._shards[number].catch_up()
-            except NoLogError:  # its process has not made it yet
-                continue
-            except (LogError, CodecError) as error:
-                self._note_unreadable(number, error)
-                if number in self._shards:
-                    self._close(number)
-            else:
-                self._unreadable.pop(number, None)
+        numbers = {*self._numbers(), *self._shards}
+        for number in self._unreadable.keys() - numbers:  # its folder is gone
+            del self._unreadable[number]
+        for number in sorted(numbers):
+            failed_at = self._failed_at.get(number)
+            # To read much of it again with each request would hold up all others.
+            if failed_at is None or monotonic() - failed_at >= RETRY_SECONDS:
+                self._catch_up(number)
         return [self._shards[each] for each in sorted(self._shards)]
+
+    def _catch_up(self, number: int) -> None:
+        """Open a shard if it is not, and follow it; note why where it cannot be read."""
+        try:
+            if number not in self._shards:
+                with suppress(NoLogError):  # its process has not made it yet
+                    self._shards[number] = FollowedShard(number, self._folder / str(number))
+            if number in self._shards:
+                self._shards[number].catch_up()
+        except (LogError, CodecError) as error:
+            self._failed_at[number] = monotonic()
+            self._note_unreadable(number, error)
+            if number in self._shards:
+                self._close(number)
+        else:
+            self._failed_at.pop(number, None)
+            self._unreadable.pop(number, None)
 
     def _numbers(self) -> list[int]:
         with suppress(FileNotFoundError):
