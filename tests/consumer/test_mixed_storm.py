@@ -16,9 +16,9 @@ def test_a_group_of_both_protocols_goes_through_a_storm_and_comes_to_rest(seed: 
     for _ in range(STEPS):
         storm.step()
     storm.settle()
-    readers = [*storm.classics, *storm.clients.values()]
     topics = storm.driver.topics
-    names = {name for each in readers for name in each.names} & topics.keys()
+    read = [each.names for each in storm.classics] + [each.names for each in storm.clients.values()]
+    names = {name for each in read for name in each} & topics.keys()
     assert sorted(storm.owned_by_name()) == sorted(
         Resource(name, number) for name in names for number in range(topics[name].partitions)
     )

@@ -240,8 +240,8 @@ class MixedStorm(Storm):
     def settle(self) -> None:
         """Let nothing be lost any more, until nothing moves."""
         for _ in range(60):
-            for client in self.classics:
-                self.speak(client, is_lossy=False)
+            for classic in self.classics:
+                self.speak(classic, is_lossy=False)
             for client in [*self.clients.values()]:
                 self.beat(client, is_lossy=False)
             self.lapse(500)
