@@ -16,7 +16,7 @@ import os
 import threading
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from thespian.actors import Actor as ThespianActor
 from thespian.actors import (
@@ -71,6 +71,8 @@ class Actor(ThespianActor):
     but for `send`, `post` and `die`, which any thread may call.
     """
 
+    title: ClassVar[str] = ""
+    """What its process is called before its name; empty: after its class."""
     _myRef: Any  # noqa: N815  (Thespian's name for what stands behind an actor)
     _children: tuple[Address, ...] = ()
     _is_stopping = False
@@ -128,7 +130,7 @@ class Actor(ThespianActor):
         The name is for the process list only. A child that cannot start is reported to
         `child_exited`.
         """
-        child = self.createActor(kind, targetActorRequirements={"name": name})
+        child = self.createActor(kind, targetActorRequirements={"name": name, "title": kind.title})
         self._children = (*self._children, child)
         return child
 

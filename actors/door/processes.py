@@ -98,8 +98,10 @@ class Manager(multiprocCommon.MultiProcManager):
 
     def run(self) -> None:
         """Run the actor, then end its process whatever threads it has left behind."""
-        kind = str(self._actorClass).rpartition(".")[-1].removesuffix("Actor") or "Actor"
-        _set_title(kind, (self._childReqs or {}).get("name") or "")
+        told = self._childReqs or {}
+        of_class = str(self._actorClass).rpartition(".")[-1].removesuffix("Actor")
+        kind = told.get("title") or of_class or "Actor"
+        _set_title(kind, told.get("name") or "")
         code = 0
         try:
             super().run()

@@ -104,7 +104,7 @@ class System:
         Raises `CannotStartError`.
         """
         try:
-            return self._base.newPrimaryActor(kind, {"name": name}, name)
+            return self._base.newPrimaryActor(kind, {"name": name, "title": kind.title}, name)
         except (ActorSystemException, ImportError) as error:
             raise CannotStartError(f"{kind.__name__} could not be started: {error}") from None
 

@@ -63,6 +63,8 @@ class Caller(NamedTuple):
 class WorkersGroupActor(GroupActor):
     """The group, its workers, and a host of members that speak Kafka's wire."""
 
+    title = "group"  # it is the group that a node tells of
+
     def __init__(self) -> None:
         super().__init__()
         self._host = HostSide(self.send, self.wake_after)

@@ -154,6 +154,7 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
         "fairlead.actors.messages.consumers",
         "fairlead.actors.messages.errors",
         "fairlead.actors.messages.members",
+        "fairlead.actors.messages.pickling",
         "fairlead.actors.worker",
         "fairlead.actors.worker.callbacks",
         "fairlead.actors.worker.deadlines",
