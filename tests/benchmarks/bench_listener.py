@@ -12,8 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -44,7 +43,7 @@ from fairlead_tests.benchmarks.wire_load import (
 )
 from fairlead_tests.consumer.driver import WALL_MS, ConsumerDriver, topic
 from fairlead_tests.java_peer import NoPeer
-from fairlead_tests.kafka.broker import Broker
+from fairlead_tests.kafka.broker import Broker, broker_at
 from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.kafka_listener.node import ListenerNode, listener_node
 
@@ -88,17 +87,6 @@ def main() -> None:
                 for kind in (CLASSIC, CONSUMER):
                     tell_heartbeats(kind, measure(kind, ours(node)), None)
                 holds_groups(node)
-
-
-@contextmanager
-def broker_at(folder: Path) -> Iterator[Broker]:
-    folder.mkdir()
-    broker = Broker(folder)
-    broker.up()
-    try:
-        yield broker
-    finally:
-        broker.kill()
 
 
 def compare(root: Path, broker: Broker) -> None:

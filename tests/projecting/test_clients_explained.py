@@ -26,16 +26,7 @@ from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.shard_history import GroupEntries, ShardHistory
 from fairlead.runtime.interfaces.replies.clients import read_shares
 from fairlead.runtime.interfaces.replies.groups import describe_group
-from fairlead_tests.shards.recorded import AGAIN, TOPICS, WEB, Clients, live
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
-    data_dir = tmp_path_factory.mktemp("recorded")
-    live(data_dir)
-    clients = Clients(data_dir)
-    yield clients
-    clients.close()
+from fairlead_tests.shards.recorded import AGAIN, TOPICS, WEB, Clients
 
 
 @pytest.fixture

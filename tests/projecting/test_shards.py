@@ -1,9 +1,6 @@
 """The groups of a shard as they are read: what they are, and where each one's history lies."""
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from fairlead.actors.messages.groups import RemoveGroup
 from fairlead.actors.messages.offsets import OffsetDelete, TopicOffset
@@ -13,16 +10,7 @@ from fairlead.events.model import GroupState, GroupType, Why
 from fairlead.projections.shard_history import GroupEntries, ShardHistory
 from fairlead.projections.shard_metrics import figures_of
 from fairlead.projections.shards import CommittedGroups, ShardFollower, all_groups, committed
-from fairlead_tests.shards.recorded import Clients, live
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
-    data_dir = tmp_path_factory.mktemp("recorded")
-    live(data_dir)
-    clients = Clients(data_dir)
-    yield clients
-    clients.close()
+from fairlead_tests.shards.recorded import Clients
 
 
 def groups_of(clients: Clients) -> list[Group]:

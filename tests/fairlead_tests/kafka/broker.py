@@ -149,6 +149,18 @@ class Broker:
             self._process = None
 
 
+@contextmanager
+def broker_at(folder: Path) -> Generator[Broker]:
+    """Yield a broker that has its files in a folder, which is made; raises `NoPeer`."""
+    folder.mkdir()
+    broker = Broker(folder)
+    broker.up()
+    try:
+        yield broker
+    finally:
+        broker.kill()
+
+
 def _asking(bootstrap: str) -> dict[str, str | int | float | bool]:
     return {"bootstrap.servers": bootstrap, "reconnect.backoff.max.ms": 200, "log_level": 0}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairlead_tests.chaos.crew import Crew
 from fairlead_tests.chaos.harsh_faults import Disk
-from fairlead_tests.kafka.broker import Broker
+from fairlead_tests.kafka.broker import Broker, broker_at
 from fairlead_tests.matrix.ends import Room, SourceEnd
 from fairlead_tests.matrix.faults import Disks, Faults
 from fairlead_tests.matrix.files import FilesSink, FilesSource
@@ -73,7 +73,7 @@ def running(
             place.mkdir()
         database = stack.enter_context(started(max_connections="200"))
         home = disks.broker.folder("broker") if disks else folder / "broker"
-        broker = stack.enter_context(_broker(home))
+        broker = stack.enter_context(broker_at(home))
         sources = _sources(seed, pause_s, room, database, broker)
         for each in sources:
             each.start()
@@ -100,17 +100,6 @@ def _sources(
         PostgresLogSource(database, seed, pause_s),
         KafkaSource(broker, seed, pause_s),
     ]
-
-
-@contextmanager
-def _broker(folder: Path) -> Generator[Broker]:
-    folder.mkdir()
-    broker = Broker(folder)
-    broker.up()
-    try:
-        yield broker
-    finally:
-        broker.kill()
 
 
 def _disks(folder: Path, stack: ExitStack) -> Disks | None:
