@@ -58,8 +58,13 @@ class Topics:
             answer.result(WAIT_S)
 
     def write(self, topic: str, values: Iterable[Any], **given: Any) -> None:
-        """Write values, texts or bytes or null, to the first partition or one that is given."""
-        producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 2})
+        """Write values, texts or bytes or null, to the first partition or one that is given.
+
+        Once each, also to a broker that is slow to answer: a plain producer would send them again.
+        """
+        producer = Producer(
+            {"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "log_level": 2}
+        )
         self._produce(producer, topic, values, given)
         assert producer.flush(WAIT_S) == 0
 
