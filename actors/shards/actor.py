@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ...events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS
+from ...events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS, name_shard
 from ...events.log.errors import WrongLogError
 from ..door.actor import Address, Failure
 from ..group.actor import HostActor, HostedLogs, Ping, Pong, clocks, new_id
@@ -109,7 +109,7 @@ class ShardActor(HostActor[HostCall]):
 
     def _open(self, order: OpenShard, sender: Address) -> None:
         if self._shard is None:
-            now, name = clocks(), f"shard {order.number} of {order.count}"
+            now, name = clocks(), name_shard(order.number, order.count)
             kinds = (SHARED_CONTROL, SHARED_OFFSETS)
             try:
                 self._logs = HostedLogs(order.folder, name, kinds, had_logs=order.had_logs)

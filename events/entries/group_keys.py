@@ -6,6 +6,7 @@ which begins with the group's id, ended by NUL: all that the view has of a group
 
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
+from zlib import crc32
 
 from ..catalogue import entry_key
 from ..kafka.consumers import ConsumerOffset
@@ -20,6 +21,8 @@ SHARED_OFFSETS: Final = LogKind("shared-offsets", "shared-control", OFFSETS.fore
 LONGEST_GROUP_ID: Final = 255
 """How long the id of a group may be that shares a log, in bytes of UTF-8."""
 
+_OF: Final = " of "
+
 
 def flaw_in_group_id(group_id: str) -> str:
     """Return why a group of this id could not be told from others in a log, or nothing."""
@@ -32,6 +35,22 @@ def flaw_in_group_id(group_id: str) -> str:
     if not is_short:
         return f"the group id {group_id[:40]!a}… is longer than {LONGEST_GROUP_ID} bytes"
     return f"the group id {group_id!a} holds a NUL" if "\0" in group_id else ""
+
+
+def shard_of_group(group_id: str, count: int) -> int:
+    """Return which of so many shards has a group (PROTOCOL §15)."""
+    return crc32(group_id.encode(errors="surrogatepass")) % count
+
+
+def name_shard(number: int, count: int) -> str:
+    """Return the id of the logs of a shard, by which they are told from those of another count."""
+    return f"shard {number}{_OF}{count}"
+
+
+def count_of_shards(log_id: str) -> int | None:
+    """Return of how many shards the logs with this id are one; None if it does not say."""
+    count = log_id.rpartition(_OF)[2]
+    return int(count) if count.isdecimal() and int(count) else None
 
 
 def group_prefix(group_id: str) -> bytes:

@@ -1,16 +1,16 @@
-"""Which shard has a group, and what a request asks of all groups that it names."""
+"""What a request asks of all groups that it names, each of the shard that has it."""
 # pyright: basic
 
 import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
-from zlib import crc32
 
 from ...actors.messages.classic import JoinGroup
 from ...actors.messages.errors import Error
 from ...actors.messages.groups import ConnectCall, HostCall, ListGroups, PackedCall
 from ...actors.shards.packets import size_of
 from ...actors.shards.refusals import refuse_connect_call, refuse_host_call
+from ...events.entries.group_keys import shard_of_group
 from .line import Lost, ShardLine, Wait, no_wait
 from .topics import Topics
 from .wire.bounds import LONGEST_ANSWER
@@ -84,17 +84,12 @@ class Groups:
             error = Error.INCONSISTENT_GROUP_PROTOCOL if is_join else Error.INVALID_GROUP_ID
             return refuse_host_call(call, error, OF_WORKERS)
         await self._topics.see_those_of(call)
-        number = shard_of(call.group_id, len(self._lines))
+        number = shard_of_group(call.group_id, len(self._lines))
         return await _ask_line(self._lines[number], call, wait)
 
 
 async def _refuse(call: HostCall, error: Error, message: str) -> Any:
     return refuse_host_call(call, error, message)
-
-
-def shard_of(group_id: str, count: int) -> int:
-    """Return which of so many shards has a group (PROTOCOL §15)."""
-    return crc32(group_id.encode(errors="surrogatepass")) % count
 
 
 async def _ask_line(line: ShardLine, call: PackedCall, wait: Wait = no_wait) -> Any:

@@ -11,7 +11,12 @@ from rest.conftest import service_over
 
 from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.entries.codec import CONTROL
-from fairlead.events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS
+from fairlead.events.entries.group_keys import (
+    SHARED_CONTROL,
+    SHARED_OFFSETS,
+    name_shard,
+    shard_of_group,
+)
 from fairlead.events.kafka.consumers import ConsumerOffset
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.tables import LogKind
@@ -38,7 +43,7 @@ def overwrite(shard: Path) -> None:
 def append(path: Path, kind: LogKind, record: type) -> None:
     """Write an entry to a log of a shard whose key names no group."""
     number = TYPE_OF[record].number
-    with GroupLog.open_writer(path, "shard 0 of 1", kind, reserve_bytes=0) as log:
+    with GroupLog.open_writer(path, name_shard(0, 2), kind, reserve_bytes=0) as log:
         log.append(log.end, [NewEntry(number, 1, b"\xff\xfe\0", b"v")], 1)
 
 
@@ -60,7 +65,7 @@ class Damaged:
 
 @pytest.fixture(params=DAMAGES.values(), ids=list(DAMAGES))
 def damaged(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Damaged]:
-    live(tmp_path)
+    live(tmp_path, shards=2)
     GroupLog.open_writer(tmp_path / "groups" / "connect" / "control", "connect", CONTROL).close()
     shard = tmp_path / "shards" / "1"
     shutil.copytree(tmp_path / "shards" / "0", shard)
@@ -85,14 +90,27 @@ def test_all_groups_that_can_be_read_are_told(
     assert logged.startswith("the groups of shard 1 cannot be read: ")
 
 
+ELSEWHERE, NOWHERE = "elsewhere", "nowhere"
+"""Ids of groups that nobody has heard of; the unreadable shard would have the first."""
+
+
 @pytest.mark.parametrize("path", ["", "/history", "/config"])
 def test_a_group_that_may_be_in_the_other_shard_is_answered_with_why(
     damaged: Damaged, path: str
 ) -> None:
-    reply = damaged.client.get(f"/groups/elsewhere{path}")
+    reply = damaged.client.get(f"/groups/{ELSEWHERE}{path}")
     assert reply.status_code == 503
-    why = "group elsewhere may be in a shard whose logs cannot be read; shard 1: "
+    why = f"group {ELSEWHERE} may be in a shard whose logs cannot be read; shard 1: "
     assert reply.json()["message"].startswith(why)
+    assert shard_of_group(NOWHERE, 2) == 0
+    assert damaged.client.get(f"/groups/{NOWHERE}{path}").status_code == 404
+
+
+def test_while_no_shard_can_be_read_any_of_them_may_have_a_group(damaged: Damaged) -> None:
+    overwrite(damaged.shard)
+    overwrite(damaged.shard.with_name("0"))
+    for group in (ELSEWHERE, NOWHERE, "billing"):
+        assert damaged.client.get(f"/groups/{group}").status_code == 503
 
 
 def test_a_sound_shard_stays_open_and_the_other_is_read_once_it_is_mended(
@@ -117,7 +135,7 @@ def test_a_sound_shard_stays_open_and_the_other_is_read_once_it_is_mended(
     shutil.copytree(damaged.shard.with_name("0"), damaged.shard)
     listed = damaged.client.get("/groups").json()
     assert [each["shard"] for each in listed if each["group_id"] == "pay"] == [0, 1]
-    assert damaged.client.get("/groups/elsewhere").status_code == 404
+    assert damaged.client.get(f"/groups/{ELSEWHERE}").status_code == 404
 
 
 @pytest.mark.parametrize("left", ["", "control"])
@@ -125,6 +143,6 @@ def test_a_shard_that_was_taken_away_holds_up_nobody(
     damaged: Damaged, left: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shards, "RETRY_SECONDS", 0)
-    assert damaged.client.get("/groups/elsewhere").status_code == 503
+    assert damaged.client.get(f"/groups/{ELSEWHERE}").status_code == 503
     shutil.rmtree(damaged.shard / left)
-    assert damaged.client.get("/groups/elsewhere").status_code == 404
+    assert damaged.client.get(f"/groups/{ELSEWHERE}").status_code == 404

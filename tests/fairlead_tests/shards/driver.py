@@ -20,7 +20,7 @@ from fairlead.actors.messages.commands import Reply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import HostCall
 from fairlead.actors.shards.hosting import HostedGroups
-from fairlead.events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS
+from fairlead.events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS, name_shard
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.space import Room
 from fairlead.events.log.writer import GroupLog
@@ -60,6 +60,8 @@ class ShardDriver:
     """How much may be written; None: enough."""
     appends: list[int] = field(default_factory=list[int])
     """How many entries each append had."""
+    shards: int = 1
+    """Of how many it is the first."""
 
     def __post_init__(self) -> None:
         self.numbers, self._ids = count(1), map(str, count(1))
@@ -67,8 +69,9 @@ class ShardDriver:
 
     def open(self) -> None:
         """Begin anew from the log, as another process."""
-        self.log = GroupLog.open_writer(self.folder / "control", "shard 0 of 1", SHARED_CONTROL)
-        self.offsets = GroupLog.open_writer(self.folder / "offsets", "shard 0 of 1", SHARED_OFFSETS)
+        name = name_shard(0, self.shards)
+        self.log = GroupLog.open_writer(self.folder / "control", name, SHARED_CONTROL)
+        self.offsets = GroupLog.open_writer(self.folder / "offsets", name, SHARED_OFFSETS)
         entries, _ = self.log.load()
         self.groups = self.kind(
             entries,

@@ -50,12 +50,15 @@ class Written:
 
 @dataclass
 class Clients:
-    """Kafka's clients in one shard of a data folder, whose count of shards is one."""
+    """Kafka's clients in the first shard of a data folder."""
 
     data_dir: Path
+    shards: int = 1
+    """How many shards there are."""
 
     def __post_init__(self) -> None:
-        self.shard = ShardDriver(self.data_dir / "shards" / "0", AT_ONCE)
+        folder = self.data_dir / "shards" / "0"
+        self.shard = ShardDriver(folder, AT_ONCE, shards=self.shards)
         self.shard.asks(TellTopics(TOPICS))
 
     def close(self) -> None:
@@ -185,7 +188,7 @@ class Clients:
         self.shard.leaves(group_id, member_id)
 
 
-def live(data_dir: Path) -> None:
+def live(data_dir: Path, shards: int = 1) -> None:
     """Record what `billing`, `pay`, `resets` and `registry` went through.
 
     Of the consumers of `billing` app stays, web comes and leaves, and comes again as a static
@@ -193,7 +196,7 @@ def live(data_dir: Path) -> None:
     y leaves; then a consumer of KIP-848 converts the group, and leaves. `resets` has offsets and
     never a member, and the members of `registry` are no consumers.
     """
-    clients = Clients(data_dir)
+    clients = Clients(data_dir, shards)
     clients.joins("billing", "app-1111aaaa", "orders")
     clients.settles("billing")
     clients.shard.passes(1_000)

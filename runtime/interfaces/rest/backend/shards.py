@@ -14,7 +14,12 @@ from time import monotonic
 from typing import Final
 
 from .....events.entries.codec import CodecError
-from .....events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS
+from .....events.entries.group_keys import (
+    SHARED_CONTROL,
+    SHARED_OFFSETS,
+    count_of_shards,
+    shard_of_group,
+)
 from .....events.group import Group
 from .....events.kafka.consumers import ConsumerOffset
 from .....events.log.errors import LogError, NoLogError
@@ -44,6 +49,8 @@ class FollowedShard:
             self._control = undo.enter_context(log)
             self._follower = ShardFollower(log)
             self._open = undo.pop_all()
+        self.count_of_all = count_of_shards(log.log_id)
+        """Of how many shards it is one; None: its log does not say."""
         self.history = ShardHistory(self._control)
         self._offsets: LogReader | None = None
         """The offset log, once it was there to be opened."""
@@ -112,6 +119,8 @@ class ShardLogs:
         """Held while shards are caught up with their logs, or read."""
         self._shards: dict[int, FollowedShard] = {}
         """Those whose logs are open, by number."""
+        self._count: int | None = None
+        """Over how many shards groups are spread; None: no log has told yet."""
         self._unreadable: dict[int, str] = {}
         """Why those cannot be read that could not be at the last look, by number."""
         self._failed_at: dict[int, float] = {}
@@ -140,7 +149,7 @@ class ShardLogs:
         with self._lock:
             found = next((each for each in self._caught_up() if each.group(group_id)), None)
             if found is None:
-                self._check_all_read(group_id)
+                self._check_is_gone(group_id)
                 yield None
                 return
             with self._letting_go(found):
@@ -159,7 +168,7 @@ class ShardLogs:
                 break
         else:
             with self._lock:
-                self._check_all_read(group_id)
+                self._check_is_gone(group_id)
             yield None
             return
         try:
@@ -217,7 +226,8 @@ class ShardLogs:
         try:
             if number not in self._shards:
                 with suppress(NoLogError):  # its process has not made it yet
-                    self._shards[number] = FollowedShard(number, self._folder / str(number))
+                    shard = FollowedShard(number, self._folder / str(number))
+                    self._shards[number], self._count = shard, shard.count_of_all
             if number in self._shards:
                 self._shards[number].catch_up()
         except (LogError, CodecError) as error:
@@ -234,10 +244,12 @@ class ShardLogs:
             return [int(each.name) for each in self._folder.iterdir() if each.name.isdecimal()]
         return []
 
-    def _check_all_read(self, group_id: str) -> None:
+    def _check_is_gone(self, group_id: str) -> None:
         """Raise `ApiError` if a group that no other shard has may be in one that is unreadable."""
-        if self._unreadable:
-            told = "; ".join(f"shard {n}: {why}" for n, why in sorted(self._unreadable.items()))
+        own = None if self._count is None else shard_of_group(group_id, self._count)
+        numbers = sorted(each for each in self._unreadable if own in {None, each})
+        if numbers:
+            told = "; ".join(f"shard {n}: {self._unreadable[n]}" for n in numbers)
             raise ApiError(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 f"group {group_id} may be in a shard whose logs cannot be read; {told}",
