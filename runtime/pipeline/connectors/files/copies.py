@@ -44,6 +44,8 @@ class Surveyed:
     is_by_lines: bool = False
     """Whether each of its lines is a record: several may read it at once, from anywhere in it."""
     quotes_nothing: bool = False
+    has_names: bool = False
+    """Whether it may have texts of digits that say more than their number, `01234`."""
     header: tuple[str, ...] = ()
     columns: "StructType | None" = None
     """Those that it has, as far as anybody but the reader can tell; None: nobody can."""
@@ -132,7 +134,8 @@ def put_together(
         return [replace(each, text=None) for each in files]
     alike: defaultdict[tuple[object, ...], list[Surveyed]] = defaultdict(list)
     for each in small:
-        alike[each.line_end, each.quotes_nothing, each.header, each.columns is None].append(each)
+        values = each.quotes_nothing, each.has_names
+        alike[each.line_end, values, each.header, each.columns is None].append(each)
     total = sum(len(each.text or b"") for each in small)
     part = max(_LEAST_PART, -(-total // cores))
     return [

@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
-    DataType,
-    DateType,
+    NumericType,
     StringType,
     StructField,
     StructType,
-    TimestampNTZType,
-    TimestampType,
 )
 
 from ....batches.counting import Passing
 from ....spark.spelling import quoted
 from ....spi.rows import Rejects
+from ..number_names import NUMBER_NAME
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -35,15 +33,12 @@ BAD_VALUE: Final = "fairlead bad value"
 """Begins the message of a job that met a value that does not fit; its file and reason follow."""
 _QUOTED: Final = 100
 """How many letters of such a value are told."""
+_OF_NAMES: Final = (
+    ", of which a number loses zeros or a sign: give the columns in `source.schema`, this one as "
+    "STRING, or as a number to have it read as one"
+)
 KEEPING: Final = {"mode": "PERMISSIVE", "columnnameofcorruptrecord": RAW}
 """Options of Spark's readers, in lower case, with which they keep rows that do not fit."""
-
-PATTERNS: Final[Mapping[type[DataType], str]] = {
-    DateType: "dateformat",
-    TimestampType: "timestampformat",
-    TimestampNTZType: "timestampntzformat",
-}
-"""The options, in lower case, that say how times of a type are written."""
 
 
 def with_raw(schema: StructType) -> StructType:
@@ -109,27 +104,6 @@ def json_reason(schema: StructType, options: Mapping[str, str]) -> "Column":
     return found.otherwise(_misfit(schema))
 
 
-def present(text: "Column", column: StructField, nulls: tuple[str, ...]) -> "Column":
-    """Return a text of csv, or null where it stands for no value."""
-    absent = nulls if isinstance(column.dataType, StringType) else ("", *nulls)
-    return sf.when(~text.isin(*absent), text) if absent else text
-
-
-def typed(text: "Column", kind: DataType, pattern: str) -> "Column":
-    """Return a text of csv as a type, null where it is none of it; a pattern may be of times."""
-    if isinstance(kind, StringType):
-        return text
-    if not pattern:
-        return text.try_cast(kind)
-    if isinstance(kind, DateType):
-        return sf.try_to_date(text, pattern)
-    time = sf.try_to_timestamp(text, sf.lit(pattern))
-    if isinstance(kind, TimestampType):
-        return time
-    # Nothing tries times without a zone: those with one tell whether a text is any.
-    return sf.when(time.isNotNull(), sf.to_timestamp_ntz(text, sf.lit(pattern)))
-
-
 def refuse_value(text: "Column", column: StructField) -> "Column":
     """Return what ends the job, and says which value of which file does not fit."""
     kind = column.dataType.simpleString().upper()
@@ -140,6 +114,7 @@ def refuse_value(text: "Column", column: StructField) -> "Column":
         why,
         sf.left(text, sf.lit(_QUOTED)),
         sf.lit('"'),
+        _way_out(text, column),
     )
     return sf.raise_error(told).cast("boolean")
 
@@ -150,7 +125,16 @@ def _about(column: StructField, text: "Column") -> "Column":
         sf.lit(f'column {quoted(column.name)} ({kind}): For input string: "'),
         sf.coalesce(text, sf.lit("")),
         sf.lit('"'),
+        _way_out(text, column),
     )
+
+
+def _way_out(text: "Column", column: StructField) -> "Column":
+    """Return what is told beside a text that is a number, and says more than that."""
+    if not isinstance(column.dataType, NumericType):
+        return sf.lit("")
+    is_name = text.rlike(NUMBER_NAME) & text.try_cast(column.dataType).isNotNull()
+    return sf.when(is_name, _OF_NAMES).otherwise("")
 
 
 def _misfit(schema: StructType) -> str:

@@ -15,8 +15,8 @@ from uuid import uuid4
 
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
-    DataType,
     LongType,
+    NumericType,
     StringType,
     StructField,
     StructType,
@@ -33,17 +33,15 @@ from .. import keys
 from ..copies import Copies, Surveyed
 from ..csv_style import CsvStyle
 from ..options import options_to_read
+from ..text_values import TextValues
 from .bad_rows import (
     FILE,
     KEEPING,
-    PATTERNS,
     RAW,
     csv_reason,
     json_reason,
     parted,
-    present,
     refuse_value,
-    typed,
     with_file,
     with_raw,
 )
@@ -69,6 +67,8 @@ class ReadFormat:
     tolerant: bool = False
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     policy: SchemaPolicy = field(default_factory=SchemaPolicy)
+    is_inferred: bool = False
+    """Whether types are by a sample: what a number does not say of its text is lost by mistake."""
     grown: StructType | None = None
     """The schema with what files turned out to have beyond it; None: nothing."""
 
@@ -86,7 +86,7 @@ class ReadFormat:
             tolerant = options["mode"].upper() == "DROPMALFORMED"
         mode = settings.text(EVOLUTION)
         policy = SchemaPolicy.of(mode, is_given=is_given, is_exact=name == "json")
-        return cls(name, schema, style, tolerant, options, policy)
+        return cls(name, schema, style, tolerant, options, policy, not is_given)
 
     def rows(
         self, spark: "SparkSession", files: Sequence[Surveyed], copies: Copies
@@ -149,7 +149,7 @@ class ReadFormat:
         if self.name == "json":
             reason = json_reason(self.columns, options)
         else:
-            reason = csv_reason(self.columns, options, self._is_misfit)
+            reason = csv_reason(self.columns, options, self._text_values().is_misfit)
         good, rejects = parted(frame, reason, copies.originals)
         return good, (rejects,)
 
@@ -157,6 +157,13 @@ class ReadFormat:
     def parts_rows(self) -> bool:
         """Whether bad rows are kept apart; a parquet file has none, it is bad as a whole."""
         return self.tolerant and self.name != "parquet"
+
+    @property
+    def refuses_names(self) -> bool:
+        """Whether a text of digits that says more than its number fits no column of numbers."""
+        return self.is_inferred and any(
+            isinstance(each.dataType, NumericType) for each in self.columns.fields
+        )
 
     @property
     def columns(self) -> StructType:
@@ -196,10 +203,12 @@ class ReadFormat:
     def _as_text(self, found: Surveyed, schema: StructType) -> bool:
         """Tell whether a file must be read as text, and typed afterwards: that costs a third.
 
-        Spark's reader knows one spelling of null only, and takes `""` for a number that is none.
+        Spark's reader knows one spelling of null only, takes `""` for a number that is none, and
+        `01234` for one.
         """
         has_types = any(not isinstance(each.dataType, StringType) for each in schema.fields)
-        return len(self.style.nulls) > 1 or (found.quotes_nothing and has_types)
+        is_misread = found.quotes_nothing or found.has_names
+        return len(self.style.nulls) > 1 or (is_misread and has_types)
 
     def _alike(
         self,
@@ -224,16 +233,16 @@ class ReadFormat:
 
     def _typed(self, frame: "DataFrame", schema: StructType) -> "DataFrame":
         """Give columns of text their types, as the reader would have."""
+        values = self._text_values()
         is_strict = self._options()["mode"].upper() == "FAILFAST"
         fits: Column = sf.expr("true")
         columns: list[Column] = []
         for each in schema.fields:
             text = frame[quoted(each.name)]
-            value = self._value(present(text, each, self.style.nulls), each.dataType)
-            columns.append(value.alias(each.name))
+            columns.append(values.value(text, each).alias(each.name))
             if is_strict or self.parts_rows:
                 otherwise = refuse_value(text, each) if is_strict else sf.expr("false")
-                fits = sf.when(self._is_misfit(text, each), otherwise).otherwise(fits)
+                fits = sf.when(values.is_misfit(text, each), otherwise).otherwise(fits)
         if not self.parts_rows:
             return frame.where(fits).select(*columns)
         options = {key: text for key, text in self._options().items() if key not in _OF_FILES}
@@ -241,16 +250,8 @@ class ReadFormat:
         row = sf.when(~fits, sf.to_csv(texts, options))
         return frame.select(*columns, sf.coalesce(frame[RAW], row).alias(RAW), FILE)
 
-    def _is_misfit(self, text: "Column", column: StructField) -> "Column":
-        """Tell whether a text of csv is no value of a column."""
-        if isinstance(column.dataType, StringType):
-            return sf.expr("false")
-        there = present(text, column, self.style.nulls)
-        value = self._value(there, column.dataType)
-        return there.isNotNull() & (value.isNull() | (there != sf.trim(there)))
-
-    def _value(self, text: "Column", kind: DataType) -> "Column":
-        return typed(text, kind, self.option(PATTERNS.get(type(kind), "")))
+    def _text_values(self) -> TextValues:
+        return TextValues(self.style.nulls, self.options, self.is_inferred)
 
     def option(self, name: str) -> str:
         """Return what the user says of an option of Spark's reader, by its name in lower case."""

@@ -138,7 +138,8 @@ def _looked_at(
         if form.tolerant:
             rows_of(file)
         return _of_parquet(file)
-    found = survey(file, form.style, copies, within, keeps_text=keeps_text)
+    how = {"keeps_text": keeps_text, "finds_names": form.refuses_names}
+    found = survey(file, form.style, copies, within, **how)
     if not form.style.header or not found.header:
         return found
     return replace(found, columns=_of_csv(form, file, found))

@@ -20,6 +20,7 @@ from .. import keys
 from ..copies import Copies, Surveyed
 from ..csv_style import CsvStyle, header_of
 from ..line_ends import LineEndScan, LineEndUnifier
+from ..number_names import NumberNameScan
 from ..packed import is_opaque, unpacked
 
 _CHUNK: Final = 4 << 20
@@ -62,18 +63,28 @@ def decoded(file: Path, encoding: str, at_most: int | None = None) -> Iterator[b
 
 
 def survey(
-    file: Path, style: CsvStyle, copies: Copies, within: str | None, *, keeps_text: bool = False
+    file: Path,
+    style: CsvStyle,
+    copies: Copies,
+    within: str | None,
+    *,
+    keeps_text: bool = False,
+    finds_names: bool = False,
 ) -> Surveyed:
     """Look through a csv file, and copy it where Spark would not read it as it is.
 
-    `keeps_text`: what it found of a small file whose lines are records holds its text. Raises
+    `keeps_text`: what it found of a small file whose lines are records holds its text.
+    `finds_names`: texts of digits that say more than their number are looked for. Raises
     `BadInput` if a quote is left open: a reader takes all that follows for one value. So it does
     for what only Spark can unpack: values would be put under wrong names without a word.
     """
     _refuse_opaque(file, "header, encoding and line ends")
     scan = LineEndScan(style.separator, style.quote, style.escape)
+    names = NumberNameScan(style.separator, style.quote, trims=style.trim)
     comments = style.comments()
     chunks = comments.without(decoded(file, style.encoding))
+    if finds_names:
+        chunks = _shown(chunks, names.feed)
     head = text = next(chunks)
     scan.feed(head)
     for chunk in chunks:
@@ -92,7 +103,8 @@ def survey(
     # A file that begins with an empty line has its header further below.
     is_small = keeps_text and is_by_lines and text and not text.startswith(line_end.encode())
     kept = text if is_small else None
-    return Surveyed(path, line_end, is_by_lines, scan.quotes_nothing, header, text=kept)
+    values = scan.quotes_nothing, names.found
+    return Surveyed(path, line_end, is_by_lines, *values, header, text=kept)
 
 
 def transcoded(

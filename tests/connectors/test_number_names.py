@@ -1,0 +1,94 @@
+# pyright: basic
+"""Texts of digits that say more than their number, `01234`, lose nothing without a word."""
+
+import json
+from pathlib import Path
+
+import pytest
+from connectors.conftest import Run
+
+from fairlead.runtime.pipeline.connectors.files.number_names import NumberNameScan
+from fairlead_tests.tasks.numbers import Reports
+
+Config = dict[str, str]
+SAMPLED = "n,x,s\n" + 12_000 * "1,2.5,a\n"
+"""More than is looked at to infer a schema."""
+
+
+@pytest.mark.parametrize(
+    ("text", "has_any"),
+    [
+        (b"n\n01234\n", True),
+        (b"a,01\n", True),
+        (b'a,"007"\n', True),
+        (b"-01,a\n", True),
+        (b"a,+1\n", True),
+        (b"a, 01\n", False),
+        (b"0,0.5,-0.25,10,100\n", False),
+        (b"2026-01-02 03:04:05,x01\n", False),
+    ],
+)
+def test_they_are_found_wherever_a_value_begins_in_pieces_as_well(
+    text: bytes, *, has_any: bool
+) -> None:
+    whole, pieces = (NumberNameScan(",", '"', trims=False) for _ in range(2))
+    whole.feed(text)
+    for each in text:
+        pieces.feed(bytes([each]))
+    assert (whole.found, pieces.found) == (has_any, has_any)
+
+
+def test_blanks_that_are_trimmed_hide_none_and_separators_are_any_letters() -> None:
+    scan = NumberNameScan("|", "", trims=True)
+    scan.feed(b"a|  01\n")
+    assert scan.found
+
+
+@pytest.fixture
+def config(folders: Config) -> Config:
+    return {
+        **folders,
+        "source.format": "csv",
+        "source.schema.sample.bytes": "1000",
+        "sink.format": "json",
+        "tasks.max": "1",
+        "errors.deadletterqueue.path": str(Path(folders["sink.path"]).parent / "bad"),
+    }
+
+
+def failures(reports: Reports) -> list[str]:
+    return [each.reason for each in reports.statuses if each.state.value == "FAILED"]
+
+
+def rows(folder: Path) -> list[dict[str, object]]:
+    files = [each for each in folder.rglob("*.json") if "_fairlead" not in each.parts]
+    return [json.loads(line) for each in files for line in each.read_text().splitlines()]
+
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "text"),
+    [("01234,2.5,b", "`n` (BIGINT)", "01234"), ("3,+1.5,b", "`x` (DOUBLE)", "+1.5")],
+)
+def test_one_that_comes_when_the_schema_is_inferred_is_a_bad_row_and_told_with_a_way_out(
+    run: Run, config: Config, tmp_path: Path, row: str, column: str, text: str
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text(f"{SAMPLED}{row}\n")
+    (told,) = failures(run(config))
+    assert f'{tmp_path}/in/a.csv: column {column}: For input string: "{text}", of which' in told
+    assert "give the columns in `source.schema`" in told
+    assert rows(tmp_path / "out") == []
+    assert failures(run({**config, "errors.tolerance": "all"})) == []
+    assert len(rows(tmp_path / "out")) == 12_000
+    (letter,) = rows(tmp_path / "bad")
+    assert (letter["raw"], "loses zeros" in str(letter["reason"])) == (row, True)
+
+
+def test_a_schema_that_is_given_is_taken_at_its_word_and_texts_stay_as_they_are(
+    run: Run, config: Config, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text("n,x,s\n01234,+1.5,007\n")
+    assert failures(run({**config, "source.schema": "n BIGINT, x STRING, s STRING"})) == []
+    assert rows(tmp_path / "out") == [{"n": 1234, "x": "+1.5", "s": "007"}]
