@@ -60,6 +60,7 @@ def lineage_of(
     """Return what tells an attempt of a task, or nobody."""
     if not config.get(URL):
         return UNTOLD
+    from ..lineage.open_runs import OpenRuns  # noqa: PLC0415
     from ..lineage.run import RunLineage  # noqa: PLC0415  # its package is not for everybody
     from ..lineage.sending import EventSender  # noqa: PLC0415
 
@@ -69,4 +70,4 @@ def lineage_of(
 
     job = Dataset(config.get(NAMESPACE) or "fairlead", context.resource.connector)
     sender = partial(EventSender, config[URL], config.get(API_KEY, ""), context.warn)
-    return RunLineage(job, sender, touched, context)
+    return RunLineage(job, sender, OpenRuns(config[URL], *job), touched, context)

@@ -3,7 +3,7 @@
 A run starts with the first batch that is in place, since only then it is known what was read and
 written. While it goes on, what it has written so far is told once a minute, and once more at its
 end: COMPLETE when somebody asked for it, FAIL for an error, ABORT for what takes the task elsewhere
-or has it try again.
+or has it try again. For a process that was killed the next run of the job on its machine says that.
 """
 
 import time
@@ -39,6 +39,7 @@ from ..spi.context import Context
 from ..spi.lineage import Dataset, Lineage, RunEnd
 from ..spi.rows import ArrowTable
 from .columns import BatchColumns, columns_of
+from .open_runs import OpenRuns
 from .sending import EventSender
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class RunLineage(Lineage):
         self,
         job: Dataset,
         open_sender: Callable[[], EventSender],
+        open_runs: OpenRuns,
         touched: Callable[[Commit], tuple[frozenset[Dataset], frozenset[Dataset]]],
         context: Context,
     ) -> None:
@@ -71,6 +73,7 @@ class RunLineage(Lineage):
         self._open_sender = open_sender
         self._sender: EventSender | None = None
         """None: the run has not started."""
+        self._open_runs = open_runs
         self._touched = touched
         self._hide, self._warn = context.hide, context.warn
         self._run_id = str(generate_new_uuid())
@@ -112,6 +115,9 @@ class RunLineage(Lineage):
         self._files += commit.manifest.files
         if self._sender is None:
             self._sender = self._open_sender()
+            for run_id in self._open_runs.take_abandoned():
+                self._sender.send(self._event(RunState.ABORT, Run(run_id)))
+            self._open_runs.open(self._run_id)
             self._tell(self._sender, RunState.START)
         elif time.monotonic() - self._told_at >= _EACH_S:
             self._tell(self._sender, RunState.RUNNING)
@@ -124,6 +130,7 @@ class RunLineage(Lineage):
         more: dict[str, RunFacet] = {"errorMessage": failed} if reason else {}
         self._tell(self._sender, RunState(outcome.value), more)
         self._sender.close()
+        self._open_runs.close(self._run_id)
 
     def _tell(
         self, sender: EventSender, state: RunState, more: Mapping[str, RunFacet] = _NO_FACETS
@@ -131,16 +138,19 @@ class RunLineage(Lineage):
         self._told_at = time.monotonic()
         engine = processing_engine_run.ProcessingEngineRunFacet(_SPARK, "spark")
         facets: dict[str, RunFacet] = {"processing_engine": engine, **more}
-        event = RunEvent(
+        event = self._event(state, Run(self._run_id, facets))
+        event.inputs = [self._input(each) for each in sorted(self._read)]
+        event.outputs = [self._output(each) for each in sorted(self._written)]
+        sender.send(event)
+
+    def _event(self, state: RunState, run: Run) -> RunEvent:
+        return RunEvent(
             eventTime=datetime.now(UTC).isoformat(),
             eventType=state,
-            run=Run(self._run_id, facets),
+            run=run,
             job=self._job,
             producer=_PRODUCER,
-            inputs=[self._input(each) for each in sorted(self._read)],
-            outputs=[self._output(each) for each in sorted(self._written)],
         )
-        sender.send(event)
 
     def _input(self, dataset: Dataset) -> InputDataset:
         facets: dict[str, DatasetFacet] = {}
