@@ -1,11 +1,12 @@
-"""Whether what members tell each other through the group can be read at all.
+"""Whether what members tell each other through the group can be read, and what consumers read.
 
 Consumers and Connect's workers are known; what others tell each other is their own affair.
 """
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
-from ...events.model import CONNECT, ClassicProtocol
+from ...events.model import CONNECT, ClassicMember, ClassicProtocol
 from ..assignors.classic.protocol import VERSIONS
 from .bytes import connect, consumer
 from .bytes.primitives import UnreadableError
@@ -44,6 +45,18 @@ def url_of_worker(protocol_type: str, protocols: Iterable[ClassicProtocol]) -> s
     told = (each for each in protocols if each.name in VERSIONS)
     first = next(told, None)
     return connect.decode_metadata(first.metadata, VERSIONS[first.name]).url if first else ""
+
+
+def topics_of_consumers(members: Iterable[ClassicMember]) -> frozenset[str]:
+    """Return what classic consumers subscribe to, whichever of their protocols they speak."""
+    offered = (each for member in members for each in member.protocols)
+    return frozenset(topic for each in offered for topic in read_subscription(each.metadata).topics)
+
+
+@lru_cache(maxsize=64)  # a subscription may take more than a megabyte
+def read_subscription(metadata: bytes) -> consumer.Subscription:
+    """Return what a consumer offers with a protocol; raises UnreadableError."""
+    return consumer.decode_subscription(metadata)
 
 
 def _flaw(read: Callable[[], object]) -> str:

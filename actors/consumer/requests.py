@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...events.kafka.consumers import Topic
+from ...events.kafka.topic_names import LONGEST_TOPIC, is_topic_name
 from ...events.model import Resource
 from ..messages.consumers import (
     ConsumerGroupHeartbeat,
@@ -23,9 +24,6 @@ MOST_TOPICS: Final = 10_000
 
 MOST_PARTITIONS: Final = 100_000
 """How many partitions it may say that it owns."""
-
-LONGEST_TOPIC: Final = 249
-"""Characters of a topic's name, as in Kafka."""
 
 Refusal = tuple[Error, str]
 
@@ -85,15 +83,6 @@ def _flaw_in_size(request: ConsumerGroupHeartbeat) -> str:
     if not all(map(is_topic_name, (*names, *owned))):
         return f"a topic is empty, longer than {LONGEST_TOPIC} characters, or not encodable"
     return ""
-
-
-def is_topic_name(text: str) -> bool:
-    """Tell whether a text can be the name of a topic, or its id, and part of a key of the log."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # a lone surrogate
-        return False
-    return 0 < len(text) <= LONGEST_TOPIC and "\0" not in text
 
 
 def as_heartbeat(

@@ -6,7 +6,7 @@ ids, and the number of this process. It takes requests of both of Kafka's protoc
 group speaks is decided by who joins it while it is empty (see `Sides`). Each request has a
 `number`, and the answer names it; each is answered, at once or once it is its turn.
 
-* Offsets are the group's whatever its type, and outlive its members.
+* Offsets are the group's whatever its type, and outlive its members until they expire.
 * Which topics there are the host tells by `TopicsSeen`, again whenever that changes, with the same
   mapping for all its groups. Until it has, a group knows those that its log names.
 * A heartbeat is answered at once: to hold it is the host's matter.
@@ -37,7 +37,8 @@ from ..messages.errors import Error
 from ..messages.members import NO_COORDINATOR_EPOCH, HeartbeatReply
 from ..messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch
 from .decide import SERVER_ASSIGNORS, decide
-from .offset_desk import OffsetDesk
+from .offsets.clean_up import OffsetCleanUp
+from .offsets.desk import OffsetDesk
 from .patterns import find_matches, flaw_in_pattern
 from .removal import remove_group
 from .repeats import RepeatedHeartbeats
@@ -92,6 +93,7 @@ class ConsumerShard:
         self.sides = Sides(modern, CONSUMER_KIND, steady_ms, new_id)
         """The group as its members of both protocols see it."""
         self._offsets = OffsetDesk(self.sides, ledger)
+        self._clean_up = OffsetCleanUp(self.sides, ledger, self.remove, steady_ms)
         self._repeats = RepeatedHeartbeats(group)
         self._topics: Mapping[str, Topic] | None = None
         """The topics of the cluster, by name; None: nobody has told them yet."""
@@ -176,6 +178,12 @@ class ConsumerShard:
     def pass_time(self, now: Now) -> None:
         """Do what is due by now."""
         self.sides.pass_time(now)
+        self._clean_up.pass_time(now)
+
+    def next_ms(self, now: Now) -> int:
+        """Return when a time that was set comes, steady clock."""
+        next_ms, look_ms = self.sides.next_ms(now), self._clean_up.next_ms()
+        return look_ms if next_ms is None else min(next_ms, look_ms)
 
     def ready(self, now: Now) -> Ready:
         """Hand out what was decided since the last call."""

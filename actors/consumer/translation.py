@@ -1,7 +1,6 @@
-"""The bytes of classic consumers, as a conversion needs them, and what they subscribe to."""
+"""The bytes of classic consumers, as a conversion needs them."""
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 
 from ...events.group import Group
 from ...events.kafka.consumers import ConsumerSubscription, SubscribedTopics
@@ -9,14 +8,12 @@ from ...events.model import ClassicMember, ClassicProtocol
 from ...events.records import Record, Tombstone
 from ..classic.bytes.consumer import (
     PartitionAssignment,
-    Subscription,
     decode_assignment,
-    decode_subscription,
     encode_assignment,
     is_of_sticky,
 )
 from ..classic.bytes.primitives import UnreadableError
-from ..classic.embedded import CONSUMER
+from ..classic.embedded import CONSUMER, read_subscription
 from ..group.state.soft_state import SoftState
 from ..group.translation.protocol import Given, Held, NotYetError, Said
 from .topics import topic_records
@@ -29,7 +26,7 @@ class ConsumerTranslation:
 
     def read(self, offered: ClassicProtocol) -> Said:
         """Return what a consumer tells: an eager one names nothing; raises UnreadableError."""
-        told = _read(offered.metadata)
+        told = read_subscription(offered.metadata)
         return Said(frozenset(told.owned), version=told.version)
 
     def stops_first(self, protocol: str) -> bool:
@@ -56,7 +53,7 @@ class ConsumerTranslation:
 
         An eager one names nothing, and has stopped everything. Raises UnreadableError.
         """
-        owned = _read(member.protocols[0].metadata).owned
+        owned = read_subscription(member.protocols[0].metadata).owned
         return Held({**dict.fromkeys(owned, generation), **member.assigned}, member.pending)
 
     def assignment(self, protocol: str, given: Given) -> bytes:
@@ -91,19 +88,8 @@ class ConsumerTranslation:
         return [*ended, Tombstone(SubscribedTopics, ())]
 
 
-def topics_of_consumers(members: Iterable[ClassicMember]) -> frozenset[str]:
-    """Return what classic consumers subscribe to, whichever of their protocols they speak."""
-    offered = (each for member in members for each in member.protocols)
-    return frozenset(topic for each in offered for topic in _read(each.metadata).topics)
-
-
 def _topics_of(offered: ClassicProtocol) -> tuple[str, ...]:
-    return tuple(sorted({*_read(offered.metadata).topics}))
-
-
-@lru_cache(maxsize=64)  # a subscription may take more than a megabyte
-def _read(metadata: bytes) -> Subscription:
-    return decode_subscription(metadata)
+    return tuple(sorted({*read_subscription(offered.metadata).topics}))
 
 
 CONSUMER_TRANSLATION = ConsumerTranslation()

@@ -7,7 +7,6 @@ from ...events.entries.group_keys import GroupPart, Latest, encode_in_group, in_
 from ...events.group import Group
 from ...events.kafka.consumers import Topic
 from ...events.log.space import Room
-from ..backoff import earliest
 from ..consumer.shard import ConsumerShard
 from ..group.commit import OffsetLedger
 from ..group.shard import AddressedReply, Now, Ready
@@ -152,10 +151,11 @@ class ClientGroup:
             self._say_held(each)
         self._shard.pass_time(now)
 
-    def next_ms(self, now: Now) -> int | None:
-        """Return when something may be due next, steady clock; None: not before it is asked."""
+    def next_ms(self, now: Now) -> int:
+        """Return when something may be due next, steady clock."""
+        next_ms = self._shard.next_ms(now)
         held_ms = None if self._held is None else self._held.next_ms()
-        return earliest(self._sides.next_ms(now), held_ms)
+        return next_ms if held_ms is None else min(next_ms, held_ms)
 
     # -- what goes out
 

@@ -211,11 +211,7 @@ class HostedGroups:
 
     def _time(self, group: ClientGroup, now: Now) -> None:
         """See that time passes in a group when something is due there."""
-        group_id, next_ms = group.group.group_id, group.next_ms(now)
-        if next_ms is None:
-            self._timers.cancel(group_id)
-        else:
-            self._timers.set(group_id, max(next_ms, now.steady_ms + 1))
+        self._timers.set(group.group.group_id, max(group.next_ms(now), now.steady_ms + 1))
 
     # -- time
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ..classic.refusals import refusal_of as refusal_of_classic
-from ..consumer.offsets import refuse_call
+from ..consumer.offsets.calls import refuse_call
 from ..messages.classic import ClassicCall
 from ..messages.computing import InstallReply, Prepare, PrepareReply
 from ..messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply

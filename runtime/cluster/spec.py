@@ -78,6 +78,9 @@ class KafkaSpec:
     session_timeout_ms: int
     """How long a consumer by KIP-848 may be silent."""
     heartbeat_interval_ms: int
+    offsets_retention_ms: int
+    """How long committed offsets are kept that nobody uses any more."""
+    offsets_check_interval_ms: int
     is_encrypted: bool = False
     keystore: str = ""
     truststore: str = ""
@@ -135,6 +138,8 @@ class NodeSpec:
             self.settings,
             session_timeout_ms=self.kafka.session_timeout_ms,
             heartbeat_interval_ms=self.kafka.heartbeat_interval_ms,
+            offsets_retention_ms=self.kafka.offsets_retention_ms,
+            offsets_check_interval_ms=self.kafka.offsets_check_interval_ms,
         )
 
     def group_folder(self, group_id: str) -> Path:

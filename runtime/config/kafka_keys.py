@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from ...actors.settings import SettingType, whole, word
 from ...events.placement import split_list
-from .kinds import LOOPBACK, MILLISECONDS, PORT_MAX
+from .kinds import INT32_MAX, LOOPBACK, MILLISECONDS, PORT_MAX
 from .setting import SAME, Domain, setting
 
 PLAINTEXT, SSL = "PLAINTEXT", "SSL"
@@ -148,6 +148,16 @@ class KafkaSettings:
         "How many processes the groups of Kafka's clients are spread over; it stays what it was"
         " when the first group was made.",
         "offsets.topic.num.partitions",
+    )
+    offsets_retention_minutes: int = setting(
+        _number(1, INT32_MAX, "minutes"),
+        10_080,
+        "How long offsets of Kafka's clients are kept that no member has a use for: since their"
+        " commit, and since their group became empty.",
+        SAME,
+    )
+    offsets_retention_check_interval_ms: int = setting(
+        MILLISECONDS, 600_000, "How often such offsets are looked for.", SAME
     )
     kafka_max_connections: int = setting(
         _number(1, MOST_CONNECTIONS, "connections"),

@@ -15,12 +15,12 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from ...actors.consumer.requests import is_topic_name
 from ...actors.messages.consumers import ConsumerGroupHeartbeat
 from ...actors.messages.errors import Error
 from ...actors.messages.groups import HostCall, TellTopics
 from ...actors.messages.offsets import OffsetCommit
 from ...events.kafka.consumers import Topic
+from ...events.kafka.topic_names import is_topic_name
 from .amend import HostPort
 from .counts import Counts
 from .line import Lost, ShardLine

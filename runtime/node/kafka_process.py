@@ -1,6 +1,7 @@
 """The process that serves Kafka's clients, as the node's first process keeps it running."""
 
 from dataclasses import asdict
+from typing import Final
 
 from ...events.placement import split_list
 from ..cluster.spec import KafkaSpec, NodeSpec
@@ -8,6 +9,8 @@ from ..config.kafka_keys import parse_kafka_listener, parse_place
 from ..config.load import Config
 from .processes import ProcessFiles
 from .tied_process import BriefedProcess, EngineProcess, TiedProcess
+
+MINUTE_MS: Final = 60_000
 
 
 class KafkaProcess(BriefedProcess):
@@ -50,6 +53,8 @@ def kafka_spec(config: Config) -> KafkaSpec | None:
         config.kafka_max_connections_per_ip,
         config.group_consumer_session_timeout_ms,
         config.group_consumer_heartbeat_interval_ms,
+        config.offsets_retention_minutes * MINUTE_MS,
+        config.offsets_retention_check_interval_ms,
         listener.is_encrypted,
         config.kafka_ssl_keystore_location,
         config.kafka_ssl_truststore_location,

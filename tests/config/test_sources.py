@@ -87,6 +87,8 @@ def test_nothing_given_is_all_defaults() -> None:
         "kafka.ssl.keystore.location": "",
         "kafka.ssl.truststore.location": "",
         "kafka.group.shards": 2,
+        "offsets.retention.minutes": 10_080,
+        "offsets.retention.check.interval.ms": 600_000,
         "kafka.max.connections": 10_000,
         "kafka.max.connections.per.ip": 10_000,
         "group.consumer.session.timeout.ms": 45_000,

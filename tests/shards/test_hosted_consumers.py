@@ -102,7 +102,7 @@ def test_a_consumer_that_is_silent_for_its_session_is_out(driver: ShardDriver) -
     driver.passes(6_500)
     assert beats(driver, "m1", 2).error is Error.UNKNOWN_MEMBER_ID
     assert states(driver) == [ListedGroup(A, "consumer", "Empty", "consumer")]
-    assert driver.groups.next_tick_ms(driver.now) == driver.now_ms + IDLE_MS
+    assert driver.groups.next_tick_ms(driver.now) > driver.now_ms + IDLE_MS
 
 
 def test_offsets_are_each_groups_own_and_outlast_the_process(driver: ShardDriver) -> None:
@@ -154,6 +154,47 @@ def test_a_group_whose_last_offsets_are_deleted_is_forgotten(driver: ShardDriver
     deleted = asked(driver, OffsetDelete(A, {"t4": (1,)}))
     assert [each.error for each in deleted.verdicts] == [Error.NONE]
     assert len(driver.groups) == 0
+
+
+def test_groups_whose_offsets_have_expired_go_each_with_the_last_over_restarts_as_well(
+    driver: ShardDriver,
+) -> None:
+    settings = driver.settings
+    driver.asks(TellTopics({"t4": T4}))
+    joins(driver, A, "m1")
+    commit(driver, A, 7, member_id="m1", epoch=2)
+    driver.passes(settings.offsets_retention_ms // 2)
+    commit(driver, B, 8)
+    assert [each.state for each in states(driver)] == ["Empty"] * 2
+    driver.close()
+    driver.open()
+    driver.passes(settings.offsets_retention_ms // 2)
+    driver.passes(2 * settings.offsets_check_interval_ms)
+    assert (committed(driver, A), committed(driver, B)) == ([], [8])
+    assert [each.group_id for each in states(driver)] == [B]
+    driver.close()
+    driver.open()
+    assert [each.group_id for each in states(driver)] == [B]
+    driver.asks(TellTopics({"t4": T4}))
+    assert joins(driver, A, "m2").member_epoch == 2, "it counts from the beginning"
+    beats(driver, "m2", -1)
+    driver.passes(settings.offsets_retention_ms)
+    assert len(driver.groups) == 0
+
+
+def test_many_groups_are_not_looked_at_all_at_once(driver: ShardDriver) -> None:
+    names = [f"group-{number}" for number in range(20)]
+    for each in names:
+        commit(driver, each, 7)
+    driver.close()
+    driver.now_ms += driver.settings.offsets_retention_ms
+    driver.open()
+    left = set[int]()
+    while names:
+        driver.passes(driver.settings.offsets_check_interval_ms // 10)
+        names = [each.group_id for each in states(driver)]
+        left.add(len(names))
+    assert len(left) > 5
 
 
 def test_each_kind_of_group_is_described_as_what_it_is(driver: ShardDriver) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from fairlead.actors.door.actor import Address, Failure
 from fairlead.actors.door.system import Line
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.classic import (
     ClassicHeartbeat,
     ClassicHeartbeatReply,
@@ -18,7 +19,20 @@ from fairlead.actors.messages.classic import (
     SyncGroupReply,
 )
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.groups import AwaitReplies, GroupCalls, GroupReplies, HostCall
+from fairlead.actors.messages.groups import (
+    AwaitReplies,
+    GroupCalls,
+    GroupReplies,
+    HostCall,
+    ListGroups,
+    ListGroupsReply,
+)
+from fairlead.actors.messages.offsets import (
+    OffsetCommit,
+    OffsetFetch,
+    OffsetFetchReply,
+    TopicOffset,
+)
 from fairlead.actors.shards.actor import OpenShard, ShardActor, ShardOpened
 from fairlead_tests.actor_system import Running
 from fairlead_tests.shards.driver import AT_ONCE, joining
@@ -27,9 +41,11 @@ ASK = 10.0
 HOST = 7
 
 
-def opened(running: Running, name: str, count: int = 1) -> tuple[Address, object]:
+def opened(
+    running: Running, name: str, count: int = 1, settings: GroupSettings = AT_ONCE
+) -> tuple[Address, object]:
     actor = running.system.create(ShardActor, name)
-    order = OpenShard(0, count, running.folder / "shards" / "0", AT_ONCE)
+    order = OpenShard(0, count, running.folder / "shards" / "0", settings)
     return actor, running.system.ask(actor, order, ASK)
 
 
@@ -131,6 +147,32 @@ def test_members_outlive_a_host_that_is_away_for_longer_than_their_sessions(
         (beat,) = host.asks(ClassicHeartbeat("g", joined.member_id, 1)).replies
         assert isinstance(beat, ClassicHeartbeatReply)
         assert beat.error is Error.NONE
+
+
+@pytest.mark.cluster
+def test_offsets_that_nobody_uses_expire_and_their_groups_go(actor_system: Running) -> None:
+    settings = replace(AT_ONCE, offsets_retention_ms=1_500, offsets_check_interval_ms=100)
+    actor, _ = opened(actor_system, "one", settings=settings)
+    with actor_system.system.private() as line, actor_system.system.private() as later:
+        host = Host(actor, line, later)
+        (joined,) = host.asks(joining("used")).replies
+        assert isinstance(joined, JoinGroupReply)
+        read = (TopicOffset("t", 0, 7),)
+        host.asks(
+            SyncGroup("used", joined.member_id, 1),
+            OffsetCommit("used", read, joined.member_id, 1),
+            OffsetCommit("unused", read),
+        )
+        seen: list[list[str]] = []
+        while seen[-1:] != [["used"]]:
+            (told,) = host.asks(ListGroups()).replies
+            assert isinstance(told, ListGroupsReply)
+            seen.append([each.group_id for each in told.groups])
+            host.waits()
+        assert seen[0] == ["unused", "used"]
+        (kept,) = host.asks(OffsetFetch("used")).replies
+        assert isinstance(kept, OffsetFetchReply)
+        assert [each.offset for each in kept.offsets] == [7]
 
 
 @pytest.mark.cluster

@@ -59,6 +59,10 @@ class GroupSettings:
     """How long the first target of an empty connect group waits for more members, likewise."""
     migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     """Which conversions between the two protocols are allowed while there are members."""
+    offsets_retention_ms: int = 604_800_000
+    """How long what Kafka's clients have committed is kept that nobody uses any more."""
+    offsets_check_interval_ms: int = 600_000
+    """How often such offsets are looked for at most, group by group."""
 
 
 def flaw_in_bounds(least_ms: int, longest_ms: int) -> str:

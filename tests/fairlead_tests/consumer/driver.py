@@ -136,8 +136,8 @@ class ConsumerDriver:
         """Let time pass, as often as something is due meanwhile."""
         end_ms = self.now_ms + milliseconds
         while self.now_ms < end_ms:
-            due_ms = self.shard.sides.next_ms(self.now)
-            self.now_ms = end_ms if due_ms is None else min(end_ms, max(due_ms, self.now_ms + 1))
+            due_ms = self.shard.next_ms(self.now)
+            self.now_ms = min(end_ms, max(due_ms, self.now_ms + 1))
             self.shard.pass_time(self.now)
             self.flush()
 

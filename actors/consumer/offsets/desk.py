@@ -10,14 +10,14 @@ group has none: so offsets are reset, and so consumers commit that are assigned 
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from ...events.kafka.consumers import Topic
-from ...events.model import Resource
-from ..classic.embedded import CONSUMER
-from ..group.commit import OffsetLedger
-from ..group.shard import Now
-from ..group.sides import Sides
-from ..messages.errors import Error
-from ..messages.offsets import (
+from ....events.kafka.consumers import Topic
+from ....events.model import Resource
+from ...classic.embedded import CONSUMER, topics_of_consumers
+from ...group.commit import OffsetLedger
+from ...group.shard import Now
+from ...group.sides import Sides
+from ...messages.errors import Error
+from ...messages.offsets import (
     NO_EPOCH,
     OffsetCall,
     OffsetCommit,
@@ -25,8 +25,7 @@ from ..messages.offsets import (
     OffsetFetch,
     OffsetReply,
 )
-from .offsets import commit_offsets, delete_offsets, fetch_offsets, refuse_call
-from .translation import topics_of_consumers
+from .calls import commit_offsets, delete_offsets, fetch_offsets, refuse_call
 
 MOST_OFFSETS: Final = 100_000
 """How many partitions one call may name."""

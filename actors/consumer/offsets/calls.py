@@ -3,14 +3,15 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from ...events.catalogue import key_of
-from ...events.entries.codec import UnwritableRecordError
-from ...events.group import LARGEST_EPOCH
-from ...events.kafka.consumers import ConsumerOffset, Topic
-from ...events.records import Tombstone
-from ..group.commit import OffsetLedger
-from ..messages.errors import Error
-from ..messages.offsets import (
+from ....events.catalogue import key_of
+from ....events.entries.codec import UnwritableRecordError
+from ....events.group import LARGEST_EPOCH
+from ....events.kafka.consumers import ConsumerOffset, Topic
+from ....events.kafka.topic_names import is_topic_name
+from ....events.records import Tombstone
+from ...group.commit import OffsetLedger
+from ...messages.errors import Error
+from ...messages.offsets import (
     OffsetCall,
     OffsetCommit,
     OffsetCommitReply,
@@ -22,7 +23,6 @@ from ..messages.offsets import (
     PartitionVerdict,
     TopicOffset,
 )
-from .requests import is_topic_name
 
 LONGEST_METADATA: Final = 4_096
 """Bytes of the metadata of an offset, as Kafka's `offset.metadata.max.bytes`."""

@@ -1,0 +1,76 @@
+"""When committed offsets expire (KIP-211): once nobody has had a use for them for long enough.
+
+* Those of a group without members: the retention after it became empty, and after their commit.
+* Those of a group that never had any, whose consumers keep offsets and nothing else: the retention
+  after their commit.
+* Those of consumers, which tell what they subscribe to: likewise, but for topics that a member of
+  either protocol subscribes to. These are in use however old they are.
+* Those of other members do not expire: nobody can tell what they are in need of. Nor do any while
+  classic consumers agree on their next generation.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from ....events.group import Group
+from ....events.kafka.consumers import ConsumerOffset
+from ...backoff import earliest
+from ...classic.coordinator import ClassicCoordinator
+from ...classic.embedded import CONSUMER, topics_of_consumers
+from ...classic.state import RoundPhase
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What keeps a group's offsets from expiring."""
+
+    topics: Collection[str]
+    """The topics in use, whose offsets do not expire."""
+    until_ms: int = 0
+    """Until when all others were in use, wall clock; each was until its commit in any case."""
+    is_over: bool = False
+    """Whether the group has no members: then it ends with its last offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """The offsets whose time is over, and what is left beside them."""
+
+    offsets: list[ConsumerOffset]
+    is_any_left: bool
+    next_ms: int | None
+    """When the time of the next one is over, wall clock; None: of none, as they are used now."""
+
+
+def find_use(group: Group, classic: ClassicCoordinator) -> Use | None:
+    """Return what keeps a group's offsets; None: nobody can tell which are in use by now."""
+    if group.members:
+        return Use(group.subscribers.keys())
+    if classic.phase is RoundPhase.EMPTY and classic.is_unused:
+        return Use((), _empty_since_ms(group), is_over=True)
+    if classic.phase is RoundPhase.STABLE and classic.protocol_type == CONSUMER:
+        return Use(topics_of_consumers(classic.members()))
+    return None
+
+
+def _empty_since_ms(group: Group) -> int:
+    """Return since when a group has no members, as its log tells; 0: it never had any."""
+    last_ms = group.classic.time_ms if group.classic else 0
+    return max(last_ms, group.bump.time_ms if group.bump else 0)
+
+
+def find_expired(
+    offsets: Iterable[ConsumerOffset], use: Use, retention_ms: int, now_ms: int
+) -> Expired:
+    """Return which of a group's offsets have expired by this time (wall clock, ms)."""
+    expired: list[ConsumerOffset] = []
+    is_any_left, next_ms = False, None
+    for each in offsets:
+        at_ms = max(each.time_ms, use.until_ms) + retention_ms
+        if each.topic in use.topics:
+            is_any_left = True
+        elif at_ms <= now_ms:
+            expired.append(each)
+        else:
+            is_any_left, next_ms = True, earliest(next_ms, at_ms)
+    return Expired(expired, is_any_left, next_ms)
