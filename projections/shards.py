@@ -6,6 +6,7 @@ matter (`shard_history.py`).
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from ..events.catalogue import TYPE_OF
 from ..events.entries.codec import decode, fold, restore
@@ -15,7 +16,10 @@ from ..events.kafka.consumers import ConsumerOffset
 from ..events.log.errors import TrimmedError
 from ..events.log.frame import Entry
 from ..events.log.reader import LogReader, ReadableLog
-from ..events.model import GroupType
+from ..events.model import GroupState, GroupType
+
+COMPLETING: Final = "CompletingRebalance"
+"""What Kafka calls a classic group whose members wait for what their leader assigns."""
 
 _OFFSET = TYPE_OF[ConsumerOffset].number
 
@@ -107,3 +111,12 @@ def all_groups(known: Mapping[str, Group], committing: Iterable[str]) -> list[Gr
 def type_of_clients(group: Group) -> GroupType:
     """Return the type of a group of Kafka's clients; one without any is classic, as in Kafka."""
     return GroupType.CONSUMER if group.type is GroupType.CONSUMER else GroupType.CLASSIC
+
+
+def state_of_clients(group: Group) -> str:
+    """Return the state of a group of Kafka's clients in Kafka's words, as far as its log tells.
+
+    A round that members are still joining is in no log: until it ends, the state is that before it.
+    """
+    is_assigning = group.classic is not None and group.state is GroupState.ASSIGNING
+    return COMPLETING if is_assigning else group.state.value

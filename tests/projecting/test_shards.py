@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from fairlead.actors.messages.classic import JoinGroupReply, SyncGroup
 from fairlead.actors.messages.groups import RemoveGroup
 from fairlead.actors.messages.offsets import OffsetDelete, TopicOffset
 from fairlead.events.entries.group_keys import by_group
@@ -9,7 +10,15 @@ from fairlead.events.group import Group
 from fairlead.events.model import GroupState, GroupType, Why
 from fairlead.projections.shard_history import GroupEntries, ShardHistory
 from fairlead.projections.shard_metrics import figures_of
-from fairlead.projections.shards import CommittedGroups, ShardFollower, all_groups, committed
+from fairlead.projections.shards import (
+    COMPLETING,
+    CommittedGroups,
+    ShardFollower,
+    all_groups,
+    committed,
+    state_of_clients,
+)
+from fairlead_tests.shards.driver import joining
 from fairlead_tests.shards.recorded import Clients
 
 
@@ -72,6 +81,29 @@ def test_a_look_takes_what_is_new_and_a_group_that_is_deleted_goes(tmp_path: Pat
     clients.shard.asks(RemoveGroup("billing"))
     follower.catch_up()
     assert told(follower, committing) == {}
+    clients.close()
+
+
+def test_a_classic_group_that_waits_for_its_leader_is_told_of_in_kafkas_words(
+    tmp_path: Path,
+) -> None:
+    clients, states = Clients(tmp_path), list[str]()
+    follower = ShardFollower(clients.control)
+
+    def look() -> None:
+        follower.catch_up()
+        states.append(state_of_clients(follower.groups["pay"]))
+
+    (joined,) = clients.shard.asks(joining("pay"))
+    assert isinstance(joined, JoinGroupReply)
+    look()
+    clients.shard.asks(SyncGroup("pay", joined.member_id, 1))
+    look()
+    clients.shard.asks(joining("pay"))  # the round that begins is in no log
+    look()
+    clients.shard.asks(joining("pay", joined.member_id))
+    look()
+    assert states == [COMPLETING, "Stable", "Stable", COMPLETING]
     clients.close()
 
 

@@ -1,6 +1,7 @@
 """Groups of Kafka's clients over REST, from the logs of their shard alone."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
@@ -10,10 +11,12 @@ from rest.test_openapi import flaws_of
 
 from fairlead.events.log.frame import Entry
 from fairlead.events.log.reader import LogReader, Slice
+from fairlead.projections.shards import COMPLETING
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.gateway import FakeGateway
-from fairlead_tests.shards.recorded import AGAIN, live
+from fairlead_tests.shards.driver import joining
+from fairlead_tests.shards.recorded import AGAIN, Clients, live
 
 LABELS = ("shard", "type", "state", "cause", "log")
 NAMED = {"explain": "{epoch}", "moves": "{resource}"}
@@ -61,6 +64,19 @@ def test_they_are_listed_with_type_state_members_epoch_and_assignor(served: Clie
     }
     assert listed == LISTED
     assert {each["shard"] for each in told(served, "/groups")} == {0}
+
+
+def test_a_group_that_waits_for_its_leader_is_in_the_state_that_kafka_calls_so(
+    tmp_path: Path,
+) -> None:
+    clients = Clients(tmp_path)
+    clients.shard.asks(joining("pay"))
+    clients.close()
+    service = service_over(tmp_path, FakeGateway(None))
+    served = Client(make_app(service))
+    (listed,) = told(served, "/groups")
+    assert listed["state"] == told(served, "/groups/pay")["state"] == COMPLETING
+    service.logs.close()
 
 
 def test_a_look_reads_what_is_new_and_not_the_log_anew(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.classic.state import RoundPhase
-from fairlead.actors.messages.classic import ClassicHeartbeat, JoinGroupReply
+from fairlead.actors.messages.classic import ClassicHeartbeat, JoinGroupReply, SyncGroup
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import (
     DescribeGroup,
@@ -151,6 +151,29 @@ def test_while_a_group_is_in_a_round_its_members_are_told_without_what_they_had(
     assert isinstance(told, DescribeGroupReply)
     assert told.state == RoundPhase.PREPARING.value
     assert [(each.protocols, each.assignment) for each in told.members] == [((), b"")] * 2
+
+
+def test_how_far_a_round_has_come_is_told_in_lists_and_of_the_group(driver: ShardDriver) -> None:
+    def told() -> str:
+        listed, described = driver.asks(ListGroups(), DescribeGroup(A))
+        assert isinstance(listed, ListGroupsReply)
+        assert isinstance(described, DescribeGroupReply)
+        (group,) = listed.groups
+        assert group.state == described.state
+        return group.state
+
+    driver.asks(joining(A, asks_for_id=True))
+    assert told() == "Empty", "nobody has joined with the id yet"
+    driver.passes(6_001)
+    (first,) = driver.asks(joining(A))
+    assert isinstance(first, JoinGroupReply)
+    assert told() == "CompletingRebalance"
+    driver.asks(SyncGroup(A, first.member_id, 1))
+    assert told() == "Stable"
+    driver.asks(joining(A))
+    assert told() == "PreparingRebalance"
+    driver.asks(joining(A, first.member_id))
+    assert told() == "CompletingRebalance"
 
 
 @pytest.mark.parametrize(

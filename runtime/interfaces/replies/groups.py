@@ -11,7 +11,7 @@ from ....events.group import Group, epoch_warning
 from ....events.kafka.consumers import ConsumerOffset
 from ....events.model import Resource
 from ....events.records import GroupMetadata, Loss, Operator
-from ....projections.shards import type_of_clients
+from ....projections.shards import state_of_clients, type_of_clients
 from ....projections.views import assigned, awaited, connector_names, members
 from .clients import (
     CommittedOffset,
@@ -182,7 +182,7 @@ def summarize_group(group: Group, shard: int | None = None) -> GroupSummary:
     return GroupSummary(
         group.group_id,
         _type(group, shard),
-        group.state.value,
+        _state(group, shard),
         group.group_epoch,
         group.assigned_epoch if last else group.assignment_epoch,
         len(last.members if last else group.members),
@@ -201,6 +201,10 @@ def _type(group: Group, shard: int | None) -> str:
     return (group.type if shard is None else type_of_clients(group)).value
 
 
+def _state(group: Group, shard: int | None) -> str:
+    return group.state.value if shard is None else state_of_clients(group)
+
+
 def describe_group(
     group: Group, shard: int | None = None, committed: Iterable[ConsumerOffset] = ()
 ) -> GroupDescription:
@@ -213,7 +217,7 @@ def describe_group(
     return GroupDescription(
         group.group_id,
         _type(group, shard),
-        group.state.value,
+        _state(group, shard),
         group.group_epoch,
         group.assignment_epoch,
         _epoch_cause(group.bump) if group.bump else None,

@@ -78,6 +78,7 @@ STYLES: Final = {
     "UNREVOKED": "yellow",
     "UNRELEASED": "yellow",
     "Assigning": "yellow",
+    "CompletingRebalance": "yellow",
     "Reconciling": "yellow",
 }
 """How the words of states look in a terminal."""
