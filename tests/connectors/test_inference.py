@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.connectors.files.source import inference
-from fairlead.runtime.pipeline.connectors.files.source.inference import infer
+from fairlead.runtime.pipeline.connectors.files.source.inference import MULTILINE_JSON, infer
 from fairlead.runtime.pipeline.spi.errors import BadInput, NotReady
 
 PLAIN = CsvStyle(header=True, separator=",", quote='"', nulls=("NA",))
@@ -75,7 +75,7 @@ def test_a_long_file_is_read_to_its_last_whole_line_within_the_sample(tmp_path: 
 def test_a_line_of_json_that_is_nested_too_deep_says_nothing(tmp_path: Path) -> None:
     deep = '{"b": ' + "[" * 100_000 + "]" * 100_000 + "}"
     assert infer("json", files(tmp_path, f'{{"a": 1}}\n{deep}\n'), PLAIN, MUCH) == "`a` BIGINT"
-    with pytest.raises(BadInput, match="no line of it is an object that has a value"):
+    with pytest.raises(BadInput, match=r"no line is an object .* `source\.option\.multiLine"):
         infer("json", files(tmp_path, f"{deep}\n"), PLAIN, MUCH)
 
 
@@ -84,6 +84,27 @@ def test_json_is_nested_and_its_texts_stay_texts(tmp_path: Path) -> None:
     assert infer("json", found, PLAIN, MUCH) == (
         "`a` STRUCT<`b`: ARRAY<BIGINT>>, `t` STRING, `c` BOOLEAN"
     )
+
+
+def test_json_of_many_lines_is_looked_at_as_a_whole(tmp_path: Path) -> None:
+    found = files(tmp_path, '{\n "a": {"b": 1},\n "s": "x"\n}\n', '[\n{"a": {"c": 2}},\n{"n": 3}]')
+    told = infer(MULTILINE_JSON, found, PLAIN, MUCH)
+    assert told == "`a` STRUCT<`b`: BIGINT, `c`: BIGINT>, `s` STRING, `n` BIGINT"
+    assert infer(MULTILINE_JSON, found, PLAIN, 1) == "`a` STRUCT<`b`: BIGINT>, `s` STRING"
+
+
+@pytest.mark.parametrize("text", ["12", '{"a": 1', '{"a": ' + "[" * 200 + "]" * 200 + "}"])
+def test_what_is_no_object_as_a_whole_tells_no_schema(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadInput, match="it is no object that has a value"):
+        infer(MULTILINE_JSON, files(tmp_path, text), PLAIN, MUCH)
+
+
+def test_one_value_that_is_larger_than_any_sample_asks_for_a_schema(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inference, "_LARGEST_SAMPLE", 10)
+    with pytest.raises(BadInput, match=r"one value of more than .* give `source\.schema`"):
+        infer(MULTILINE_JSON, files(tmp_path, '{"a": 12345}'), PLAIN, MUCH)
 
 
 def test_parquet_has_its_types(tmp_path: Path) -> None:

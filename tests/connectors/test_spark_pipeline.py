@@ -158,6 +158,16 @@ def test_json_through_a_query_becomes_csv(
     assert [(each.rows_in, each.manifest.rows) for each in reports.commits] == [(3, 2)]
 
 
+def test_files_that_are_one_value_of_many_lines_have_their_schema_inferred(
+    folders: dict[str, str], run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.json").write_text(json.dumps([{"n": 1}, {"n": 2, "s": "x"}], indent=2))
+    (tmp_path / "in" / "b.json").write_text(json.dumps({"n": 3}, indent=2))
+    config = folders | {"source.format": "json", "source.option.multiLine": "true"}
+    run(config | {"sink.format": "json"})
+    assert rows(tmp_path / "out") == [{"n": 1}, {"n": 2, "s": "x"}, {"n": 3}]
+
+
 def test_parquet_becomes_json(folders: dict[str, str], run: Run, tmp_path: Path) -> None:
     table = pa.table({"id": pa.array([1, 2], pa.int32()), "tags": [["a"], []]})
     papq.write_table(table, tmp_path / "in" / "a.parquet")

@@ -178,6 +178,11 @@ def parsed(block: bytes) -> pa.Table:
     return _by_line(block.splitlines()) if table is None else table
 
 
+def parsed_whole(text: bytes) -> pa.Table:
+    """Return the columns of a text that is one value: an object, or a list of them."""
+    return _by_line([] if find_flaw(text, is_one=True) else [text])
+
+
 def _by_arrow(block: bytes) -> pa.Table | None:
     """Return the columns of whole lines, or None if they are not for Arrow to tell."""
     options = pajson.ReadOptions(block_size=len(block) + 1, use_threads=False)

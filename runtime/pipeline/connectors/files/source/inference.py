@@ -6,8 +6,10 @@ at, because the one that has `NA` in a column of numbers may be any of them.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,14 +18,17 @@ from pyspark.sql.types import DataType
 from ....spi.errors import BadInput, NotReady
 from ...evolution.arrow_columns import ddl, parquet_columns, refuse_unreadable
 from ...evolution.json_columns import merged as merged_types
-from ...evolution.json_columns import parsed, told_as
+from ...evolution.json_columns import parsed, parsed_whole, told_as
 from ...evolution.policy import ADD_COLUMNS, DEAD_LETTER, EVOLUTION, FAIL, WIDEN
 from .. import keys
 from ..csv_style import CsvStyle, header_of
 from ..csv_types import NOTHING, has_texts, types_of
 from ..line_ends import whole_records
-from .text import decoded, is_about_file
+from .text import decoded, is_about_file, is_whole
 
+MULTILINE_JSON: Final = "multiline json"
+"""The format of files each of which is one value, of any number of lines."""
+_NO_LINE: Final = "no line is an object with a value: is `source.option.multiLine=true` missing?"
 _UNTOLD: Mapping[str, DataType] = {}
 _LEAST_SAMPLE = 64 * 1024
 _LONG = b"long"
@@ -49,9 +54,10 @@ def infer(  # noqa: PLR0913  # three of them have defaults
 ) -> str:
     """Return the schema that all files have in common, as DDL.
 
-    `sample_bytes` is shared out evenly; of each file at least its first 64 KiB are read. Csv files
-    with other columns than those before them are taken in by their headers where the `evolution`
-    adds columns, and say nothing where they will be dead letters.
+    `sample_bytes` is shared out evenly; of each file at least its first 64 KiB are read. Those of
+    one value are read as a whole, and only so many of them. Csv files with other columns than those
+    before them go by their headers where the `evolution` adds columns, and say nothing where they
+    will be dead letters.
     A file that cannot be read says nothing, as long as another one does: the task that reads it
     tells of it. `strict`: it is refused here. `tolerant`: neither does a row of csv with too many
     values or too few. Raises `BadInput` naming the file that does not fit, and `NotReady` where no
@@ -60,7 +66,7 @@ def infer(  # noqa: PLR0913  # three of them have defaults
     share = max(_LEAST_SAMPLE, sample_bytes // max(1, len(files)))
     known: pa.Schema | None = None
     unread: BadInput | None = None
-    for file in files:
+    for file in _sampled(files, sample_bytes) if fmt == MULTILINE_JSON else files:
         try:
             found = _schema(fmt, file, style, share, tolerant=tolerant)
         except BadInput as error:
@@ -102,7 +108,7 @@ def csv_columns(
     if found is None or NOTHING not in kinds:
         return found
     size = sum(map(len, decoded(file, style.encoding, limit + 1)))
-    if not _is_all(size, limit, style):
+    if not is_whole(size, limit, style):
         return found
     are_texts = [False] * len(found)
     if has_empty_texts:
@@ -124,12 +130,16 @@ def _schema(
     try:
         if fmt == "parquet":
             return refuse_unreadable(parquet_columns(file))
+        if fmt == MULTILINE_JSON:
+            return _json_schema(
+                parsed_whole(_whole(file, style)), "it is no object that has a value"
+            )
         sample = _head(file, limit, style, fmt)
         if not sample.strip():
             return None
         if fmt == "csv":
             return _csv_schema(sample, style, file, known, tolerant=tolerant)
-        return _json_schema(sample)
+        return _json_schema(parsed(sample), _NO_LINE)
     except (pa.ArrowException, BadInput, OSError) as error:
         why = str(error).removeprefix(f"{file}: ")
         kind = TwinColumns if isinstance(error, TwinColumns) else BadInput
@@ -141,7 +151,7 @@ def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
     """Return the file's first whole records in UTF-8, decompressed if its name says so."""
     while True:
         data = b"".join(decoded(file, style.encoding, limit + 1))
-        is_all = _is_all(len(data), limit, style)
+        is_all = is_whole(len(data), limit, style)
         if fmt == "csv":
             data = b"".join(style.comments().without([data]))
         if is_all:
@@ -157,10 +167,25 @@ def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
         limit *= 4
 
 
-def _is_all(size: int, limit: int, style: CsvStyle) -> bool:
-    """Tell whether so many bytes of UTF-8 are all of a file of which so many were to be read."""
-    # Of other encodings a letter may take up to four times as much in the file.
-    return size * (4 if style.needs_copy else 1) <= limit
+def _sampled(files: Sequence[Path], sample_bytes: int) -> Iterator[Path]:
+    """Yield files until those before are larger than a sample is to be."""
+    left = sample_bytes
+    for file in files:
+        if left < 0:
+            return
+        with suppress(OSError):  # who reads it tells of it
+            left -= file.stat().st_size
+        yield file
+
+
+def _whole(file: Path, style: CsvStyle) -> bytes:
+    """Return all of a file in UTF-8; raises `BadInput` for one that is too large for that."""
+    text = b"".join(decoded(file, style.encoding, _LARGEST_SAMPLE + 1))
+    if not is_whole(len(text), _LARGEST_SAMPLE, style):
+        raise BadInput(
+            f"one value of more than {_LARGEST_SAMPLE >> 20} MiB: give `{keys.SOURCE_SCHEMA}`"
+        )
+    return text
 
 
 def _csv_schema(
@@ -193,10 +218,9 @@ def refuse_twins(names: Sequence[str], where: str = "") -> None:
         )
 
 
-def _json_schema(sample: bytes) -> pa.Schema:
-    table = parsed(sample)
+def _json_schema(table: pa.Table, otherwise: str) -> pa.Schema:
     if not table.column_names:
-        raise BadInput("no line of it is an object that has a value")
+        raise BadInput(otherwise)
     kinds = (_timeless(each) for each in table.schema.types)
     return pa.schema([*map(_told_of_digits, table.column_names, kinds, table.columns)])
 

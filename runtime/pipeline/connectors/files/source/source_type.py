@@ -24,9 +24,9 @@ from ...common_keys import TOLERANCE
 from ...evolution.policy import EVOLUTION, FAIL
 from .. import keys
 from ..csv_style import CsvStyle
-from ..options import flaws_in_reading
+from ..options import flaws_in_reading, options_to_read
 from .formats import ReadFormat
-from .inference import TwinColumns, infer
+from .inference import MULTILINE_JSON, TwinColumns, infer
 from .listing import walk
 from .offsets import Folder, check_offset, seek
 from .shares import BUCKETS, deal, spell
@@ -200,8 +200,11 @@ def _inferred(
             f"no file in {root} to infer a schema from; put one there, or give "
             f"`{keys.SOURCE_SCHEMA}`"
         )
+    fmt = settings.text(keys.SOURCE_FORMAT)
+    options = options_to_read(fmt, config) if fmt == "json" else {}
+    is_one = options.get("multiline", "").lower() == "true"
     return infer(
-        settings.text(keys.SOURCE_FORMAT),
+        MULTILINE_JSON if is_one else fmt,
         [root / path for path in paths],
         CsvStyle.of(settings, config),
         settings.number(keys.SOURCE_SAMPLE_BYTES),

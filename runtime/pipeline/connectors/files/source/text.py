@@ -62,6 +62,12 @@ def decoded(file: Path, encoding: str, at_most: int | None = None) -> Iterator[b
                 return
 
 
+def is_whole(size: int, limit: int, style: CsvStyle) -> bool:
+    """Tell whether so many bytes of UTF-8 are all of a file of which so many were to be read."""
+    # Of other encodings a letter may take up to four times as much in the file.
+    return size * (4 if style.needs_copy else 1) <= limit
+
+
 def survey(
     file: Path,
     style: CsvStyle,
