@@ -1,14 +1,11 @@
 """One batch, from ranges to staged rows: the only Spark job that a task runs, but for bad rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from inspect import signature, unwrap
+from inspect import unwrap
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import (
-    to_arrow_schema,  # pyright: ignore[reportUnknownVariableType]
-)
 
 from ....events.commits import CommitId, Manifest
 from ..spi.connector import Pipeline
@@ -23,6 +20,7 @@ from ..spi.errors import (
 from ..spi.rows import ArrowSchema, ArrowTable, Rejects
 from ..spi.sink import Sink
 from ..spi.source import BatchPlan
+from .arrow_schema import arrow_schema_of
 from .bisection import as_rejects, failing_rows, failure_of_row, refusal_of_sink, without
 from .counting import RowCount, rows_of
 from .dead_letters import BadRows
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
 
 _TOLD: Final = (Away, SinkBroken, SchemaRefused, Unreadable)
 """Errors that say themselves what is to blame."""
-_IS_NAMED: Final = "timezone" in signature(cast("Any", to_arrow_schema)).parameters
-_UTC: Final[Mapping[str, Any]] = {"timezone": "UTC"} if _IS_NAMED else {}
-"""What has moments be in UTC: they are before PySpark 4.2, which asks for the zone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +60,9 @@ class Target:
         if not self._is_asked:
             return
         table = _arrow(rows)
-        schema = table.schema if table is not None else _schema(cast("DataFrame", rows))
+        schema = (
+            table.schema if table is not None else arrow_schema_of(cast("DataFrame", rows).schema)
+        )
         if schema != self._schema:
             self._sink.prepare(schema)
             self._schema = schema
@@ -263,11 +260,6 @@ def _held(rows: "DataFrame | ArrowTable") -> ArrowTable:
     if table is not None:
         return table
     return rows_of(cast("DataFrame", rows))
-
-
-def _schema(frame: "DataFrame") -> ArrowSchema:
-    """Return the schema of a frame in Arrow's types, moments in UTC."""
-    return cast("ArrowSchema", to_arrow_schema(frame.schema, **_UTC))
 
 
 def _described(spark: "SparkSession", table: ArrowTable) -> "DataFrame":

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 from fastavro import schemaless_reader
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from ....batches.arrow_schema import arrow_schema_of
 from ....spi.errors import SchemaRefused
 from ...evolution.policy import DEAD_LETTER, SchemaPolicy, struct_of
 from .registry import SchemaRegistry
@@ -105,7 +106,7 @@ class AvroColumns:
                 flaws.unreadable.update(dict.fromkeys(rows, schema))
             elif self._is_admitted(schema, rows, flaws):
                 parts.append(self._read(schema, records, rows, flaws))
-        target = to_arrow_schema(self._now, timezone="UTC")
+        target = arrow_schema_of(self._now)
         nulls = pa.nulls(1, pa.struct(list(target)))
         found = [_columns(each, nulls.type, flaws) for each in parts]
         order = pa.array([row for each in parts for row in each.rows], pa.int64())
