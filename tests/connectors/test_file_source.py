@@ -39,7 +39,7 @@ def put(root: Path, path: str, text: str = "x", at: int = 1000) -> SourceFile:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     os.utime(file, (at, at))
-    return SourceFile(path, len(text), at * 1000)
+    return SourceFile(path, len(text), at * 1000, file.stat().st_ctime_ns)
 
 
 def source(root: Path, glob: str = "*", warnings: list[str] | None = None) -> FileSource:

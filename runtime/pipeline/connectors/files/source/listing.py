@@ -30,6 +30,8 @@ class SourceFile(NamedTuple):
     path: str
     size: int
     modified_ms: int
+    changed_ns: int
+    """When the system last saw it change, which nobody can set as they can the time of change."""
 
 
 class Skip(Enum):
@@ -149,7 +151,8 @@ def _file(path: str, entry: "os.DirEntry[str]") -> SourceFile | None:
 
 
 def _found(path: str, status: os.stat_result) -> SourceFile:
-    return SourceFile(path, status.st_size, status.st_mtime_ns // 1_000_000)
+    modified_ms = status.st_mtime_ns // 1_000_000
+    return SourceFile(path, status.st_size, modified_ms, status.st_ctime_ns)
 
 
 def _is_utf8(name: str) -> bool:
