@@ -5,65 +5,20 @@ and reads what is new.
 """
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from ...events.log.errors import TrimmedError
-from .clients import KafkaClient
 from .epochs import EpochReading, EpochReport, Explanation
 from .generations import ReadShares, read_no_shares
-from .handovers import Handover, between
-from .moves import MoveList, moves_of
+from .handovers import Handover
+from .lists import EpochLine, EpochList, MoveList, line_of, moves_of
 from .reader import FIRST_EPOCH, EpochLog, EpochReader
 
 LINES_MAX: Final = 10_000
 """How many of the last epochs a line is kept of."""
 NAMED_MAX: Final = 200_000
 """How many resources the epochs that are kept in full may name; the last one is always kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class EpochLine:
-    """One epoch in short; the counts are told at the last of the epochs that a target answers."""
-
-    group_epoch: int
-    time_ms: int
-    cause: str
-    subject: str
-    actor: str | None
-    """The principal who asked for it, where that is known."""
-    assignment_epoch: int | None
-    """The target that answered it; itself, where it is a generation of classic members."""
-    failed_attempts: int
-    settled_after_ms: int | None
-    """From the cause until every member had reached that target."""
-    moved: int | None
-    returned: int | None
-    placed: int | None
-    kept: int | None
-    parked: int | None
-    unplaceable: int | None
-    displaced: int | None
-    retired: int | None
-    changed: str = ""
-    """What the change was that raised the epoch, where its cause does not say it already."""
-
-
-@dataclass(frozen=True, slots=True)
-class EpochList:
-    """The last epochs of a group, and how far back its log tells."""
-
-    group_id: str
-    first_epoch: int | None
-    """The first that the log tells of; None where it tells of none, and so is the last."""
-    last_epoch: int | None
-    is_trimmed: bool
-    """Whether there were epochs before the first one."""
-    epochs: list[EpochLine]
-    """In order, the latest one last."""
-    clients: Mapping[str, KafkaClient] = field(default_factory=dict[str, KafkaClient])
-    """Kafka's clients among the subjects, by member id."""
 
 
 class NotToldError(LookupError):
@@ -260,34 +215,3 @@ def _count_named(report: EpochReport) -> int:
         return 1 + len(generation.members if generation else ())
     moves = len(change.moved) + len(change.returned) + len(change.placed)
     return 1 + moves + change.kept_count + len(change.parked) + len(change.unplaceable)
-
-
-def line_of(reading: EpochReading) -> EpochLine:
-    """Return what one epoch led to, in short."""
-    report = reading.report
-    bump, change = report.bump, report.target_change
-    settled_ms = change.settled_ms if change else None
-    answer, changed = change.assignment_epoch if change else None, reading.changed
-    if report.generation is not None:
-        answer, settled_ms = bump.group_epoch, report.generation.assigned_ms
-        changed = "; ".join(filter(None, (reading.changed, report.generation.summary)))
-    counted = change if change and change.assignment_epoch == bump.group_epoch else None
-    return EpochLine(
-        bump.group_epoch,
-        bump.time_ms,
-        bump.cause.why.value,
-        bump.cause.subject,
-        bump.actor,
-        answer,
-        len(report.attempts),
-        between(bump.time_ms, settled_ms),
-        len(counted.moved) if counted else None,
-        len(counted.returned) if counted else None,
-        len(counted.placed) if counted else None,
-        counted.kept_count if counted else None,
-        len(counted.parked) if counted else None,
-        len(counted.unplaceable) if counted else None,
-        len(counted.displaced) if counted else None,
-        len(counted.retired) if counted else None,
-        changed,
-    )

@@ -22,10 +22,11 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import BATCHES_RUN, Cause, RunState, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.projections.explain.cache import EpochCache, EpochLine, EpochList, NotToldError
+from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.epochs import Explanation, Phase
 from fairlead.projections.explain.handovers import Handover
+from fairlead.projections.explain.lists import EpochLine, EpochList
 from fairlead.projections.explain.reasons import DELETED, NEW, RETURN, Reason, ReasonKind
 from fairlead_tests.decider import resource, resources
 from fairlead_tests.projecting.timed_log import TimedDecider, computed, grown

@@ -6,7 +6,7 @@ Times are wall clock, in milliseconds; None where the log does not tell.
 from msgspec import Struct
 
 from ....projections.explain.clients import KafkaClient
-from ....projections.explain.moves import Move, MoveList
+from ....projections.explain.lists import Move, MoveList
 from .epochs import clients_named
 from .handovers import HandoverInfo, describe_handover
 

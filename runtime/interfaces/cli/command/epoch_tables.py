@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from .....projections.explain.cache import EpochLine, EpochList
+from .....projections.explain.lists import EpochLine, EpochList
 from ...replies.epochs import AbsenceInfo, EpochExplanation, GenerationInfo, TargetChangeInfo
 from ...replies.handovers import HandoverInfo
 from ...replies.moves import ResourceHistory

@@ -11,7 +11,8 @@ from typing import Annotated, Final, TypeVar
 import typer
 
 from .....events.log.errors import NoLogError
-from .....projections.explain.cache import EpochCache, EpochList, NotToldError
+from .....projections.explain.cache import EpochCache, NotToldError
+from .....projections.explain.lists import EpochList
 from ...replies.clients import read_shares
 from ...replies.epochs import EpochExplanation, describe_epoch
 from ...replies.moves import ResourceHistory, describe_moves

@@ -20,7 +20,8 @@ from .....events.group import Group
 from .....events.model import Resource, Scope
 from .....events.placement import HEAVIEST, MOST_ITEMS
 from .....events.records import Operator
-from .....projections.explain.cache import LINES_MAX, EpochCache, EpochList, NotToldError
+from .....projections.explain.cache import LINES_MAX, EpochCache, NotToldError
+from .....projections.explain.lists import EpochList
 from ....config.kinds import INT32_MAX
 from ...replies.epochs import EpochExplanation, describe_epoch
 from ...replies.groups import (

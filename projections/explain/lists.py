@@ -1,0 +1,122 @@
+"""What is told of many epochs at once: a line of each, and how one resource moved in them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from .clients import KafkaClient
+from .epochs import EpochReading
+from .handovers import Handover, between
+
+
+@dataclass(frozen=True, slots=True)
+class EpochLine:
+    """One epoch in short; the counts are told at the last of the epochs that a target answers."""
+
+    group_epoch: int
+    time_ms: int
+    cause: str
+    subject: str
+    actor: str | None
+    """The principal who asked for it, where that is known."""
+    assignment_epoch: int | None
+    """The target that answered it; itself, where it is a generation of classic members."""
+    failed_attempts: int
+    settled_after_ms: int | None
+    """From the cause until every member had reached that target."""
+    moved: int | None
+    returned: int | None
+    placed: int | None
+    kept: int | None
+    parked: int | None
+    unplaceable: int | None
+    displaced: int | None
+    retired: int | None
+    changed: str = ""
+    """What the change was that raised the epoch, where its cause does not say it already."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpochList:
+    """The last epochs of a group, and how far back its log tells."""
+
+    group_id: str
+    first_epoch: int | None
+    """The first that the log tells of; None where it tells of none, and so is the last."""
+    last_epoch: int | None
+    is_trimmed: bool
+    """Whether there were epochs before the first one."""
+    epochs: list[EpochLine]
+    """In order, the latest one last."""
+    clients: Mapping[str, KafkaClient] = field(default_factory=dict[str, KafkaClient])
+    """Kafka's clients among the subjects, by member id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A time at which a resource changed hands, or stopped."""
+
+    group_epoch: int
+    """The last of the epochs that were answered by the target that moved it."""
+    time_ms: int
+    causes: list[str]
+    """Of all epochs that the target answered, in order."""
+    subjects: list[str]
+    """Whom each of these is about."""
+    handover: Handover
+
+
+@dataclass(frozen=True, slots=True)
+class MoveList:
+    """How one resource moved, the latest move last."""
+
+    moves: list[Move]
+    clients: Mapping[str, KafkaClient]
+    """Kafka's clients that the group ever had, by member id."""
+
+
+def line_of(reading: EpochReading) -> EpochLine:
+    """Return what one epoch led to, in short."""
+    report = reading.report
+    bump, change = report.bump, report.target_change
+    settled_ms = change.settled_ms if change else None
+    answer, changed = change.assignment_epoch if change else None, reading.changed
+    if report.generation is not None:
+        answer, settled_ms = bump.group_epoch, report.generation.assigned_ms
+        changed = "; ".join(filter(None, (reading.changed, report.generation.summary)))
+    counted = change if change and change.assignment_epoch == bump.group_epoch else None
+    return EpochLine(
+        bump.group_epoch,
+        bump.time_ms,
+        bump.cause.why.value,
+        bump.cause.subject,
+        bump.actor,
+        answer,
+        len(report.attempts),
+        between(bump.time_ms, settled_ms),
+        len(counted.moved) if counted else None,
+        len(counted.returned) if counted else None,
+        len(counted.placed) if counted else None,
+        counted.kept_count if counted else None,
+        len(counted.parked) if counted else None,
+        len(counted.unplaceable) if counted else None,
+        len(counted.displaced) if counted else None,
+        len(counted.retired) if counted else None,
+        changed,
+    )
+
+
+def moves_of(readings: Iterable[EpochReading], name: str) -> Iterator[Move]:
+    """Yield how a resource moved; a target is told once, at the last epoch that it answers."""
+    answered: list[EpochReading] = []
+    for reading in readings:
+        report, change = reading.report, reading.report.target_change
+        answered.append(reading)
+        if change is None or change.assignment_epoch > report.group_epoch:
+            continue
+        causes = [each.report.bump.cause for each in answered]
+        whys, subjects = [each.why.value for each in causes], [each.subject for each in causes]
+        for each in reading.handovers:
+            if str(each.handover.resource) == name:
+                at_ms = report.bump.time_ms
+                yield Move(report.group_epoch, at_ms, whys, subjects, each.handover)
+        answered = []
