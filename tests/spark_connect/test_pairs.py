@@ -28,17 +28,12 @@ from fairlead_tests.spark_engine.connect_server import ConnectServerProcess
 from fairlead_tests.spark_engine.runs import has_failed, has_read, run
 from fairlead_tests.tasks.numbers import Reports
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.soak, pytest.mark.spark]
 
 SEED = 7
 WRITES = 6
 KINDS = ("files", "postgres", "kafka")
 PAIRS = [(source, sink) for source in (*KINDS, "log") for sink in KINDS]
-IN_EACH_RUN = {("postgres", "kafka")}
-SOME = [
-    each if each in IN_EACH_RUN else pytest.param(*each, marks=pytest.mark.soak) for each in PAIRS
-]
-"""All pairs: those that are not of each run are a soak's."""
 STAMP = {
     "type": "org.apache.kafka.connect.transforms.InsertField$Value",
     "static.field": "origin",
@@ -108,7 +103,7 @@ def letters(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for each in files for line in each.read_text().splitlines()]
 
 
-@pytest.mark.parametrize(("source", "sink"), SOME, ids=str)
+@pytest.mark.parametrize(("source", "sink"), PAIRS, ids=str)
 def test_each_row_comes_once_and_the_bad_one_becomes_a_dead_letter(
     on_server: ConnectEngine, shared: Path, ends: Ends, source: str, sink: str
 ) -> None:
@@ -127,7 +122,6 @@ def test_each_row_comes_once_and_the_bad_one_becomes_a_dead_letter(
     assert ends.sinks[sink].ids(name) == Counter(rows.keys())
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize(("source", "sink"), PAIRS, ids=str)
 def test_a_server_that_is_killed_in_a_batch_and_started_again_loses_and_doubles_no_row(
     server: ConnectServerProcess, on_server: ConnectEngine, ends: Ends, source: str, sink: str

@@ -50,6 +50,7 @@ def on_cluster(
     made.close(20)
 
 
+@pytest.mark.soak
 def test_jobs_run_on_executors_in_folders_that_they_share_and_the_secret_is_kept(
     standalone: Standalone, on_cluster: Embedded, shared: Path, hidden: Path, tmp_path: Path
 ) -> None:

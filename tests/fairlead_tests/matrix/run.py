@@ -3,7 +3,7 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,12 +55,18 @@ def with_points(environ: Mapping[str, str], points: Path) -> Mapping[str, str]:
 
 @contextmanager
 def running(
-    node: Crew, seed: int, *, tasks: int, pause_s: float, has_disks: bool = False, only: str = ""
+    node: Crew,
+    seed: int,
+    *,
+    tasks: int,
+    pause_s: float,
+    has_disks: bool = False,
+    only: Collection[str] = (),
 ) -> Generator[Run]:
     """Yield a run whose pairs all work; raises `NoServer` or `NoPeer` where it has no servers.
 
-    The node was started `with_points`; it is left without work. To find the cause of something it
-    may run `only` some pairs, their names parted by commas, and no mutants.
+    The node was started `with_points`; it is left without work. It may run `only` pairs and mutants
+    whose names begin so.
     """
     points = Path(node.environ["MATRIX_POINTS"])
     with ExitStack() as stack:
@@ -79,8 +85,8 @@ def running(
             each.start()
             stack.callback(each.stop)
         sinks = (FilesSink(room), PostgresSink(database, room), KafkaSink(broker, room))
-        chosen = only.split(",") if only else None
-        pairs = [each for each in pairs_of(sources, sinks) if not chosen or each.name in chosen]
+        chosen = tuple(only) or ("",)
+        pairs = [each for each in pairs_of(sources, sinks) if each.name.startswith(chosen)]
         for pair in pairs:
             pair.begin(node, tasks)
         # Mutants may break: nobody waits for them to run.
