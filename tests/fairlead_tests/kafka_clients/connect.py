@@ -34,7 +34,7 @@ status.storage.replication.factor=1
 status.storage.partitions=1
 offset.flush.interval.ms=300
 session.timeout.ms=6000
-heartbeat.interval.ms=500
+heartbeat.interval.ms={heartbeat_ms}
 scheduled.rebalance.max.delay.ms=1000
 consumer.session.timeout.ms=6000
 consumer.heartbeat.interval.ms=500
@@ -83,8 +83,9 @@ class Worker:
 class Workers:
     """All workers of one group, whose topics go by its id."""
 
-    def __init__(self, bootstrap: str, folder: Path, group: str) -> None:
+    def __init__(self, bootstrap: str, folder: Path, group: str, heartbeat_ms: int) -> None:
         self._bootstrap, self._folder, self._group = bootstrap, folder, group
+        self._heartbeat_ms = heartbeat_ms
         self.all: list[Worker] = []
 
     def add(self) -> Worker:
@@ -92,7 +93,14 @@ class Workers:
         (port,) = free_ports(1)
         name = f"worker-{len(self.all)}"
         told = self._folder / f"{name}.properties"
-        told.write_text(_PROPERTIES.format(bootstrap=self._bootstrap, group=self._group, port=port))
+        told.write_text(
+            _PROPERTIES.format(
+                bootstrap=self._bootstrap,
+                group=self._group,
+                port=port,
+                heartbeat_ms=self._heartbeat_ms,
+            )
+        )
         command = java_command("org.apache.kafka.connect.cli.ConnectDistributed", str(told))
         with (self._folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -107,18 +115,20 @@ class Workers:
 
 
 @contextmanager
-def connect_workers(bootstrap: str, folder: Path, group: str) -> Generator[Workers]:
+def connect_workers(
+    bootstrap: str, folder: Path, group: str, *, heartbeat_ms: int = 500
+) -> Generator[Workers]:
     """Have workers that begin there, with their files in the folder."""
-    workers = Workers(bootstrap, folder, group)
+    workers = Workers(bootstrap, folder, group, heartbeat_ms)
     try:
         yield workers
     finally:
         workers.end()
 
 
-def until(holds: Callable[[], object], what: str) -> None:
+def until(holds: Callable[[], object], what: str, pause_s: float = 0.1) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + SECONDS
     while not holds():
         assert time.monotonic() < deadline, what
-        time.sleep(0.1)
+        time.sleep(pause_s)
