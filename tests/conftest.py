@@ -26,6 +26,9 @@ from fairlead_tests.spark_engine.class_data import shared_options
 KINDS = ({"spark", "cluster"}, {"spark"}, {"cluster"}, set[str]())
 """What marks tests that wait for each other have; those of the last kind wait for none."""
 
+SERVERS = ("kafka", "postgres")
+"""The folders of tests that share a server, which each process that runs some of them starts."""
+
 settings.register_profile("brief", settings.default, max_examples=30, deadline=None)
 settings.register_profile("thorough", settings.default, max_examples=1_000, deadline=None)
 settings.load_profile("brief")
@@ -70,8 +73,11 @@ def _compile_all() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: KINDS.index(_kind(item)))
     for item in items:
+        server = item.path.parent.name
         if kind := _kind(item):
             item.add_marker(pytest.mark.xdist_group("-".join(sorted(kind))))
+        elif server in SERVERS:
+            item.add_marker(pytest.mark.xdist_group(server))
         if "spark" in kind and isinstance(item, pytest.Function):
             item.fixturenames.insert(0, "class_data")
 

@@ -2,7 +2,6 @@
 """One broker for all tests of this folder; each has topics of its own."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -43,12 +42,3 @@ def topic(topics: Topics, request: pytest.FixtureRequest) -> str:
     """A topic of one partition, which goes by the test's name."""
     name = "".join(each if each.isalnum() else "." for each in request.node.name)
     return topics.make(name[:200])
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have one process run all of these tests, so that there is one broker, or two with Spark's."""
-    for item in items:
-        is_here = item.path.parent == Path(__file__).parent
-        if is_here and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("kafka"))

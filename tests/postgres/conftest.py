@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -48,12 +47,3 @@ def read(database: Database) -> Iterator[Callable[..., Reading]]:
     yield of
     for each in made:
         each.close()
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have one process run all of these tests, so that there is one server."""
-    for item in items:
-        is_here = item.path.parent == Path(__file__).parent
-        if is_here and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("postgres"))
