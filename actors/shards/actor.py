@@ -9,7 +9,7 @@ from typing import Final
 from ...events.entries.group_keys import SHARED_CONTROL, SHARED_OFFSETS, name_shard
 from ...events.log.errors import WrongLogError
 from ..door.actor import Address, Failure
-from ..group.actor import HostActor, HostedLogs, Ping, Pong, clocks, new_id
+from ..group.actor import Flush, HostActor, HostedLogs, Ping, Pong, clocks, new_id
 from ..group.shard import AddressedReply
 from ..group.state.settings import GroupSettings
 from ..messages.commands import DescribeTraffic
@@ -68,8 +68,10 @@ class ShardActor(HostActor[HostCall]):
         elif isinstance(message, GroupCalls | AwaitReplies):
             if self._is_of_latest(message.host):
                 self._hear_host()
-                for call in self._host.take(message, sender):
-                    self.enqueue(call, self._host.number)
+                calls = self._host.take(message, sender)
+                if calls:  # a host packs itself what came together: nothing has to be awaited
+                    self._queue += [(each, self._host.number) for each in calls]
+                    self.woken(Flush())
         elif isinstance(message, DescribeTraffic):
             self.send(sender, self._shard.traffic())
         else:

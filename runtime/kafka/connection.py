@@ -8,16 +8,17 @@ is changed on its way.
 import asyncio
 import logging
 import struct
-import time
 from collections.abc import Callable, Sequence
-from enum import Enum
 from functools import partial
 from typing import Final
 
 from .amend import HostPort, Mapped, amend, asks_for_group, coordinator_of
+from .client.stream import ClientStream
+from .client.wait_limit import ConnectionState, WaitLimit
 from .counts import Counts
 from .groups import Groups
 from .repeated import LastSaid
+from .synchronous import SynchronousHeartbeats
 from .upstream import BrokerAway, Upstream
 from .wire.bounds import (
     FRAME_SECONDS,
@@ -60,15 +61,6 @@ FIRST_BYTES: Final = 4_096
 HEARTBEATS: Final = frozenset({HEARTBEAT, CONSUMER_GROUP_HEARTBEAT, CONNECT_HEARTBEAT})
 
 
-class ConnectionState(Enum):
-    """What a connection waits for."""
-
-    IDLE = "the next request"
-    READING = "the rest of a request"
-    ANSWERING = "an answer"
-    WRITING = "its client, to take an answer"
-
-
 class ListenerPort:
     """What all connections of one port have in common."""
 
@@ -84,25 +76,21 @@ class ClientConnection:
 
     def __init__(
         self,
-        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        stream: ClientStream,
         shared: ListenerPort,
         groups: Groups,
         budget: Budget,
         counts: Counts,
     ) -> None:
-        self._reader, self._writer = streams
+        self._stream = stream
         self._shared, self._groups, self._budget, self._counts = shared, groups, budget, counts
         self._upstream = Upstream(shared.brokers)
-        address = self._writer.get_extra_info("peername")[0]
-        self.address = str(address)
-        self._doing = ConnectionState.IDLE
-        self._until = 0.0
-        """When it has waited for too long, on the monotonic clock; 0: it may wait."""
+        self.address = str(stream.transport.get_extra_info("peername")[0])
+        self._limit, self._last = WaitLimit(), LastSaid()
         self._task: asyncio.Task[None] | None = None
-        self._ahead: asyncio.Future[bytes] | None = None
-        """The first bytes of the next request, where they are awaited beside an answer."""
-        self._last = LastSaid()
-        self._waits(ConnectionState.IDLE, IDLE_SECONDS)
+        self._heartbeats = SynchronousHeartbeats(
+            stream, self._last, self._limit, groups, budget, counts
+        )
 
     async def serve(self) -> None:
         """Answer requests until the client has gone, or has sent what is refused."""
@@ -117,43 +105,39 @@ class ClientConnection:
         except (asyncio.IncompleteReadError, asyncio.CancelledError, OSError):
             pass  # one of the two has gone in the middle of something, or we are ending
         finally:
-            if self._ahead is not None:
-                self._ahead.cancel()
+            self._heartbeats.close()
             self._upstream.close()
-            self._writer.transport.abort()
+            self._stream.transport.abort()
 
     def end(self) -> None:
         """Close it, whatever it does."""
-        self._writer.transport.abort()
+        self._stream.transport.abort()
         if self._task is not None:
             self._task.cancel()
 
     def end_if_late(self, now: float) -> None:
         """Close it if its client has been waited for for too long."""
-        if self._until and now >= self._until:
-            if self._doing is not ConnectionState.IDLE:
-                reason = "slow reader" if self._doing is ConnectionState.WRITING else "half-sent"
-                self._counts.refuse(FrameRefused(reason, self._doing.value), self.address)
+        if self._limit.is_over(now):
+            state = self._limit.state
+            if state is not ConnectionState.IDLE:
+                reason = "slow reader" if state is ConnectionState.WRITING else "half-sent"
+                self._counts.refuse(FrameRefused(reason, state.value), self.address)
             self.end()
-
-    def _waits(self, doing: ConnectionState, seconds: float = 0.0) -> None:
-        self._doing = doing
-        self._until = time.monotonic() + seconds if seconds else 0.0
 
     async def _answer_next(self) -> bool:
         """Answer the next request; False: the client has hung up instead."""
-        ahead, self._ahead = self._ahead, None
-        start = await (ahead or self._reader.read(LENGTH.size))
+        start = await self._stream.read(LENGTH.size)
+        await self._heartbeats.settle()
         if not start:
             return False
-        self._waits(ConnectionState.READING, FRAME_SECONDS)
+        self._limit.wait_for(ConnectionState.READING, FRAME_SECONDS)
         if len(start) < LENGTH.size:
-            start += await self._reader.readexactly(LENGTH.size - len(start))
+            start += await self._stream.read_exactly(LENGTH.size - len(start))
         (length,) = LENGTH.unpack(start)
         if not SHORTEST_FRAME <= length <= LONGEST_FRAME:
             raise FrameRefused("length", str(length))
-        self._waits(ConnectionState.READING, FRAME_SECONDS + length / SLOWEST)
-        head = read_head(first := await self._reader.readexactly(HEAD.size))
+        self._limit.wait_for(ConnectionState.READING, FRAME_SECONDS + length / SLOWEST)
+        head = read_head(first := await self._stream.read_exactly(HEAD.size))
         self._counts.count(head.api)
         if not (is_served(head.api, head.version) and is_known(head.api)):
             raise FrameRefused("unknown call", f"{head.api} in version {head.version}")
@@ -163,7 +147,7 @@ class ClientConnection:
             await self._amend(head, length, first)
         else:
             await self._pass_on(head, length, first)
-        self._waits(ConnectionState.IDLE, IDLE_SECONDS)
+        self._limit.wait_for_request()
         return True
 
     # -- what is answered here
@@ -173,12 +157,12 @@ class ClientConnection:
         await self._budget.take(length)
         held = BudgetShare(self._budget, length)
         try:
-            frame = first + await self._reader.readexactly(length - len(first))
+            frame = first + await self._stream.read_exactly(length - len(first))
             asked = self._last.read(head, frame, f"/{self.address}")
             del frame
             # The workers' group leaves some requests unanswered: then the client gives up first.
             seconds = IDLE_SECONDS if head.api == CONNECT_HEARTBEAT else 0.0
-            self._waits(ConnectionState.ANSWERING, seconds)
+            self._limit.wait_for(ConnectionState.ANSWERING, seconds)
             wait = partial(self._let_wait, held, head.api)
             replies = await self._groups.ask(asked.calls, wait, lists=self._shared.lists)
         finally:
@@ -188,30 +172,22 @@ class ClientConnection:
     def _let_wait(self, held: BudgetShare, api: int, end_hold: Callable[[], None]) -> None:
         """Wait with an answer: for news with a heartbeat's, until its client sends more or goes."""
         held.give_back()
-        if api not in HEARTBEATS:
-            return
-
-        def end(read: "asyncio.Future[bytes]") -> None:
-            if not read.cancelled():
-                read.exception()
-            end_hold()
-
-        self._ahead = asyncio.ensure_future(self._reader.read(LENGTH.size))
-        self._ahead.add_done_callback(end)
+        if api in HEARTBEATS:
+            self._stream.tell_next(end_hold)
 
     # -- what the broker answers, and is changed on its way
 
     async def _amend(self, head: Head, length: int, first: bytes) -> None:
         """Have the broker answer; what is asked is its matter, librdkafka's idle bytes as well."""
         _check_decoded(length)
-        frame = first + await self._reader.readexactly(length - len(first))
+        frame = first + await self._stream.read_exactly(length - len(first))
         if head.api == FIND_COORDINATOR:
             request = read_request(head, frame)
             if asks_for_group(request):
                 await self._write(write_response(head, coordinator_of(request, self._shared.here)))
                 return
         reader, writer = await self._upstream.open()
-        self._waits(ConnectionState.ANSWERING)
+        self._limit.wait_for(ConnectionState.ANSWERING)
         writer.write(LENGTH.pack(length) + frame)
         await writer.drain()
         size = await _length_from(reader, LONGEST_AMENDED)
@@ -225,26 +201,25 @@ class ClientConnection:
         reader, writer = await self._upstream.open()
         left, is_answered = length - len(first), True
         if head.api == PRODUCE:
-            more = await self._reader.readexactly(min(left, FIRST_BYTES))
+            more = await self._stream.read_exactly(min(left, FIRST_BYTES))
             first, left = first + more, left - len(more)
             is_answered = expects_answer(head.version, first)
         writer.write(LENGTH.pack(length) + first)
-        await _pump(self._reader, writer, left)
-        self._waits(ConnectionState.ANSWERING)
+        await _pump(self._stream, writer, left)
+        self._limit.wait_for(ConnectionState.ANSWERING)
         if is_answered:
             size = await _length_from(reader, 1 << 31)
-            self._writer.write(LENGTH.pack(size))
+            self._stream.transport.write(LENGTH.pack(size))
             while size:
                 piece = await _piece_from(reader, size)
                 size -= len(piece)
                 await self._write(piece)
-                self._waits(ConnectionState.ANSWERING)
+                self._limit.wait_for(ConnectionState.ANSWERING)
 
     async def _write(self, data: bytes) -> None:
         """Write, and wait as long as the client has not taken what was written before."""
-        self._writer.write(data)
-        self._waits(ConnectionState.WRITING, FRAME_SECONDS)
-        await self._writer.drain()
+        self._limit.wait_for(ConnectionState.WRITING, FRAME_SECONDS)
+        await self._stream.write(data)
 
 
 def _check_decoded(length: int) -> None:
@@ -252,7 +227,7 @@ def _check_decoded(length: int) -> None:
         raise FrameRefused("too long to decode", f"{length} bytes")
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, size: int) -> None:
+async def _pump(reader: ClientStream, writer: asyncio.StreamWriter, size: int) -> None:
     """Pass on so many bytes in pieces."""
     while size:
         piece = await reader.read(min(size, PIECE))

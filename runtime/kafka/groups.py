@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ...actors.messages.classic import JoinGroup
+from ...actors.messages.consumers import ConsumerGroupHeartbeat
 from ...actors.messages.errors import Error
 from ...actors.messages.groups import ConnectCall, HostCall, ListGroups, PackedCall
+from ...actors.shards.held import HeartbeatCall
 from ...actors.shards.packets import size_of
 from ...actors.shards.refusals import refuse_connect_call, refuse_host_call
 from ...events.entries.group_keys import shard_of_group
-from .line import Lost, ShardLine, Wait, no_wait
+from .client.reply_taker import Lost, Wait, no_wait
+from .line import ShardLine
 from .topics import Topics
 from .wire.bounds import LONGEST_ANSWER
 
@@ -38,6 +41,20 @@ class Groups:
         """`workers_group` is that of the node's own workers; `workers` leads to its process."""
         self._lines, self._topics = lines, topics
         self._workers_group, self._workers = workers_group, workers
+
+    def line_of(self, calls: Sequence[PackedCall]) -> ShardLine | None:
+        """Return where calls go that are one heartbeat, which names no topics; None: ask for them.
+
+        Then nothing has to be awaited before that.
+        """
+        if len(calls) != 1 or not isinstance(call := calls[0], HeartbeatCall):
+            return None
+        if isinstance(call, ConsumerGroupHeartbeat) and call.subscribed_topic_names is not None:
+            return None
+        return None if call.group_id == self._workers_group else self._line_of(call.group_id)
+
+    def _line_of(self, group_id: str) -> ShardLine:
+        return self._lines[shard_of_group(group_id, len(self._lines))]
 
     async def ask(self, calls: Sequence[Any], wait: Wait, *, lists: bool) -> Sequence[Any]:
         """Return the replies to a request's calls; `lists`: whether ListGroups names any here."""
@@ -84,18 +101,22 @@ class Groups:
             error = Error.INCONSISTENT_GROUP_PROTOCOL if is_join else Error.INVALID_GROUP_ID
             return refuse_host_call(call, error, OF_WORKERS)
         await self._topics.see_those_of(call)
-        number = shard_of_group(call.group_id, len(self._lines))
-        return await _ask_line(self._lines[number], call, wait)
+        return await _ask_line(self._line_of(call.group_id), call, wait)
 
 
 async def _refuse(call: HostCall, error: Error, message: str) -> Any:
     return refuse_host_call(call, error, message)
 
 
+def refuse_lost(call: PackedCall, error: Error) -> Any:
+    """Return the answer to a call of which nobody knows whether it was taken."""
+    if isinstance(call, ConnectCall):
+        return refuse_connect_call(call, error, LOST)
+    return refuse_host_call(call, error, LOST)
+
+
 async def _ask_line(line: ShardLine, call: PackedCall, wait: Wait = no_wait) -> Any:
     try:
         return await line.ask(call, wait)
     except Lost as lost:
-        if isinstance(call, ConnectCall):
-            return refuse_connect_call(call, lost.error, LOST)
-        return refuse_host_call(call, lost.error, LOST)
+        return refuse_lost(call, lost.error)

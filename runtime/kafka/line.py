@@ -1,7 +1,7 @@
 """The lines to one shard of groups: calls go out as they come in, answers come as they exist.
 
-Two threads own a way into the actor system each. One sends what has come in since its last packet
-was answered, so that the busier it gets the more travels together; the other waits for answers
+Two threads own a way into the actor system each. One sends packets: what has come in since the last
+one was answered, so that the busier it gets the more travels together; the other waits for answers
 that had to wait. They know nothing of sockets; the event loop knows nothing of actors. What is
 under way is bounded by the connections, each of which has one request, and by the budget of bytes
 that they share.
@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Final
 
 from ...actors.door.actor import Address
@@ -28,8 +29,10 @@ from ...actors.messages.groups import (
     GroupReplies,
     PackedCall,
 )
+from ...actors.shards.packets import numbered
 from ..cluster.messages import SUPERVISOR, ShardsAt, Whereabouts, WhereAreShards, WhereIs
 from ..cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
+from .client.reply_taker import Asker, ReplyTaker, Wait, no_wait
 
 LOGGER = logging.getLogger(__name__)
 ASK_SECONDS: Final = 2.0
@@ -38,23 +41,6 @@ WHERE_SECONDS: Final = 2.0
 PAUSE_SECONDS: Final = 0.1
 MOST_CALLS: Final = 2_000
 """In one packet."""
-
-
-Wait = Callable[[Callable[[], None]], None]
-"""Is called when a group has taken a call, and has to wait with its answer: with what ends that
-wait where it is but one for news."""
-
-
-def no_wait(end_hold: Callable[[], None]) -> None:
-    """Let it wait."""
-
-
-class Lost(Exception):  # noqa: N818  # says what happened
-    """Whether the call was taken is not known: `error` has the client ask again."""
-
-    def __init__(self, error: Error) -> None:
-        super().__init__(error.value)
-        self.error = error
 
 
 class WayIn:
@@ -108,26 +94,25 @@ class WayIn:
 
 
 class ShardLine:
-    """Calls to one shard, each with the future of its answer; its threads run by themselves."""
+    """Calls to one shard, each with who waits for its answer; its threads run by themselves."""
 
     def __init__(self, ways: tuple[WayIn, WayIn], host: int) -> None:
         """Take a way in for each thread; `host` tells this process from earlier ones."""
         self._ways, self._host = ways, host
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._callers: dict[int, ReplyTaker] = {}
         """Who waits for which answer, by number; this and the next are the event loop's alone."""
         self._taken: dict[int, int] = {}
         """Under which epoch of the shard a call was taken whose answer had to wait, by number."""
-        self._waits: dict[int, tuple[Wait, Any]] = {}
-        """How the clients of calls wait, by number, with the call."""
         self._numbers = 0
         self.epoch = -1
         """That of the shard's process that has answered last."""
-        self._ticking: list[PackedCall] = []
-        """What has come within this tick of the event loop."""
         self._calls: list[PackedCall] = []
-        """What is to be sent next; guarded by the condition, as both sides have it."""
-        self._has_calls = threading.Condition()
+        """What is to be sent next."""
+        self._is_sending = False
+        """Whether a packet is under way, or about to be: what comes then travels with the next."""
+        self._packets: SimpleQueue[Sequence[PackedCall]] = SimpleQueue()
+        """To the thread that sends them; an empty one has it end."""
         self._is_open = True
         self._has_begun = False
 
@@ -135,99 +120,109 @@ class ShardLine:
         """Have the host be heard from now on; the first call does so as well."""
         if not self._has_begun:
             self._has_begun = True
-            for run in (self._send_calls, self._await_replies):
+            for run in (self._send_packets, self._await_replies):
                 threading.Thread(target=run, name=run.__name__, daemon=True).start()
 
     async def ask(self, call: PackedCall, wait: Wait = no_wait) -> Any:
         """Return the reply to a call; raises `Lost`."""
-        self._numbers += 1
-        number = self._numbers
-        waiting = self._waiting[number] = self._loop.create_future()
-        if wait is not no_wait:
-            self._waits[number] = wait, call
-        self._send(replace(call, number=number))
+        caller = Asker(self._loop.create_future(), wait)
+        number = self.send(call, caller)
         try:
-            return await waiting
+            return await caller.answered
         finally:
-            for each in (self._waiting, self._taken, self._waits):
-                each.pop(number, None)
+            self.forget(number)
 
-    def _send(self, call: PackedCall) -> None:
-        """Have a call sent with all others that come within this tick of the event loop."""
-        if not self._ticking:
-            self.begin()
-            self._loop.call_soon(self._hand_over)
-        self._ticking.append(call)
+    def send(self, call: PackedCall, caller: ReplyTaker) -> int:
+        """Send a call, and have the caller told of its answer; return the number of the call."""
+        self._numbers += 1
+        self._callers[self._numbers] = caller
+        self._pack(numbered(call, self._numbers))
+        return self._numbers
 
-    def _hand_over(self) -> None:
-        calls, self._ticking = self._ticking, []
-        with self._has_calls:
-            self._calls += calls
-            self._has_calls.notify()
+    def forget(self, number: int) -> None:
+        """Have nobody wait for the answer to a call any more."""
+        self._callers.pop(number, None)
+        self._taken.pop(number, None)
 
     def close(self) -> None:
         """Have the threads end."""
-        with self._has_calls:
-            self._is_open = False
-            self._has_calls.notify()
+        self._is_open = False
+        self._packets.put(())
 
     # -- the event loop's side
 
-    def _take(self, answer: GroupReplies, sent: Iterable[int]) -> None:
+    def _pack(self, call: PackedCall) -> None:
+        """Have a call sent with all others that come until the packet before is answered.
+
+        If none is under way, those of this tick of the event loop travel together.
+        """
+        self._calls.append(call)
+        if not self._is_sending:
+            self._is_sending = True
+            self.begin()
+            self._loop.call_soon(self._send_packet)
+
+    def _send_packet(self) -> None:
+        calls, self._calls = self._calls[:MOST_CALLS], self._calls[MOST_CALLS:]
+        self._is_sending = bool(calls)
+        if calls:
+            self._packets.put(calls)
+
+    def _take_sent(self, answer: GroupReplies | None, calls: Sequence[PackedCall]) -> None:
+        """Hand on what became of a packet; None: whether it was taken is not known.
+
+        The next one is sent after what can be read by then: clients that are answered now may join
+        it. A packet costs as much as dozens of the calls in it.
+        """
+        self._loop.call_later(0, self._send_packet)  # timers come after what is readable
+        if answer is None:
+            self._lose([each.number for each in calls], Error.COORDINATOR_NOT_AVAILABLE)
+        else:
+            self._take(answer, calls)
+
+    def _take(self, answer: GroupReplies, sent: Iterable[PackedCall] = ()) -> None:
         """Hand on what came; what an earlier process of the shard has not answered is lost."""
-        self.epoch = answer.epoch
+        is_another, self.epoch = answer.epoch != self.epoch, answer.epoch
         for reply in answer.replies:
-            waiting = self._waiting.get(reply.number)
-            if waiting is not None and not waiting.done():
-                waiting.set_result(reply)
-        for number in sent:
-            if (waiting := self._waiting.get(number)) is not None and not waiting.done():
-                self._taken[number] = answer.epoch
-                if told := self._waits.get(number):
-                    wait, call = told
-                    wait(partial(self._end_hold, EndHold(call.group_id, number)))
-        if self._taken:
+            if (caller := self._callers.pop(reply.number, None)) is not None:
+                self._taken.pop(reply.number, None)
+                caller.answer(reply)
+        for call in sent:
+            if (caller := self._callers.get(call.number)) is not None:
+                self._taken[call.number] = answer.epoch
+                end = EndHold(getattr(call, "group_id", ""), call.number)
+                caller.let_wait(partial(self._end_hold, end))
+        if is_another:
             earlier = [each for each, epoch in self._taken.items() if epoch != answer.epoch]
             self._lose(earlier, Error.NOT_COORDINATOR)
 
     def _end_hold(self, end: EndHold) -> None:
-        if end.held in self._waiting:
-            self._send(end)
+        if end.held in self._callers:
+            self._pack(end)
 
-    def _lose(self, numbers: Sequence[int], error: Error) -> None:
+    def _lose(self, numbers: Iterable[int], error: Error) -> None:
         for number in numbers:
             self._taken.pop(number, None)
-            waiting = self._waiting.get(number)
-            if waiting is not None and not waiting.done():
-                waiting.set_exception(Lost(error))
+            if (caller := self._callers.pop(number, None)) is not None:
+                caller.lose(error)
 
     # -- the threads
 
-    def _send_calls(self) -> None:
-        packets = 0
-        while calls := self._next_calls():
-            packets += 1
-            numbers = [each.number for each in calls]
-            answer = self._ways[0].ask(GroupCalls(self._host, packets, tuple(calls)))
-            if answer is not None:
-                self._tell(self._take, answer, numbers)
-            else:
-                self._tell(self._lose, numbers, Error.COORDINATOR_NOT_AVAILABLE)
+    def _send_packets(self) -> None:
+        number = 0
+        while calls := self._packets.get():
+            number += 1
+            answer = self._ways[0].ask(GroupCalls(self._host, number, tuple(calls)))
+            self._tell(self._take_sent, answer, calls)
+            if answer is None:
                 time.sleep(PAUSE_SECONDS)
         self._ways[0].close()
-
-    def _next_calls(self) -> list[PackedCall]:
-        """Wait for calls, and return all that there are by then; none: it is over."""
-        with self._has_calls:
-            self._has_calls.wait_for(lambda: self._calls or not self._is_open)
-            calls, self._calls = self._calls[:MOST_CALLS], self._calls[MOST_CALLS:]
-            return calls if self._is_open else []
 
     def _await_replies(self) -> None:
         while self._is_open:
             answer = self._ways[1].ask(AwaitReplies(self._host))
             if answer is not None:
-                self._tell(self._take, answer, ())
+                self._tell(self._take, answer)
             else:
                 time.sleep(PAUSE_SECONDS)
         self._ways[1].close()

@@ -14,8 +14,8 @@ from ...actors.messages.groups import PackedCall
 from .wire.dispatch import answer_of, calls_of
 from .wire.frames import HEAD, LENGTH, Head, Request, read_request, write_response
 
-NUMBERS: Final = LENGTH.size + LENGTH.size
-"""Where an answer goes on behind its length and its number."""
+BEFORE_NUMBER: Final = HEAD.size - LENGTH.size
+"""Bytes of a request before its number: they tell which call it is."""
 LONGEST: Final = 512
 """Bytes of what is kept of a request: others are read each time."""
 
@@ -31,35 +31,43 @@ class LastSaid:
     """The last request of a connection, and its last answer, as far as either may come again."""
 
     def __init__(self) -> None:
-        self._kind = (-1, -1)
+        self._start = b""
+        """What stood before the number of the last request: its length, and which call it is."""
         self._said = b""
-        """What stood behind the number of the last request."""
+        """What stood behind that number."""
         self._asked: AskedCalls | None = None
         self._told: object = None
         """What the last answer told, where it may be told again."""
+        self._size = b""
+        """The length of that answer."""
         self._answer = b""
         """What stood behind its number."""
 
     def read(self, head: Head, frame: bytes, client_host: str) -> AskedCalls:
         """Return what a frame asks; raises `FrameRefused`."""
-        is_same = head[:2] == self._kind and frame.endswith(self._said)
-        if self._asked is not None and is_same and len(frame) == HEAD.size + len(self._said):
+        start, said = LENGTH.pack(len(frame)) + frame[:BEFORE_NUMBER], frame[HEAD.size :]
+        if self._asked is not None and start == self._start and said == self._said:
             return self._asked
         request = read_request(head, frame)
         asked = AskedCalls(request, calls_of(request, client_host))
         self._asked = asked if len(frame) <= LONGEST else None
-        self._kind, self._said, self._told = head[:2], frame[HEAD.size : LONGEST], None
+        self._start, self._said, self._told = start, said[:LONGEST], None
         return asked
+
+    def find(self, data: bytes) -> AskedCalls | None:
+        """Return what was asked last, if these bytes are that request once more and no others."""
+        is_same = data[LENGTH.size + HEAD.size :] == self._said and data.startswith(self._start)
+        return self._asked if is_same else None
 
     def write(self, head: Head, asked: AskedCalls, replies: Sequence[Any]) -> bytes:
         """Return the answer to that request, with its length."""
         told = _heartbeat_told(replies[0]) if len(replies) == 1 else None
-        if told is None or told != self._told:
-            frame = write_response(head, answer_of(asked.request, replies))
-            self._told, self._answer = told, frame[NUMBERS:]
-            return frame
-        size = LENGTH.size + len(self._answer)
-        return LENGTH.pack(size) + LENGTH.pack(head.number) + self._answer
+        if told is not None and told == self._told:
+            return self._size + LENGTH.pack(head.number) + self._answer
+        frame = write_response(head, answer_of(asked.request, replies))
+        self._told, self._size = told, frame[: LENGTH.size]
+        self._answer = frame[2 * LENGTH.size :]
+        return frame
 
 
 def _heartbeat_told(reply: object) -> object:

@@ -10,14 +10,16 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from .amend import Broker, HostPort, brokers_of
+from .client.stream import ClientStream
 from .connection import ClientConnection, ListenerPort
 from .counts import Counts
 from .groups import Groups
 from .upstream import BrokerAway, Upstream
-from .wire.bounds import BUDGET, PIECE, Budget, FrameRefused
+from .wire.bounds import BUDGET, Budget, FrameRefused
 from .wire.served import METADATA
 
 LOGGER = logging.getLogger(__name__)
@@ -121,22 +123,15 @@ class Listener:
             self._counts.complain(f"port {port} is taken, broker {broker} not reached:", str(error))
 
     async def _listen(self, port: int, shared: ListenerPort) -> None:
-        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await self._accept((reader, writer), shared)
-
-        server = await asyncio.start_server(
-            accept, self._at.host, port, limit=PIECE, backlog=BACKLOG, ssl=self._tls
-        )
+        make = partial(ClientStream, partial(self._accept, shared))
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(make, self._at.host, port, backlog=BACKLOG, ssl=self._tls)
         self._servers.append(server)
 
-    async def _accept(
-        self, streams: tuple[asyncio.StreamReader, asyncio.StreamWriter], shared: ListenerPort
-    ) -> None:
-        writer = streams[1]
-        writer.transport.set_write_buffer_limits(PIECE)
-        client = ClientConnection(streams, shared, self._groups, self._budget, self._counts)
+    async def _accept(self, shared: ListenerPort, stream: ClientStream) -> None:
+        client = ClientConnection(stream, shared, self._groups, self._budget, self._counts)
         if self._is_one_too_many(client):
-            writer.transport.abort()
+            stream.transport.abort()
             return
         self._connections.add(client)
         self._of_address[client.address] += 1

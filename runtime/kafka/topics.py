@@ -22,8 +22,9 @@ from ...actors.messages.offsets import OffsetCommit
 from ...events.kafka.consumers import Topic
 from ...events.kafka.topic_names import is_topic_name
 from .amend import HostPort
+from .client.reply_taker import Lost
 from .counts import Counts
-from .line import Lost, ShardLine
+from .line import ShardLine
 from .upstream import BrokerAway, Upstream
 from .wire.bounds import FrameRefused
 from .wire.served import METADATA

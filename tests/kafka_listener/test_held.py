@@ -54,6 +54,22 @@ def test_a_request_behind_a_held_heartbeat_has_it_answered_first(tmp_path: Path)
     asyncio.run(play())
 
 
+def test_a_part_of_a_request_behind_a_held_heartbeat_has_it_answered_as_well(
+    tmp_path: Path,
+) -> None:
+    async def play() -> None:
+        async with listening(tmp_path, kind=HostedGroups) as served:
+            client = await served.dial()
+            await held(served, client)
+            frame = asking(OFFSET_FETCH, 5, {"GroupId": "g", "Topics": []})
+            client.writer.write(len(frame).to_bytes(4) + frame[:3])
+            assert told(HEARTBEAT, 4, await client.receive())["ErrorCode"] == 0
+            client.writer.write(frame[3:])
+            assert told(OFFSET_FETCH, 5, await client.receive())["ErrorCode"] == 0
+
+    asyncio.run(play())
+
+
 def test_a_client_that_hangs_up_while_its_heartbeat_is_held_is_let_go(tmp_path: Path) -> None:
     async def play() -> None:
         async with listening(tmp_path, kind=HostedGroups) as served:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fairlead.runtime.kafka import connection, server
+from fairlead.runtime.kafka.client import wait_limit
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.server import Limits
 from fairlead.runtime.kafka.wire import bounds
@@ -139,7 +140,7 @@ def test_a_request_that_does_not_come_to_its_end_is_given_up(
 def test_a_connection_that_says_nothing_is_closed_after_a_while_and_is_no_offence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(wait_limit, "IDLE_SECONDS", 0.05)
     monkeypatch.setattr(server, "SWEEP_SECONDS", 0.01)
 
     async def play(served: Served) -> None:
@@ -183,7 +184,7 @@ def test_a_client_that_does_not_read_holds_little_and_not_for_long(
             held = 0
             while not served.counts.reasons:
                 found = served.listener._connections
-                sizes = [each._writer.transport.get_write_buffer_size() for each in found]
+                sizes = [each._stream.transport.get_write_buffer_size() for each in found]
                 held = max([held, *sizes])
                 await asyncio.sleep(0.01)
             assert served.counts.reasons == ["slow reader"]

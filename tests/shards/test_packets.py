@@ -1,12 +1,15 @@
 """No message to a host is longer than the door takes, and no answer is lost for that."""
 
+from dataclasses import replace
+
 import pytest
 
+from fairlead.actors.messages.classic import ClassicHeartbeat
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.groups import DescribeGroupReply
+from fairlead.actors.messages.groups import DescribeGroupReply, ListGroups, PackedCall
 from fairlead.actors.messages.offsets import OffsetFetchReply, TopicOffset
 from fairlead.actors.shards import packets
-from fairlead.actors.shards.packets import Undelivered, size_of
+from fairlead.actors.shards.packets import Undelivered, numbered, size_of
 
 
 def answer(number: int, offsets: int) -> OffsetFetchReply:
@@ -47,3 +50,8 @@ def test_an_answer_that_no_message_takes_becomes_a_refusal(undelivered: Undelive
 def test_what_is_told_of_groups_is_counted_as_well() -> None:
     assert size_of(DescribeGroupReply(Error.NONE, "Empty")) == packets.SMALL
     assert size_of(answer(1, 2)) == packets.SMALL + 2 * (packets.PLACE + len("t") + 100)
+
+
+@pytest.mark.parametrize("call", [ClassicHeartbeat("g", "m", 1), ListGroups()], ids=["one", "all"])
+def test_a_call_that_gets_its_number_says_what_it_said(call: PackedCall) -> None:
+    assert numbered(call, 7) == replace(call, number=7)

@@ -58,10 +58,16 @@ class Budget:
         self._left = size
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
+    def take_now(self, size: int) -> bool:
+        """Take so much if there is so much left and nobody waits; tell whether it is so."""
+        is_left = not self._waiting and size <= self._left
+        if is_left:
+            self._left -= size
+        return is_left
+
     async def take(self, size: int) -> None:
         """Wait until there is so much left, and take it."""
-        if not self._waiting and size <= self._left:
-            self._left -= size
+        if self.take_now(size):
             return
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((size, granted))

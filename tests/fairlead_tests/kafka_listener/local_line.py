@@ -7,10 +7,11 @@ from itertools import count
 from typing import Any
 
 from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import EndHold, HostCall
 from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.events.log.frame import NewEntry
-from fairlead.runtime.kafka.line import Wait, no_wait
+from fairlead.runtime.kafka.client.reply_taker import Asker, ReplyTaker, Wait, no_wait
 from fairlead_tests.consumer.driver import MemoryLog
 from fairlead_tests.shards.driver import AT_ONCE, WALL_MS, AnsweringAtOnce
 
@@ -33,7 +34,9 @@ class LocalLine:
         self.epoch = 1
         self.calls = 0
         """How many calls have come."""
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._callers: dict[int, ReplyTaker] = {}
+        self._lost: Error | None = None
+        """What becomes of the next call, if it is lost."""
 
     @property
     def now(self) -> Now:
@@ -42,17 +45,38 @@ class LocalLine:
 
     async def ask(self, call: HostCall, wait: Wait = no_wait) -> Any:
         """Return the reply to a call."""
+        asker = Asker(asyncio.get_running_loop().create_future(), wait)
+        number = self.send(call, asker)
+        try:
+            return await asker.answered
+        finally:
+            self.forget(number)
+
+    def send(self, call: HostCall, caller: ReplyTaker) -> int:
+        """Have a call decided, a moment later; return its number."""
         self.calls += 1
         number = self.calls
-        waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._take(replace(call, number=number))
-        if not waiting.done():
+        self._callers[number] = caller
+        asyncio.get_running_loop().call_soon(self._decide, replace(call, number=number))
+        return number
+
+    def forget(self, number: int) -> None:
+        """Have nobody wait for an answer any more."""
+        self._callers.pop(number, None)
+
+    def lose_next(self, error: Error) -> None:
+        """Have the next call lost."""
+        self._lost = error
+
+    def _decide(self, call: HostCall) -> None:
+        lost, self._lost = self._lost, None
+        if lost is not None:
+            self._callers.pop(call.number).lose(lost)
+            return
+        self._take(call)
+        if (caller := self._callers.get(call.number)) is not None:
             group_id = getattr(call, "group_id", "")
-            wait(lambda: self._take(EndHold(group_id, number)))
-        try:
-            return await waiting
-        finally:
-            del self._waiting[number]
+            caller.let_wait(lambda: self._take(EndHold(group_id, call.number)))
 
     def _take(self, call: HostCall) -> None:
         self.groups.take(call, 1, self.now)
@@ -79,6 +103,5 @@ class LocalLine:
     def _say(self) -> None:
         for each in drain(self.groups, self, self.now):
             reply: Any = each.reply
-            waiting = self._waiting.get(reply.number)
-            if waiting is not None and not waiting.done():
-                waiting.set_result(reply)
+            if (caller := self._callers.pop(reply.number, None)) is not None:
+                caller.answer(reply)

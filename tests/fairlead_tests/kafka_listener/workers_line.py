@@ -13,7 +13,7 @@ from fairlead.actors.messages.groups import ConnectCall, ConnectReply
 from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.group import Group
 from fairlead.events.log.frame import NewEntry
-from fairlead.runtime.kafka.line import Wait, no_wait
+from fairlead.runtime.kafka.client.reply_taker import Wait, no_wait
 from fairlead_tests.consumer.driver import MemoryLog
 
 WALL_MS = 1_700_000_000_000
