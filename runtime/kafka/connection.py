@@ -13,7 +13,8 @@ from functools import partial
 from typing import Final
 
 from .amend import HostPort, Mapped, amend, asks_for_group, coordinator_of
-from .client.stream import ClientStream
+from .client.relay import Relay
+from .client.stream import Stream
 from .client.wait_limit import ConnectionState, WaitLimit
 from .counts import Counts
 from .groups import Groups
@@ -76,7 +77,7 @@ class ClientConnection:
 
     def __init__(
         self,
-        stream: ClientStream,
+        stream: Stream,
         shared: ListenerPort,
         groups: Groups,
         budget: Budget,
@@ -186,33 +187,32 @@ class ClientConnection:
             if asks_for_group(request):
                 await self._write(write_response(head, coordinator_of(request, self._shared.here)))
                 return
-        reader, writer = await self._upstream.open()
+        broker = await self._upstream.open()
         self._limit.wait_for(ConnectionState.ANSWERING)
-        writer.write(LENGTH.pack(length) + frame)
-        await writer.drain()
-        size = await _length_from(reader, LONGEST_AMENDED)
-        message = read_response(head, await _all_from(reader, size))
+        await broker.write(LENGTH.pack(length) + frame)
+        size = await _length_from(broker, LONGEST_AMENDED)
+        message = read_response(head, await _all_from(broker, size))
         told = amend(head.api, message, self._shared.here, self._shared.mapped)
         await self._write(write_response(head, told))
 
     # -- what is passed on
 
     async def _pass_on(self, head: Head, length: int, first: bytes) -> None:
-        reader, writer = await self._upstream.open()
+        broker = await self._upstream.open()
         left, is_answered = length - len(first), True
         if head.api == PRODUCE:
             more = await self._stream.read_exactly(min(left, FIRST_BYTES))
             first, left = first + more, left - len(more)
             is_answered = expects_answer(head.version, first)
-        writer.write(LENGTH.pack(length) + first)
-        await _pump(self._stream, writer, left)
+        await broker.write(LENGTH.pack(length) + first)
+        await _pump(self._stream, broker, left)
         self._limit.wait_for(ConnectionState.ANSWERING)
         if is_answered:
-            size = await _length_from(reader, 1 << 31)
+            size = await _length_from(broker, 1 << 31)
             self._stream.transport.write(LENGTH.pack(size))
-            while size:
-                piece = await _piece_from(reader, size)
-                size -= len(piece)
+            relay = Relay(broker, self._stream, size)
+            while relay.left:
+                piece = await _piece_from(relay)
                 await self._write(piece)
                 self._limit.wait_for(ConnectionState.ANSWERING)
 
@@ -227,22 +227,20 @@ def _check_decoded(length: int) -> None:
         raise FrameRefused("too long to decode", f"{length} bytes")
 
 
-async def _pump(reader: ClientStream, writer: asyncio.StreamWriter, size: int) -> None:
+async def _pump(client: Stream, broker: Stream, size: int) -> None:
     """Pass on so many bytes in pieces."""
     while size:
-        piece = await reader.read(min(size, PIECE))
+        piece = await client.read(min(size, PIECE))
         if not piece:
             raise asyncio.IncompleteReadError(piece, size)
-        writer.write(piece)
         size -= len(piece)
-        await writer.drain()
-    await writer.drain()
+        await broker.write(piece)
 
 
-async def _length_from(reader: asyncio.StreamReader, most: int) -> int:
+async def _length_from(broker: Stream, most: int) -> int:
     """Return the length of the broker's answer."""
     try:
-        (size,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+        (size,) = LENGTH.unpack(await broker.read_exactly(LENGTH.size))
     except asyncio.IncompleteReadError:
         raise BrokerAway("it has closed the connection") from None
     except struct.error:
@@ -252,15 +250,15 @@ async def _length_from(reader: asyncio.StreamReader, most: int) -> int:
     return int(size)
 
 
-async def _all_from(reader: asyncio.StreamReader, size: int) -> bytes:
+async def _all_from(broker: Stream, size: int) -> bytes:
     try:
-        return await reader.readexactly(size)
+        return await broker.read_exactly(size)
     except asyncio.IncompleteReadError:
         raise BrokerAway("it has closed the connection") from None
 
 
-async def _piece_from(reader: asyncio.StreamReader, size: int) -> bytes:
-    piece = await reader.read(min(size, PIECE))
-    if not piece:
-        raise BrokerAway("it has closed the connection in the middle of an answer")
-    return piece
+async def _piece_from(relay: Relay) -> bytes:
+    try:
+        return await relay.read()
+    except EOFError:
+        raise BrokerAway("it has closed the connection in the middle of an answer") from None

@@ -5,11 +5,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...actors.messages.classic import JoinGroup
+from ...actors.messages.classic import ClassicHeartbeat, JoinGroup
 from ...actors.messages.consumers import ConsumerGroupHeartbeat
 from ...actors.messages.errors import Error
 from ...actors.messages.groups import ConnectCall, HostCall, ListGroups, PackedCall
-from ...actors.shards.held import HeartbeatCall
 from ...actors.shards.packets import size_of
 from ...actors.shards.refusals import refuse_connect_call, refuse_host_call
 from ...events.entries.group_keys import shard_of_group
@@ -47,7 +46,8 @@ class Groups:
 
         Then nothing has to be awaited before that.
         """
-        if len(calls) != 1 or not isinstance(call := calls[0], HeartbeatCall):
+        call = calls[0] if len(calls) == 1 else None
+        if not isinstance(call, ClassicHeartbeat | ConsumerGroupHeartbeat):
             return None
         if isinstance(call, ConsumerGroupHeartbeat) and call.subscribed_topic_names is not None:
             return None

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from .amend import Broker, HostPort, brokers_of
-from .client.stream import ClientStream
+from .client.stream import Stream
 from .connection import ClientConnection, ListenerPort
 from .counts import Counts
 from .groups import Groups
@@ -123,12 +123,12 @@ class Listener:
             self._counts.complain(f"port {port} is taken, broker {broker} not reached:", str(error))
 
     async def _listen(self, port: int, shared: ListenerPort) -> None:
-        make = partial(ClientStream, partial(self._accept, shared))
+        make = partial(Stream, partial(self._accept, shared))
         loop = asyncio.get_running_loop()
         server = await loop.create_server(make, self._at.host, port, backlog=BACKLOG, ssl=self._tls)
         self._servers.append(server)
 
-    async def _accept(self, shared: ListenerPort, stream: ClientStream) -> None:
+    async def _accept(self, shared: ListenerPort, stream: Stream) -> None:
         client = ClientConnection(stream, shared, self._groups, self._budget, self._counts)
         if self._is_one_too_many(client):
             stream.transport.abort()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...actors.messages.errors import Error
-from .client.stream import ClientStream
+from .client.stream import Stream
 from .client.wait_limit import ConnectionState, WaitLimit
 from .counts import Counts
 from .groups import Groups, refuse_lost
@@ -40,7 +40,7 @@ class SynchronousHeartbeats:
 
     def __init__(
         self,
-        stream: ClientStream,
+        stream: Stream,
         last: LastSaid,
         limit: WaitLimit,
         groups: Groups,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .amend import HostPort
-from .wire.bounds import FRAME_SECONDS, PIECE
+from .client.stream import Stream
+from .wire.bounds import FRAME_SECONDS
 from .wire.frames import LENGTH, Head, Request, make, read_response, request_class, write_request
 
 
@@ -20,33 +21,34 @@ class Upstream:
     def __init__(self, brokers: Sequence[HostPort]) -> None:
         """Take the brokers any of which will do."""
         self._brokers = brokers
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._stream: Stream | None = None
 
-    async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Return its two ends; raises `BrokerAway`."""
+    async def open(self) -> Stream:
+        """Return it; raises `BrokerAway`."""
         failed: list[str] = []
-        for each in () if self._streams else self._brokers:
+        for each in () if self._stream else self._brokers:
             try:
                 async with asyncio.timeout(FRAME_SECONDS):
-                    self._streams = await asyncio.open_connection(*each, limit=PIECE)
+                    loop = asyncio.get_running_loop()
+                    _, self._stream = await loop.create_connection(Stream, *each)
                 break
             except (OSError, TimeoutError) as error:
                 failed.append(f"{each.host}:{each.port} ({error})")
-        if self._streams is None:
+        if self._stream is None:
             raise BrokerAway(", ".join(failed))
-        return self._streams
+        return self._stream
 
     async def ask(self, api: int, version: int, **fields: Any) -> Any:
         """Ask something of our own, and return the answer; raises `BrokerAway` and others."""
         head = Head(api, version, 0)
-        reader, writer = await self.open()
+        stream = await self.open()
         message = make(request_class(api, version), **fields)
         frame = write_request(Request(head, "fairlead", message))
-        writer.write(LENGTH.pack(len(frame)) + frame)
-        (size,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
-        return read_response(head, await reader.readexactly(size))
+        await stream.write(LENGTH.pack(len(frame)) + frame)
+        (size,) = LENGTH.unpack(await stream.read_exactly(LENGTH.size))
+        return read_response(head, await stream.read_exactly(size))
 
     def close(self) -> None:
         """Close it."""
-        if self._streams is not None:
-            self._streams[1].transport.abort()
+        if self._stream is not None:
+            self._stream.transport.abort()

@@ -11,7 +11,7 @@ from fairlead.runtime.kafka.amend import COORDINATOR_ID, HostPort
 from fairlead.runtime.kafka.server import METADATA_VERSION
 from fairlead.runtime.kafka.wire.served import SERVED, WITHHELD
 from fairlead_tests.kafka_listener.behind import FETCH, LIST_OFFSETS, Behind, behind
-from fairlead_tests.kafka_listener.served import Served, listening
+from fairlead_tests.kafka_listener.served import SECONDS, Served, listening
 from fairlead_tests.kafka_listener.spoken import asking, between, told
 
 METADATA, FIND, VERSIONS, CLUSTER, PRODUCE = 3, 10, 18, 60, 0
@@ -214,3 +214,35 @@ def test_a_broker_that_is_away_costs_its_clients_their_connection_and_no_group(
             assert await again.asks(beat)
 
     asyncio.run(run())
+
+
+def test_a_broker_that_goes_in_the_middle_of_an_answer_costs_the_client_its_connection(
+    tmp_path: Path,
+) -> None:
+    async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(4)
+        writer.write((1_000).to_bytes(4) + b"some of it")
+        writer.close()
+
+    async def run() -> None:
+        broker = await asyncio.start_server(cut, "127.0.0.1", 0)
+        async with broker, listening(tmp_path, broker.sockets[0].getsockname()[1]) as served:
+            client = await served.dial()
+            assert await client.asks(bytes.fromhex("0002000100000001ffff")) == b""
+            assert "in the middle of an answer" in served.counts.told[0]
+
+    asyncio.run(run())
+
+
+def test_a_client_that_goes_in_the_middle_of_an_answer_is_let_go(tmp_path: Path) -> None:
+    async def play(served: Served, broker: Behind) -> None:
+        broker.answers[LIST_OFFSETS, 1] = bytes(32 << 20)
+        client = await served.dial()
+        await client.send(bytes.fromhex("0002000100000001ffff"))
+        await client.reader.readexactly(4)
+        client.writer.transport.abort()
+        async with asyncio.timeout(SECONDS):
+            while served.listener._connections:
+                await asyncio.sleep(0.01)
+
+    between(tmp_path, play)

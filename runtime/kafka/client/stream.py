@@ -1,4 +1,4 @@
-"""A client's stream: what it has sent and nobody has read yet, and what it is sent.
+"""A stream to a client, or to a broker: what has come and nobody has read yet, and what is sent.
 
 It differs from asyncio's own in two ways. What comes while nothing else is unread may be taken at
 once, so that no task has to be woken for it; and one can ask to be told of whatever comes next.
@@ -11,42 +11,45 @@ from typing import Any, cast
 from ..wire.bounds import PIECE
 
 MOST_UNREAD = 2 * PIECE
-"""Bytes that are read ahead, about; then the client has to wait."""
+"""Bytes that are read ahead, about; then the other end has to wait."""
+
+Serve = Callable[["Stream"], Coroutine[Any, Any, None]]
 
 
 def _take_nothing(_: bytes) -> bool:
     return False
 
 
-class ClientStream(asyncio.Protocol):
-    """One connection with a client; it is served by a task of its own."""
+class Stream(asyncio.Protocol):
+    """One connection, and who reads from it: one task at a time."""
 
     transport: asyncio.Transport
 
-    def __init__(self, serve: Callable[["ClientStream"], Coroutine[Any, Any, None]]) -> None:
-        """Take what is run once it is connected."""
+    def __init__(self, serve: Serve | None = None) -> None:
+        """Take what is run as a task of its own once it is connected, if anything is."""
         self._serve = serve
         self._task: asyncio.Task[None] | None = None
         self.take: Callable[[bytes], bool] = _take_nothing
         """Is handed what comes while nothing is unread, and tells whether it has taken that."""
         self._unread = bytearray()
-        self._has_ended = False
+        self.has_ended = False
         """Whether nothing comes any more."""
         self._is_held_up = False
-        """Whether the client has to wait before it may send more."""
+        """Whether the other end has to wait before it may send more."""
         self._reading: asyncio.Future[None] | None = None
         self._is_full = False
-        """Whether the client does not take what it is sent."""
+        """Whether the other end does not take what it is sent."""
         self._writing: asyncio.Future[None] | None = None
         self._told: Callable[[], None] | None = None
 
     # -- what asyncio tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to serve it."""
+        """Begin."""
         self.transport = cast("asyncio.Transport", transport)  # it is a stream
         self.transport.set_write_buffer_limits(PIECE)
-        self._task = asyncio.create_task(self._serve(self))
+        if self._serve is not None:
+            self._task = asyncio.create_task(self._serve(self))
 
     def data_received(self, data: bytes) -> None:
         """Have it taken at once, or read."""
@@ -59,24 +62,24 @@ class ClientStream(asyncio.Protocol):
         self._wake_reader()
 
     def eof_received(self) -> bool:
-        """Let it have its answers all the same, where that is possible."""
-        self._has_ended = True
+        """Let the other end have its answers all the same, where that is possible."""
+        self.has_ended = True
         self._wake_reader()
         return self.transport.get_extra_info("sslcontext") is None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Have nobody wait for it any more."""
         del exc  # that it has gone is all that matters
-        self._has_ended, self._is_full = True, False
+        self.has_ended, self._is_full = True, False
         self._wake_reader()
         self._wake_writer()
 
     def pause_writing(self) -> None:
-        """Take no more answers."""
+        """Learn that too much is not taken."""
         self._is_full = True
 
     def resume_writing(self) -> None:
-        """Take answers again."""
+        """Learn that enough is taken."""
         self._is_full = False
         self._wake_writer()
 
@@ -84,18 +87,32 @@ class ClientStream(asyncio.Protocol):
 
     @property
     def is_full(self) -> bool:
-        """Whether the client does not take what it is sent."""
+        """Whether the other end does not take what it is sent."""
         return self._is_full
+
+    @property
+    def has_news(self) -> bool:
+        """Whether anything is unread, or nothing comes any more."""
+        return bool(self._unread) or self.has_ended
 
     async def read(self, most: int) -> bytes:
         """Return what there is once there is anything, at most so many bytes; nothing: it ended."""
-        while not self._unread and not self._has_ended:
-            self._reading = asyncio.get_running_loop().create_future()
-            try:
-                await self._reading
-            finally:
-                self._reading = None
-        return self._read_unread(most)
+        while not self.has_news:
+            await self.wait()
+        return self.read_now(most)
+
+    async def wait(self) -> None:
+        """Wait until more has come that nobody took, nothing comes any more, or it is woken."""
+        self._reading = asyncio.get_running_loop().create_future()
+        try:
+            await self._reading
+        finally:
+            self._reading = None
+
+    def wake(self) -> None:
+        """Have its reader wait no longer."""
+        if self._reading is not None and not self._reading.done():
+            self._reading.set_result(None)
 
     async def read_exactly(self, size: int) -> bytes:
         """Return so many bytes; raises `asyncio.IncompleteReadError` if it ends before."""
@@ -108,12 +125,12 @@ class ClientStream(asyncio.Protocol):
         return b"".join(pieces)
 
     async def write(self, data: bytes) -> None:
-        """Write, and wait as long as the client has not taken what was written before."""
+        """Write, and wait as long as too much of it is not taken; raises `OSError`."""
         self.transport.write(data)
         await self.drain()
 
     async def drain(self) -> None:
-        """Wait as long as the client has not taken what was written; raises `OSError`."""
+        """Wait as long as too much of what was written is not taken; raises `OSError`."""
         while self._is_full:
             self._writing = asyncio.get_running_loop().create_future()
             try:
@@ -125,12 +142,13 @@ class ClientStream(asyncio.Protocol):
 
     def tell_next(self, told: Callable[[], None]) -> None:
         """Have it told once that more has come, or nothing comes any more; maybe now."""
-        if self._unread or self._has_ended:
+        if self._unread or self.has_ended:
             told()
         else:
             self._told = told
 
-    def _read_unread(self, most: int) -> bytes:
+    def read_now(self, most: int) -> bytes:
+        """Return what there is, at most so many bytes."""
         with memoryview(self._unread) as unread:
             found = bytes(unread[:most])
         del self._unread[:most]
@@ -140,8 +158,7 @@ class ClientStream(asyncio.Protocol):
         return found
 
     def _wake_reader(self) -> None:
-        if self._reading is not None and not self._reading.done():
-            self._reading.set_result(None)
+        self.wake()
         told, self._told = self._told, None
         if told is not None:
             told()
