@@ -237,7 +237,7 @@ class Sides:
         return self._or_room(earliest(timed_ms, self.classic.next_ms(), self._mixed.next_ms()), now)
 
     def _or_room(self, next_ms: int | None, now: Now) -> int | None:
-        """Return when there is to be looked for room instead, where there is none."""
+        """Return when to look for room instead, where there is none: not before anything is due."""
         if next_ms is not None and self.room.is_out:
-            return now.steady_ms + LOOK_FOR_ROOM_MS
+            return max(next_ms, now.steady_ms + LOOK_FOR_ROOM_MS)
         return next_ms

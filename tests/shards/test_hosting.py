@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.classic.state import RoundPhase
+from fairlead.actors.group.shard import Now
 from fairlead.actors.messages.classic import ClassicHeartbeat, JoinGroupReply, SyncGroup
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import (
@@ -16,6 +17,7 @@ from fairlead.actors.messages.groups import (
     RemoveGroupReply,
 )
 from fairlead.actors.shards import hosting
+from fairlead.actors.shards.group import ClientGroup
 from fairlead.actors.shards.hosting import IDLE_MS
 from fairlead.events.entries.group_keys import flaw_in_group_id
 from fairlead.events.log.space import Room
@@ -208,3 +210,22 @@ def test_without_room_nothing_changes_and_all_have_their_time_anew_after_it(
     driver.now_ms += 60_000
     driver.room = Room(Path(), 1 << 40)
     assert driver.beat(A, member_id) is Error.NONE
+
+
+def test_without_room_no_group_is_woken_before_anything_is_due_in_it(
+    driver: ShardDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken, pass_time = list[int](), ClientGroup.pass_time
+
+    def note(group: ClientGroup, now: Now) -> None:
+        woken.append(now.steady_ms)
+        pass_time(group, now)
+
+    driver.member_of(A)
+    monkeypatch.setattr(ClientGroup, "pass_time", note)
+    driver.room = Room(Path(), 0)
+    driver.asks(joining(A))  # so that it is seen what is due there
+    driver.passes(5_900)
+    assert woken == []
+    driver.passes(1_000)
+    assert woken, "the session would be over"
