@@ -3,8 +3,9 @@
 With `--hypothesis-profile=thorough` the properties are tried on many more examples.
 
 A run on several processes (`-n`) takes tests of one kind one after the other: those that start
-workers with a Spark each, those that share one Spark of their own process, and those that start
-workers without any, which mostly wait. Who is through with a kind takes up what only computes.
+workers with a Spark each, those that share one Spark of their own process (in two rows, of about
+the same length), and those that start workers without any, which mostly wait. Who is through with a
+kind takes up what only computes.
 """
 
 import compileall
@@ -25,6 +26,9 @@ from fairlead_tests.spark_engine.class_data import shared_options
 
 KINDS = ({"spark", "cluster"}, {"spark"}, {"cluster"}, set[str]())
 """What marks tests that wait for each other have; those of the last kind wait for none."""
+
+SECOND_ROW = "connectors"
+"""The folder of the tests with Spark that are taken beside all the others with Spark."""
 
 SERVERS = ("kafka", "postgres")
 """The folders of tests that share a server, which each process that runs some of them starts."""
@@ -73,11 +77,13 @@ def _compile_all() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: KINDS.index(_kind(item)))
     for item in items:
-        server = item.path.parent.name
-        if kind := _kind(item):
+        folder, kind = item.path.parent.name, _kind(item)
+        if kind == {"spark"} and folder == SECOND_ROW:
+            item.add_marker(pytest.mark.xdist_group(f"spark-{folder}"))
+        elif kind:
             item.add_marker(pytest.mark.xdist_group("-".join(sorted(kind))))
-        elif server in SERVERS:
-            item.add_marker(pytest.mark.xdist_group(server))
+        elif folder in SERVERS:
+            item.add_marker(pytest.mark.xdist_group(folder))
         if "spark" in kind and isinstance(item, pytest.Function):
             item.fixturenames.insert(0, "class_data")
 
