@@ -39,7 +39,7 @@ class OpenRuns:
     def take_abandoned(self) -> Iterator[str]:
         """Yield the ids of the job's runs whose process is gone; each is found once."""
         for file in self._folder.glob("*") if self._is_ours() else ():
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, TypeError):
                 job, (host, pid, started) = json.loads(file.read_text())
                 is_gone = host == platform.node() and not is_alive(ProcessId(pid, started))
                 if job == self._job and is_gone:
