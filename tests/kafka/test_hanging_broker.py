@@ -35,7 +35,7 @@ def test_a_source_that_hears_nothing_asks_whether_the_broker_answers_at_all(
     reading.read(1)
     assert reading.looks_in_vain(3)
     with broker.hanging(), pytest.raises(SourceAway, match="imed out"):
-        reading.source.plan(reading.offsets, LIMIT)
+        reading.looks_in_vain(3)  # what was answered before may still be on its way
     reading.again()
     topics.write(topic, ["b"])
     assert reading.read(1)["_value"].to_pylist() == ["b"]

@@ -82,6 +82,12 @@ auto.create.topics.enable=false
 """
 
 
+def _is_stopped(pid: int) -> bool:
+    """Tell whether no thread of a process runs any more."""
+    stats = [each.read_text() for each in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return all(each.rpartition(")")[2].split()[0] == "T" for each in stats)
+
+
 class Broker:
     """One broker; `up` starts it, on the same ports and with the same data each time."""
 
@@ -129,6 +135,8 @@ class Broker:
         """Stop its process for a while: connections stay, and nobody answers."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        while not _is_stopped(self._process.pid):  # a thread that runs may answer until then
+            time.sleep(0.001)
         try:
             yield
         finally:
