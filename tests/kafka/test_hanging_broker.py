@@ -17,7 +17,7 @@ from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.kafka.broker import Broker
-from fairlead_tests.kafka.pipes import LIMIT, Reading, sink_config, source_config, until
+from fairlead_tests.kafka.pipes import Reading, sink_config, source_config, until
 from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import LocalEngine, Reports
