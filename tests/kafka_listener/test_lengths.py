@@ -20,6 +20,7 @@ from fairlead.runtime.kafka.wire.frames import (
     request_class,
     write_request,
 )
+from fairlead.runtime.kafka.wire.lengths import MOST_ITEMS
 from fairlead.runtime.kafka.wire.served import (
     CONNECT_HEARTBEAT,
     CONSUMER_GROUP_HEARTBEAT,
@@ -103,3 +104,35 @@ def test_a_tag_is_as_long_as_it_says() -> None:
     assert short != sound
     with pytest.raises(FrameRefused, match="tag 1 is not as long as it says"):
         read_request(read_head(short), short)
+
+
+def owning(tasks: int, numbers: tuple[int, ...] = ()) -> bytes:
+    """Return a heartbeat that names so many tasks' connectors, each with these numbers."""
+    owned = (wire.ConnectorTasks(connector="", tasks=numbers),) * tasks
+    own = wire.ConnectorsAndTasks(connectors=(), tasks=owned)
+    names = {"group_id": "g", "member_id": "m", "member_epoch": 1, "url": "", "incarnation": "i"}
+    return frame(CONNECT_HEARTBEAT, 0, **names, connectors_and_tasks=own)
+
+
+def test_a_request_of_more_items_than_it_may_have_is_refused_before_they_are_made() -> None:
+    tags = 2  # the heartbeat itself has tagged fields
+    most = owning(MOST_ITEMS - tags)
+    read = read_request(read_head(most), most).message
+    assert len(read.connectors_and_tasks.tasks) == MOST_ITEMS - tags
+    tiny = owning(MOST_ITEMS + 1 - tags)
+    with pytest.raises(FrameRefused, match="too many items"):
+        read_request(read_head(tiny), tiny)
+    numbers = owning(1, tuple(range(2 * MOST_ITEMS)))  # of a fixed size: they are not counted
+    read = read_request(read_head(numbers), numbers).message
+    assert len(read.connectors_and_tasks.tasks[0].tasks) == 2 * MOST_ITEMS
+
+
+@pytest.mark.parametrize("place", [-1, 11])  # behind the message, behind the header
+def test_unknown_tagged_fields_count_as_items(place: int) -> None:
+    sound = REQUESTS["DescribeGroups 6"]
+    place %= len(sound)
+    assert sound[place] == 0
+    tags = bytes.fromhex("b1db06") + b"\x7f\0" * (MOST_ITEMS + 1)
+    tiny = sound[:place] + tags + sound[place + 1 :]
+    with pytest.raises(FrameRefused, match="too many items"):
+        read_request(read_head(tiny), tiny)

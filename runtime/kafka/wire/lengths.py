@@ -4,6 +4,9 @@ Its readers are native code: where there is no room they end the process, and no
 so. Thus a request is walked through by its schema before: each length and count must be within
 what is left of the frame, each item takes a byte at least, and nothing is null that may not be.
 
+The number of items is limited as well: a frame of 1 MiB has room for 340,000 of the smallest
+structures, and decoding these would block the event loop for a second.
+
 The forms of values are those of Kafka's protocol: in flexible versions lengths are unsigned
 varints, one more than what they count (KIP-482), and a structure that may be null begins with a
 byte that tells whether it is.
@@ -34,6 +37,11 @@ SIZES: Final[Mapping[str, int]] = {
     "uuid": 16,
 }
 """Of what is as long in each request, in bytes."""
+MOST_ITEMS: Final = 110_000
+"""How many items and tagged fields a request may have: 10,000 topics with 100,000 partitions.
+
+Items of a fixed size, such as partition numbers in an array, cost little and are not counted.
+"""
 SHORT: Final = struct.Struct(">h")
 LONG: Final = struct.Struct(">i")
 LONGEST_VARINT: Final = 5
@@ -42,14 +50,24 @@ COMPACT_PRODUCE: Final = 9
 TRANSACTIONAL_PRODUCE: Final = 3
 """The version from which on the id of a transaction stands in front."""
 
-Walk = Callable[[bytes, int], int]
+
+class CountedFrame(bytes):
+    """A frame, and how many items it may still have."""
+
+    items_left = MOST_ITEMS
+
+
+Walk = Callable[[CountedFrame, int], int]
 """Goes over a value that begins somewhere in a frame, and returns where the next one does."""
 
 
 def check_lengths(kind: Any, frame: bytes, start: int) -> None:
-    """Raise `FrameRefused` unless all that a message of a class counts is within its frame."""
+    """Raise `FrameRefused` unless all that a message of a class counts is within its frame.
+
+    It may have `MOST_ITEMS` items at most.
+    """
     try:
-        end = _structure(kind)(frame, start)
+        end = _structure(kind)(CountedFrame(frame), start)
     except (IndexError, struct.error):
         raise FrameRefused("malformed", "it is cut off") from None
     if end > len(frame):
@@ -61,7 +79,7 @@ def end_of_header(frame: bytes, *, is_flexible: bool) -> int:
     try:
         (size,) = SHORT.unpack_from(frame, 2 * SHORT.size + LONG.size)
         end = 3 * SHORT.size + LONG.size + max(0, size)
-        return _tags(frame, end, {}) if is_flexible else end
+        return _tags(CountedFrame(frame), end, {}) if is_flexible else end
     except (IndexError, struct.error):
         raise FrameRefused("malformed", "it is cut off") from None
 
@@ -75,7 +93,7 @@ def expects_answer(version: int, data: bytes) -> bool:
     try:
         at = end_of_header(data, is_flexible=is_flexible)
         if version >= TRANSACTIONAL_PRODUCE:
-            at = _primitive("string", is_flexible=is_flexible)(data, at)
+            at = _primitive("string", is_flexible=is_flexible)(CountedFrame(data), at)
         (acks,) = SHORT.unpack_from(data, at)
     except (IndexError, struct.error):
         raise FrameRefused("malformed", "a Produce without acks") from None
@@ -88,20 +106,20 @@ def _structure(kind: Any) -> Walk:
     steps = [walk for tag, walk in told if tag is None]
     tagged = {tag: walk for tag, walk in told if tag is not None}
 
-    def walk_fields(frame: bytes, at: int) -> int:
+    def walk_fields(frame: CountedFrame, at: int) -> int:
         for step in steps:
             at = step(frame, at)
         return at
 
-    def walk_all(frame: bytes, at: int) -> int:
+    def walk_all(frame: CountedFrame, at: int) -> int:
         return _tags(frame, walk_fields(frame, at), tagged)
 
     return walk_all if kind.__flexible__ else walk_fields
 
 
-def _tags(frame: bytes, at: int, known: Mapping[int, Walk]) -> int:
+def _tags(frame: CountedFrame, at: int, known: Mapping[int, Walk]) -> int:
     count, at = _varint(frame, at)
-    for _ in range(_fitting(count, frame, at)):
+    for _ in range(_countable(count, frame, at)):
         tag, at = _varint(frame, at)
         size, at = _varint(frame, at)
         end = at + _fitting(size, frame, at)
@@ -125,7 +143,9 @@ def _value(kind: Any, field: "Field[Any]") -> Walk:
     else:
         item = _structure(inner)
     if is_array:
-        item = _array(item, field.name, is_flexible=kind.__flexible__, is_nullable=is_nullable)
+        size = 0 if is_structure else SIZES.get(field.metadata["kafka_type"], 0)
+        is_flexible = kind.__flexible__
+        item = _array(item, size, field.name, is_flexible=is_flexible, is_nullable=is_nullable)
     return item
 
 
@@ -145,7 +165,7 @@ def _primitive(kafka_type: str, *, is_flexible: bool) -> Walk:
         return _compact
     length = SHORT if kafka_type == "string" else LONG
 
-    def walk(frame: bytes, at: int) -> int:
+    def walk(frame: CountedFrame, at: int) -> int:
         (size,) = length.unpack_from(frame, at)
         at += length.size
         return at + _fitting(max(0, size), frame, at)
@@ -153,13 +173,15 @@ def _primitive(kafka_type: str, *, is_flexible: bool) -> Walk:
     return walk
 
 
-def _compact(frame: bytes, at: int) -> int:
+def _compact(frame: CountedFrame, at: int) -> int:
     size, at = _varint(frame, at)
     return at + _fitting(max(0, size - 1), frame, at)
 
 
-def _array(item: Walk, name: str, *, is_flexible: bool, is_nullable: bool) -> Walk:
-    def walk(frame: bytes, at: int) -> int:
+def _array(item: Walk, size: int, name: str, *, is_flexible: bool, is_nullable: bool) -> Walk:
+    """Return what goes over an array; its items have this size in bytes, 0 if it varies."""
+
+    def walk(frame: CountedFrame, at: int) -> int:
         if is_flexible:
             count, at = _varint(frame, at)
             count -= 1
@@ -168,7 +190,10 @@ def _array(item: Walk, name: str, *, is_flexible: bool, is_nullable: bool) -> Wa
             at += LONG.size
         if count < 0 and not is_nullable:
             raise FrameRefused("malformed", f"{name} is null")
-        for _ in range(_fitting(count, frame, at)):
+        count = max(0, count)
+        if size:
+            return at + _fitting(count * size, frame, at)
+        for _ in range(_countable(count, frame, at)):
             at = item(frame, at)
         return at
 
@@ -176,7 +201,7 @@ def _array(item: Walk, name: str, *, is_flexible: bool, is_nullable: bool) -> Wa
 
 
 def _nullable(kind: Any) -> Walk:
-    def walk(frame: bytes, at: int) -> int:
+    def walk(frame: CountedFrame, at: int) -> int:
         is_there = frame[at] < 1 << 7  # -1 tells that it is null
         return _structure(kind)(frame, at + 1) if is_there else at + 1
 
@@ -195,6 +220,14 @@ def _varint(frame: bytes, at: int) -> tuple[int, int]:
         if byte < 1 << 7:
             return value, at + place + 1
     raise FrameRefused("malformed", "a length has more than five bytes")
+
+
+def _countable(count: int, frame: CountedFrame, at: int) -> int:
+    """Return a number of items, each of a byte at least; raises `FrameRefused` for too many."""
+    frame.items_left -= _fitting(count, frame, at)
+    if frame.items_left < 0:
+        raise FrameRefused("too many items", f"more than {MOST_ITEMS}")
+    return count
 
 
 def _fitting(size: int, frame: bytes, at: int) -> int:
