@@ -40,8 +40,7 @@ def drop_epoch(group: Group) -> None:
 def set_generation(group: Group, record: ClassicGroup) -> None:
     """Take a generation of classic members; it is a group epoch like any other."""
     drop_generation(group)
-    group.classic = record
-    group.group_epoch = max(group.group_epoch, record.generation)
+    group.classic, group.group_epoch = record, record.generation
     if record.protocol_type == CONNECT:
         for each in record.members:
             group.classic_members[each.member_id] = _seat_of(record.generation, each)
@@ -49,7 +48,10 @@ def set_generation(group: Group, record: ClassicGroup) -> None:
 
 
 def drop_generation(group: Group) -> None:
-    """Be of the classic protocol no more; the same batch says from which epoch on to count."""
+    """Be of the classic protocol no more.
+
+    The epoch stays for the rest of the batch, which raises it or buries it as well.
+    """
     group.classic = None
     for member_id, member in group.classic_members.items():
         for resource in (*member.current.assigned, *member.current.pending):

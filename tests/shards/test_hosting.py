@@ -1,5 +1,6 @@
 """Many groups share one process and one log; none of them costs anything while it is idle."""
 
+from itertools import accumulate, chain
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,12 @@ from fairlead.actors.messages.groups import (
 from fairlead.actors.shards import hosting
 from fairlead.actors.shards.group import ClientGroup
 from fairlead.actors.shards.hosting import IDLE_MS
-from fairlead.events.entries.group_keys import flaw_in_group_id
+from fairlead.events.entries.codec import fold, restore
+from fairlead.events.entries.group_keys import by_group, flaw_in_group_id
+from fairlead.events.group import Group
+from fairlead.events.log.reader import LogReader
 from fairlead.events.log.space import Room
+from fairlead.runtime.simulation.invariants import same
 from fairlead_tests.shards.driver import ShardDriver, joining
 
 A, B = "a", "b"
@@ -135,6 +140,26 @@ def test_an_empty_group_is_listed_until_it_is_deleted(driver: ShardDriver) -> No
     driver.close()
     driver.open()
     assert len(driver.groups) == 0
+
+
+def test_all_entries_tell_of_a_deleted_group_and_its_next_life_what_the_latest_do(
+    driver: ShardDriver,
+) -> None:
+    driver.leaves(A, driver.member_of(A))
+    driver.asks(RemoveGroup(A))
+    driver.member_of(A)
+    driver.close()
+    with LogReader.open(driver.folder / "control") as log:
+        entries = by_group(chain.from_iterable(log.tail(0)))[A]
+    epochs: list[int] = []
+    for end in accumulate(driver.appends):
+        latest = {(entry.type, entry.key): entry for entry in entries[:end]}
+        group = Group(A)
+        fold(group, entries[:end])
+        same(group, restore(A, sorted(latest.values()), end))
+        epochs.append(group.group_epoch)
+    assert epochs == [1, 1, 2, 0, 1, 1]
+    driver.open()
 
 
 def test_a_group_that_is_not_there_is_dead(driver: ShardDriver) -> None:

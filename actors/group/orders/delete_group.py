@@ -93,7 +93,8 @@ def _graves(group: Group) -> Iterator[Tombstone]:
         (Operator, map(key_of, orders)),
         (GroupConfiguration, ((),) if group.configs else ()),
         (ClassicGroup, ((),) if group.classic is not None else ()),
-        (GroupMetadata, ((),) if group.bump is not None else ()),
+        # Also where there are generations alone: it is how a fold learns that nothing is counted.
+        (GroupMetadata, ((),) if group.bump is not None or group.classic is not None else ()),
     )
     for kind, keys in by_key:
         for key in sorted(keys):
