@@ -11,6 +11,7 @@ from py4j import java_gateway, protocol
 
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
+from fairlead.runtime.config.redaction import Redaction
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.files.source.listing import walk
 from fairlead.runtime.pipeline.spark.embedded import Embedded
@@ -62,12 +63,18 @@ def ledger() -> MemoryLedger:
 
 
 @pytest.fixture
-def run(engine: Embedded, ledger: MemoryLedger) -> Run:
+def redaction() -> Redaction:
+    """What takes secrets out of what tasks say; it knows none yet."""
+    return Redaction()
+
+
+@pytest.fixture
+def run(engine: Embedded, ledger: MemoryLedger, redaction: Redaction) -> Run:
     """Run a connector with all its tasks until every file is read, or one has failed."""
 
     def run(config: Mapping[str, str]) -> Reports:
         reports = Reports()
-        runner = Runner(engine, ledger, find_plugins(), reports)
+        runner = Runner(engine, ledger, find_plugins(), reports, hide=redaction.hide)
         token = Token(len(ledger.accepted) + 1, 0)
         runner.start(Launch(Resource("c"), token, config, config))
         try:

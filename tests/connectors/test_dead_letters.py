@@ -16,6 +16,7 @@ from connectors.conftest import Run
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
+from fairlead.runtime.config.redaction import Redaction
 from fairlead.runtime.pipeline.batches.batch import Batch, Target
 from fairlead.runtime.pipeline.connectors.builtin.dead_letter_queue import flaws_in_queue
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
@@ -296,6 +297,19 @@ def test_rows_that_a_query_fails_for_become_dead_letters_and_the_others_arrive(
     )
     assert "DIVIDE_BY_ZERO" in bad[zero][1]
     assert "CAST_INVALID_INPUT" in bad[never][1]
+
+
+def test_no_reason_of_a_dead_letter_holds_a_secret_of_the_query(
+    run: Run, config: Config, tmp_path: Path, redaction: Redaction
+) -> None:
+    redaction.learn({"hunter2-hunter2": "${file:/f:k}"})
+    config["transforms"], config["transforms.t.type"] = "t", "sql"
+    config["transforms.t.query"] = "SELECT CAST(s || 'hunter2-hunter2' AS DATE) AS day FROM input"
+    (tmp_path / "in" / "a.csv").write_text("n,s\n1,a\n")
+    assert failures(run(config)) == []
+    (letter,) = rows(tmp_path / "bad")
+    assert "hunter2" not in repr(letter)
+    assert "The value 'a${file:/f:k}' of the type" in letter["reason"]
 
 
 class Picky(Sink[Any]):

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from rest.conftest import KEY, RestApi
 
@@ -208,6 +210,23 @@ def test_keys_that_sound_secret_are_masked_in_every_reply(api: RestApi, key: str
     replies += [client.get(f"/connectors/a{each}") for each in ("", "/config", "/status", "/tasks")]
     replies.append(client.put("/connector-plugins/Locked/config/validate", json=config))
     assert not any(SECRET in each.text for each in replies)
+
+
+def test_a_setting_of_spark_that_sounds_secret_is_sealed_though_its_family_is_defined(
+    api: RestApi, tmp_path: Path
+) -> None:
+    key = "spark.conf.spark.sql.lake.token"
+    config = {
+        "connector.class": "SparkPipeline",
+        "source.path": str(tmp_path / "in"),
+        "source.format": "csv",
+        "sink.path": str(tmp_path / "out"),
+        "sink.format": "csv",
+        key: SECRET,
+    }
+    reply = api.client.put("/connectors/a/config", json=config)
+    assert (reply.status_code, reply.json()["config"][key]) == (201, "********")
+    assert sent(api)[key] == SECRET
 
 
 def test_what_was_logged_before_is_masked_too() -> None:

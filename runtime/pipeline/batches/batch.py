@@ -1,6 +1,6 @@
 """One batch, from ranges to staged rows: the only Spark job that a task runs, but for bad rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import unwrap
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -189,7 +189,7 @@ class Batch:
         found = failing_rows(table, attempt, failure_of_row, most)
         frame = self._transformed(_described(spark, without(table, found)))
         staged = self._stage_frame(spark, frame)
-        bad = ("transform", as_rejects(spark, table, found))
+        bad = ("transform", self._rejects(spark, table, found))
         failed = (bad, *staged.failed) if found else staged.failed
         return replace(staged, rows_in=table.num_rows, failed=failed)
 
@@ -239,9 +239,14 @@ class Batch:
         if sink.writes_at_once:
             sink.discard(self.commit_id)  # the attempts
         left = without(table, found)
-        failed = (("sink", as_rejects(spark, table, found)),) if found else ()
+        failed = (("sink", self._rejects(spark, table, found)),) if found else ()
         manifest = replace(write(left), rows=left.num_rows)
         return Staged(manifest, table.num_rows, failed=failed)
+
+    def _rejects(
+        self, spark: "SparkSession", table: ArrowTable, found: Mapping[int, str]
+    ) -> Rejects:
+        return as_rejects(spark, table, found, self.pipeline.tolerance.hide)
 
     def _without_files(self, staged: Staged) -> Staged:
         """Drop the empty file that Spark writes when there is no row."""

@@ -82,10 +82,16 @@ def without(table: ArrowTable, rows: Mapping[int, str]) -> ArrowTable:
     return cast("ArrowTable", cast("Any", table).filter(pa.array(kept, pa.bool_())))
 
 
-def as_rejects(spark: "SparkSession", table: ArrowTable, rows: Mapping[int, str]) -> Rejects:
+def as_rejects(
+    spark: "SparkSession",
+    table: ArrowTable,
+    rows: Mapping[int, str],
+    hide: Callable[[str], str],
+) -> Rejects:
     """Return some rows of a table as those that are left out, each with its reason.
 
-    Their position is that of their record, where they have one, else their number in the batch.
+    `hide` takes secrets out of reasons, as an error of Spark's quotes the query. Their position
+    is that of their record, where they have one, else their number in the batch.
     """
     taken = cast("Any", table).take(pa.array(sorted(rows), pa.int64())).to_pylist()
     letters = {
@@ -93,7 +99,7 @@ def as_rejects(spark: "SparkSession", table: ArrowTable, rows: Mapping[int, str]
             [list(_position(row, number).items()) for number, row in _numbered(rows, taken)],
             pa.map_(pa.string(), pa.string()),
         ),
-        "reason": pa.array([rows[number] for number in sorted(rows)], pa.string()),
+        "reason": pa.array([hide(rows[number]) for number in sorted(rows)], pa.string()),
         "raw": pa.array([json.dumps(row, default=str) for row in taken], pa.string()),
     }
     keys = [row.get(_KEY) for row in taken]

@@ -91,6 +91,9 @@ class Tolerance:
     most_searched: int = 0
     """How many rows of a batch that a transform or the sink fails for are looked for by halves."""
 
+    hide: Callable[[str], str] = str
+    """Takes secrets out of the reasons that these rows have: errors of Spark quote the query."""
+
 
 NOTHING_KEPT: Final = Tolerance()
 

@@ -18,6 +18,7 @@ from .....actors.group.state.validate import LONGEST_CONNECTOR
 from .....actors.settings import SettingType
 from ....config.redaction import LONGEST
 from ....config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords_in, sounds_secret
+from ....config.sources import SPARK
 from ....pipeline.connectors.builtin.plugins import Plugin, Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
 from ....pipeline.connectors.placement_keys import with_placement
@@ -195,11 +196,15 @@ def _secret_keys(
     plain: Mapping[str, str], defined: Mapping[str, SettingType], misspelt: Collection[str]
 ) -> frozenset[str]:
     """Return the keys whose values are sealed: by definition, by name, or for what they hold."""
+
+    def may_hold_anything(key: str) -> bool:
+        return key not in defined or key in misspelt or key.startswith(SPARK)
+
     return frozenset(
         key
         for key, value in plain.items()
         if defined.get(key) is SettingType.PASSWORD
-        or ((key not in defined or key in misspelt) and sounds_secret(key))
+        or (may_hold_anything(key) and sounds_secret(key))
         or passwords_in(value)
     )
 

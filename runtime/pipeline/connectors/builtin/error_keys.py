@@ -70,4 +70,5 @@ def tolerance_of(context: Context, config: Mapping[str, str], settings: ParsedCo
         settings.flag(QUEUE_HEADERS),
         context.warn if settings.flag(LOG) else None,
         settings.number(BISECT_MAX) if settings.text(TOLERANCE) == "all" else 0,
+        context.hide,
     )
