@@ -27,7 +27,7 @@ from fairlead.runtime.pipeline.spi.offsets import (
     seek_from_the_beginning,
 )
 from fairlead.runtime.pipeline.spi.sink import Sink
-from fairlead.runtime.pipeline.spi.source import Fetched, Fetching, Limit
+from fairlead.runtime.pipeline.spi.source import Fetched, FetchingSource, Limit
 from fairlead.runtime.pipeline.spi.types import SinkType, SourceType
 
 
@@ -73,7 +73,7 @@ class SqliteSourceType(SourceType):
         return SqliteSource(config["source.database"], config["source.table"])
 
 
-class SqliteSource(Fetching):
+class SqliteSource(FetchingSource):
     """Reads rows in the order of their key; the offset is the last key that was read."""
 
     def __init__(self, database: str, table: str) -> None:

@@ -163,7 +163,7 @@ def reading_of(root: Path) -> tuple[Reading, ReadFormat, Context]:
     """Return what reads files of two columns, its format, which asks no JVM, and its context."""
     columns = StructType([StructField(each, StringType()) for each in "ns"])
     form = ReadFormat("csv", "n STRING, s STRING", CsvStyle(header=False), grown=columns)
-    context = replace(Context(Resource("c", 0), print), asks_files=False)
+    context = replace(Context(Resource("c", 0), print), may_use_file_names=False)
     return Reading(root, form, context), form, context
 
 
@@ -303,7 +303,7 @@ def test_files_are_read_one_by_one_where_a_transform_may_ask_for_them(
     config = {**config_of(folders), "transforms": "t", **keys}
     context = Context(Resource("c", 0), print, reach=Reach(sql=frozenset({"input_file_name"})))
     (chain,) = SparkPipeline().pipeline(context, config).transforms
-    assert chain.asks_files is may_ask
+    assert chain.may_use_file_names is may_ask
 
 
 @pytest.mark.spark

@@ -353,6 +353,6 @@ def test_a_batch_that_waits_is_kept_for_the_type_of_sink_that_staged_it(tmp_path
         for kind, given in kinds.items()
     }
     for before, now in permutations(kinds, 2):
-        manifest = pipelines[before].signed(Manifest("/there", "staged", 1, 10, 1))
-        with pytest.raises(SinkBroken, match=f"sink.type={before}.*sink.type={now} by now"):
+        manifest = pipelines[before].with_sink_type(Manifest("/there", "staged", 1, 10, 1))
+        with pytest.raises(SinkBroken, match=f"sink.type={before}.*now has sink.type={now}"):
             pipelines[now].publish(manifest, CommitId("orders", 0, Token(1, 1), 1), 1)

@@ -94,7 +94,12 @@ class Reading:
             return logged() if self.settled is None else self.settled
 
         return Context(
-            resource, print, self.split, cluster_id=CLUSTER, logged=logged, settled=settled
+            resource,
+            print,
+            self.split,
+            cluster_id=CLUSTER,
+            logged_offsets=logged,
+            published_offsets=settled,
         )
 
     def seek(self, to: Seek) -> None:

@@ -242,7 +242,7 @@ def test_a_config_is_looked_at_with_its_topic_its_columns_and_its_folder(
     assert told == "sink.topic: none does not exist: the connector waits for it"
     assert "Connection refused" in look(NOWHERE, topic="t").warnings[0]
     config = sink_config(NOWHERE, tmp_path, topic_column="to", key_columns="a")
-    fits = KIND.fits(config, WrittenColumns(["a", "b"]))
+    fits = KIND.check_columns(config, WrittenColumns(["a", "b"]))
     assert fits.errors == {"sink.topic.column": "there is no column to; there are a, b"}
     both = sink_config(NOWHERE, tmp_path, topic="t", topic_column="to", key_columns="a,b")
     errors = SparkPipeline.validate(both).errors

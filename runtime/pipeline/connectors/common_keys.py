@@ -7,7 +7,7 @@ from typing import Final
 
 from ....actors.settings import SettingType, Value, not_blank, one_of
 from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig, Width
-from ..spi.key_kinds import grouped, list_key, number_key, text_key
+from ..spi.key_kinds import list_key, number_key, text_key, with_group
 from .placement_keys import PLACEMENT
 
 NAME: Final = "name"
@@ -163,11 +163,11 @@ _LIMITS: Final = (
 
 COMMON: Final = ConfigDef(
     (
-        *grouped("Common", _CONNECTOR),
+        *with_group("Common", _CONNECTOR),
         *_CHAIN,
-        *grouped("Restarts", _RESTARTS),
-        *grouped("Error Handling", _RETRIES),
-        *grouped("Limits", _LIMITS),
+        *with_group("Restarts", _RESTARTS),
+        *with_group("Error Handling", _RETRIES),
+        *with_group("Limits", _LIMITS),
         *PLACEMENT,
     )
 )

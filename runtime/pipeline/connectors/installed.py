@@ -26,7 +26,7 @@ LONGEST_SHOWN = 200
 
 
 @dataclass(frozen=True)
-class Installed(Generic[T]):
+class InstalledClasses(Generic[T]):
     """The classes of one kind: those built in, and then those of an entry-point group."""
 
     what: str
@@ -44,7 +44,7 @@ class Installed(Generic[T]):
         for point in self._points.select(name=name):
             return load(point, self.base, f"{self.what} {name}")
         known = (*(self.told or self.built_in), *self.further)
-        raise PluginUnknown(unknown(self.what, name, known))
+        raise PluginUnknown(describe_unknown(self.what, name, known))
 
     @property
     def further(self) -> list[str]:
@@ -74,14 +74,14 @@ def load(point: EntryPoint, base: type[T], what: str) -> type[T]:
     raise PluginUnknown(f"{what} could not be loaded: {point.value} is no {base.__name__}")
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
+def describe_unknown(what: str, name: str, known: Iterable[str]) -> str:
     """Say that there is no such thing, and what might be meant."""
     names = list(known)
-    hint = meant(name, names) or f"there are {', '.join(names)}"
+    hint = hint_by_last_part(name, names) or f"there are {', '.join(names)}"
     return f"no {what} {name[:LONGEST_SHOWN]} is installed here: {hint}"
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def hint_by_last_part(name: str, known: Iterable[str]) -> str:
     """Ask whether a known name was meant, if one is like the last part of this."""
     return hint(name.rpartition(".")[2], known)
 

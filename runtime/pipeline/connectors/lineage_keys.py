@@ -9,8 +9,8 @@ from ....actors.settings import Value
 from ....events.commits import Commit
 from ..spi.config import Importance, is_deferred
 from ..spi.context import Context
-from ..spi.key_kinds import grouped, secret_key, text_key
-from ..spi.lineage import UNTOLD, Dataset, Lineage
+from ..spi.key_kinds import secret_key, text_key, with_group
+from ..spi.lineage import NO_LINEAGE, Dataset, Lineage
 from ..spi.types import SinkType, SourceType
 
 URL: Final = "openlineage.url"
@@ -29,7 +29,7 @@ def _url(value: Value) -> str | None:
     return None
 
 
-LINEAGE: Final = grouped(
+LINEAGE: Final = with_group(
     "Lineage",
     [
         text_key(
@@ -59,7 +59,7 @@ def lineage_of(
 ) -> Lineage:
     """Return what tells an attempt of a task, or nobody."""
     if not config.get(URL):
-        return UNTOLD
+        return NO_LINEAGE
     from ..lineage.open_runs import OpenRuns  # noqa: PLC0415
     from ..lineage.run import RunLineage  # noqa: PLC0415  # its package is not for everybody
     from ..lineage.sending import EventSender  # noqa: PLC0415

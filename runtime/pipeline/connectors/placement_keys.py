@@ -24,8 +24,8 @@ from ....events.placement import (
     task_weights_in,
     weight_in,
 )
-from ..spi.config import Checked, Definition, Importance, Validation, undefined
-from ..spi.key_kinds import grouped, list_key, number_key
+from ..spi.config import Checked, Definition, Importance, Validation, undefined_key
+from ..spi.key_kinds import list_key, number_key, with_group
 
 _REFERENCE: Final = "${"
 _ALL: Final = ", ".join(KEYS)
@@ -46,7 +46,7 @@ def _flaw_in_task_weights(items: Sequence[str]) -> str:
     return f"must give each task once, with a weight from 1 to {HEAVIEST}: `0:5, 3:20`"
 
 
-PLACEMENT: Final = grouped(
+PLACEMENT: Final = with_group(
     "Placement",
     (
         number_key(
@@ -112,4 +112,4 @@ def _complaint(key: str, text: str) -> str:
 
 
 def _definition_of(key: str) -> Definition:
-    return _DEFINED.get(key, undefined(key))
+    return _DEFINED.get(key, undefined_key(key))

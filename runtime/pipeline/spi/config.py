@@ -1,7 +1,7 @@
-"""What a config key means, and what is wrong with a value: Connect's ConfigDef.
+"""Definitions and validation of config keys, after Connect's ConfigDef.
 
-Values arrive as text, as they do over REST. Definitions parse them; `check` finds everything
-that is wrong at once and in the shape of Connect's validation reply, `parse` refuses.
+Values arrive as text, as they do over REST. `ConfigDef.check` reports all errors at once, in the
+shape of Connect's validation reply; `ConfigDef.parse` raises for them.
 """
 
 import re
@@ -15,13 +15,13 @@ from ....actors.settings import MISSING, NO_VALUE, Setting, SettingType, Value, 
 
 HIDDEN = "********"
 MOST_SEARCHED = 250
-"""For how many unknown keys of a config the one that was meant is looked for."""
+"""How many unknown keys of one config are compared with the known keys, to find misspellings."""
 _ANY_NAME = "<name>"
 _DEFERRED = ("${env:", "${file:")
 
 
 class Importance(Enum):
-    """How much a key matters to somebody who reads the list for the first time."""
+    """How important a key is, for documentation and forms."""
 
     HIGH = "HIGH"
     MEDIUM = "MEDIUM"
@@ -29,7 +29,7 @@ class Importance(Enum):
 
 
 class Width(Enum):
-    """How wide a form should draw the value."""
+    """The width of the value's field in a form."""
 
     SHORT = "SHORT"
     MEDIUM = "MEDIUM"
@@ -37,15 +37,15 @@ class Width(Enum):
 
 
 class ConfigInvalid(Exception):  # noqa: N818  # says what it is about
-    """Some values of a config are not fit for use; starting again will not help."""
+    """A config has invalid values; a restart does not help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition(Setting):
     """One key of a connector's config: a setting, and how a form shows it.
 
-    `recommended` lists values to offer, not all that are allowed; `dependents` names the keys
-    whose meaning hangs on this one.
+    `recommended` lists values to offer; others may be allowed. `dependents` names the keys whose
+    meaning depends on this one.
     """
 
     importance: Importance = field(kw_only=True)
@@ -58,34 +58,35 @@ class Definition(Setting):
 
     @property
     def default_text(self) -> str | None:
-        """The default as a config would give it."""
+        """The default value as text."""
         return spell(self.default)
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One key of a config with what was given for it and what is wrong with that."""
+    """The result of checking one key of a config."""
 
     definition: Definition
     given: str | None
+    """The text in the config; None: the key is absent."""
     value: str | None = None
-    """What it stands for, or the default; None where it stands for nothing."""
+    """The parsed value, or the default, as text; None: there is neither."""
     errors: tuple[str, ...] = ()
     is_secret: bool = False
-    """Hides a value that is not of a kind to be hidden: a URL with a password in it."""
+    """Whether to hide a value whose type is not PASSWORD, such as a URL with a password."""
 
     @property
     def shown_value(self) -> str | None:
-        """The value as people may see it: never a secret."""
+        """The value for display; secrets are masked."""
         return self._shown(self.value)
 
     @property
-    def told_errors(self) -> tuple[str, ...]:
-        """The errors in the words of Connect, which name the key and what was given for it."""
+    def error_messages(self) -> tuple[str, ...]:
+        """The errors in Connect's wording, with the key and the given value (masked if secret)."""
         name, given = self.definition.name, self._shown(self.given)
         if given is not None and self.definition.type is SettingType.LIST:
             given = f"[{', '.join(each.strip() for each in given.split(','))}]"
-        return tuple(in_words(name, given, error) for error in self.errors)
+        return tuple(error_message(name, given, error) for error in self.errors)
 
     def _shown(self, text: str | None) -> str | None:
         is_hidden = self.is_secret or self.definition.type is SettingType.PASSWORD
@@ -94,10 +95,10 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What a config looks like against its definitions; warnings do not refuse it.
+    """The result of checking a config against its definitions; warnings do not make it invalid.
 
-    `misspelt` holds the unknown keys that are nearly known ones, each with the one that was
-    meant. A new config with them is refused; a connector that runs already goes on with a warning.
+    `misspelt` maps each unknown key that is similar to a known key to that key. A new config with
+    such keys is refused; a running connector continues with a warning.
     """
 
     checked: tuple[Checked, ...]
@@ -106,18 +107,20 @@ class Validation:
 
     @property
     def errors(self) -> Mapping[str, tuple[str, ...]]:
-        """What is wrong, by key; empty if the config is fit for use."""
+        """The errors by key; empty if the config is valid."""
         return {each.definition.name: each.errors for each in self.checked if each.errors}
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is strange about a config that is in use, misspelt keys included."""
-        near = self.misspelt.items()
-        told = (f"unknown key {key}: it has no effect; {did_you_mean(each)}" for key, each in near)
-        return (*self.warnings, *told)
+        """The warnings about a config that is in use, with those for misspelt keys."""
+        similar = self.misspelt.items()
+        misspelt = (
+            f"unknown key {key}: it has no effect; {did_you_mean(known)}" for key, known in similar
+        )
+        return (*self.warnings, *misspelt)
 
     def plus(self, errors: Mapping[str, str]) -> "Validation":
-        """Return this validation with further errors, each under a key that is defined."""
+        """Return this validation with more errors by key; each key must have a definition."""
         return replace(
             self,
             checked=tuple(
@@ -129,23 +132,23 @@ class Validation:
         )
 
     def strict(self, config: Mapping[str, str]) -> "Validation":
-        """Return this validation with an error for each misspelt key of its config."""
+        """Return this validation with each misspelt key as an error, for a new config."""
         kinds = {each.definition.name: each.definition.type for each in self.checked}
-        strange = tuple(
+        unknown = tuple(
             Checked(
-                undefined(key, kinds.get(meant, SettingType.STRING)),
+                undefined_key(key, kinds.get(meant, SettingType.STRING)),
                 config[key],
                 config[key],
                 (f"there is no such key: {did_you_mean(meant)}",),
             )
             for key, meant in self.misspelt.items()
         )
-        return replace(self, checked=(*self.checked, *strange), misspelt={})
+        return replace(self, checked=(*self.checked, *unknown), misspelt={})
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedConfig:
-    """The parsed values of a config, asked for by type."""
+    """The parsed values of a config, with typed accessors."""
 
     values: Mapping[str, Value]
 
@@ -155,7 +158,7 @@ class ParsedConfig:
         return "" if value is None else str(value)
 
     def number(self, key: str) -> int:
-        """Return an integer that is given or has a default."""
+        """Return an integer; raises `TypeError` if it is absent and has no default."""
         value = self.values[key]
         if not isinstance(value, int):
             raise TypeError(f"{key} is not a number")
@@ -173,10 +176,10 @@ class ParsedConfig:
 
 @dataclass(frozen=True, slots=True)
 class ConfigDef:
-    """The keys that a config may have; others are let through, with a warning.
+    """The definitions of a config's keys; unknown keys are allowed, with a warning.
 
-    `prefixes` names families of keys that are passed on as they are: `source.option.`. `families`
-    are for readers of the list: keys of which a part is the user's to choose, `source.option.*`.
+    Keys that begin with one of `prefixes`, such as `source.option.`, are passed on unchecked.
+    `families` documents keys with a part that the user chooses, such as `source.option.*`.
     """
 
     definitions: tuple[Definition, ...]
@@ -184,13 +187,13 @@ class ConfigDef:
     families: tuple[Definition, ...] = ()
 
     def plus(self, definitions: Iterable[Definition]) -> "ConfigDef":
-        """Return these definitions and further ones."""
+        """Return these definitions and the given ones."""
         return replace(self, definitions=(*self.definitions, *definitions))
 
-    def named(self, config: Mapping[str, str]) -> "ConfigDef":
-        """Return these definitions and those of families, once for each name that a key gives.
+    def expand_families(self, config: Mapping[str, str]) -> "ConfigDef":
+        """Return these definitions, and those of each family for each name that the config uses.
 
-        A family has `<name>` in its key. Families that begin alike go by the same names:
+        A family has `<name>` in its key. Families with the same beginning share their names:
         `lookup.<name>.path` and `lookup.<name>.format`.
         """
         names: dict[str, dict[str, None]] = {}
@@ -208,24 +211,25 @@ class ConfigDef:
         )
 
     def check(self, config: Mapping[str, str]) -> Validation:
-        """Find everything that is wrong with a config."""
-        checked = tuple(_checked(each, config.get(each.name)) for each in self.definitions)
-        known = {each.name for each in self.definitions}
-        strange = sorted(
-            key for key in config if key not in known and not key.startswith(self.prefixes)
-        )
+        """Check each key of a config by itself, and find unknown and misspelt keys."""
+        checked = tuple(_check(each, config.get(each.name)) for each in self.definitions)
         names = [each.name for each in self.definitions]
-        meant = {key: meant_by(key, names, self.prefixes) for key in strange[:MOST_SEARCHED]}
-        misspelt = {key: near for key, near in meant.items() if near}
-        unknown = (f"unknown key {key}: it has no effect" for key in strange if key not in misspelt)
-        return Validation(checked, tuple(unknown), misspelt)
+        unknown = sorted(
+            key for key in config if key not in set(names) and not key.startswith(self.prefixes)
+        )
+        meant = {key: meant_by(key, names, self.prefixes) for key in unknown[:MOST_SEARCHED]}
+        misspelt = {key: known for key, known in meant.items() if known}
+        warnings = (
+            f"unknown key {key}: it has no effect" for key in unknown if key not in misspelt
+        )
+        return Validation(checked, tuple(warnings), misspelt)
 
     def parse(self, config: Mapping[str, str]) -> ParsedConfig:
-        """Return the parsed values; raises `ConfigInvalid` naming all that is wrong.
+        """Return the parsed values; raises `ConfigInvalid` with all errors.
 
-        References such as `${env:NAME}` must have been resolved before.
+        References such as `${env:NAME}` must be resolved before.
         """
-        refuse(self.check(config))
+        raise_if_invalid(self.check(config))
         values: dict[str, Value] = {}
         for each in self.definitions:
             try:
@@ -235,41 +239,41 @@ class ConfigDef:
         return ParsedConfig(values)
 
 
-def refuse(validation: Validation) -> None:
-    """Raise `ConfigInvalid` if there is anything wrong."""
+def raise_if_invalid(validation: Validation) -> None:
+    """Raise `ConfigInvalid` with all errors of a validation, if there are any."""
     if validation.errors:
-        raise ConfigInvalid("; ".join(chain(*(each.told_errors for each in validation.checked))))
+        raise ConfigInvalid("; ".join(chain(*(each.error_messages for each in validation.checked))))
 
 
-def in_words(key: str, given: str | None, error: str) -> str:
-    """Return what is wrong with a key as Kafka's ConfigException says it."""
+def error_message(key: str, given: str | None, error: str) -> str:
+    """Return an error in the wording of Kafka's ConfigException."""
     if error == MISSING:
         return f'Missing required configuration "{key}" which has no default value.'
     shown = "null" if given is None or error == NO_VALUE else given
     return f"Invalid value {shown} for configuration {key}: {error}"
 
 
-def undefined(key: str, kind: SettingType = SettingType.STRING) -> Definition:
-    """Return what stands for the definition of a key that has none."""
+def undefined_key(key: str, kind: SettingType = SettingType.STRING) -> Definition:
+    """Return a placeholder definition for an unknown key."""
     return Definition(key, kind, "There is no such key.", importance=Importance.LOW)
 
 
-def under(prefix: str, config: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of a family of keys, by what follows its prefix."""
+def strip_prefix(prefix: str, config: Mapping[str, str]) -> dict[str, str]:
+    """Return the values whose keys have a prefix, by key without the prefix."""
     return {key[len(prefix) :]: config[key] for key in config if key.startswith(prefix)}
 
 
 def is_deferred(text: str) -> bool:
-    """Tell whether a value, or a part of it, is known to the worker alone that runs it."""
+    """Tell whether a value has an `${env:}` or `${file:}` reference, which only workers resolve."""
     return any(mark in text for mark in _DEFERRED)
 
 
 def has_deferred(prefix: str, config: Mapping[str, str]) -> bool:
-    """Tell whether any value of a family of keys is known to the worker alone."""
-    return any(map(is_deferred, under(prefix, config).values()))
+    """Tell whether any value whose key has a prefix `is_deferred`."""
+    return any(map(is_deferred, strip_prefix(prefix, config).values()))
 
 
-def _checked(definition: Definition, text: str | None) -> Checked:
+def _check(definition: Definition, text: str | None) -> Checked:
     if text is not None and is_deferred(text):
         return Checked(definition, text, text)
     value, flaws = definition.examine(text)

@@ -1,6 +1,6 @@
-"""What a connector is given of the node that it runs on, or that its config is for.
+"""The services and limits that a node gives to its connectors and tasks.
 
-The operator says what connectors may reach there: folders, and what SQL may use.
+The node's operator limits the folders that they may use, and the functions and tables in SQL.
 """
 
 import os
@@ -27,16 +27,17 @@ T = TypeVar("T")
 _SETTING: Final = "paths.allow"
 _JDBC: Final = "jdbc.allow"
 _DATABASE: Final = re.compile(r"[\w/.-]*")
-"""What may follow the beginning of a URL: no parameters."""
+"""The allowed rest of a JDBC URL: a database without parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The limits of one node; as it is made without anything, it has none.
+    """The resources of a node that connectors may use; the default has no limits.
 
-    `data_dir` is the node's own folder, which no connector reads or writes. Sources and sinks
-    lie in `paths`, if there are any; `sql` is what queries may use beside their input. `jdbc` has
-    the beginnings of the URLs that drivers may be given: they can have a driver run programs.
+    `data_dir` is the node's own folder, which no connector may use. Sources and sinks must lie in
+    the folders of `paths`, unless it is empty. `sql` names the functions and tables that queries
+    may use beside their input. `jdbc` has the allowed URL prefixes: parameters of a URL could make
+    a driver run programs.
     """
 
     data_dir: str = ""
@@ -45,7 +46,7 @@ class Reach:
     jdbc: tuple[str, ...] = ()
 
     def flaw_in_path(self, path: str) -> str | None:
-        """Return why a folder is out of reach, wherever its links lead to; None if it is not."""
+        """Return why a path, with links resolved, is not allowed; None if it is."""
         try:
             real = Path(os.path.realpath(path))
             own = Path(os.path.realpath(self.data_dir)) if self.data_dir else None
@@ -62,7 +63,7 @@ class Reach:
         return None
 
     def flaw_in_jdbc(self, url: str) -> str | None:
-        """Return why no driver may be given a URL; None if one may."""
+        """Return why a JDBC URL is not allowed; None if it is."""
         after = [url.removeprefix(each) for each in self.jdbc if url.startswith(each)]
         if any(_DATABASE.fullmatch(each) for each in after):
             return None
@@ -75,29 +76,29 @@ class Reach:
 NO_LIMITS: Final = Reach()
 
 
-class _Making:
-    """What one thread at a time may make."""
+class _CreationLock:
+    """The lock of one shared object's creation; a class, so that weak references to it work."""
 
     def __init__(self) -> None:
         self.lock = Lock()
 
 
 class Shared:
-    """What tasks on one worker have in common, made by the first and let go with the last."""
+    """Objects that the tasks of one worker share; the last user's release frees an object."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._making: WeakValueDictionary[Hashable, _Making] = WeakValueDictionary()
+        self._creation_locks: WeakValueDictionary[Hashable, _CreationLock] = WeakValueDictionary()
         self._held: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is shared under a key; it is kept as long as anybody holds it.
+        """Return the object under a key, created by `make` if nobody holds one.
 
-        Those that ask for the same wait while it is made, and nobody else does.
+        A creation blocks only callers with the same key.
         """
         with self._lock:
-            making = self._making.setdefault(key, _Making())
-        with making.lock:
+            creation = self._creation_locks.setdefault(key, _CreationLock())
+        with creation.lock:
             found = self._held.get(key)
             if found is None:
                 found = self._held[key] = make()
@@ -105,7 +106,7 @@ class Shared:
 
 
 SparkJob = Callable[["SparkSession"], Any]
-"""What a source asks Spark for before it knows what a batch will hold."""
+"""A query that a source runs on Spark while it plans a batch."""
 
 
 def _no_spark(job: SparkJob) -> Any:  # noqa: ANN401  # what a job returns
@@ -114,48 +115,46 @@ def _no_spark(job: SparkJob) -> Any:  # noqa: ANN401  # what a job returns
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a connector or a task gets from the worker that runs it; `warn` is never silent.
-
-    `split` holds the task configs that are in force, wherever the connector ran when it made
-    them: what still fits is best given back as it is, since each change restarts tasks. `reach`
-    is what the node's operator lets connectors reach.
-    `cluster_id` is what the cluster is known by, for marks in what outlives it. `hide` takes the
-    values that references in configs led to out of a text.
-    `logged` returns the connector's offsets as the log has them now, those of all its tasks, by the
-    identity of their partitions; `settled` those whose rows are known to be in the sink. They raise
-    what a task is to pass on.
-    `wake` tells a task that waits for something to read that there may be some, from any thread.
-    `asks_files` tells whether a transform may ask from which file a row is.
-    `on_spark` runs a job of the source's own on its task's engine; a batch's own rows are read by
-    `Source.read`.
-    `put_off` is a source's own: it is kept from one attempt of its task to the next.
-    """
+    """The services of a worker for one connector or one task."""
 
     resource: Resource
     warn: Callable[[str], None]
+    """Writes a warning to the worker's log and to the status."""
     split: Sequence[Mapping[str, str]] = ()
+    """The connector's task configs in force; return them unchanged where possible, since each
+    change restarts tasks."""
     reach: Reach = NO_LIMITS
+    """The node's limits for connectors."""
     cluster_id: str = ""
+    """The cluster's id, for marks in external systems."""
     hide: Callable[[str], str] = str
+    """Masks in a text the values that `${...}` references of configs resolved to."""
     shared: Shared = field(default_factory=Shared)
-    logged: Callable[[], Mapping[str, Document]] = dict
-    settled: Callable[[], Mapping[str, Document]] = dict
+    logged_offsets: Callable[[], Mapping[str, Document]] = dict
+    """Reads the offsets of all tasks of the connector from the log, keyed by partition identity; a
+    task must not catch its errors."""
+    published_offsets: Callable[[], Mapping[str, Document]] = dict
+    """As `logged_offsets`, but only up to the batches that are known to be published."""
     wake: Callable[[], None] = lambda: None
-    asks_files: bool = True
+    """Tells an idle task, from any thread, that its source may have new input."""
+    may_use_file_names: bool = True
+    """Whether a transform may use the name of a row's file."""
     on_spark: Callable[[SparkJob], Any] = _no_spark
+    """Runs a Spark job of the source, apart from `Source.read`, on the task's engine."""
     put_off: dict[str, object] = field(default_factory=dict[str, object])
+    """The source's own memory from one attempt of its task to the next."""
 
     def check_path(self, key: str, path: str) -> None:
-        """Raise `ConfigInvalid` for a path that is out of reach, by the key that names it."""
+        """Raise `ConfigInvalid` with the config key if the node does not allow a path."""
         if flaw := self.reach.flaw_in_path(path):
             raise ConfigInvalid(f"{key}: {flaw}")
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What a config is held against before it is taken: the node that it is for.
+    """The access of `check_outside` to external systems, from the node that validates a config.
 
-    `queries` asks Spark about SQL; None where there is no Spark.
+    `queries` lets Spark analyse SQL; None: there is no Spark.
     """
 
     reach: Reach = NO_LIMITS
@@ -164,14 +163,14 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What became of that: errors by the key to change, and what is only to be told."""
+    """The result of `check_outside`: errors by the key to change, and warnings."""
 
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
     warnings: tuple[str, ...] = ()
 
 
 def _is_within(inner: Path, outer: Path) -> bool:
-    """Tell whether a folder is another or lies in it; one that is mounted twice is one."""
+    """Tell whether a folder is, or lies in, another one; compares inodes, for bind mounts."""
     if inner.is_relative_to(outer):
         return True
     number = next(_numbers([outer]), None)

@@ -1,7 +1,7 @@
-"""What a connector says of the world when it cannot go on: each class is dealt with in its own way.
+"""The errors that connectors raise; a task handles each class in its own way.
 
-*Config* (`ConfigInvalid`) is not tried again. *Input* that cannot be read is somebody's to mend.
-What is *outside* and away is waited for, and costs no restart. Everything else is a bug.
+*Config* errors (`ConfigInvalid`) are not retried. Unreadable *input* must be repaired by a user. An
+unreachable *outside* system is retried and costs no restart. Any other error is a bug.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,32 +9,33 @@ from typing import NamedTuple
 
 
 class PluginUnknown(Exception):  # noqa: N818  # says what it is about
-    """Nothing of a name that a config gives is installed here, or it cannot be loaded."""
+    """A plugin that a config names is not installed, or cannot be loaded."""
 
 
 class NotReady(Exception):  # noqa: N818  # a state of the world, not a mistake
-    """The connector cannot say yet how to split its work; the text says what it waits for."""
+    """The connector cannot split its work yet; the text says what it waits for."""
 
 
 class BadInput(Exception):  # noqa: N818  # names who is to blame
-    """A part of the source cannot be read; the text names it and the reason."""
+    """A part of the source cannot be read; the text names the part and the reason."""
 
     is_put_off = False
-    """Whether the source gives that part last from now on: its task is FAILED, and reads others."""
+    """Whether the source now plans that part last; the task is FAILED and reads the rest."""
 
 
 class LostRange(NamedTuple):
-    """One range that cannot be read at all: which, what a user knows it by, and why."""
+    """One range that cannot be read."""
 
     range: object
     position: Mapping[str, str]
+    """The range for users: a file's name, say."""
     reason: str
 
 
 class Unreadable(BadInput):
-    """Ranges that cannot be read, while the rest of the batch can: it goes on without them.
+    """Some ranges of a batch cannot be read; the batch continues without them.
 
-    Not for what may be readable later: that is `SourceAway`, or plain `BadInput`.
+    Raise `SourceAway` or `BadInput` instead if they may be readable later.
     """
 
     def __init__(self, lost: Sequence[LostRange]) -> None:
@@ -44,59 +45,59 @@ class Unreadable(BadInput):
 
 
 class SchemaRefused(BadInput):
-    """Rows have a schema that the sink cannot take; the text names the columns and what would."""
+    """The sink cannot take the rows' schema; the text names the columns and the remedy."""
 
 
 class RowsRefused(BadInput):
-    """A sink cannot take some of a batch's rows, for their values; it may take the others.
+    """The sink cannot take the values of some rows of a batch.
 
-    Where bad rows are tolerated the batch is staged again in parts, to find out which they are.
+    If `errors.tolerance` allows it, the task bisects the batch to find these rows.
     """
 
 
 class Away(Exception):  # noqa: N818  # a state of the world, not a mistake
-    """What a task reads from or writes to is out of reach; the text says why.
+    """The source or the sink of a task is unreachable; the text says why.
 
-    The task keeps its place, tells the reason, and tries again until it is back.
+    The task keeps its offsets, shows the reason in its status, and retries.
     """
 
 
 class SourceAway(Away):
-    """The source is out of reach."""
+    """The source is unreachable."""
 
 
 class SinkAway(Away):
-    """The sink is out of reach."""
+    """The sink is unreachable."""
 
 
 class SinkFull(SinkAway):
-    """The sink has no room: worth another attempt, but not at once."""
+    """The sink has no space left; the next attempt waits longer."""
 
 
 class ContractBroken(Exception):  # noqa: N818  # names who is to blame
-    """A plugin gave back what its interface does not allow; the text names the call and the flaw.
+    """A plugin returned a value that its interface does not allow; nothing was committed.
 
-    Nothing of it was committed.
+    The text names the call and the violation.
     """
 
 
 class PluginExited(Exception):  # noqa: N818  # names who is to blame
-    """A plugin raised what ends threads or processes, `SystemExit` say; the text names the call."""
+    """A plugin raised `SystemExit` or the like; the text names the call."""
 
 
 class CallTimedOut(Exception):  # noqa: N818  # names who is to blame
-    """A call of a plugin took too long; the text names it, and then where it hangs."""
+    """A plugin's call took too long; the text names the call, and where it hangs."""
 
 
 class SinkBroken(Exception):  # noqa: N818  # names who is to blame
-    """The sink cannot be used as it is; the text says what is wrong, and what to do about it.
+    """The sink must not be used in its present state; the text gives the reason and the remedy.
 
-    The task is FAILED, and looks again every few seconds.
+    The task is FAILED, and checks again every few seconds.
     """
 
 
 class OffsetRefused(Exception):  # noqa: N818  # names what it is about
-    """No such partition or offset is this source's, or it cannot go to where it is to.
+    """A partition, an offset or a position that a user gave is not valid for the source.
 
-    The text names the key at fault, and says what would do.
+    The text names the key and the valid values.
     """

@@ -1,7 +1,6 @@
-"""Definitions of connectors' keys by the kind of their value: a text, a choice, a number, a list.
+"""Factories of key definitions, one for each kind of value: text, choice, number, list.
 
-What most keys of a kind have is not said again for each: it is of medium importance, and a key
-with a default is not required.
+Keys are of medium importance unless a call says otherwise; a key with a default is not required.
 """
 
 import re
@@ -14,7 +13,7 @@ from .config import Definition, Importance, Width
 
 
 class KeyTraits(TypedDict, total=False):
-    """What a key may have beside its name, its meaning and its default; see `Definition`."""
+    """The optional fields of a `Definition`, beside its name, meaning and default."""
 
     importance: Importance
     required: bool
@@ -30,35 +29,35 @@ class KeyTraits(TypedDict, total=False):
 def text_key(
     name: str, meaning: str, default: str | None = None, **traits: Unpack[KeyTraits]
 ) -> Definition:
-    """Return a key that has a text, or none."""
+    """Return a key with a text value."""
     return _key(SettingType.STRING, name, meaning, default, traits)
 
 
-def task_key(name: str, what: str, **traits: Unpack[KeyTraits]) -> Definition:
-    """Return a key that a connector sets in the configs of its tasks; `what` it tells them."""
+def task_key(name: str, meaning: str, **traits: Unpack[KeyTraits]) -> Definition:
+    """Return a key that the connector, not the user, sets in its task configs."""
     low: KeyTraits = {"importance": Importance.LOW, **traits}
-    return text_key(name, f"Set by the connector: {what}.", **low)
+    return text_key(name, f"Set by the connector: {meaning}.", **low)
 
 
 def secret_key(name: str, meaning: str, **traits: Unpack[KeyTraits]) -> Definition:
-    """Return a key whose value is sealed."""
+    """Return a key with a secret: its value is encrypted in the log and masked in replies."""
     return _key(SettingType.PASSWORD, name, meaning, None, traits)
 
 
 def choice_key(name: str, meaning: str, *values: str, **traits: Unpack[KeyTraits]) -> Definition:
-    """Return a key that has one of some values: the first unless it is set, or required."""
+    """Return a key with one of `values`; the first is the default unless the key is required."""
     chosen: KeyTraits = {"validator": one_of(*values), "recommended": values, **traits}
     default = None if chosen.get("required") else values[0]
     return _key(SettingType.STRING, name, meaning, default, chosen)
 
 
 def list_key(name: str, meaning: str, *values: str, **traits: Unpack[KeyTraits]) -> Definition:
-    """Return a key that has a list; `values` are its default unless it is required."""
+    """Return a key with a list; `values` is the default unless the key is required."""
     return _key(SettingType.LIST, name, meaning, None if traits.get("required") else values, traits)
 
 
 def flag_key(name: str, meaning: str, *, default: bool, **traits: Unpack[KeyTraits]) -> Definition:
-    """Return a key that is true or false."""
+    """Return a key with a boolean."""
     return _key(SettingType.BOOLEAN, name, meaning, default, traits)
 
 
@@ -71,23 +70,23 @@ def number_key(
     kind: SettingType = SettingType.LONG,
     **traits: Unpack[KeyTraits],
 ) -> Definition:
-    """Return a key that has a whole number, from `least` on; None: any."""
+    """Return a key with an integer of at least `least`; None: any integer."""
     bound: KeyTraits = {} if least is None else {"validator": at_least(least)}
     return _key(kind, name, meaning, default, {**bound, **traits})
 
 
-def grouped(
+def with_group(
     group: str, definitions: Iterable[Definition], first: int = 1
 ) -> tuple[Definition, ...]:
-    """Return definitions as a form shows them: under one heading, in this order."""
+    """Return definitions with the group, and with their order in it, for forms."""
     return tuple(
         replace(each, group=group, order=order)
         for order, each in enumerate(definitions, start=first)
     )
 
 
-def patterns(value: Value) -> str | None:
-    """Refuse a text, or a list of texts, that is no regular expression."""
+def check_patterns(value: Value) -> str | None:
+    """Return an error if a text, or an item of a list, is not a regular expression."""
     for each in value if isinstance(value, tuple) else (str(value or ""),):
         try:
             re.compile(each)

@@ -1,6 +1,6 @@
-"""What a task's rows come from and go to, and who is told of it.
+"""The datasets that a task reads and writes, and the interface that reports them.
 
-Datasets are named as OpenLineage names them: a namespace that says which system, and a name in it.
+Datasets have OpenLineage's names: a namespace for the system, and a name in it.
 """
 
 from enum import Enum
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class RunEnd(Enum):
-    """How an attempt of a task ended, in OpenLineage's words."""
+    """The final state of a task's attempt, as OpenLineage's event type."""
 
     COMPLETE = "COMPLETE"
-    """It was asked to."""
+    """A user stopped it."""
     ABORT = "ABORT"
-    """It is tried again, or goes on elsewhere."""
+    """It will be retried, or the task moved to another worker."""
     FAIL = "FAIL"
 
 
@@ -28,12 +28,12 @@ class Dataset(NamedTuple):
     """A folder, a table, a topic."""
 
     namespace: str
-    """Where it is: `file`, `postgres://host:5432`, `kafka://host:9092`."""
+    """The system: `file`, `postgres://host:5432`, `kafka://host:9092`."""
     name: str
 
 
 def dataset_of_path(path: str) -> Dataset:
-    """Return a folder, by a path or a URL."""
+    """Return the dataset of a folder, given as a path or a URL."""
     parts = urlsplit(path)
     if len(parts.scheme) < 2:  # noqa: PLR2004  # none, or a drive's letter
         return Dataset("file", path)
@@ -43,16 +43,19 @@ def dataset_of_path(path: str) -> Dataset:
 
 
 class Lineage:
-    """Takes what an attempt of a task does, from its thread; as it is here nobody is told."""
+    """Reports the lineage of one attempt of a task; this base class reports nothing.
+
+    All methods are called from the task's thread.
+    """
 
     def columns(self, before: "DataFrame | ArrowTable", after: "DataFrame | ArrowTable") -> None:
-        """See the rows of a batch before its transforms and after them; only the first counts."""
+        """Note a batch's columns before and after the transforms; later batches are ignored."""
 
     def batch(self, commit: Commit) -> None:
-        """Learn of a batch that counts and is in place."""
+        """Note a batch that is committed and published."""
 
     def end(self, outcome: "RunEnd", reason: str = "") -> None:
-        """Learn how the attempt ended, and why."""
+        """Report the end of the attempt."""
 
 
-UNTOLD = Lineage()
+NO_LINEAGE = Lineage()

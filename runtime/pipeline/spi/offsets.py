@@ -1,8 +1,7 @@
-"""Offsets as people set them: how far a source is to count as read (KIP-875).
+"""Offsets that users set or reset (KIP-875), and helpers to validate them.
 
-The offset log keeps one offset for each source partition. While a connector is STOPPED people may
-set offsets, take them away, or have the source find those of a time. What such an offset has to
-look like the source's type alone knows; what types need for that stands here.
+The offset log has one offset for each source partition. While a connector is STOPPED, users may set
+offsets, remove them, or seek to a time. Only the source's type knows the format of its offsets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,35 +15,35 @@ from .errors import OffsetRefused
 
 
 class SeekEnd(Enum):
-    """The two ends of what a source holds."""
+    """The two ends of a source's data."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
 
 
 Seek = SeekEnd | datetime
-"""Where a source is to go on: at one of its ends, or with what came at a time, which has a zone."""
+"""The position to read from next: an end of the source, or a time with a zone."""
 
 
 class PartitionOffset(NamedTuple):
-    """How far a source partition was read, or is to count as read; None: nothing of it."""
+    """The offset up to which a source partition counts as read; None: nothing was read."""
 
     partition: Document
     offset: Document | None
 
 
 Offsets = Sequence[PartitionOffset]
-"""Those of several source partitions, each named once."""
+"""The offsets of several source partitions, each at most once."""
 
 
 _KINDS: Final[Mapping[type, str]] = {str: "a text", int: "a whole number", bool: "true or false"}
 
 
 def check_members(what: str, document: Document, kinds: Mapping[str, type]) -> None:
-    """Raise `OffsetRefused` unless a document has just these members, each of its type.
+    """Raise `OffsetRefused` unless a document has exactly these members with these types.
 
-    `what` says which document it is: `partition` or `offset`. A type is str, int or bool, and a
-    bool is no int.
+    `what` names the document in the error: `partition` or `offset`. Types are str, int or bool; a
+    bool does not pass as an int.
     """
     wanted = ", ".join(f"{key} ({_KINDS[kind]})" for key, kind in kinds.items())
     if missing := [key for key in kinds if key not in document]:
@@ -58,20 +57,23 @@ def check_members(what: str, document: Document, kinds: Mapping[str, type]) -> N
 
 
 def refuse_deferred(config: Mapping[str, str]) -> None:
-    """Raise `OffsetRefused` if the keys of the source hold references, for who has to ask it."""
+    """Raise `OffsetRefused` if a source key has a reference, so that only workers can connect."""
     if has_deferred("source.", config):
-        raise OffsetRefused("to: values of this config are known to its workers alone")
+        raise OffsetRefused(
+            "to: the source's keys have ${...} references, which only workers resolve; "
+            "set the offsets themselves"
+        )
 
 
 def seek_from_the_beginning(to: Seek, offsets: Offsets) -> Offsets:
-    """Return the offsets of a source that finds its beginning alone, where it has none of them.
+    """Return the removal of all offsets, for a source that can seek to its beginning only.
 
-    Raises `OffsetRefused` for any other place.
+    Raises `OffsetRefused` for any other position.
     """
     if to is not SeekEnd.EARLIEST:
         place = to.value if isinstance(to, SeekEnd) else "a time"
         raise OffsetRefused(
-            f"to: this source can go to earliest, not to {place}; offsets that you know can be set"
-            " one by one"
+            f"to: this source can go to earliest, not to {place}; known offsets can be set one by"
+            " one"
         )
     return [PartitionOffset(partition, None) for partition, _ in offsets]

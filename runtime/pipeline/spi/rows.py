@@ -1,7 +1,7 @@
-"""The rows of a batch, as one stage hands them to the next, and those that it leaves out.
+"""The rows of a batch between the stages, and the rows that a stage rejects.
 
-They are a Spark frame, or an Arrow table: what is asked of pyarrow's objects stands here, since
-they have no types of their own to be checked.
+Rows are a Spark frame or an Arrow table. pyarrow has no type hints, so the protocols here declare
+the parts of it that are used.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,12 +49,12 @@ class ArrowTable(Protocol):
 
     @property
     def num_rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """How much memory its values take."""
+        """The memory of its values, in bytes."""
         ...
 
     @property
@@ -65,18 +65,15 @@ class ArrowTable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rejects:
-    """The rows that one stage left out of a batch since they are bad, and how many there are.
-
-    They are counted, and become dead letters where there is a folder for them (DATA_PLANE §12).
-    """
+    """The bad rows that one stage left out of a batch (DATA_PLANE §12)."""
 
     frame: "DataFrame"
-    """Columns: `position` (map of texts: the file, say), `reason` and `raw`, which are texts.
+    """Columns: `position` (a map of strings, such as the file), `reason` and `raw` (strings).
 
-    It may have `key` and `value` beside them, bytes: those of the record that was read, which a
-    topic of dead letters keeps as they are.
-    It is read only if there are any, in a job of its own, and has to hold the same rows then.
+    Optional columns `key` and `value` are the bytes of the record, which a dead letter topic keeps.
+    A job after the batch's own job reads this frame if `count` is not 0; it must return the same
+    rows then.
     """
 
     count: Callable[[], int]
-    """Asked for once the batch's own job is over, in which they were counted."""
+    """Returns the number of rows; called after the batch's job, which counts them."""

@@ -1,4 +1,4 @@
-"""Where the rows of a task go: each batch is staged, committed to the log, then published.
+"""The interface of a sink: each batch is staged, committed to the log, then published.
 
 All methods of one object are called from one thread.
 """
@@ -15,99 +15,97 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Rows = TypeVar("Rows", "DataFrame", ArrowTable)
-"""What a sink takes; what a source gives is made into it."""
+"""The type of rows that a sink takes; the pipeline converts the source's rows to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tenure:
-    """A task that begins to work under a token, and what its log knows of its commits."""
+    """A task that starts under a fencing token, with its last commits in the log."""
 
     task: Resource
     token: Token
     last: CommitId | None
-    """Its last commit, None if it never made one."""
+    """Its last commit; None: it has none."""
 
     published: CommitId | None = None
-    """The last commit that left something in the sink, if that is known to be published."""
+    """The last commit with staged rows, if it is known to be published."""
 
     log: str = ""
-    """What tells the log from its copies: its place."""
+    """The path of the log, which tells it from its copies."""
 
 
 class Sink(ABC, Generic[Rows]):
-    """Where the rows go, in two steps: staged aside, then put in place once they count."""
+    """The target of a task's rows: a batch is staged, and published after its commit."""
 
     takes_arrow: ClassVar[bool] = False
-    """Whether `stage` wants an Arrow table, which the worker holds, instead of a frame."""
+    """Whether `stage` takes an Arrow table in the worker's memory instead of a Spark frame."""
 
     @property
     def counts_rows(self) -> bool:
-        """Whether `stage` fills in `Manifest.rows`; else the pipeline counts and fills it in."""
+        """Whether `stage` sets `Manifest.rows`; if not, the pipeline counts the rows."""
         return False
 
     @property
     def writes_at_once(self) -> bool:
-        """Whether batches are put in place before they count, by `write`: at least once.
+        """Whether `write` publishes batches before their commit: at least once, without staging.
 
-        They are staged all the same where a bad row of theirs is looked for.
+        A bisection for bad rows still stages.
         """
         return False
 
-    def acquire(self, tenure: Tenure) -> None:  # not every sink can tell
-        """Take the sink for a task, before anything is staged or published under its token.
+    def acquire(self, tenure: Tenure) -> None:  # some sinks have no mark to check
+        """Acquire the sink for a task, before the first `stage` or `publish` under its token.
 
-        Raises `SinkAway`, or `SinkBroken` if the sink is not this log's to write to.
+        Raises `SinkAway`, or `SinkBroken` if the sink belongs to another log.
         """
 
-    def prepare(self, schema: ArrowSchema) -> None:  # most need not
-        """Create or change the target, so that rows of this schema fit into it.
+    def prepare(self, schema: ArrowSchema) -> None:  # few sinks have a schema
+        """Create or alter the target for rows of this schema.
 
-        Called after `acquire` and before a batch is staged, once for each schema that differs
-        from the one before. May be repeated, also by another task at once; batches of an earlier
-        schema may still be to publish. Raises `SchemaRefused` if the target must stay as it is, or
-        `SinkAway`.
+        It is called after `acquire`, before the first batch and whenever the schema changes. Calls
+        may be repeated, and concurrent from several tasks; batches of an earlier schema may still
+        be unpublished. Raises `SinkAway`, or `SchemaRefused` if the target must not change.
         """
 
     @abstractmethod
     def stage(self, rows: Rows, commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Write a batch, in one Spark job, where no reader looks; replaces an earlier attempt.
+        """Write a batch, in one Spark job, invisible to readers; replaces an earlier attempt.
 
-        When it returns, what it wrote survives a crash of the machine. What `publish` has to know
-        goes into the manifest; one whose `files` is 0 is not published. Raises `SinkAway`.
+        The staged rows must be durable when it returns. The manifest has all that `publish` needs;
+        a manifest whose `files` is 0 is not published. Raises `SinkAway`.
         """
 
     def write(self, rows: Rows, commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Put a batch in place at once, where `writes_at_once`; raises as `stage` does.
+        """Publish a batch without staging, if `writes_at_once`; raises as `stage` does.
 
-        Returns a manifest without files: nothing is left to publish. What an attempt that raises
-        has left there may come again.
+        Returns a manifest without files. After an error the rows may be written again.
         """
         raise NotImplementedError(f"{type(self).__name__} only stages")
 
     @abstractmethod
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
-        """Put a committed batch in place, durably, all of it, or raise.
+        """Make all rows of a committed batch visible, durably, or raise.
 
-        Idempotent, finishes what another began and died over, and any number may do it at once.
-        The manifest may be older than this sink's config: it alone says where things are.
+        It is idempotent, completes a publication that another process did not finish, and may run
+        concurrently. The manifest may be older than the config; only the manifest says where the
+        staged rows are.
 
-        `sequence` is the batch's place in the group's offset log, from 0: each attempt at a batch
-        is given the same one, whoever makes it, and each later commit of the task, under any token,
-        a higher one, with gaps. A log that was restored from a copy, or begun anew, may give one
-        again.
+        `sequence` is the position of the batch's commit in the group's offset log, from 0. It is
+        the same for each attempt, and increases, with gaps, from each commit of a task to the
+        next, under any token. A log that was restored from a copy, or created again, may repeat it.
         """
 
     @abstractmethod
     def discard(self, commit_id: CommitId) -> None:
-        """Remove what was staged for a batch that will not count; nothing there is fine."""
+        """Remove the staged rows, if any, of a batch that will not be committed."""
 
     @abstractmethod
     def sweep(self, resource: Resource, token: Token) -> None:
-        """Remove what a task staged under this token and older ones.
+        """Remove all that a task staged under this token and older ones.
 
-        Called between batches, when all that was committed is published, so that no commit
-        names what goes; again and again, since a former owner that hung may stage late.
+        It is called between batches, when all committed batches are published, and repeatedly: a
+        former owner that hung may stage late.
         """
 
     def close(self) -> None:
-        """Let go of what it holds; called once, when the task is over."""
+        """Release its resources; called once, at the end of the task."""

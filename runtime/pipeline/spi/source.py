@@ -1,7 +1,7 @@
-"""Where the rows of a task come from.
+"""The interface of a source.
 
-A source plans a batch in the worker, by the offsets of the last one, and gives its rows inside the
-batch's Spark job. All methods of one object are called from one thread.
+A source plans a batch in the worker, from the offsets of the last batch, and returns its rows
+inside the batch's Spark job. All methods of one object are called from one thread.
 """
 
 from abc import ABC, abstractmethod
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 R = TypeVar("R")
-"""One range of a source: what `Source.plan` hands to `Source.read`; opaque to the task."""
+"""One range of a source, from `Source.plan` to `Source.read`; opaque to the task."""
 
 
 class Limit(NamedTuple):
-    """How much one batch may hold; a range that is larger by itself makes a batch alone."""
+    """The largest size of one batch; a single larger range is a batch of its own."""
 
     rows: int
     bytes: int
@@ -30,12 +30,11 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan(Generic[R]):
-    """One batch to come: what to read, how far that moves the offsets, and how large it is.
+    """The next batch: the ranges to read, the new offsets, and the size.
 
-    `backlog` tells whether there is more where this came from, `lag` how much, None if the
-    source cannot tell. `rows` may be -1, not known; the pipeline then counts them as they are
-    read. `remark` is what is strange about the source although the task goes on: its status
-    tells it for as long as plans do, those without ranges included.
+    `rows` is -1 if unknown; the pipeline then counts the rows as it reads them. `backlog` tells
+    whether the source has more, `lag` how much more (None: unknown). `remark` is a warning about
+    the source; the task's status shows it until a plan, even an empty one, has none.
     """
 
     ranges: tuple[R, ...] = ()
@@ -48,85 +47,81 @@ class BatchPlan(Generic[R]):
 
 
 class Source(ABC, Generic[R]):
-    """Where the rows of a task come from."""
+    """The origin of a task's rows; `R` is the type of its ranges."""
 
     @abstractmethod
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[R]:
-        """Choose the next batch: what lies behind the offsets, keyed by partition identity.
+        """Choose the next batch after `offsets`, which are keyed by partition identity.
 
-        Runs in the worker, without Spark: an empty plan costs no job. An advance starts at the
-        offset that was given, and no two advances of a plan name the same partition.
+        It runs in the worker without Spark; an empty plan costs no job. Each advance starts at the
+        given offset, and a plan has at most one advance for a partition.
         """
 
     @abstractmethod
     def read(self, spark: "SparkSession", ranges: Sequence[R]) -> "DataFrame | ArrowTable":
-        """Return the rows of some ranges, or describe them; raises `BadInput`.
+        """Return the rows of the ranges, and no others; raises `BadInput`.
 
-        Called once per batch, inside the job. A frame must not hold more than the ranges.
+        Called once per batch, inside the job.
         """
 
     def verify(self, ranges: Sequence[R]) -> None:
-        """Raise `BadInput` if ranges changed while they were read; called before the commit."""
+        """Raise `BadInput` if ranges changed during the read; called before the commit."""
 
     def blame(self, error: Exception) -> BadInput | None:
-        """Return what an error of the job says about the input, or None if it says nothing."""
+        """Return the `BadInput` behind an error of the job; None: the input did not cause it."""
         del error
         return None
 
     def narrow(self, error: Exception) -> bool:
-        """Tell whether to read the ranges once more, in a way that tells more of an error.
+        """Tell whether a second read, range by range, can tell which range caused an error.
 
-        Asked of an error of the job, before `blame`. A source that reads several ranges as one
-        does so, and reads them one by one from then on.
+        Called before `blame`. A source that read several ranges as one returns True, and from then
+        on reads them one by one.
         """
         del error
         return False
 
     def rejects(self) -> Sequence[Rejects]:
-        """Return the rows of the ranges read last that are left out, since they do not fit.
-
-        Asked once the batch's job is over.
-        """
+        """Return the bad rows of the last read; called after the batch's job."""
         return ()
 
     def acknowledge(self, advances: Sequence[Advance]) -> None:
-        """Learn that a batch counts; a source that keeps receipts of its own gives them here."""
+        """Confirm the offsets of a committed batch to the external system, if it needs that."""
 
     def release(self) -> None:
-        """Give up what it keeps outside, if the config wants that of a connector that is STOPPED.
+        """Drop external state of a STOPPED connector, if its config asks for that.
 
-        Called as `forget` is, once the connector counts as STOPPED; again, if it raises. A task of
-        a connector that is resumed must tell what is lost by it.
+        Called as `forget` is, and repeated after an error. A resumed task must report the loss.
         """
 
     def forget(self) -> None:
-        """Remove what it keeps outside for a connector that was deleted.
+        """Remove the external state of a deleted connector.
 
-        Called on an object that is made for it, once nobody has the task any more, if the type
-        says that it keeps anything (`keeps_outside`); again, if it raises, and until all is done.
+        Called on a separate object after the last task has ended, if the type has external state
+        (`keeps_outside`); repeated after an error.
         """
 
     def close(self) -> None:
-        """Let go of what it holds; called once, when the task is over."""
+        """Release its resources; called once, at the end of the task."""
 
 
 class Fetched(NamedTuple):
-    """What a source fetched, and how far that moves its offsets; `backlog`: there is more."""
+    """Fetched rows with their advances; `backlog`: the source has more."""
 
     table: ArrowTable
     advances: tuple[Advance, ...]
     backlog: bool = False
 
 
-class Fetching(Source[ArrowTable]):
-    """A source that knows where a batch ends only once it has it: a query, a page, a generator.
+class FetchingSource(Source[ArrowTable]):
+    """A source that must fetch a batch to know its end: a query, a page, a generator.
 
-    What it fetched is held by the plan: it must fit into memory, which is what the limit is for.
+    The plan holds the fetched rows, so `limit` must keep them within the worker's memory.
     """
 
     @abstractmethod
     def fetch(self, offsets: Mapping[str, Document], limit: Limit) -> Fetched | None:
-        """Fetch what lies behind the offsets, about as much as the limit says; None: nothing."""
+        """Fetch rows after the offsets, up to about the limit; None: there are none."""
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> "BatchPlan[ArrowTable]":
         """Fetch the next batch."""
@@ -137,7 +132,7 @@ class Fetching(Source[ArrowTable]):
         return BatchPlan((table,), advances, table.nbytes, table.num_rows, backlog)
 
     def read(self, spark: "SparkSession", ranges: Sequence[ArrowTable]) -> ArrowTable:
-        """Return what was fetched."""
+        """Return the fetched rows."""
         del spark
         (table,) = ranges
         return table

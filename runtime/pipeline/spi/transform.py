@@ -1,4 +1,4 @@
-"""What is done to the rows of a batch between source and sink."""
+"""The interface of a transform, a step between source and sink."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -13,45 +13,42 @@ if TYPE_CHECKING:
 
 
 class Transform(ABC):
-    """A step between source and sink; must be a function of the batch alone.
+    """A step between source and sink; its result must depend on the batch alone.
 
-    Configs name one by `transforms.<name>.type`: built in, or by the name of an entry point of the
-    group `fairlead.transforms`, which names a subclass. It is made of its keys.
+    `transforms.<name>.type` names a built-in transform, or an entry point of the group
+    `fairlead.transforms`, which names a subclass.
     """
 
     version: ClassVar[str] = "0"
-    """What `/connector-plugins` tells, and what `transforms.<name>.plugin.version` means."""
+    """The version at `/connector-plugins`, and for `transforms.<name>.plugin.version`."""
 
-    asks_files: bool = True
-    """Whether it may ask from which file a row is; where none does, small files are read as one."""
+    may_use_file_names: bool = True
+    """Whether it may use the name of a row's file; if no transform does, small files are merged."""
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions of its keys, by their bare names: `field`.
+        """Return the definitions of its keys, without the prefix: `field`.
 
-        A family `<name>` in a key, `lookup.<name>.path`, is the user's to name.
+        Users choose the `<name>` in a key such as `lookup.<name>.path`.
         """
         return ConfigDef(())
 
     @classmethod
     def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
-        """Return what is wrong with keys that are sound each by itself, by the key to change."""
+        """Return errors of valid keys that do not fit together, by the key to change."""
         del settings
         return {}
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:  # noqa: B027
-        """Take its keys as they were parsed, by their bare names; raises `ConfigInvalid`."""
+        """Configure it with its parsed keys, without their prefix; raises `ConfigInvalid`."""
 
     @abstractmethod
     def apply(self, frame: "DataFrame") -> "DataFrame":
-        """Describe the transformed rows."""
+        """Return the transformed frame; runs no job."""
 
-    def conclude(self) -> None:  # noqa: B027  # most have nothing to say
-        """Learn that the job of the last frame is over; raises `BadInput` if it must not count."""
+    def conclude(self) -> None:  # noqa: B027  # most have nothing to check
+        """Check the batch after its job; raises `BadInput` if it must not be committed."""
 
     def rejects(self) -> Sequence[Rejects]:
-        """Return the rows of the last frame that are left out, since they are bad.
-
-        Asked once the batch's job is over.
-        """
+        """Return the bad rows of the last frame; called after the batch's job."""
         return ()

@@ -1,11 +1,10 @@
-"""What `source.type` and `sink.type` name: a kind of source, a kind of sink.
+"""The interfaces of source types and sink types, which `source.type` and `sink.type` name.
 
-A type says which keys it has, looks at what a config leads to, splits the work into tasks, and
-makes the source or the sink of one task. Any source type goes with any sink type: the pipeline
-between them is the same.
+A type defines its config keys, checks a config against external systems, splits the work into
+tasks, and makes the source or the sink of one task. Any source type works with any sink type.
 
-Found through the entry-point groups `fairlead.sources` and `fairlead.sinks`; the entry point's name
-is what configs say, and it names a subclass of `SourceType` or `SinkType`.
+Each entry point of the groups `fairlead.sources` and `fairlead.sinks` names a subclass of
+`SourceType` or `SinkType`; configs use the entry point's name.
 """
 
 from abc import ABC, abstractmethod
@@ -25,24 +24,22 @@ from .source import Source
 
 @dataclass(frozen=True, slots=True)
 class SourceColumns:
-    """The columns of a source's rows, as far as they are known beforehand.
-
-    `ddl` spells them as `CREATE TABLE` does; empty if nobody can tell yet. `key` is what to change
-    if they are refused.
-    """
+    """The columns of a source's rows, as far as they are known before the first batch."""
 
     ddl: str = ""
+    """The columns as in `CREATE TABLE`; empty: unknown."""
     key: str = "source.type"
+    """The key to change if the columns are refused."""
     is_given: bool = False
     """Whether the user gave them."""
     is_sample: bool = False
-    """Whether they are those of a part of the source, and types may turn out otherwise."""
+    """Whether they come from a sample of the source, so that other rows may have other types."""
     may_grow: bool = False
-    """Whether that may have more columns, too."""
+    """Whether the source may have more columns."""
 
 
 class WrittenColumns(NamedTuple):
-    """The names of the columns that a sink will be given; `may_grow` as those of the source."""
+    """The names of the columns that a sink will get; `may_grow`: there may be more."""
 
     names: Sequence[str]
     may_grow: bool = False
@@ -50,76 +47,76 @@ class WrittenColumns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a look at the outside found: errors by the key to change, what is only to be told."""
+    """The result of a check against an external system: errors by the key to change, warnings."""
 
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
     warnings: tuple[str, ...] = ()
     columns: SourceColumns = SourceColumns()
-    """Those of a source; a sink has none to tell."""
+    """The columns of a source; unused for a sink."""
 
     def plus(self, other: "Look") -> "Look":
-        """Return what both found; the columns are those of this one."""
+        """Return the errors and warnings of both, and the columns of this one."""
         errors = {**self.errors, **other.errors}
         return Look(errors, (*self.warnings, *other.warnings), self.columns)
 
 
 class _Type(ABC):
-    """What both have; an object of it is made on the worker that has the connector."""
+    """The common part of both; an object of it lives on the worker that runs the connector."""
 
     version: ClassVar[str] = "0"
 
     delivery: ClassVar[Delivery] = Delivery.AT_LEAST_ONCE
-    """The best that it can do; a pipeline promises what both of its ends can."""
+    """The strongest guarantee that it can give; a pipeline gives the weaker of its two types'."""
 
     prefixes: ClassVar[tuple[str, ...]] = ()
-    """Families of keys that are passed on as they are: `source.option.`."""
+    """Prefixes of keys that are passed on unchecked: `source.option.`."""
 
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
         self.context = context
         self.config = config
-        """The connector's whole config, references resolved."""
+        """The connector's whole config, with references resolved."""
         self.settings = settings
-        """The same, parsed."""
+        """The parsed config."""
 
     @classmethod
     @abstractmethod
     def keys(cls) -> Sequence[Definition]:
-        """Return the definitions of its keys; each begins with `source.` or `sink.`."""
+        """Return the definitions of its keys; each name begins with `source.` or `sink.`."""
 
     @classmethod
     def task_keys(cls) -> Sequence[Definition]:
-        """Return the definitions of what it tells its own tasks, beyond what the user set."""
+        """Return the definitions of the keys that it adds to task configs."""
         return ()
 
     @classmethod
     def families(cls) -> Sequence[Definition]:
-        """Return definitions of keys of which a part is the user's to choose: `source.option.*`."""
+        """Return definitions of keys with a part that users choose: `source.option.*`."""
         return ()
 
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return what is wrong with its keys together, under the key to change."""
+        """Return errors of valid keys that do not fit together, by the key to change."""
         del config
         return {}
 
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
-        """Return what it promises under a sound config; see `Connector.delivery_of`."""
+        """Return the delivery guarantee under a valid config; see `Connector.delivery_of`."""
         del config
         return Promise(cls.delivery)
 
-    def stop(self) -> None:  # noqa: B027  # most have nothing to let go of
-        """Let go of what it holds; called once, when the connector ends."""
+    def stop(self) -> None:  # noqa: B027  # most hold no resources
+        """Release its resources; called once, when the connector stops."""
 
 
 class SourceType(_Type):
-    """A kind of source."""
+    """The base class of source types."""
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
-        """Look at what a sound config leads to, within seconds; changes nothing.
+        """Check a valid config against the external system, within seconds; changes nothing.
 
-        Values may hold `${...}` unresolved.
+        Values may have unresolved `${...}` references.
         """
         del config, outside
         return Look()
@@ -128,13 +125,13 @@ class SourceType(_Type):
     def datasets(
         cls, config: Mapping[str, str], partitions: Iterable[Document]
     ) -> Collection[Dataset]:
-        """Return what rows of such partitions were read from, as lineage is told of it."""
+        """Return the lineage datasets of source partitions."""
         del config, partitions
         return ()
 
     @classmethod
     def keeps_outside(cls, config: Mapping[str, str]) -> bool:
-        """Tell whether a source keeps anything outside; see `Connector.keeps_outside`."""
+        """Tell whether a source has external state; see `Connector.keeps_outside`."""
         del config
         return False
 
@@ -142,14 +139,14 @@ class SourceType(_Type):
     def check_offset(
         cls, config: Mapping[str, str], partition: Document, offset: Document | None
     ) -> None:
-        """Raise `OffsetRefused` if a task could not go on from such an offset.
+        """Raise `OffsetRefused` if a task could not resume from an offset that a user sets.
 
-        What people set (Connect's PATCH of offsets) goes through here, each partition by itself;
-        its text names the key at fault and says what would do. A partition must be spelled just
-        as `plan` names it in its advances: a number is no text. Offset None takes it away.
+        It is called for each partition of Connect's PATCH of offsets; the error names the key and
+        the valid values. A partition must be equal to that in the advances of `plan`, with the same
+        types. Offset None removes the partition's offset.
 
-        It may look at what the config leads to, changes nothing, and is left behind if it takes
-        longer than seconds. Values may hold `${...}` unresolved.
+        It may read the external system but changes nothing; a call that takes longer than seconds
+        is abandoned. Values may have unresolved `${...}` references.
         """
         del config, partition, offset
 
@@ -157,31 +154,31 @@ class SourceType(_Type):
     def seek(
         cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
     ) -> Offsets:
-        """Return the offsets that change for the next read to begin there; changes nothing.
+        """Return the offsets to change so that the next read begins at `to`; changes nothing.
 
-        `EARLIEST`: all that there is counts as not read. `LATEST`: all as read. A time: what came
-        before it as read, the remainder not. `offsets` are all that the connector has, those of
-        sources that it had before included. What is returned may name partitions without an
-        offset so far; offset None takes one away. The connector has no tasks meanwhile.
+        `EARLIEST`: all existing data is read again. `LATEST`: all existing data is skipped. A time:
+        earlier data is skipped. `offsets` are all offsets of the connector, including those of its
+        former sources; it has no tasks now. The result may have new partitions; offset None removes
+        one.
 
-        It may take seconds, and is left behind if it takes longer. Values may hold `${...}`
-        unresolved: refuse what needs them. Raises `OffsetRefused` for where it cannot go, `Away`
-        if what has to be asked is out of reach.
+        A call that takes longer than seconds is abandoned. Values may have unresolved `${...}`
+        references. Raises `OffsetRefused` for a position that it cannot find, `Away` if the
+        external system is unreachable.
         """
         del config, outside
         return seek_from_the_beginning(to, offsets)
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Split the work into at most so many tasks; return what each is told beside the config.
+        """Split the work into at most `max_tasks` tasks; raises `NotReady`.
 
-        Raises `NotReady`. A split that did not change must come out equal: each change restarts
-        tasks. The one in force at the start is `context.split`.
+        Returns the keys to add to each task config. An unchanged split must return equal keys,
+        since each change restarts tasks. `context.split` is the split in force at the start.
         """
         del max_tasks
         return ({},)
 
     def needs_reconfiguration(self) -> bool:
-        """Tell whether `split` should be asked again; polled, must be cheap."""
+        """Tell whether to call `split` again; it is polled and must be cheap."""
         return False
 
     @classmethod
@@ -189,47 +186,47 @@ class SourceType(_Type):
     def source(
         cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
     ) -> Source[Any]:
-        """Make the source of one task, on whatever worker has it; raises `ConfigInvalid`."""
+        """Make the source of one task, on the task's worker; raises `ConfigInvalid`."""
 
 
 class SinkType(_Type):
-    """A kind of sink."""
+    """The base class of sink types."""
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
-        """Look at what a sound config leads to; changes nothing that outlives the look."""
+        """Check a valid config against the external system; leaves no change behind."""
         del config, outside
         return Look()
 
     @classmethod
     def wants_columns(cls, config: Mapping[str, str]) -> bool:
-        """Tell whether `fits` has anything to say: Spark must be asked what the columns are."""
+        """Tell whether to call `check_columns`, for which Spark has to find out the columns."""
         del config
         return False
 
     @classmethod
-    def fits(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
-        """Tell whether such columns can be written."""
+    def check_columns(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
+        """Check whether the sink can write these columns."""
         del config, columns
         return Look()
 
     @classmethod
     def datasets(cls, config: Mapping[str, str], manifest: Manifest) -> Collection[Dataset]:
-        """Return what a batch was written to, as lineage is told of it."""
+        """Return the lineage datasets that a batch was written to."""
         del config, manifest
         return ()
 
     @classmethod
     def rotates_after_s(cls, settings: ParsedConfig) -> float:
-        """Return how long after a batch the next one should begin at the earliest, to fill."""
+        """Return the shortest time between batches without a backlog, so that files fill up."""
         del settings
         return 0.0
 
-    def told_to_tasks(self) -> Mapping[str, str]:
-        """Return what all tasks are told beside the config; raises `NotReady`."""
+    def shared_task_config(self) -> Mapping[str, str]:
+        """Return the keys to add to all task configs; raises `NotReady`."""
         return {}
 
     @classmethod
     @abstractmethod
     def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> Sink[Any]:
-        """Make the sink of one task, on whatever worker has it; raises `ConfigInvalid`."""
+        """Make the sink of one task, on the task's worker; raises `ConfigInvalid`."""

@@ -145,7 +145,7 @@ class TaskCommits:
         if self._halt.is_cancelled:
             _discard(pipeline, commit_id)
             raise Cancelled("cancelled before its commit")
-        manifest = pipeline.signed(staged.manifest)
+        manifest = pipeline.with_sink_type(staged.manifest)
         return Commit(commit_id, plan.advances, manifest, staged.rows_in, plan.lag, staged.skipped)
 
     def commit(self, pipeline: Pipeline, commit: Commit) -> int | None:

@@ -161,8 +161,8 @@ class Runner:
             cluster_id=self._ledger.cluster_id,
             hide=self._hide,
             shared=self._shared,
-            logged=partial(self._ledger.offsets, connector),
-            settled=partial(self._ledger.settled, connector),
+            logged_offsets=partial(self._ledger.offsets, connector),
+            published_offsets=partial(self._ledger.settled, connector),
         )
 
     def _made(self, launch: Launch) -> Connector:

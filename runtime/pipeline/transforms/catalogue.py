@@ -8,7 +8,15 @@ from typing import Final
 from ....actors.settings import SettingType, Validator, Value
 from ..connectors.common_keys import PREDICATES, TRANSFORMS
 from ..connectors.installed import flaw_in_version
-from ..spi.config import ConfigDef, ConfigInvalid, Definition, Importance, Width, is_deferred, under
+from ..spi.config import (
+    ConfigDef,
+    ConfigInvalid,
+    Definition,
+    Importance,
+    Width,
+    is_deferred,
+    strip_prefix,
+)
 from ..spi.context import Context
 from ..spi.errors import PluginUnknown
 from ..spi.key_kinds import flag_key, text_key
@@ -28,7 +36,7 @@ def definitions(config: Mapping[str, str]) -> Iterator[Definition]:
     """Yield the keys of all transforms and predicates that a config names."""
     for kind in (TRANSFORMS, PREDICATES):
         for alias in aliases(config, kind):
-            bare = under(f"{kind}.{alias}.", config)
+            bare = strip_prefix(f"{kind}.{alias}.", config)
             for order, each in enumerate(_keys(kind, alias, bare).definitions):
                 yield replace(
                     each,
@@ -50,7 +58,7 @@ def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
             found[kind] = f"{len(given)} are given, and at most {MOST_TRANSFORMS} taken"
             return found
     for alias in aliases(config):
-        flaws = _flaws(under(f"{TRANSFORMS}.{alias}.", config), aliases(config, PREDICATES))
+        flaws = _flaws(strip_prefix(f"{TRANSFORMS}.{alias}.", config), aliases(config, PREDICATES))
         found |= {f"{TRANSFORMS}.{alias}.{key}": flaw for key, flaw in flaws.items()}
     return found
 
@@ -68,7 +76,7 @@ def aliases(config: Mapping[str, str], kind: str = TRANSFORMS) -> Sequence[str]:
 
 def make_transform(alias: str, config: Mapping[str, str], context: Context) -> Transform:
     """Return one transform of a config; raises `ConfigInvalid`."""
-    bare = under(f"{TRANSFORMS}.{alias}.", config)
+    bare = strip_prefix(f"{TRANSFORMS}.{alias}.", config)
     settings = _keys(TRANSFORMS, alias, bare).parse(bare)
     try:
         kind = find_transform(settings.text("type"))
@@ -86,7 +94,7 @@ def make_transform(alias: str, config: Mapping[str, str], context: Context) -> T
 def _made_predicate(alias: str, config: Mapping[str, str]) -> Predicate | None:
     if not alias:
         return None
-    bare = under(f"{PREDICATES}.{alias}.", config)
+    bare = strip_prefix(f"{PREDICATES}.{alias}.", config)
     settings = _keys(PREDICATES, alias, bare).parse(bare)
     return find_predicate(settings.text("type"))(settings)
 
@@ -102,7 +110,7 @@ def _keys(kind: str, alias: str, bare: Mapping[str, str]) -> ConfigDef:
         own, version = found.config(), found.version
     implied = (_version_key(version), *(_IMPLIED if is_transform else ()))
     masked = {"type", *(each.name for each in implied)}
-    rest = [each for each in own.named(bare).definitions if each.name not in masked]
+    rest = [each for each in own.expand_families(bare).definitions if each.name not in masked]
     if found is not None and issubclass(found, RecordTransform | Predicate):
         rest = [_trimming(each) for each in rest]
     return ConfigDef((_type_key(kind, alias, rest), *implied, *rest), own.prefixes)

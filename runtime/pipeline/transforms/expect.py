@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from ....actors.settings import not_blank
 from ..batches.counting import Passing
 from ..spark.spelling import quoted
-from ..spi.config import ConfigDef, Importance, ParsedConfig, Width, under
+from ..spi.config import ConfigDef, Importance, ParsedConfig, Width, strip_prefix
 from ..spi.context import Context
 from ..spi.errors import BadInput
 from ..spi.key_kinds import choice_key, text_key
@@ -71,14 +71,14 @@ class Expectations(Transform):
     @classmethod
     def queries_of(cls, settings: Mapping[str, str]) -> Mapping[str, str]:
         """Return the rules that bare keys give, each by its key and as a query of its own."""
-        rules = under(_PREFIX, settings)
+        rules = strip_prefix(_PREFIX, settings)
         return {f"{_PREFIX}{name}": _flagging([rule]) for name, rule in rules.items()}
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
         """Take the rules."""
         super().__init__(settings, context)
         given = {key: settings.text(key) for key in settings.values}
-        self._rules = under(_PREFIX, given)
+        self._rules = strip_prefix(_PREFIX, given)
         self._query = CheckedQuery(_flagging(self._rules.values()), context)
         self._on_violation = settings.text("on.violation")
         self._warn = context.warn

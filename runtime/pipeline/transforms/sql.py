@@ -124,7 +124,7 @@ class Sql(Transform):
         """Take the query and the tables; raises `ConfigInvalid` for those out of reach."""
         super().__init__(settings, context)
         query = self.query_of({self.sql_key: settings.text(self.sql_key)})
-        self.asks_files = any(each in query.lower() for each in _OF_FILES)
+        self.may_use_file_names = any(each in query.lower() for each in _OF_FILES)
         self._query = CheckedQuery(query, context)
         self._lookups: Mapping[str, Lookup] = lookups_of(settings, context)
 

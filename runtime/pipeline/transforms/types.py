@@ -9,7 +9,7 @@ by their names. One that cannot be loaded is told to the config that names it, a
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ..connectors.installed import Installed, unknown
+from ..connectors.installed import InstalledClasses, describe_unknown
 from ..spi.errors import PluginUnknown
 from ..spi.transform import Transform
 from .connect.cast import Cast
@@ -61,7 +61,7 @@ PREDICATES_BY_NAME: Final = {each.__name__: each for each in _PREDICATES}
 TYPES: Final = tuple(sorted((*_OWN, *(each.__name__ for each in _OF_OTHERS))))
 """The built-in types by their short names."""
 
-INSTALLED: Final = Installed[Transform](
+INSTALLED: Final = InstalledClasses[Transform](
     "transform",
     GROUP,
     Transform,  # type: ignore[type-abstract]
@@ -86,7 +86,7 @@ def find_predicate(name: str) -> type[Predicate]:
     plain = name.removeprefix(_PACKAGE).removeprefix("predicates.")
     if found := PREDICATES_BY_NAME.get(plain):
         return found
-    raise PluginUnknown(unknown("predicate", name, PREDICATES_BY_NAME))
+    raise PluginUnknown(describe_unknown("predicate", name, PREDICATES_BY_NAME))
 
 
 def transform_names() -> Sequence[str]:

@@ -35,7 +35,7 @@ def source_type(
 ) -> SourceType:
     """Return what a connector has of a config."""
     assert SparkPipeline.validate(config).errors == {}
-    context = Context(Resource(TASK.connector), print, split, logged=logged)
+    context = Context(Resource(TASK.connector), print, split, logged_offsets=logged)
     return keys.SOURCE_TYPES.find("kafka")(context, config, keys.keys_of(config).parse(config))
 
 

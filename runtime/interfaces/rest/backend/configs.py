@@ -22,7 +22,7 @@ from ....config.sources import SPARK
 from ....pipeline.connectors.builtin.plugins import Plugin, Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
 from ....pipeline.connectors.placement_keys import with_placement
-from ....pipeline.spi.config import HIDDEN, Validation, in_words
+from ....pipeline.spi.config import HIDDEN, Validation, error_message
 from ....pipeline.spi.connector import Delivery, Promise
 from ....pipeline.spi.errors import PluginUnknown
 from .errors import ApiError
@@ -51,7 +51,7 @@ class Examined:
     @property
     def errors(self) -> list[str]:
         """All that is wrong, one line each, in the order of the keys."""
-        return [*chain(*(each.told_errors for each in self.validation.checked)), *self.flaws]
+        return [*chain(*(each.error_messages for each in self.validation.checked)), *self.flaws]
 
 
 class Prepared(NamedTuple):
@@ -90,7 +90,7 @@ def examine(
     secrets = {plain[key] for key in secret_keys}
     secrets |= {part for value in secrets for part in passwords_in(value)}
     validation = _without_secrets(validation, secrets - {"", HIDDEN}, secret_keys)
-    undefined = tuple(in_words(key, HIDDEN, flaws[key]) for key in flaws if key not in defined)
+    undefined = tuple(error_message(key, HIDDEN, flaws[key]) for key in flaws if key not in defined)
     return Examined(plain, secret_keys, validation.plus(flaws), undefined)
 
 

@@ -182,7 +182,7 @@ def _describe_key(key: Definition) -> ConfigKeyInfo:
 def _describe_checked(checked: Checked) -> ConfigInfo:
     key = checked.definition
     value = ConfigValueInfo(
-        key.name, checked.shown_value, key.recommended, checked.told_errors, visible=True
+        key.name, checked.shown_value, key.recommended, checked.error_messages, visible=True
     )
     return ConfigInfo(_describe_key(key), value)
 

@@ -175,7 +175,7 @@ def claim_queue(
     if not settings.text(QUEUE_PATH):
         return {}
     context.check_path(QUEUE_PATH, config[QUEUE_PATH])
-    return _FOLDER.told_to_tasks(context, settings)
+    return _FOLDER.shared_task_config(context, settings)
 
 
 def queue_sink(

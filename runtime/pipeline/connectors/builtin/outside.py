@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from .....events.model import Resource
 from ...spark.queries.query_check import CheckFailed, Columns, QueryCheck, QueryRefused
 from ...spark.queries.query_rules import flaws, suspects, told_function
-from ...spi.config import ConfigInvalid, is_deferred, under
+from ...spi.config import ConfigInvalid, is_deferred, strip_prefix
 from ...spi.context import Context, Findings, Outside, Reach
 from ...spi.types import SourceColumns, WrittenColumns
 from ...transforms.catalogue import aliases, make_transform
@@ -40,7 +40,7 @@ def check_outside(config: Mapping[str, str], outside: Outside, ends: keys.Ends) 
     source, sink = ends.source.look(config, outside), ends.sink.look(config, outside)
     errors = {**source.errors, **sink.errors, **look_at_queue(config, outside)}
     warnings = [*source.warnings, *sink.warnings]
-    settings = under(keys.SPARK_CONF, config)
+    settings = strip_prefix(keys.SPARK_CONF, config)
     settings = {name: value for name, value in settings.items() if not is_deferred(value)}
     if outside.queries is not None and settings:
         try:
@@ -58,7 +58,7 @@ def check_outside(config: Mapping[str, str], outside: Outside, ends: keys.Ends) 
             made = None
         if made is not None and is_wanted:
             names = WrittenColumns(list(made.types), may_grow=source.columns.may_grow)
-            fits = ends.sink.fits(config, names)
+            fits = ends.sink.check_columns(config, names)
             errors.update(fits.errors)
             warnings += fits.warnings
     return Findings(errors, tuple(warnings))
@@ -97,7 +97,7 @@ class _Queries:
     def _step(self, alias: str, columns: Columns | None) -> Columns | None:
         """Ask about one transform; return the columns that it makes, None if nobody can tell."""
         prefix = f"{TRANSFORMS}.{alias}."
-        bare = under(prefix, self.config)
+        bare = strip_prefix(prefix, self.config)
         if is_deferred(bare["type"]):
             return None
         kind = find_transform(bare["type"])
@@ -125,7 +125,7 @@ class _Queries:
 
     def _records(self, alias: str, key: str, columns: Columns | None) -> Columns | None:
         """Ask about a transform of records, whose columns are known without a question."""
-        bare = under(f"{TRANSFORMS}.{alias}.", self.config)
+        bare = strip_prefix(f"{TRANSFORMS}.{alias}.", self.config)
         if columns is None or any(map(is_deferred, bare.values())):
             return None
         context = Context(_NOBODY, self.warnings.append, reach=self.reach)

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 
 from .....actors.settings import SettingType, between
 from ...spark.settings import flaw_of_connector
-from ...spi.config import ConfigDef, Importance, under
+from ...spi.config import ConfigDef, Importance, strip_prefix
 from ...spi.errors import PluginUnknown
-from ...spi.key_kinds import grouped, number_key, text_key
+from ...spi.key_kinds import number_key, text_key, with_group
 from ...spi.types import SinkType, SourceType
 from ...transforms import catalogue as transforms
 from ..common_keys import COMMON
 from ..delivery import GUARANTEE_KEY
 from ..files.sink.sink_type import FilesSinkType
 from ..files.source.source_type import FilesSourceType
-from ..installed import Installed
+from ..installed import InstalledClasses
 from ..jdbc.sink_type import JdbcSinkType
 from ..jdbc.source_type import JdbcSourceType
 from ..lineage_keys import LINEAGE
@@ -42,7 +42,7 @@ FILES = "files"
 JDBC = "jdbc"
 
 
-SOURCE_TYPES = Installed[SourceType](
+SOURCE_TYPES = InstalledClasses[SourceType](
     "source type",
     "fairlead.sources",
     SourceType,  # type: ignore[type-abstract]
@@ -50,7 +50,7 @@ SOURCE_TYPES = Installed[SourceType](
 )
 """What `source.type` may name."""
 
-SINK_TYPES = Installed[SinkType](
+SINK_TYPES = InstalledClasses[SinkType](
     "sink type",
     "fairlead.sinks",
     SinkType,  # type: ignore[type-abstract]
@@ -80,8 +80,8 @@ def keys_of(config: Mapping[str, str]) -> ConfigDef:
 
     A type that is not installed has none.
     """
-    errors = grouped("Error Handling", ERRORS, first=3)  # after those of retries
-    found = COMMON.plus([*_TYPES, *errors, *grouped("Batches", _BATCHES), *LINEAGE])
+    errors = with_group("Error Handling", ERRORS, first=3)  # after those of retries
+    found = COMMON.plus([*_TYPES, *errors, *with_group("Batches", _BATCHES), *LINEAGE])
     for group, types, key in (
         ("Source", SOURCE_TYPES, SOURCE_TYPE),
         ("Sink", SINK_TYPES, SINK_TYPE),
@@ -95,7 +95,9 @@ def keys_of(config: Mapping[str, str]) -> ConfigDef:
 
 def flaws_in_settings(config: Mapping[str, str]) -> Mapping[str, str]:
     """Return what is wrong with settings of Spark's, as far as their names tell, by key."""
-    found = {f"{SPARK_CONF}{name}": flaw_of_connector(name) for name in under(SPARK_CONF, config)}
+    found = {
+        f"{SPARK_CONF}{name}": flaw_of_connector(name) for name in strip_prefix(SPARK_CONF, config)
+    }
     return {key: flaw for key, flaw in found.items() if flaw}
 
 
@@ -103,7 +105,7 @@ def task_keys_of(config: Mapping[str, str]) -> ConfigDef:
     """Return the definitions of what a task config holds; raises `PluginUnknown`."""
     ends = Ends.of(config)
     told = (*ends.source.task_keys(), *ends.sink.task_keys())
-    return keys_of(config).plus(grouped("Task", (*told, *QUEUE_TASK_KEYS, _TASK_COUNT), first=2))
+    return keys_of(config).plus(with_group("Task", (*told, *QUEUE_TASK_KEYS, _TASK_COUNT), first=2))
 
 
 def unknown_types(config: Mapping[str, str]) -> Mapping[str, str]:
@@ -119,7 +121,7 @@ def unknown_types(config: Mapping[str, str]) -> Mapping[str, str]:
 
 def _with(base: ConfigDef, group: str, kind: type[SourceType] | type[SinkType]) -> ConfigDef:
     return replace(
-        base.plus(grouped(group, kind.keys(), first=2)),
+        base.plus(with_group(group, kind.keys(), first=2)),
         prefixes=(*base.prefixes, *kind.prefixes),
         families=(*base.families, *(replace(each, group=group) for each in kind.families())),
     )
@@ -204,7 +206,7 @@ _BATCHES = (
     ),
 )
 
-(_SPARK_SETTING,) = grouped(
+(_SPARK_SETTING,) = with_group(
     "Spark",
     [
         text_key(

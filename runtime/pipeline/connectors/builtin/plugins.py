@@ -8,7 +8,7 @@ from ...spi.config import is_deferred
 from ...spi.connector import Connector, Delivery
 from ...spi.errors import PluginUnknown
 from ..common_keys import CONNECTOR_VERSION
-from ..installed import LONGEST_SHOWN, flaw_in_version, load, meant
+from ..installed import LONGEST_SHOWN, flaw_in_version, hint_by_last_part, load
 
 GROUP = "fairlead.connectors"
 
@@ -67,7 +67,7 @@ class Plugins:
     def _complaint(self, name: str, found: Iterable[Plugin]) -> str:
         if names := ", ".join(plugin.name for plugin in found):
             return f"more than one connector class is called {name}: {names}"
-        hint = meant(name, (plugin.short_name for plugin in self.plugins))
+        hint = hint_by_last_part(name, (plugin.short_name for plugin in self.plugins))
         known = ", ".join(plugin.name for plugin in self.plugins)
         remarks = "".join(f"; {each}" for each in (hint, *self.broken.values()) if each)
         return (

@@ -6,7 +6,7 @@ from math import inf
 from typing import ClassVar
 
 from .....events.commits import Document
-from ...spi.config import ConfigDef, ParsedConfig, Validation, refuse, under
+from ...spi.config import ConfigDef, ParsedConfig, Validation, raise_if_invalid, strip_prefix
 from ...spi.connector import Connector, Delivery, Pace, Pipeline, Promise
 from ...spi.context import Context, Findings, Outside
 from ...spi.offsets import Offsets, Seek
@@ -87,7 +87,7 @@ class SparkPipeline(Connector):
     def start(self, context: Context, config: Mapping[str, str]) -> None:
         """Take up a config, and tell what is strange about it."""
         validation = self.validate(config)
-        refuse(validation)
+        raise_if_invalid(validation)
         for remark in validation.remarks:
             context.warn(remark)
         settings = keys.keys_of(config).parse(config)
@@ -105,7 +105,7 @@ class SparkPipeline(Connector):
         source, sink = self._ends
         shares = source.split(max_tasks)
         claim = queue.claim_queue(sink.context, self._config, sink.settings)
-        told = {**sink.told_to_tasks(), **claim}
+        told = {**sink.shared_task_config(), **claim}
         if not self._config.keys().isdisjoint((keys.RATE_ROWS, keys.RATE_BYTES)):
             told[keys.TASK_COUNT] = str(len(shares))
         return [{**self._config, **share, **told} for share in shares]
@@ -125,7 +125,7 @@ class SparkPipeline(Connector):
         settings = keys.task_keys_of(task_config).parse(task_config)
         ends = keys.Ends.of(task_config)
         chain = transforms.make_chain(task_config, context)
-        told = replace(context, asks_files=any(each.asks_files for each in chain))
+        told = replace(context, may_use_file_names=any(each.may_use_file_names for each in chain))
         return Pipeline(
             ends.source.source(told, task_config, settings),
             chain,
@@ -133,7 +133,7 @@ class SparkPipeline(Connector):
             _pace(settings, ends.sink),
             tolerance_of(context, task_config, settings),
             queue.queue_sink(context, task_config, settings),
-            under(keys.SPARK_CONF, task_config),
+            strip_prefix(keys.SPARK_CONF, task_config),
             task_config.get(keys.SINK_TYPE, keys.FILES),
             lineage_of(context, task_config, ends.source, ends.sink),
         )

@@ -8,7 +8,7 @@ and so is what would have it leave out files that then count as read.
 from collections.abc import Mapping
 from typing import Final
 
-from ...spi.config import is_deferred, under
+from ...spi.config import is_deferred, strip_prefix
 from ..evolution.policy import ADD_COLUMNS, EVOLUTION, WIDEN
 from . import keys
 
@@ -37,7 +37,7 @@ def options_of(prefix: str, config: Mapping[str, str]) -> dict[str, str]:
 
     A name with a dot is one of Hadoop's settings, which are not alike in upper and lower case.
     """
-    given = under(prefix, config)
+    given = strip_prefix(prefix, config)
     return {name if "." in name else name.lower(): text for name, text in given.items()}
 
 
@@ -53,14 +53,14 @@ def options_to_read(fmt: str, config: Mapping[str, str]) -> dict[str, str]:
 
 def flaws_in_places(config: Mapping[str, str], options: str, path: str) -> Mapping[str, str]:
     """Return what is wrong with options that would lead elsewhere than the key of the path."""
-    given = [each for each in under(options, config) if each.lower() in _PLACES]
+    given = [each for each in strip_prefix(options, config) if each.lower() in _PLACES]
     return {path: f"it alone says where: leave out {options}{given[0]}"} if given else {}
 
 
 def flaws_in_reading(config: Mapping[str, str]) -> Mapping[str, str]:
     """Return what is wrong with options of a source, by the keys to change."""
     found = dict(flaws_in_places(config, keys.SOURCE_OPTION, keys.SOURCE_PATH))
-    for name in under(keys.SOURCE_OPTION, config):
+    for name in strip_prefix(keys.SOURCE_OPTION, config):
         text = config[keys.SOURCE_OPTION + name].lower()
         if name.lower() in _CHOOSING or (name.lower() in _FORGIVING and text != "false"):
             found[keys.SOURCE_GLOB] = (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from .....actors.settings import Value, not_blank, one_of
-from ...spi.config import ConfigInvalid, Definition, Importance, Width, under
+from ...spi.config import ConfigInvalid, Definition, Importance, Width, strip_prefix
 from ...spi.key_kinds import choice_key, secret_key, text_key
 from ...spi.lineage import Dataset
 from .encryption import JAVA_KEYS, KEYSTORE, TRUSTSTORE, store_keys, store_settings
@@ -119,11 +119,13 @@ def client_settings(end: str, config: Mapping[str, str], overrides: str) -> Sett
     """
     if flaws := refused_settings(config, overrides):
         raise ConfigInvalid("; ".join(f"{key}: {why}" for key, why in flaws.items()))
-    mine = under(f"{end}.", config)
+    mine = strip_prefix(f"{end}.", config)
     made: Settings = {key: mine[key] for key in _PASSED_ON if mine.get(key)}
     for name, *values in _JAAS_OPTION.findall(mine.get(_JAAS, "")):
         made.setdefault(f"sasl.{name}", "".join(values))
-    given = {_JAVA_NAMES.get(key, key): value for key, value in under(overrides, config).items()}
+    given = {
+        _JAVA_NAMES.get(key, key): value for key, value in strip_prefix(overrides, config).items()
+    }
     return {**made, **store_settings(end, mine), **_DEFAULTS, **given}
 
 
@@ -142,7 +144,7 @@ def refused_settings(config: Mapping[str, str], overrides: str) -> Mapping[str, 
     """Return what is wrong with settings that are to be handed on, by their keys."""
     own = {*_PASSED_ON, *JAVA_KEYS, _JAAS}
     flaws: dict[str, str] = {}
-    for name in under(overrides, config):
+    for name in strip_prefix(overrides, config):
         if name in own:
             flaws[overrides + name] = f"set {overrides.split('.', 1)[0]}.{name} instead"
         elif _REFUSED.fullmatch(name):

@@ -12,7 +12,7 @@ from .....actors.settings import Value
 from ...spi.config import ConfigDef, Definition, Importance
 from ...spi.errors import PluginUnknown
 from ...spi.key_kinds import flag_key, text_key
-from ..installed import unknown
+from ..installed import describe_unknown
 from .registry_keys import AVRO, registry_keys
 
 CONVERTERS: Final = ("string", "json", "bytes", AVRO)
@@ -76,7 +76,7 @@ def find_converter(name: str) -> ConverterPlugin:
     """Return a converter by the full or the short name of its class; raises `PluginUnknown`."""
     found = _CLASSES.get(name) or _PLUGINS.get(_WORDS.get(name, ""))
     if found is None:
-        raise PluginUnknown(unknown("converter", name, _CLASSES))
+        raise PluginUnknown(describe_unknown("converter", name, _CLASSES))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from .....actors.settings import Value
 from ...spi.config import Definition, Importance, Width
-from ...spi.key_kinds import choice_key, flag_key, list_key, number_key, patterns, text_key
+from ...spi.key_kinds import check_patterns, choice_key, flag_key, list_key, number_key, text_key
 from ..evolution.policy import EVOLUTION_KEY
 from .connection import connection_keys
 from .converters import converter_key
@@ -67,7 +67,7 @@ SOURCE: Final = (
         "A regular expression, which the whole name of a topic has to match to be read. Topics "
         "that come later are found within half a minute.",
         importance=Importance.HIGH,
-        validator=patterns,
+        validator=check_patterns,
         width=Width.LONG,
     ),
     converter_key(

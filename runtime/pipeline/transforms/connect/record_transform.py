@@ -56,7 +56,7 @@ class RecordTransform(Transform):
     """A transform that makes each row of one row, or drops it."""
 
     version: ClassVar[str] = BUILT_IN
-    asks_files = False
+    may_use_file_names = False
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
         """Take its keys; `X$Key` as its type is about the key of records, `X` and `X$Value` not."""

@@ -94,7 +94,7 @@ class FolderKeys(NamedTuple):
             settings.values.get(keys.SINK_ADOPT) is True,
         )
 
-    def told_to_tasks(self, context: Context, settings: ParsedConfig) -> Mapping[str, str]:
+    def shared_task_config(self, context: Context, settings: ParsedConfig) -> Mapping[str, str]:
         """Return by what right tasks write; raises `NotReady`, and what `claim_sink` raises."""
         before = next(iter(context.split), None)
         name = context.resource.connector

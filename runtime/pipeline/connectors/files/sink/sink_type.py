@@ -77,7 +77,7 @@ class FilesSinkType(SinkType):
         return bool(_folders(config))
 
     @classmethod
-    def fits(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
+    def check_columns(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
         """Look for the columns that become folders."""
         missing = _missing(_folders(config), columns.names)
         if missing and columns.may_grow:
@@ -90,9 +90,9 @@ class FilesSinkType(SinkType):
         """Return how long a batch may take to fill."""
         return settings.number(keys.SINK_ROTATE_MS) / 1000
 
-    def told_to_tasks(self) -> Mapping[str, str]:
+    def shared_task_config(self) -> Mapping[str, str]:
         """Return by what right the tasks write to the folder."""
-        return FolderKeys().told_to_tasks(self.context, self.settings)
+        return FolderKeys().shared_task_config(self.context, self.settings)
 
     @classmethod
     def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> FileSink:

@@ -53,7 +53,7 @@ class Reading:
         self._form = form
         self._put_off = context.put_off
         """Where files are written down that cannot be read, by path."""
-        self._may_merge = _merges(form) and not context.asks_files
+        self._may_merge = _merges(form) and not context.may_use_file_names
         """Whether nobody asks from which file a row is, but to tell what is wrong with it."""
         self._merges = False
         """Whether files that were read last could be read as one."""

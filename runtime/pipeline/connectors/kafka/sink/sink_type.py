@@ -82,7 +82,7 @@ class KafkaSinkType(SinkType):
         return bool(_named(config))
 
     @classmethod
-    def fits(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
+    def check_columns(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
         """Look for the columns that are named."""
         missing = [(key, name) for key, name in _named(config) if name not in columns.names]
         there = ", ".join(columns.names)

@@ -18,7 +18,7 @@ from ......events.commits import Advance, Document, Lag, identity
 from ....spi.errors import BadInput, SourceAway
 from ....spi.offsets import Seek, SeekEnd
 from ....spi.rows import Rejects
-from ....spi.source import BatchPlan, Fetched, Fetching, Limit
+from ....spi.source import BatchPlan, Fetched, FetchingSource, Limit
 from ..cluster import KafkaCluster, TopicFacts, TopicPlace
 from ..shadow_group import ShadowGroup
 from .ahead import ReadAhead
@@ -63,7 +63,7 @@ class Listeners(NamedTuple):
     shadow: ShadowGroup | None = None
 
 
-class KafkaSource(Fetching):
+class KafkaSource(FetchingSource):
     """Reads the partitions of one task; the range of a batch is a table of records as they are."""
 
     def __init__(

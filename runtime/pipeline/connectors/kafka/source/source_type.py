@@ -198,7 +198,7 @@ class KafkaSourceType(SourceType):
         is_late = self.settings.text(keys.RESET) == SeekEnd.LATEST.value
         if not is_late or self.settings.values[keys.START_MS] is not None:
             return ()
-        if not self.context.logged():
+        if not self.context.logged_offsets():
             return ()  # it has not begun, or begins anew
         return topics.later_places(self.config, self._last, places)
 

@@ -210,7 +210,7 @@ class PostgresSourceType(SourceType):
             return QuerySource(server, settings)
         session = ReadSession(server)
         share = TaskShare.parse(settings.text(keys.TASK_SHARE))
-        tables = TableSource(session, share, settings, context.settled)
+        tables = TableSource(session, share, settings, context.published_offsets)
         if settings.text(keys.MODE) != keys.LOG:
             return tables
         return _log_source(context, config, settings, tables, session)
@@ -249,5 +249,5 @@ def _log_source(
         ChangeStream(LogSession.of(config, context), slot, find),
         publication_of(settings, slot),
         LogShare.parse(told) if told else None,
-        CountingOffsets(since, renews, context.settled),
+        CountingOffsets(since, renews, context.published_offsets),
     )

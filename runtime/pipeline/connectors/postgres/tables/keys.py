@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ......actors.settings import SettingType, Value
 from ....spi.config import Definition, Importance, Width
-from ....spi.key_kinds import choice_key, flag_key, list_key, number_key, patterns, text_key
+from ....spi.key_kinds import check_patterns, choice_key, flag_key, list_key, number_key, text_key
 from ..connecting import connection_keys, flaws_in_url
 
 URL = "source.connection.url"
@@ -83,19 +83,19 @@ DEFINITIONS: Sequence[Definition] = (
         "The tables to read: regular expressions that match the whole of `schema.table`. Empty: "
         "all that are not the system's.",
         importance=Importance.HIGH,
-        validator=patterns,
+        validator=check_patterns,
         width=Width.LONG,
     ),
     list_key(
         WHITELIST,
         f"The tables to read, as {INCLUDE} or by their bare names.",
         importance=Importance.LOW,
-        validator=patterns,
+        validator=check_patterns,
     ),
     list_key(
         EXCLUDE,
         "Tables not to read: regular expressions likewise.",
-        validator=patterns,
+        validator=check_patterns,
         width=Width.LONG,
     ),
     text_key(

@@ -87,7 +87,7 @@ class LogSplit:
     def _ready(self, connection: "psycopg.Connection[Any]") -> SlotState:
         """Return the state of the slot, which is made if it is not there; forget what is over."""
         state, mine = self.slot.look(connection), f"slot={self.slot.name!r}"
-        logged = {key: each for key, each in self._context.logged().items() if mine in key}
+        logged = {key: each for key, each in self._context.logged_offsets().items() if mine in key}
         is_gone = state is None or state.is_lost
         if state is None or is_gone:
             if state is not None:
