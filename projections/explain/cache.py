@@ -107,7 +107,7 @@ class EpochCache:
         if told is None:
             return 0
         reader = told.reader
-        return len(told.lines) + told.named + len(reader.followed.latest) + len(reader.clients)
+        return len(told.lines) + told.named + len(reader.followed) + len(reader.clients)
 
     def history(self, limit: int = LINES_MAX) -> EpochList:
         """Return the last epochs, at most `LINES_MAX`; raises `LogError`, `CodecError`."""

@@ -17,8 +17,8 @@ from ...events.group import epoch_warning
 from ...events.model import GroupType, Why
 from ...events.records import GroupMetadata
 from .absences import Absence
-from .causes import Detection
-from .clients import KafkaClient
+from .causes.clients import KafkaClient
+from .causes.detection import Detection
 from .diff import TargetChange
 from .handovers import FollowedHandover, Handover, between
 

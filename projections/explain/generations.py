@@ -12,8 +12,8 @@ from typing import Final
 
 from ...events.model import ClassicMember, GroupType, Resource, Resources, Why
 from ...events.records import ClassicGroup, GroupMetadata, MemberMetadata
-from .causes import Detector
-from .clients import KafkaClient, client_of
+from .causes.clients import KafkaClient, client_of
+from .causes.detection import Detector
 from .diff import Seat, TargetChange, Transfer, is_same_worker, seat_of
 from .epochs import EpochReading, EpochReport, GenerationReport
 from .handovers import FollowedHandover, handovers_of

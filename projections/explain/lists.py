@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from .clients import KafkaClient
+from .causes.clients import KafkaClient
 from .epochs import EpochReading
 from .handovers import Handover, between
 

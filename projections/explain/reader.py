@@ -6,7 +6,7 @@ epochs of long ago. Of a log that was trimmed, the epochs begin behind the first
 left: what that one changed cannot be known any more.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -16,7 +16,7 @@ from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import Entry
 from ...events.log.reader import Slice
-from ...events.model import GroupState, GroupType, Why
+from ...events.model import GroupState, GroupType
 from ...events.records import (
     ClassicGroup,
     CurrentAssignment,
@@ -25,26 +25,16 @@ from ...events.records import (
     Record,
     ScheduledRebalance,
     TargetAssignment,
-    Tombstone,
 )
-from ...events.shards import Shards
-from .absences import Absences
-from .causes import Changed, Detector
-from .clients import GoneMembers, KafkaClient, client_of
+from .causes.clients import KafkaClient
 from .diff import Homes, TargetChange
 from .epochs import Attempt, EpochReading, EpochReport
-from .following import Handovers
-from .generations import Generations, ReadShares, read_no_shares
-from .handovers import Handover
+from .generations import ReadShares, read_no_shares
+from .handovers import FollowedHandover, Handover
+from .notes import LogNotes
 
-UPGRADED: Final = (
-    "converted from the classic protocol, because {} joined by the {} protocol; members that"
-    " keep {}: {}, from generation {}"
-)
 FIRST_EPOCH: Final = 1
 """The epoch with which each life of a group begins."""
-OF_CONSUMERS: Final = ("consumer", "their partitions")
-OF_WORKERS: Final = ("connect", "their work")
 
 
 class EpochLog(Protocol):
@@ -86,21 +76,12 @@ class EpochReader:
         self._group = restore(group_id, earlier, low) if low else Group(group_id)
         self._homes = Homes(self._group)
         self._knows_homes = not low or self._group.assignment_epoch > 0
-        self._urls: dict[str, str] = {}
-        """The url of a member, by member id; its id where it has none."""
-        self._detector = Detector(self._urls)
-        self._changed = Changed()
-        self._absences = Absences(self._urls)
-        self.followed = Handovers(self._homes, self._urls)
+        self._notes = LogNotes(self._group, self._homes, read_shares)
         self._unanswered: list[EpochReading] = []
         """In order."""
         self._answered: list[EpochReading] = []
         """Answered by `_change`, which the group has not settled on yet."""
         self._done: list[EpochReading] = []
-        self._generations = Generations(self._group.classic, read_shares)
-        self._gone = GoneMembers(self._urls, self._generations.clients, *self._detector.by_name)
-        self._protocol, self._kept = OF_WORKERS
-        """What members speak by a group's own protocol, and what they keep in a conversion."""
         self._last_epoch = self.lives = 0
         """How often the group began to count anew: after it was deleted with all that it was."""
         self.is_known_before = bool(earlier)
@@ -108,7 +89,7 @@ class EpochReader:
         self._change: TargetChange | None = None
         self._aimed_at = -1
         """The offset of the record that `_change` was read from."""
-        self._note_all(earlier)
+        self._notes.take_latest(earlier)
 
     @classmethod
     def of(cls, log: EpochLog, low: int, read_shares: ReadShares = read_no_shares) -> "EpochReader":
@@ -121,7 +102,12 @@ class EpochReader:
     @property
     def clients(self) -> Mapping[str, KafkaClient]:
         """Kafka's clients that the group has, and those that left it last, by member id."""
-        return self._generations.clients
+        return self._notes.clients
+
+    @property
+    def followed(self) -> Collection[FollowedHandover]:
+        """The latest handovers of the group, in order."""
+        return self._notes.handovers.latest
 
     def take(self, entry: Entry) -> list[EpochReading]:
         """Take the next entry; return the epochs of which the group is done with the target.
@@ -131,7 +117,7 @@ class EpochReader:
         """
         record = decode(entry)
         if isinstance(record, TaskStatus):  # most entries are, and change no epoch
-            self._note(record, entry)
+            self._notes.take(record, entry.timestamp_ms)
         elif record is not None:
             self._hear(record, entry)
         done, self._done = self._done, []
@@ -143,7 +129,7 @@ class EpochReader:
 
     def handovers(self) -> Iterator[Handover]:
         """Yield the latest handovers of the group, in order, each as far as it is known now."""
-        return (each.handover for each in self.followed.latest)
+        return (each.handover for each in self.followed)
 
     def _hear(self, record: Record, entry: Entry) -> None:
         group = self._group
@@ -151,7 +137,7 @@ class EpochReader:
         evolve(group, record, entry.offset)
         if whole is None:
             return
-        self._note(whole, entry)
+        self._notes.take(whole, entry.timestamp_ms)
         if isinstance(whole, GroupMetadata):
             self._rise(whole)
         elif isinstance(whole, ClassicGroup):
@@ -165,45 +151,9 @@ class EpochReader:
         elif isinstance(whole, CurrentAssignment):
             self._settle(entry)
 
-    def _note_all(self, entries: Iterable[Entry]) -> None:
-        """Take down what entries say that are the latest of their keys."""
-        shards = Shards()
-        for entry in entries:
-            record = decode(entry)
-            whole = None if record is None else shards.take(record)
-            if whole is not None:
-                self._note(whole, entry)
-
-    def _note(self, record: Record, entry: Entry) -> None:
-        """Take down what may explain an epoch later."""
-        now_ms = entry.timestamp_ms
-        if isinstance(record, TaskStatus):
-            self._detector.take_status(record, now_ms)
-            self.followed.take_status(record)
-            return
-        if isinstance(record, Tombstone) and record.kind is ClassicGroup:
-            self._homes.last.update(self._generations.end())
-        self._gone.take(record)
-        if isinstance(record, MemberMetadata):
-            self._urls[record.member_id] = record.worker_url
-            if client := client_of(record):
-                self._generations.clients[record.member_id] = client
-        self._detector.take(record, now_ms)
-        self._changed.take(record)
-        self._absences.take(record, now_ms)
-        self.followed.take(record, now_ms)
-
-    def _describe(self, bump: GroupMetadata) -> str:
-        if bump.cause.why is not Why.GROUP_UPGRADED:
-            return self._changed.describe(bump)
-        who, count = bump.cause.subject, len(self._group.translated)
-        client = self.clients.get(who)
-        who = client.name(who) if client else who
-        return UPGRADED.format(who, self._protocol, self._kept, count, self._generations.ended)
-
     def _rise(self, bump: GroupMetadata) -> None:
         self._go_on_to(bump.group_epoch)
-        detection, changed = self._detector.detect(bump), self._describe(bump)
+        detection, changed = self._notes.explain_rise(bump)
         report = EpochReport(bump, type=self._group.type)
         self._unanswered.append(EpochReading(report, detection, changed, self.clients))
 
@@ -212,11 +162,7 @@ class EpochReader:
 
         No target answers the epochs before it any more: the members that there are, are others.
         """
-        is_of_consumers = record.protocol_type == OF_CONSUMERS[0]
-        self._protocol, self._kept = OF_CONSUMERS if is_of_consumers else OF_WORKERS
-        if record.cause.why is Why.GROUP_DOWNGRADED:
-            self._generations.inherit(self._homes.last)
-        begun = self._generations.take(record, self._detector, self._protocol)
+        begun = self._notes.form_generation(record)
         if begun is not None:
             self._go_on_to(record.generation)
             self._done += self.rest()
@@ -246,11 +192,11 @@ class EpochReader:
         bumps = [each.report.bump for each in answered]
         group, homes = self._group, self._homes
         change = homes.compare(group, target, time_ms, bumps) if self._knows_homes else None
-        absences = self._absences.aim(target, entry.timestamp_ms)
+        absences = self._notes.absences.aim(target, entry.timestamp_ms)
         are_partitions = group.type is GroupType.CONSUMER
-        handovers = self.followed.aim(target, change, are_partitions=are_partitions)
+        handovers = self._notes.handovers.aim(target, change, are_partitions=are_partitions)
         homes.move(group)
-        self.followed.forget(target)
+        self._notes.handovers.forget(target)
         for each in answered:
             each.handovers, each.absences = handovers, absences
         self._answered = answered if self._knows_homes else []

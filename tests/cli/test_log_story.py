@@ -9,7 +9,7 @@ from cli.conftest import Run
 from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.model import Cause, Resource, Scope, Why
 from fairlead.events.records import GroupMetadata, Operator, Tombstone
-from fairlead.projections.explain.causes import Detection
+from fairlead.projections.explain.causes.detection import Detection
 from fairlead.projections.explain.diff import Seat, TargetChange
 from fairlead.projections.explain.epochs import EpochReading, EpochReport
 from fairlead.runtime.interfaces.cli.command.narrator import TELL, Narrator

@@ -7,7 +7,7 @@ import pytest
 from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.model import Cause, Resource, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance, Tombstone
-from fairlead.projections.explain.causes import Detection
+from fairlead.projections.explain.causes.detection import Detection
 from fairlead.projections.explain.diff import TargetChange
 from fairlead.projections.explain.epochs import EpochReading, EpochReport
 from fairlead.runtime.interfaces.cli.command.narrator import TELL, Narrator

@@ -21,7 +21,7 @@ from fairlead.events.model import (
 )
 from fairlead.events.records import ClassicGroup
 from fairlead.projections.explain.cache import EpochCache, NotToldError
-from fairlead.projections.explain.clients import KafkaClient
+from fairlead.projections.explain.causes.clients import KafkaClient
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.shard_history import GroupEntries, ShardHistory
 from fairlead.runtime.interfaces.replies.clients import read_shares

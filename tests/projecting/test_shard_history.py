@@ -16,9 +16,9 @@ from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, ClassicMember, Why
 from fairlead.events.records import ClassicGroup, GroupMetadata, MemberMetadata, Tombstone
 from fairlead.projections import shard_history
-from fairlead.projections.explain import clients as explained_clients
 from fairlead.projections.explain.cache import EpochCache, NotToldError
-from fairlead.projections.explain.clients import GoneMembers
+from fairlead.projections.explain.causes import clients as explained_clients
+from fairlead.projections.explain.causes.clients import GoneMembers
 from fairlead.projections.explain.reader import EpochReader
 from fairlead.projections.shard_history import EpochCaches, GroupEntries, ShardHistory
 from fairlead.projections.shards import CommittedGroups, ShardFollower

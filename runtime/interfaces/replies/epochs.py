@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from ....events.model import Resources
 from ....projections.explain.absences import Absence
-from ....projections.explain.clients import KafkaClient
+from ....projections.explain.causes.clients import KafkaClient
 from ....projections.explain.diff import TargetChange, Transfer
 from ....projections.explain.epochs import EpochReport, Explanation, GenerationReport, Phase
 from .handovers import HandoverInfo, SeatInfo, describe_handover, seat_info

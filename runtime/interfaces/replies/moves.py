@@ -5,7 +5,7 @@ Times are wall clock, in milliseconds; None where the log does not tell.
 
 from msgspec import Struct
 
-from ....projections.explain.clients import KafkaClient
+from ....projections.explain.causes.clients import KafkaClient
 from ....projections.explain.lists import Move, MoveList
 from .epochs import clients_named
 from .handovers import HandoverInfo, describe_handover

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from .....projections.explain.clients import KafkaClient
+from .....projections.explain.causes.clients import KafkaClient
 from ...replies.clients import GenerationDescription, SubscriptionDescription, TopicDescription
 from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import MemberDescription

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from .....events.model import ClassicMember
 from .....events.records import ClassicGroup, MemberMetadata, Record
-from .....projections.explain.clients import KafkaClient, client_of
+from .....projections.explain.causes.clients import KafkaClient, client_of
 from .....projections.explain.diff import Seat
 from ...replies.handovers import SeatInfo
 from .phrases import cause_of, member_name

@@ -4,8 +4,8 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ...events.model import ClassicMember
-from ...events.records import ClassicGroup, MemberMetadata, Record, Tombstone
+from ....events.model import ClassicMember
+from ....events.records import ClassicGroup, MemberMetadata, Record, Tombstone
 
 SHORT_ID: Final = 8
 """Letters of a member id that are enough to tell the members of one client id apart."""
