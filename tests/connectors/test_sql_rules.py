@@ -61,6 +61,9 @@ REFUSED = {
     "SELECT input_file_name() FROM input": "input_file_name tells of the node",
     "SELECT from_protobuf(b, 'M', '/etc/x.desc') FROM input": "from_protobuf reads files",
     "SELECT from_xml(b, 'x INT', map('rowValidationXSDPath', '/run/key')) FROM input": "from_xml",
+    "SELECT xpath_string(b, 'a') FROM input": "xpath_string reads what a DOCTYPE",
+    "SELECT TIMESTAMP 'now' FROM input": "now hangs on the clock",
+    'SELECT a FROM (SELECT date\t"Today" AS a)': "now hangs on the clock",
     "SELECT * FROM sql_keywords()": "the table function sql_keywords",
     "SELECT nofun(a) FROM input": "Spark brings along no function nofun",
     "SELECT spark_catalog.default.abs(a) FROM input": "no function spark_catalog.default.abs",
@@ -110,6 +113,7 @@ ALLOWED = (
     "SELECT from_json(b, 'x INT').x, percentile_cont(0.5) WITHIN GROUP (ORDER BY a) FROM input"
     " GROUP BY 1",
     "SELECT DISTINCT grouping_id(), a FROM input GROUP BY CUBE(a)",
+    "SELECT DATE '2020-01-01', TIMESTAMP 'epoch', 'now' AS today FROM input",
 )
 
 

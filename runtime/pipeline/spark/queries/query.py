@@ -6,6 +6,7 @@ fields that are no children included (window definitions, tables of a WITH), so 
 hide in a corner of the syntax: what is not known to be harmless is told as `other`.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import reduce
@@ -41,6 +42,10 @@ _HARMLESS_PLANS: Final = frozenset(_PLAN_NAMES.split())
 _HARMLESS_ANALYSIS: Final = frozenset(_ANALYSIS_NAMES.split())
 _ENVIRONMENT: Final = ("Current", "Now", "Local", "CallMethod", "InputFile")
 """What the names of expressions begin with that no function of their arguments are."""
+_CLOCK_LITERAL: Final = re.compile(
+    r"\b(?:date|timestamp\w*)\s*['\"]\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE
+)
+"""A literal that is read off the clock. The parser puts in its value, which tells no more of it."""
 
 
 @dataclass(slots=True)
@@ -63,6 +68,9 @@ class QueryUse:
 def use_of(plan: JavaObject) -> QueryUse:
     """Return what a parsed plan uses."""
     use = QueryUse()
+    text = plan.origin().sqlText()
+    if text.isDefined() and _CLOCK_LITERAL.search(text.get()):
+        use.functions.add("now()")
     waiting: list[tuple[object, frozenset[str]]] = [(plan, frozenset({INPUT}))]
     while waiting:
         node, tables = waiting.pop()

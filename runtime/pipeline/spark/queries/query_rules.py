@@ -27,6 +27,10 @@ _GROUPS: Final[Mapping[str, str]] = {
     "reads files that its arguments name": (
         "from_avro from_protobuf from_xml schema_of_avro schema_of_xml to_avro to_protobuf"
     ),
+    "reads what a DOCTYPE in its argument names, from files and other hosts": (
+        "xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short"
+        " xpath_string"
+    ),
 }
 ENVIRONMENT: Final = {name: why for why, names in _GROUPS.items() for name in names.split()}
 """Functions whose value is no function of their arguments, each with what is wrong with it."""
