@@ -212,9 +212,9 @@ class Supervisor(Actor):
         for report in self._deaths.repeated():
             self.send(sender, report)
         self._report_deaths()
+        self._answer_begin_if_ready()  # first: to begin with the workers takes a while
         if not self._is_ending:
             self._workers.begin()
-        self._answer_begin_if_ready()
 
     def _shard_opened(self, opened: ShardOpened, _: Address) -> None:
         self._shards.take_up(opened)

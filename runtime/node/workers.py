@@ -30,6 +30,7 @@ from ..cluster.spec import NodeSpec, WorkerTraits
 from .assignor_process import AssignorChild
 from .children import ChildProcess, GroupChild, Host
 from .worker.actor import WorkerActor
+from .worker.assembly import load_work
 
 LOGGER = logging.getLogger(__name__)
 
@@ -55,6 +56,11 @@ class WorkerChild(ChildProcess):
     traits: WorkerTraits
     tied_to: ProcessId | None = None
     """The process of the command that it was added for."""
+
+    def start(self, host: Host) -> None:
+        """Start its next process, a fork that finds the code of its work loaded."""
+        load_work(host.node.engine.kind)
+        ChildProcess.start(self, host)
 
     def order(self, node: NodeSpec) -> StartWorker:
         """Return what its process is told first."""

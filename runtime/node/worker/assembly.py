@@ -1,9 +1,13 @@
 """A worker's process put together from its order: who it is, its core, and what runs there."""
 
+import gc
 import socket
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ....actors.messages.assignors import Worker
 from ....actors.worker.classic.membership import ClassicMembership
@@ -17,6 +21,7 @@ from ....projections.follow import MemberFollower
 from ...cluster.identity import cluster_id
 from ...cluster.messages import StartWorker
 from ...cluster.run_folder import RunFolder
+from ...pipeline.spark.java import environment
 from .core.contract import CoreReport, MemberLog
 from .core.worker_core import WorkerCore
 from .group_ledger import GroupLedger
@@ -27,6 +32,15 @@ if TYPE_CHECKING:
     from .engines import OpenEngine
 
 
+_OF_WORK: Final = (".spark_runner", "...pipeline.connectors.builtin.spark_pipeline")
+"""The modules that load whatever else runs work."""
+_THREADLESS: Final = {
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""The environment in which Arrow and numpy start no thread when they are loaded."""
+
+
 class WorkerParts(NamedTuple):
     """What a worker's actor drives, and what it closes at the end."""
 
@@ -34,6 +48,23 @@ class WorkerParts(NamedTuple):
     runner: WorkerRunner
     ledger: GroupLedger
     log: MemberFollower
+
+
+@cache
+def load_work(kind: str) -> None:
+    """Load the code of workers with this kind of engine into a process whose forks they are.
+
+    A fork has it at once, and shares its memory; else each worker's start takes a second of a
+    processor's time for it. No thread is started: a fork would not have it. What cannot be loaded
+    is the worker's to tell, who tries it again.
+    """
+    if kind == "noop":
+        return
+    with environment(_THREADLESS), suppress(Exception):
+        for name in _OF_WORK:
+            import_module(name, __package__)
+    gc.collect()
+    gc.freeze()  # what no fork's collector looks at stays in shared memory
 
 
 def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> WorkerParts:

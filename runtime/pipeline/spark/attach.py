@@ -7,8 +7,7 @@ Both are its private ways (pyspark 4.1 to 4.3): they are touched here and nowher
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from .java import environment
 from .jvm import JvmGateway
 
 LOUD = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
@@ -35,7 +35,8 @@ def attach(gateway: JvmGateway, *, is_shared: bool = False) -> SparkSession:
     and views of this session are its own.
     """
     _hush()
-    with _announced(gateway):
+    place = {"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}
+    with environment(place):
         java = launch_gateway()  # type: ignore[no-untyped-call]
     context = _shared_context(java) if is_shared else SparkContext(gateway=java)
     context.pythonExec = sys.executable
@@ -118,21 +119,6 @@ def _hush() -> None:
 
 def _ignore(_request: object, _client: object) -> None:
     """Say nothing of a JVM that hung up: its watcher tells, and not on the terminal."""
-
-
-@contextmanager
-def _announced(gateway: JvmGateway) -> Iterator[None]:
-    names = {"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(names)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def warm_up(session: SparkSession, folder: Path) -> None:

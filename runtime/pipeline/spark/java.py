@@ -12,7 +12,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -144,6 +145,21 @@ def prepare(
         *("--properties-file", str(conf), "pyspark-shell"),
     ]
     return command, _environ(launch.settings, spark, folder, info)
+
+
+@contextmanager
+def environment(names: Mapping[str, str]) -> Generator[None]:
+    """Have names in this process's environment meanwhile, and then as they were."""
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(names)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def spark_home() -> Path:
