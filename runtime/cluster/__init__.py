@@ -1,1 +1,1 @@
-"""What all processes of a node know: its spec, run folder and identity, and their messages."""
+"""A node as all of its processes know it: spec, run folder, identity, and control messages."""

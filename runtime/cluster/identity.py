@@ -1,7 +1,7 @@
-"""Which node a data folder is of: what its clients ask for, and what the node answers with.
+"""The identity of a node, `CLUSTER/NODE`: its clients check it in every answer.
 
-An identity is `CLUSTER/NODE`. The cluster is known by its key, the node by its own id and by the
-run folder itself: a copy of a data folder has both files, but is another folder.
+The cluster part is derived from the cluster's key. The node part is derived from the node id and
+the inode of the run folder, so that a copy of a data folder has another identity.
 """
 
 from base64 import urlsafe_b64encode
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 HEADER: Final = "Fairlead-Node"
-"""The header in which each answer of the REST interface says whose it is."""
+"""The HTTP response header with the identity of the node that answers."""
 
 KEY: Final = "key"
 NODE_ID: Final = "node.id"
@@ -19,13 +19,13 @@ _NODE_BYTES: Final = 8
 
 
 def cluster_id(key: bytes) -> str:
-    """Return what a cluster is known by to others, which says nothing of its key."""
+    """Return the public id of a cluster: a keyed hash, from which the key cannot be derived."""
     digest = blake2b(digest_size=_CLUSTER_ID_BYTES, key=key, person=b"fairlead id 1").digest()
     return urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def folder_number(run_folder: Path) -> int:
-    """Return what tells a run folder from its copies, 0 if there is none."""
+    """Return the inode of a run folder, which its copies do not have; 0 if there is no folder."""
     try:
         return run_folder.stat().st_ino
     except OSError:
@@ -33,7 +33,7 @@ def folder_number(run_folder: Path) -> int:
 
 
 def identity_of(run_folder: Path) -> str:
-    """Return the identity of the node that runs here or has run here, "" if none has.
+    """Return the identity of the node of this run folder; "" before its first start.
 
     Raises `OSError` if its files cannot be read.
     """

@@ -1,4 +1,4 @@
-"""What the processes of one node are told, and what they tell the supervisor."""
+"""The control messages between the supervisor of a node and its other processes."""
 
 import os
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from .spec import AssignorSpec, NodeSpec, WorkerTraits
 Address = Any
 
 SUPERVISOR: Final = "supervisor"
-"""The name under which a node's supervisor is found."""
+"""The global name of the supervisor in the actor system."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartWorker:
-    """To a worker: what it is, and whom it speaks with.
+    """To a worker, first: its configuration, and the addresses of the group and the assignors.
 
-    Where its assignors are it may hear later.
+    `assignor` is None while the assignor process is not running; an `AssignorAt` follows.
     """
 
     name: str
@@ -31,7 +31,7 @@ class StartWorker:
 
 @dataclass(frozen=True, slots=True)
 class GroupAt:
-    """To a worker: the group is served at another address now, by the process of that number."""
+    """To a worker: the group has a new address, that of this coordinator epoch."""
 
     address: Address
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
@@ -39,7 +39,7 @@ class GroupAt:
 
 @dataclass(frozen=True, slots=True)
 class AssignorAt:
-    """To a worker: where its assignors are from now on, and in which process."""
+    """To a worker: the assignor process has a new address."""
 
     address: Address
     pid: int
@@ -47,7 +47,7 @@ class AssignorAt:
 
 @dataclass(frozen=True, slots=True)
 class OpenAssignors:
-    """To the assignor process: what to load, and where it prints."""
+    """To the assignor process: load these assignors, and redirect their output to this file."""
 
     assignors: AssignorSpec
     log_file: Path
@@ -55,14 +55,14 @@ class OpenAssignors:
 
 @dataclass(frozen=True, slots=True)
 class AssignorUp:
-    """From the assignor process: it runs, and is about to load what it was told to."""
+    """From the assignor process: it runs, and is about to load the assignors."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class AssignorsOpen:
-    """From the assignor process: workers can ask it, or why they cannot."""
+    """From the assignor process: it is ready for workers, or the error why it is not."""
 
     pid: int
     error: str = ""
@@ -70,7 +70,7 @@ class AssignorsOpen:
 
 @dataclass(frozen=True, slots=True)
 class AssignorHangs:
-    """From a worker: this assignor process owes it an answer for too long."""
+    """From a worker: this assignor process has not answered within the time limit."""
 
     pid: int
     worker: str
@@ -78,14 +78,14 @@ class AssignorHangs:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """To a worker: stop everything in good order and go; a static one may keep its seat."""
+    """To a worker: shut down gracefully; with `is_temporary` a static member keeps its seat."""
 
     is_temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerUp:
-    """From a worker: its process runs, and speaks for a member under this incarnation."""
+    """From a worker: its process runs, for this member and incarnation."""
 
     name: str
     pid: int
@@ -95,7 +95,7 @@ class WorkerUp:
 
 @dataclass(frozen=True, slots=True)
 class EngineRuns:
-    """From a worker: the process of its engine, which ends with it."""
+    """From a worker: the process of its engine, which ends with the worker."""
 
     name: str
     pid: int
@@ -103,7 +103,7 @@ class EngineRuns:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSays:
-    """From a worker: what its operators should know, nothing if all is well again."""
+    """From a worker: a note for operators, empty once the problem is over."""
 
     name: str
     detail: str
@@ -126,17 +126,16 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """From the supervisor: the group takes commands, or why it cannot be opened."""
+    """From the supervisor: the group accepts commands, or the error why it cannot be opened."""
 
     error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AddWorker:
-    """To the supervisor: run one more worker, tied to the life of a process.
+    """To the supervisor: run one more worker, for as long as the process `tied_to` lives.
 
-    What is None is as with all workers of the node: its zone, its tags, its capacity, and what it
-    speaks as a classic member (nothing: it is a connect member).
+    A field that is None has the node's default.
     """
 
     tied_to: int
@@ -147,7 +146,7 @@ class AddWorker:
     classic_mode: str | None = None
 
     def traits(self, node: WorkerTraits) -> WorkerTraits:
-        """Return what sets the worker apart, given what does so for all of its node."""
+        """Return the traits of the new worker, with the node's for those that are not given."""
         usual = node.abilities
         tags = usual.tags if self.tags is None else self.tags
         capacity = usual.capacity if self.capacity is None else self.capacity
@@ -157,7 +156,7 @@ class AddWorker:
 
 @dataclass(frozen=True, slots=True)
 class WorkerAdded:
-    """From the supervisor: the name of the worker, or why there is none."""
+    """From the supervisor: the name of the worker, or the error why it was not started."""
 
     name: str
     error: str = ""
@@ -165,7 +164,7 @@ class WorkerAdded:
 
 @dataclass(frozen=True, slots=True)
 class StopWorker:
-    """To the supervisor: let a worker leave, or by force end its process; it is not replaced."""
+    """To the supervisor: stop a worker gracefully, or with `force` kill it; no replacement."""
 
     name: str
     force: bool = False
@@ -173,14 +172,14 @@ class StopWorker:
 
 @dataclass(frozen=True, slots=True)
 class WhereIs:
-    """To the supervisor: tell where a group is served."""
+    """To the supervisor: return the address of a group (`Whereabouts`)."""
 
     group_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """From the supervisor: where a group is served; None if it is not, at this moment."""
+    """From the supervisor: the address of a group, None while it is not served."""
 
     group_id: str
     address: Address | None
@@ -189,19 +188,19 @@ class Whereabouts:
 
 @dataclass(frozen=True, slots=True)
 class WhereAreShards:
-    """To the supervisor: tell where the groups of Kafka's clients are served."""
+    """To the supervisor: return the addresses of the group shards (`ShardsAt`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardsAt:
-    """From the supervisor: where each shard of them is, by number; None: not at this moment."""
+    """From the supervisor: the address of each group shard, by number; None while it is down."""
 
     addresses: tuple[Address | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DescribeNode:
-    """To the supervisor: tell which processes there are."""
+    """To the supervisor: return the state of all processes (`NodeView`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,35 +214,35 @@ class ProcessView:
     restarts: int
     detail: str = ""
     member_id: str = ""
-    """Which member a worker's latest process is; empty before it said so."""
+    """The member id of a worker's latest process; empty before it is reported."""
     silent_ms: int = 0
-    """How long a group has owed its supervisor an answer."""
+    """How long a group has not answered its liveness probe."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """The processes of the node."""
+    """The state of the node's processes, by kind."""
 
     pid: int
     groups: tuple[ProcessView, ...]
     workers: tuple[ProcessView, ...]
     assignors: tuple[ProcessView, ...]
     shards: tuple[ProcessView, ...] = ()
-    """Each has many groups of Kafka's clients."""
+    """Each serves many groups of Kafka clients."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShutDown:
-    """To the supervisor: let all workers leave, and say so when they have."""
+    """To the supervisor: shut all workers down gracefully, then reply `AllLeft`."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllLeft:
-    """From the supervisor: no worker is left."""
+    """From the supervisor: all workers have left."""
 
 
 def answer_before_begin(question: object) -> object | None:
-    """Return the answer of a supervisor that was not told yet what to run, if one is due."""
+    """Return the reply of a supervisor that has no `NodeSpec` yet; None for other messages."""
     match question:
         case WhereIs(group_id):
             return Whereabouts(group_id, None)

@@ -1,10 +1,11 @@
-"""The files in a run folder by which a node's first process tells other processes of the node.
+"""The files in a run folder with the state of a running node, readable by their owner only.
 
-`node.json` says where it is reached, `assignors.json` what computes for its workers: plans ask the
-same. `engine.json` is written by the process that owns the workers' one JVM, where they share it.
-`slow.json` names the processes that owe an answer, for `status` and `/health`, and is there
-only while there is something to tell: its writer waits for nobody. Only their owner may read them,
-as settings of an assignor may be secret: every user of the machine can read a command line.
+- `node.json`: pid, port and REST URL, written by the launcher.
+- `assignors.json`: the assignors and their settings, which `plan` uses as well. They may be secret,
+  so they are passed in a file: every user of the machine can read a command line.
+- `engine.json`: the state of the JVM that the workers share, written by the engine process.
+- `slow.json`: the processes that do not answer, for `status` and `/health`. It exists only while
+  there are any.
 """
 
 import json
@@ -27,7 +28,7 @@ ENGINE: Final = "engine.json"
 
 
 def write_private(path: Path, content: bytes, *, is_durable: bool = False) -> None:
-    """Write a whole file for its owner only; raises `OSError`."""
+    """Replace a file atomically, readable by its owner only; raises `OSError`."""
     made = path.with_suffix(".new")
     made.unlink(missing_ok=True)
     descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
@@ -40,15 +41,15 @@ def write_private(path: Path, content: bytes, *, is_durable: bool = False) -> No
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write a value for its owner only; raises `OSError`."""
+    """Replace a file by the JSON of a value, readable by its owner only; raises `OSError`."""
     write_private(path, json.dumps(content).encode())
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFile:
-    """A running node: its first process, the port of its actors, and its REST interface.
+    """A running node: its launcher process, the port of its actors, and its REST URL.
 
-    `folder` tells the run folder from its copies, whose word it is not.
+    `folder` is the inode of the run folder: in a copy of the folder this file is not valid.
     """
 
     pid: int
@@ -61,16 +62,16 @@ class NodeFile:
 
     @property
     def process(self) -> ProcessId:
-        """The node's first process."""
+        """The launcher: pid and start time."""
         return ProcessId(self.pid, self.started)
 
     def is_alive(self) -> bool:
-        """Tell whether that very process still runs."""
+        """Return whether the launcher still runs; another process with its pid does not count."""
         return is_alive(self.process)
 
 
 def read_node(run_folder: Path) -> NodeFile | None:
-    """Return what was announced last, None where that cannot be read."""
+    """Return the contents of `node.json`, None if it is missing or invalid."""
     try:
         return NodeFile(**json.loads((run_folder / NODE).read_text()))
     except (OSError, ValueError, TypeError):
@@ -83,7 +84,7 @@ def write_assignors(run_folder: Path, spec: AssignorSpec) -> None:
 
 
 def read_assignors(run_folder: Path) -> AssignorSpec:
-    """Return what was written last; the default of a node where that cannot be read."""
+    """Return the contents of `assignors.json`; the defaults if it is missing or invalid."""
     try:
         spec = json.loads((run_folder / ASSIGNORS).read_text())
         return AssignorSpec(tuple(spec["names"]), dict(spec["conf"]), int(spec["memory_bytes"]))
@@ -93,34 +94,34 @@ def read_assignors(run_folder: Path) -> AssignorSpec:
 
 @dataclass(frozen=True, slots=True)
 class EngineFile:
-    """The JVM that the workers share, and how often it was started anew."""
+    """The state of the JVM that the workers share."""
 
     owner: ProcessId
     pid: int | None
-    """None while it does not run."""
+    """The JVM's process, None while it is down."""
     state: str
     restarts: int
     detail: str
 
 
-def write_engine(run_folder: Path, told: EngineFile) -> None:
-    """Write down how the shared JVM is; what cannot be written is told by nobody."""
+def write_engine(run_folder: Path, engine: EngineFile) -> None:
+    """Write `engine.json`; errors are ignored."""
     with suppress(OSError):
-        write_json(run_folder / ENGINE, asdict(told))
+        write_json(run_folder / ENGINE, asdict(engine))
 
 
 def read_engine(run_folder: Path) -> EngineFile | None:
-    """Return what was written last; None: no JVM is shared here."""
+    """Return the contents of `engine.json`, None if no JVM is shared on this node."""
     try:
-        told: dict[str, Any] = json.loads((run_folder / ENGINE).read_bytes())
-        return EngineFile(ProcessId(*told.pop("owner")), **told)
+        content: dict[str, Any] = json.loads((run_folder / ENGINE).read_bytes())
+        return EngineFile(ProcessId(*content.pop("owner")), **content)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class SlowProcess:
-    """A process that is silent, since when (monotonic seconds), and for how long it may be."""
+    """A process that does not answer, since when (monotonic seconds), and its time limit."""
 
     kind: str
     name: str
@@ -134,23 +135,23 @@ class SlowProcess:
         pid = "" if self.pid is None else f" (pid {self.pid})"
         return (
             f"{f'{self.kind} {self.name}'.strip()}{pid} has not answered for {seconds:.0f} s; after"
-            f" {self.limit_seconds:g} s it is killed and started anew"
+            f" {self.limit_seconds:g} s it is killed and restarted"
         )
 
 
-def write_slow(run_folder: Path, found: Sequence[SlowProcess]) -> None:
-    """Write down which processes are silent; what cannot be written is told by nobody."""
+def write_slow(run_folder: Path, slow: Sequence[SlowProcess]) -> None:
+    """Write `slow.json`, or remove it if there is no such process; errors are ignored."""
     with suppress(OSError):
-        if found:
-            write_json(run_folder / SLOW, [asdict(each) for each in found])
+        if slow:
+            write_json(run_folder / SLOW, [asdict(each) for each in slow])
         else:
             (run_folder / SLOW).unlink(missing_ok=True)
 
 
 def read_slow(run_folder: Path) -> tuple[SlowProcess, ...]:
-    """Return the processes that are silent now."""
+    """Return the processes that do not answer at the moment."""
     try:
-        told: list[dict[str, Any]] = json.loads((run_folder / SLOW).read_bytes())
-        return tuple(SlowProcess(**each) for each in told)
+        slow: list[dict[str, Any]] = json.loads((run_folder / SLOW).read_bytes())
+        return tuple(SlowProcess(**each) for each in slow)
     except (OSError, ValueError, TypeError):
         return ()

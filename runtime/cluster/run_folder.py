@@ -1,9 +1,8 @@
-"""The run folder of a node: who runs it, where it is reached, and the key of its cluster.
+"""The run folder of a node: its lock, its address, and the key of its cluster.
 
-All files are for their owner only. The key opens what is sealed in the logs and names the
-cluster, also to its sinks: a new one beside logs would make all of that somebody else's, so it is
-never made anew beside them. The lock is a POSIX record lock: it ends with the process
-that took it, however that ends, and is not inherited by what it forks.
+All files are readable by their owner only. The key decrypts the secrets in the logs and
+identifies the cluster to its sinks, so no new key is made where there are logs already. The lock
+is a POSIX record lock: the system releases it when its process ends, and forks do not inherit it.
 """
 
 import fcntl
@@ -28,27 +27,28 @@ from .node_files import (
     write_private,
 )
 
-OTHERS: Final = 0o077  # whatever a group or everybody may do
+OTHERS: Final = 0o077
+"""The mode bits of all users but the owner."""
 
 
 class KeyRefusedError(Exception):
-    """The key is missing, or not fit to be used: says which file, and what to do."""
+    """The cluster's key is missing or unusable; the message has the file and what to do."""
 
 
 def read_key(path: Path) -> bytes:
-    """Return the key; raises `KeyRefusedError`."""
+    """Return the cluster's key; raises `KeyRefusedError` for an unsafe or invalid file."""
     try:
         mode, key = path.stat().st_mode & 0o777, path.read_bytes()
     except OSError as error:
         raise KeyRefusedError(
-            f"the cluster's key cannot be read from {path} ({error.strerror}): it is made when"
-            " the node is first started, by `fairlead up`"
+            f"the cluster's key cannot be read from {path} ({error.strerror}): `fairlead up`"
+            " makes it when the node is first started"
         ) from None
     if mode & OTHERS:
         raise KeyRefusedError(
             f"the cluster's key {path} is open to others than its owner (mode {mode:04o}), who"
-            f" could speak as the node and open its secrets: chmod 600 {path}, and think of the"
-            " key as known to them"
+            f" could act as the node and decrypt its secrets: chmod 600 {path}, and treat the key"
+            " as compromised"
         )
     if len(key) != KEY_BYTES:
         raise KeyRefusedError(
@@ -59,7 +59,7 @@ def read_key(path: Path) -> bytes:
 
 
 def check_new_key(path: Path) -> None:
-    """Raise `KeyRefusedError` if there are logs beside a key that is to be made."""
+    """Raise `KeyRefusedError` if there are logs that need the former key."""
     groups = path.parent.parent / "groups"
     logs = sorted(each.parent for each in groups.glob("*/*/data.mdb"))
     if logs:
@@ -71,8 +71,8 @@ def check_new_key(path: Path) -> None:
         )
 
 
-def open_folders(data_dir: Path) -> list[str]:
-    """Return a warning for each folder of a node that others than its owner can look into."""
+def folder_mode_warnings(data_dir: Path) -> list[str]:
+    """Return a warning for each folder of a node that other users can access."""
     return [
         f"warning: {path} is open to others than its owner (mode {mode:04o}); it holds logs and"
         f" the cluster's key: chmod 700 {path}"
@@ -90,27 +90,27 @@ class NoNodeError(Exception):
 
 
 class RunFolder:
-    """`<data.dir>/run`."""
+    """The folder `<data.dir>/run`, and its lock once this process has claimed it."""
 
     def __init__(self, data_dir: Path) -> None:
         self.path = data_dir / "run"
         self._lock = -1
-        """The descriptor whose lock is this node's claim; -1: not claimed."""
+        """The descriptor of the locked file; -1 if not claimed."""
 
     @property
     def metrics(self) -> Path:
-        """The folder in which the node's workers keep what they measure."""
+        """The folder of the workers' metrics files."""
         return self.path / "metrics"
 
     @property
     def engine(self) -> Path:
-        """The socket at which the owner of the JVM listens that the node's workers share."""
+        """The Unix socket of the engine process, which owns the JVM that the workers share."""
         return self.path / "engine.sock"
 
     def claim(self) -> None:
-        """Make the folder, and take the node for this process; raises `NodeRunsError`.
+        """Create the folder and lock it for this process; raises `NodeRunsError`.
 
-        What its former life left of figures of workers, and of their JVM, is removed.
+        Removes the metrics and the engine state of the node's former run.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -120,20 +120,20 @@ class RunFolder:
         except OSError:
             os.close(self._lock)
             raise NodeRunsError(
-                f"a node runs on {self.path.parent} already: stop it with `fairlead down`, "
+                f"a node already runs on {self.path.parent}: stop it with `fairlead down`, "
                 "or choose another data.dir"
             ) from None
         (self.path / ENGINE).unlink(missing_ok=True)
         shutil.rmtree(self.metrics, ignore_errors=True)
 
     def release(self) -> None:
-        """Let go of the node, and remove what tells of it."""
-        for told in (NODE, ASSIGNORS, ENGINE):
-            (self.path / told).unlink(missing_ok=True)
+        """Remove the files of the running node, and unlock the folder."""
+        for name in (NODE, ASSIGNORS, ENGINE):
+            (self.path / name).unlink(missing_ok=True)
         os.close(self._lock)
 
     def key(self, *, may_replace: bool = False) -> bytes:
-        """Return the cluster's key; it is made for a data folder without logs, or where told to.
+        """Return the cluster's key; a missing one is made if there are no logs, or `may_replace`.
 
         Raises `KeyRefusedError`.
         """
@@ -141,29 +141,29 @@ class RunFolder:
         if not path.exists():
             if not may_replace:
                 check_new_key(path)
-            self._made_once(KEY, secrets.token_bytes(KEY_BYTES))
+            self._read_or_create(KEY, secrets.token_bytes(KEY_BYTES))
         return read_key(path)
 
     def node_id(self) -> str:
-        """Return what the workers of this node are known by; made when there is none yet."""
-        return self._made_once(NODE_ID, secrets.token_hex(8).encode()).decode()
+        """Return the id of this node, which its workers have in common; created at first use."""
+        return self._read_or_create(NODE_ID, secrets.token_hex(8).encode()).decode()
 
-    def _made_once(self, name: str, content: bytes) -> bytes:
-        """Return what a file holds; one that is not there yet is made with this content."""
+    def _read_or_create(self, name: str, content: bytes) -> bytes:
+        """Return the content of a file, which is created with `content` if it is missing."""
         path = self.path / name
         if not path.exists():
             write_private(path, content, is_durable=True)
         return path.read_bytes()
 
     def announce(self, door: Door, rest: str, group: str) -> None:
-        """Tell other processes that this one runs the node, and where it is reached."""
+        """Write `node.json`: this process runs the node, at this address."""
         pid, started = process_of(os.getpid())
         folder = folder_number(self.path)
         node = NodeFile(pid, started, door.host, door.port, rest, group, folder)
         write_json(self.path / NODE, asdict(node))
 
     def node(self) -> NodeFile:
-        """Return the node that runs here; raises `NoNodeError`."""
+        """Return the running node of this folder; raises `NoNodeError`."""
         node = read_node(self.path)
         if node is None or node.folder != folder_number(self.path) or not node.is_alive():
             raise NoNodeError(
@@ -173,10 +173,10 @@ class RunFolder:
         return node
 
     def door(self) -> Door:
-        """Return the door to the node that runs here; raises `NoNodeError`."""
+        """Return the door to the running node of this folder; raises `NoNodeError`."""
         node = self.node()
         return self.door_at(node.host, node.port)
 
     def door_at(self, host: str, port: int) -> Door:
-        """Return the door that a node of this folder has at a port."""
+        """Return the door to a node of this folder that listens at this address."""
         return Door(host, port, self.key(), identity_of(self.path))

@@ -1,4 +1,4 @@
-"""What a node runs: its workers, engines and assignors, and what sets them apart."""
+"""The specification of a node: its group, workers, engine, assignors and Kafka listener."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,10 +17,10 @@ RESTART_BACKOFF_MS: Final = Backoff(1_000, 30_000)
 
 @dataclass(frozen=True, slots=True)
 class EngineSpec:
-    """How a worker runs tasks: `kind` is spark or noop, `heap` as Java spells it.
+    """How a worker runs tasks: `kind` is spark or noop, `heap` has Java's syntax (`1g`).
 
-    `batches` is how many batches it runs at once. Where it is shared, cores and heap are those of
-    the one JVM of all workers.
+    `batches` is how many batches a worker runs at once. If the engine is shared, cores and heap
+    are those of the one JVM of all workers.
     """
 
     kind: str
@@ -31,19 +31,19 @@ class EngineSpec:
     batches: int = 2
     is_shared: bool = False
     master: str = ""
-    """Of a cluster whose executors run the jobs; else threads of the JVM do."""
+    """The URL of a Spark cluster whose executors run the jobs; empty: threads of the JVM do."""
 
 
 def assignor_log(data_dir: Path) -> Path:
-    """Return where what assignors print is kept, and where one was when it was ended."""
+    """Return the file with the output of assignors, and their stack when they are aborted."""
     return data_dir / "logs" / "assignor.log"
 
 
 @dataclass(frozen=True, slots=True)
 class AssignorSpec:
-    """What computes for the workers: names in the order of preference, and their settings.
+    """The workers' assignors: names in order of preference, and their settings.
 
-    `conf` is handed to each assignor; `memory_bytes` is all that their process may take.
+    `conf` is passed to each assignor; `memory_bytes` is the memory limit of their process.
     """
 
     names: tuple[str, ...] = (DEFAULT_ASSIGNOR,)
@@ -53,49 +53,48 @@ class AssignorSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorkerTraits:
-    """What sets a worker apart: the zone that it is in, what it can take, and how it speaks."""
+    """The properties of one worker: its zone, its capacity and tags, and its protocol."""
 
     zone: str | None = None
     abilities: Abilities = ORDINARY
     classic_mode: str = ""
-    """What it speaks as a classic member, a value of `connect.protocol`; empty: it is a connect
-    member."""
+    """Its `connect.protocol` as a member of the classic protocol; empty: a KIP-848 member."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaSpec:
-    """Where a node serves Kafka's clients, what is behind, and how many may come."""
+    """The Kafka listener of a node: its address, the brokers behind it, and its limits."""
 
     host: str
     port: int
     advertised_host: str
     brokers: tuple[tuple[str, int], ...]
     shards: int
-    """How many processes their groups are spread over."""
+    """How many processes the groups of Kafka clients are spread over."""
     connections: int
     of_address: int
     """How many connections one address may have."""
     session_timeout_ms: int
-    """How long a consumer by KIP-848 may be silent."""
+    """The session timeout of KIP-848 consumers."""
     heartbeat_interval_ms: int
     offsets_retention_ms: int
-    """How long committed offsets are kept that nobody uses any more."""
+    """How long committed offsets that no member uses are kept."""
     offsets_check_interval_ms: int
     is_encrypted: bool = False
     keystore: str = ""
     truststore: str = ""
 
     @classmethod
-    def read(cls, told: Mapping[str, Any]) -> Self:
-        """Return what came as JSON."""
-        values: dict[str, Any] = dict(told)
-        values["brokers"] = tuple((str(host), int(port)) for host, port in told["brokers"])
+    def read(cls, content: Mapping[str, Any]) -> Self:
+        """Return the spec of a decoded JSON object."""
+        values: dict[str, Any] = dict(content)
+        values["brokers"] = tuple((str(host), int(port)) for host, port in content["brokers"])
         return cls(**values)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """All that a node runs; times in milliseconds, `place` is the host and port of its REST."""
+    """The specification of a whole node; `place` is host:port of its REST interface."""
 
     data_dir: Path
     group_id: str
@@ -105,33 +104,33 @@ class NodeSpec:
     timing: Timing
     engine: EngineSpec
     backoff_ms: Backoff[int] = RESTART_BACKOFF_MS
-    """How long a process that ended rests before it is started again."""
+    """The delay before a process that ended is restarted."""
     server_assignor: str | None = None
-    """Which assignor the group itself runs for these workers; None: they compute."""
+    """The assignor that the group itself runs for these workers; None: the workers compute."""
     instance: str = ""
-    """What makes this node's own workers static members, if anything."""
+    """The prefix of the workers' static member ids; empty: they are dynamic members."""
     traits: WorkerTraits = WorkerTraits()
-    """What sets this node's workers apart, where nothing else is said of one."""
+    """The default properties of this node's workers."""
     assignors: AssignorSpec = field(default_factory=AssignorSpec)
     reach: Reach = NO_LIMITS
-    """What connectors may reach on this node."""
+    """Which paths and SQL functions connectors may use on this node."""
     answer_timeout_ms: int = 30_000
-    """How long the supervisor or the group may be silent before its process is replaced."""
+    """The liveness timeout of the supervisor and the groups: then the process is replaced."""
     node_id: str = ""
-    """What tells this node's former workers from those of others."""
+    """Which node this is: it distinguishes its former workers from those of other nodes."""
     log_level: str = "INFO"
-    """What is worth a line in the logs of its processes, as `logging` names it."""
+    """The level of its processes' logs, a name of `logging`."""
     kafka: KafkaSpec | None = None
-    """What is served to Kafka's clients, if anything."""
+    """The listener for Kafka clients, None if it is off."""
 
     @property
     def shards(self) -> int:
-        """How many processes the groups of Kafka's clients are spread over; 0: there are none."""
+        """How many processes the groups of Kafka clients are spread over; 0: no listener."""
         return self.kafka.shards if self.kafka else 0
 
     @property
     def client_settings(self) -> GroupSettings:
-        """What the groups of Kafka's clients go by."""
+        """The settings of the groups of Kafka clients."""
         if self.kafka is None:
             return self.settings
         return replace(
@@ -143,22 +142,22 @@ class NodeSpec:
         )
 
     def group_folder(self, group_id: str) -> Path:
-        """Return where the logs of a group lie."""
+        """Return the folder of a group's logs."""
         return self.data_dir / "groups" / quote(group_id, safe="")
 
     def shard_folder(self, number: int) -> Path:
-        """Return where the logs of a shard of the groups of Kafka's clients lie."""
+        """Return the folder of the logs of one group shard."""
         return self.data_dir / "shards" / str(number)
 
     @property
     def assignor_log(self) -> Path:
-        """Return where that of this node is."""
+        """Return the log file of this node's assignors."""
         return assignor_log(self.data_dir)
 
     def url(self, worker: str) -> str:
-        """Return a worker's identity in its group: it outlives the worker's processes."""
+        """Return a worker's url in its group, which stays the same when its process is replaced."""
         return f"{self.place}/{worker}"
 
     def instance_id(self, worker: str) -> str | None:
-        """Return a worker's static identity; workers that come and go by hand have none."""
+        """Return a worker's static member id; None for workers added by a command."""
         return f"{self.instance}-{worker}" if self.instance and worker in self.workers else None

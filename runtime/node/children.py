@@ -1,4 +1,4 @@
-"""What a supervisor keeps of each actor that it answers for, and when that starts again."""
+"""The supervisor's state of each child process, and its restarts under back-off."""
 
 import logging
 import time
@@ -17,12 +17,12 @@ from .processes import NodeProcess, ProcessFiles
 
 LOGGER = logging.getLogger(__name__)
 HEALTHY_SECONDS = 60.0
-"""How long a process must have lived for its next end to count as the first."""
+"""How long a process must have run for its failure count to be reset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The supervisor, as those know it that it answers for."""
+    """What the children need of the supervisor: its actor, the node's spec, the process files."""
 
     actor: Actor
     node: NodeSpec
@@ -31,7 +31,7 @@ class Host:
 
 @dataclass(slots=True)
 class ChildProcess:
-    """One actor that the supervisor answers for, through all of its processes.
+    """One child actor of the supervisor, with the restarts of its process.
 
     Times are seconds on the monotonic clock.
     """
@@ -39,42 +39,42 @@ class ChildProcess:
     kind: ClassVar[str]
     actor: ClassVar[type[Actor]]
     may_retry_at_once: ClassVar[bool] = True
-    """Whether it starts again without a pause after its first end, soon as that may come."""
+    """Whether the first restart is immediate, without back-off."""
 
     name: str
     address: Address | None = None
     """None while it has no process."""
     pid: int | None = None
     process: NodeProcess | None = None
-    """Which process it is, and what has to be known of it once it has ended."""
+    """The record of its process in the run folder."""
     state: str = "starting"
     """starting, running, leaving or backing-off."""
     has_run: bool = False
-    """Whether any of its processes ever did what it is there for."""
+    """Whether any of its processes was ever ready."""
     restarts: int = 0
     failures: int = 0
-    """How many of its processes ended in a row, none of them after a healthy life."""
+    """How many of its processes ended in a row within `HEALTHY_SECONDS`."""
     started_at: float = 0.0
     start_at: float = 0.0
-    """When its next process is due, while it is backing off."""
+    """When to start its next process, while it is backing off."""
     detail: str = ""
-    """What its operators should know of it."""
+    """A note for operators, such as why its last process ended."""
     end: str = ""
-    """Why this process of it is being ended, if it is: else it ends by itself."""
+    """Why the supervisor ends this process; empty if it does not."""
 
     def is_to_start(self, now: float) -> bool:
-        """Tell whether its next process is due: its first, or one that has rested."""
+        """Return whether to start a process now: the first, or the next after the back-off."""
         if self.address is not None:
             return False
         return self.state == "starting" or (self.state == "backing-off" and now >= self.start_at)
 
     @property
     def is_starting(self) -> bool:
-        """Whether its process has been started and does not yet do what it is there for."""
+        """Whether its process has been started and is not ready yet."""
         return self.state == "starting" and self.address is not None
 
     def start(self, host: Host) -> None:
-        """Start its next process, and give it its order."""
+        """Start its next process, and send the first message to it."""
         self.address = host.actor.create(self.actor, self.name)
         self.state, self.started_at, self.end = "starting", time.monotonic(), ""
         if (pid := host.actor.pid_of(self.address)) is not None:
@@ -82,36 +82,36 @@ class ChildProcess:
         host.actor.send(self.address, self.order(host.node))
 
     def order(self, node: NodeSpec) -> object:
-        """Return what its process is told first."""
+        """Return the first message to a new process."""
         raise NotImplementedError
 
     def know(self, process: NodeProcess, host: Host) -> None:
-        """Keep what is known of its process, also for the supervisor that comes after this one."""
+        """Keep the record of its process, also in the run folder for the next supervisor."""
         self.process = process
         host.files.write(process)
 
     def stop(self, host: Host) -> None:
-        """End its process, whatever it does."""
+        """Kill its process."""
         if self.process is None:
             host.actor.stop(self.address)
         else:
             kill(self.process.process)
 
     def runs(self, pid: int | None) -> None:
-        """Take note that it does what it is there for."""
+        """Mark its process as ready."""
         self.pid, self.detail, self.has_run = pid, "", True
         if self.state == "starting":
             self.state = "running"
 
     def has_ended(self) -> NodeProcess | None:
-        """Take note of the end of its process, and return what was known of that."""
+        """Clear the state of a process that has ended, and return its record."""
         process = self.process
         self.address = self.pid = self.process = None
         self.detail = self.end or self.detail
         return process
 
     def back_off(self, backoff_ms: Backoff[int]) -> bool:
-        """Let it rest before it starts again, the longer the more often; tell if not at all."""
+        """Schedule a restart after the back-off delay; return whether it is immediate."""
         now = time.monotonic()
         was_healthy = now - self.started_at > HEALTHY_SECONDS
         if was_healthy:
@@ -125,11 +125,11 @@ class ChildProcess:
 
     @property
     def silent_ms(self) -> int:
-        """For how long it has owed an answer."""
+        """How long it has not answered its liveness probe."""
         return 0
 
     def view(self, url: str = "") -> ProcessView:
-        """Return what others are told of it."""
+        """Return its state for `status` and REST."""
         member_id = self.process.member_id if self.process else ""
         return ProcessView(
             self.name,
@@ -145,30 +145,30 @@ class ChildProcess:
 
 @dataclass(slots=True)
 class GroupChild(ChildProcess):
-    """The group of a node's workers."""
+    """The process of the workers' group."""
 
     kind = "group"
     actor = WorkersGroupActor
     probe: GroupProbe | None = None
-    """What is known of the silence of its process; None while that is being killed."""
+    """The liveness probe of its process; None while that is being killed."""
 
     def start(self, host: Host) -> None:
-        """Start its next process, of whose silence nothing is known."""
+        """Start its next process, with a new liveness probe."""
         self.probe = GroupProbe(host.node.answer_timeout_ms / 1000, time.monotonic())
         ChildProcess.start(self, host)
 
     def whereabouts(self, group_id: str) -> Whereabouts:
-        """Return where a group is served: None if it is not this one, or not at this moment."""
+        """Return the address of a group: None if it is another group, or not running."""
         if group_id != self.name or self.state != "running":
             return Whereabouts(group_id, None)
         return Whereabouts(group_id, self.address, self.pid)
 
     def order(self, node: NodeSpec) -> object:
-        """Return what its process is told first."""
+        """Return the first message to a new process: which group to open."""
         return OpenGroup(self.name, node.group_folder(self.name), node.settings, self.has_run)
 
     def look(self, host: Host) -> None:
-        """Ask its process whether it is there, and end one that has been silent for too long."""
+        """Send a liveness ping when one is due, and kill a process that does not answer in time."""
         probe, process = self.probe, self.process
         if probe is None or process is None or self.address is None:
             return
@@ -182,5 +182,5 @@ class GroupChild(ChildProcess):
 
     @property
     def silent_ms(self) -> int:
-        """For how long it has owed an answer."""
+        """How long it has not answered its liveness probe."""
         return 0 if self.probe is None else round(self.probe.silence.seconds * 1000)

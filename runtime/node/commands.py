@@ -1,4 +1,4 @@
-"""What the commands `up`, `down` and `worker` do with the node of a data folder."""
+"""The commands `up`, `down` and `worker`: run, stop or extend the node of a data folder."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ from ..cluster.run_folder import (
     NodeRunsError,
     NoNodeError,
     RunFolder,
-    open_folders,
+    folder_mode_warnings,
 )
 from ..cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits
 from ..config.load import Config
@@ -45,7 +45,7 @@ ANSWER_SECONDS = 10.0
 
 
 def node_spec(config: Config, rest_port: int) -> NodeSpec:
-    """Return what a node with this configuration runs."""
+    """Build the specification of a node from its configuration."""
     return NodeSpec(
         data_dir=config.data_path,
         group_id=config.group_id,
@@ -80,7 +80,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
 def up(config: Config, *, new_key: bool = False) -> int:
     """Run this node in the foreground until a signal ends it; return the exit code.
 
-    `new_key` has a key that is lost replaced by a new one.
+    With `new_key` a missing cluster key is replaced, even if there are logs.
     """
     logging.basicConfig(level=config.log_level, format="%(message)s")
     folder = RunFolder(config.data_path)
@@ -94,7 +94,7 @@ def up(config: Config, *, new_key: bool = False) -> int:
         ProcessFiles(folder.path).end_all()
         _check_ports(config)
         folder.key(may_replace=new_key)
-        for warning in open_folders(config.data_path):
+        for warning in folder_mode_warnings(config.data_path):
             _say(warning)
         return _run(config, folder)
     except (KeyRefusedError, PortTakenError) as error:
@@ -105,7 +105,7 @@ def up(config: Config, *, new_key: bool = False) -> int:
 
 
 def _check_ports(config: Config) -> None:
-    """Raise `PortTakenError` unless the ports that the node is to have are free."""
+    """Raise `PortTakenError` if a port of the node is in use."""
     kafka = kafka_spec(config)
     for key, (host, port) in (
         ("listeners", config.listener),
@@ -146,15 +146,15 @@ def _run(config: Config, folder: RunFolder) -> int:
 
 
 def down(config: Config) -> int:
-    """End the node of this data folder in good order; return the exit code."""
+    """Shut down the node of this data folder gracefully; return the exit code."""
     folder = RunFolder(config.data_path)
     try:
         node = folder.node()
     except NoNodeError as error:
         return _end_remains(folder, str(error))
-    has_ended = _end_node(node.process)
+    was_graceful = _end_node(node.process)
     left = ProcessFiles(folder.path).end_all()
-    if not has_ended:
+    if not was_graceful:
         _say(f"the node (pid {node.pid}) did not end within {DOWN_SECONDS:.0f} s, and was killed")
     if left:
         _say(f"ended as well: {', '.join(map(str, left))}")
@@ -163,7 +163,10 @@ def down(config: Config) -> int:
 
 
 def _end_node(process: ProcessId) -> bool:
-    """Have a node's first process end, stopped or not; return False if it had to be killed."""
+    """Send SIGTERM to the launcher, and wait; return False if it had to be killed.
+
+    SIGCONT follows, since a suspended process would not handle SIGTERM.
+    """
     for number in (signal.SIGTERM, signal.SIGCONT):
         with suppress(ProcessLookupError):
             os.kill(process.pid, number)
@@ -177,7 +180,7 @@ def _end_node(process: ProcessId) -> bool:
 
 
 def _end_remains(folder: RunFolder, why: str) -> int:
-    """End what a node left behind whose first process is gone; return the exit code."""
+    """Kill the processes of a node whose launcher is gone; return the exit code."""
     files = ProcessFiles(folder.path)
     if not any(each.is_alive for each in files.read()):
         _say(why)
@@ -191,20 +194,20 @@ def _end_remains(folder: RunFolder, why: str) -> int:
         left = files.end_all()
     finally:
         folder.release()
-    _say(f"the node's first process was gone; ended what it left: {', '.join(map(str, left))}")
+    _say(f"the node's first process was gone; killed the others: {', '.join(map(str, left))}")
     return OK
 
 
 def run_worker(config: Config, wanted: AddWorker) -> int:
-    """Run one more worker, tied to this process, for as long as it lives; return the exit code."""
-    signals = _Signals()  # before libraries are called that might swallow an interruption
+    """Run one more worker until it or this process ends; return the exit code."""
+    signals = _Signals()  # first: libraries might swallow a KeyboardInterrupt
     try:
         system = connect(RunFolder(config.data_path).door())
     except (NoNodeError, KeyRefusedError, UnreachableError) as error:
         _say(str(error))
         return UNREACHABLE
     try:
-        return OK if signals.told else _accompany(system, wanted, signals)
+        return OK if signals.received else _accompany(system, wanted, signals)
     except UnreachableError as error:
         _say(f"the node is gone, and the worker with it: {error}")
         return UNREACHABLE
@@ -213,19 +216,22 @@ def run_worker(config: Config, wanted: AddWorker) -> int:
 
 
 class _Signals:
-    """Whether this process was told to end."""
+    """Handles SIGINT, SIGTERM and SIGHUP: `received` says whether one has come."""
 
     def __init__(self) -> None:
-        self.told = False
+        self.received = False
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._note)
 
     def _note(self, _: int, __: FrameType | None) -> None:
-        self.told = True
+        self.received = True
 
 
 def _accompany(system: System, wanted: AddWorker, signals: _Signals) -> int:
-    """Have the supervisor run a worker, and stay until one of us is told to go."""
+    """Have the supervisor run a worker; return the exit code once it has ended.
+
+    A signal to this process shuts the worker down gracefully.
+    """
     supervisor = _find_supervisor(system)
     added = system.ask(supervisor, wanted, ANSWER_SECONDS)
     if not isinstance(added, WorkerAdded):
@@ -234,12 +240,12 @@ def _accompany(system: System, wanted: AddWorker, signals: _Signals) -> int:
         _say(added.error)
         return FAILED
     _say(f"worker {added.name} runs; Ctrl-C lets it leave")
-    while (worker := _look(system, supervisor, added.name)) is not None:
-        if signals.told and worker.state != "leaving":
+    while (worker := _find_worker(system, supervisor, added.name)) is not None:
+        if signals.received and worker.state != "leaving":
             system.ask(supervisor, StopWorker(added.name), ANSWER_SECONDS)
         time.sleep(WATCH_SECONDS)
-    _say(f"worker {added.name} has " + ("left" if signals.told else "ended"))
-    return OK if signals.told else FAILED
+    _say(f"worker {added.name} has " + ("left" if signals.received else "ended"))
+    return OK if signals.received else FAILED
 
 
 def _find_supervisor(system: System) -> Address:
@@ -249,7 +255,7 @@ def _find_supervisor(system: System) -> Address:
     return found
 
 
-def _look(system: System, supervisor: Address, name: str) -> ProcessView | None:
+def _find_worker(system: System, supervisor: Address, name: str) -> ProcessView | None:
     view = system.ask(supervisor, DescribeNode(), ANSWER_SECONDS)
     if not isinstance(view, NodeView):
         raise UnreachableError("the supervisor does not answer")
@@ -262,19 +268,19 @@ def _say(text: str) -> None:
 
 
 ENOUGH: Final = 65_536
-"""What is asked for at most; nothing of a node comes near it."""
+"""The limit of open files that a node asks for; none of its processes comes near it."""
 SPARK_NEEDS: Final = 512
-"""A worker's Spark opens 310 files before its first job (4.3, Java 17), and more with each task."""
+"""A worker's Spark 4.3 (Java 17) opens 310 files before its first job, and more with each task."""
 
 
 class TooFewOpenFilesError(Exception):
-    """Spark cannot run on this few open files, and the limit is not this user's to raise."""
+    """The limit of open files is too low for Spark, and this user may not raise it."""
 
 
 def raise_open_files(*, for_spark: bool) -> None:
-    """Raise the limit of open files for this process and those that it starts.
+    """Raise the limit of open files for this process and its children.
 
-    Raises `TooFewOpenFilesError` if Spark is to run and could not.
+    Raises `TooFewOpenFilesError` if the limit stays too low for Spark.
     """
     soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = ENOUGH if most == resource.RLIM_INFINITY else min(most, ENOUGH)

@@ -1,4 +1,4 @@
-"""The process that serves Kafka's clients, as the node's first process keeps it running."""
+"""The launcher's handle of the Kafka listener process."""
 
 from dataclasses import asdict
 from typing import Final
@@ -14,14 +14,14 @@ MINUTE_MS: Final = 60_000
 
 
 class KafkaProcess(BriefedProcess):
-    """Listens for Kafka's clients; groups live on when it ends."""
+    """The process that listens for Kafka clients; their groups are in other processes."""
 
     kind = "kafka"
     name = "listener"
     title = "Kafka listener"
 
     def __init__(self, files: ProcessFiles, node: NodeSpec, spec: KafkaSpec) -> None:
-        """Take where it listens and what is behind it, and where its processes are told of."""
+        """Prepare the command and its input; nothing is started yet."""
         brief = {
             "group": node.group_id,
             "data_dir": str(node.data_dir),
@@ -32,14 +32,14 @@ class KafkaProcess(BriefedProcess):
 
 
 def processes_beside(files: ProcessFiles, node: NodeSpec) -> list[TiedProcess]:
-    """Return what runs beside the actors of a node and its REST process: none is started yet."""
+    """Return the engine and listener processes that a node needs; none is started yet."""
     engine = [EngineProcess(files, node)] if node.engine.is_shared else []
     listener = [KafkaProcess(files, node, node.kafka)] if node.kafka else []
     return [*engine, *listener]
 
 
 def kafka_spec(config: Config) -> KafkaSpec | None:
-    """Return what a node with this configuration serves to Kafka's clients; None: nothing."""
+    """Build the specification of the Kafka listener from the configuration; None if it is off."""
     if not config.kafka_listeners:
         return None
     listener = parse_kafka_listener(config.kafka_listeners)

@@ -1,8 +1,8 @@
-"""The first process of a node: it starts the others, watches over them, and ends them.
+"""The launcher, the first process of a node: it starts, supervises and stops the others.
 
-It opens nothing before the actor system is there, since the actors are its forks. All that
-it starts dies with it, even if it is killed. It waits for no process for long, as signals have to
-be heard: one that does not answer is asked again, and is replaced once it was silent for too long.
+It opens no file or socket before the actor system runs, since the actors are its forks. All
+processes that it starts end with it, even if it is killed. No call blocks for long, so that signals
+are handled: a process that does not answer is asked again, and replaced after a time limit.
 """
 
 import logging
@@ -31,16 +31,16 @@ from .supervisor import Supervisor
 LOGGER = logging.getLogger(__name__)
 WATCH_SECONDS: Final = 0.5
 ANSWER_SECONDS: Final = 10.0
-"""How long the supervisor may take to answer before it is taken for unable to end in good order."""
+"""How long a graceful shutdown waits for an answer of the supervisor."""
 SILENT_ANSWER_SECONDS: Final = 3.0
-"""The same for one that has been silent for some time already."""
+"""The same for a supervisor that did not answer before."""
 RESTART_SECONDS: Final = 60.0
-"""How long the actors of a node that was up are tried to be started again."""
+"""How long a restart of the actor system is retried, on a node that was up before."""
 LEAVE_SECONDS: Final = 30.0
 
 
 class NodeFailedError(Exception):
-    """The node could not start, or could not be kept running."""
+    """The node could not be started, or a process could not be restarted."""
 
 
 class Launcher:
@@ -49,7 +49,7 @@ class Launcher:
     def __init__(
         self, node: NodeSpec, folder: RunFolder, port: int, rest: Sequence[str] = ()
     ) -> None:
-        """Take what to run; `rest` is the command line of the REST process, if there is one."""
+        """Prepare a node; `rest` is the command line of its REST process, if it has one."""
         self._node = replace(node, node_id=folder.node_id())
         self._folder = folder
         #: Whether the actors may have any port.
@@ -86,7 +86,7 @@ class Launcher:
     def start(self, rest_url: str) -> bool:
         """Start everything; raises `NodeFailedError` if the group cannot be opened.
 
-        Returns False if a signal ended it early: `watch` returns at once then.
+        Returns False if a signal came meanwhile: `watch` then returns at once.
         """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._note_signal)
@@ -106,7 +106,7 @@ class Launcher:
         return not self._stop_signal
 
     def watch(self) -> int:
-        """Keep the node running until a signal says stop; return the signal's number."""
+        """Supervise the node until a signal comes; return its number."""
         while not self._stop_signal:
             self._look_after_actors()
             for tied in self._tied:
@@ -116,7 +116,7 @@ class Launcher:
         return self._stop_signal
 
     def stop(self) -> None:
-        """Let the workers leave in good order if that can be, then end everything."""
+        """Shut down the workers gracefully if the supervisor answers, then end all processes."""
         answers = False
         with suppress(UnreachableError):
             answers = self._let_leave()
@@ -137,7 +137,7 @@ class Launcher:
         self._stop_signal = number
 
     def _let_leave(self) -> bool:
-        """Have all workers leave; return False if the supervisor does not answer."""
+        """Shut down all workers gracefully; return False if the supervisor does not answer."""
         if self._system is None or self._supervisor is None:
             return False
         seconds = SILENT_ANSWER_SECONDS if self._probe.silence.is_slow else ANSWER_SECONDS
@@ -166,7 +166,7 @@ class Launcher:
             self._files.write(NodeProcess("admin", self._node.group_id, process_of(pid)))
 
     def _look_after_actors(self) -> None:
-        """Start again what ended, or is silent for too long: the system, the supervisor."""
+        """Restart the actor system or the supervisor if it has ended or does not answer in time."""
         system = self._system
         if system is None:
             self._start_where_free()
@@ -180,7 +180,7 @@ class Launcher:
         write_slow(self._folder.path, self._slow())
 
     def _replace_system(self, system: System, why: str) -> None:
-        """End what is left of the actor system, and start another one in its place."""
+        """Kill the remaining processes of the actor system, and start a new one."""
         LOGGER.error("the actor system is started again: %s", why)
         self._system = None
         system.kill()
@@ -188,15 +188,15 @@ class Launcher:
         self._start_where_free()
 
     def _start_where_free(self) -> None:
-        """Start the actors, at another port if the one that was chosen is taken by now.
+        """Start the actor system, at another port if the chosen one was taken meanwhile.
 
-        Of a node that was up, a busy machine may take more than one try.
+        If the node was up before, a failure is retried later: the machine may be busy.
         """
         try:
             if self._is_port_free:
                 self._leave_taken_port()
             self._start_actors()
-        except (NodeFailedError, OSError) as error:  # a full disk, say
+        except (NodeFailedError, OSError) as error:  # such as a full disk
             if not self._is_up or time.monotonic() > self._give_up_at:
                 raise
             LOGGER.warning("another try follows: %s", error)
@@ -215,7 +215,7 @@ class Launcher:
     # -- the supervisor
 
     def _look_after_supervisor(self, system: System) -> None:
-        """Ask the supervisor what there is; a new one is told what to run."""
+        """Ask the supervisor for the state of the node; send the node's spec to a new one."""
         if (supervisor := self._find_supervisor(system)) is None:
             return
         view = self._probe.look(lambda: system.begin(supervisor, DescribeNode()))
@@ -227,10 +227,10 @@ class Launcher:
         if self._probe.silence.is_over:
             self._replace_supervisor(system)
         elif self._probe.was_lost:
-            self._supervisor = None  # another one may have its name by now
+            self._supervisor = None  # a new one may have its name: look it up again
 
     def _find_supervisor(self, system: System) -> Address | None:
-        """Return the supervisor: found or started anew, if the admin answers, and else None."""
+        """Return the supervisor, started if there is none; None if the admin does not answer."""
         if self._supervisor is None and not self._admin_probe.silence.seconds:
             try:
                 self._supervisor = system.named(SUPERVISOR) or system.create(Supervisor, SUPERVISOR)
@@ -256,14 +256,14 @@ class Launcher:
 
     @property
     def _has_begun(self) -> bool:
-        """Whether the group takes commands and assignors are loaded, by the supervisor's word."""
+        """Whether the supervisor has reported that the group is open and the assignors loaded."""
         if self._view is None or not self._view.groups:
             return False
         needed = (*self._view.groups, *self._view.shards, *self._view.assignors)
         return all(each.state == "running" for each in needed)
 
     def _replace_supervisor(self, system: System) -> None:
-        """Kill a supervisor that does not answer, with all of its actors; another one follows."""
+        """Kill a supervisor that does not answer, and all of its actors; a new one is started."""
         why, process = str(self._probe.silence), self._supervisor_process
         if not self._is_up:
             raise NodeFailedError(f"the supervisor does not start: {why}; see {self._log_file}")
@@ -282,7 +282,7 @@ class Launcher:
             self._beginning = None
 
     def _slow(self) -> list[SlowProcess]:
-        """Return the processes that owe an answer for so long that users should know."""
+        """Return the processes that `status` and `/health` report as not answering."""
         limit, now = self._node.answer_timeout_ms / 1000, time.monotonic()
         admin_pid = None if self._system is None else self._system.admin_pid
         supervisor_pid = self._supervisor_process and self._supervisor_process.pid

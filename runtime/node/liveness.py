@@ -1,9 +1,8 @@
-"""How long a process owes an answer, by the clock of the process that waits for it.
+"""Liveness probes: how long a process has not answered.
 
-Only time in which the waiting process itself ran counts: it looks several times a second, and no
-look adds more than a second. After the machine was suspended, or the waiting process was stopped,
-no process that had no time to answer is taken for silent. The node's first process asks by
-`ProcessProbe`, the supervisor asks its group by `GroupProbe`.
+The probing process counts only time in which it ran itself: it checks several times a second, and a
+check adds one second at most. So a suspended machine, or a stopped probing process, makes no other
+process look unresponsive. The launcher uses `ProcessProbe`, the supervisor `GroupProbe`.
 """
 
 import time
@@ -20,79 +19,79 @@ PING_SECONDS: Final = 2.0
 
 
 class Silence:
-    """How long one process has been silent, and what that means."""
+    """Counts how long a process has not answered, against a time limit."""
 
     def __init__(self, limit_seconds: float, now: float, seconds: float = 0.0) -> None:
         self.limit_seconds = limit_seconds
         self.seconds = seconds
-        """How long it has owed an answer; 0 if it does not."""
+        """How long it has not answered; 0 while no answer is due."""
         self._looked_at = now
-        """When time was counted last, in monotonic seconds."""
+        """The time of the last check, in monotonic seconds."""
 
     def look(self, now: float, *, is_silent: bool) -> None:
-        """Let time pass; `is_silent` while an answer is owed. Times are monotonic seconds."""
+        """Count the time since the last check if `is_silent`, else reset; monotonic seconds."""
         step = min(now - self._looked_at, MOST_STEP_SECONDS)
         self._looked_at = now
         self.seconds = self.seconds + step if is_silent else 0.0
 
     def __str__(self) -> str:
-        """Return `no answer for 30 s`, what a process is ended for that is silent for too long."""
+        """Return `no answer for 30 s`: the reason why a process is killed."""
         return f"no answer for {self.limit_seconds:g} s"
 
     @property
     def is_slow(self) -> bool:
-        """Whether it has been silent for so long that its users should know."""
+        """Whether it has not answered for so long that `status` and `/health` report it."""
         return self.seconds >= min(SLOW_SECONDS, self.limit_seconds / 2)
 
     @property
     def is_over(self) -> bool:
-        """Whether it has been silent for too long to be waited for."""
+        """Whether the time limit has passed."""
         return self.seconds >= self.limit_seconds
 
 
 class GroupProbe:
-    """When the supervisor asks its group's process whether it is there, and when it gives it up.
+    """The supervisor's liveness probe of a group's process.
 
-    A process that reads a long log at its start cannot answer: what counts for an answer then is
-    that it uses the processor or the disk.
+    A process that replays a long log at its start cannot answer. Until it is ready, CPU or disk
+    activity counts as an answer.
     """
 
     def __init__(self, limit_seconds: float, now: float) -> None:
         self.silence = Silence(limit_seconds, now)
         self._is_asked = False
-        """Whether a question is under way to it."""
+        """Whether a ping is in flight."""
         self._is_owed = False
-        """Whether it has been asked and has not answered since."""
+        """Whether there was no answer since the last ping."""
         self._ask_at = now
         """When to ask next, in monotonic seconds."""
-        self._signs = ""
-        """What the process had used of processor and disk at the last look."""
+        self._counters = ""
+        """The CPU and disk counters of the process at the last check."""
 
     def heard(self) -> None:
-        """Take note of its answer."""
+        """Record its answer."""
         self._is_asked = self._is_owed = False
 
     def lost(self) -> None:
-        """Take note that the question was given up: it is to be asked again."""
+        """Record that the ping was not delivered: another one may be sent."""
         self._is_asked = False
 
     def look(self, now: float, pid: int, *, is_starting: bool) -> bool:
-        """Let time pass; return whether it is to be asked now."""
-        is_at_work = is_starting and self._is_owed and self._has_moved(pid)
-        self.silence.look(now, is_silent=self._is_owed and not is_at_work)
+        """Count the time since the last check; return whether to send a ping now."""
+        is_busy = is_starting and self._is_owed and self._has_progressed(pid)
+        self.silence.look(now, is_silent=self._is_owed and not is_busy)
         if self._is_asked or now < self._ask_at:
             return False
         self._is_asked = self._is_owed = True
         self._ask_at = now + PING_SECONDS
         return True
 
-    def _has_moved(self, pid: int) -> bool:
-        before, self._signs = self._signs, _signs_of(pid)
-        return self._signs != before
+    def _has_progressed(self, pid: int) -> bool:
+        before, self._counters = self._counters, _read_counters(pid)
+        return self._counters != before
 
 
-def _signs_of(pid: int) -> str:
-    """Return what changes as long as a process does anything; "" if it has ended."""
+def _read_counters(pid: int) -> str:
+    """Return the CPU and disk counters of a process; "" if it has ended."""
     try:
         process = psutil.Process(pid)
         with process.oneshot():
@@ -102,33 +101,33 @@ def _signs_of(pid: int) -> str:
 
 
 LOOK_SECONDS: Final = 0.2
-"""How long one look waits for an answer: what else is to be done must not wait longer."""
+"""How long one check waits for an answer: it must not delay the caller's other work."""
 
 
 class ProcessProbe:
-    """One process that is asked again and again whether it is there, and how long it is silent."""
+    """The launcher's liveness probe of one process: it sends a question every `PING_SECONDS`."""
 
     def __init__(self, limit_seconds: float) -> None:
         self._limit_seconds = limit_seconds
         self._question: Question | None = None
-        """The question that is under way, if one is."""
+        """The question in flight, None if there is none."""
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: it is another process from now on."""
-        self._hang_up()
+        """Reset the probe for a new process."""
+        self._close_question()
         self.silence = Silence(self._limit_seconds, time.monotonic())
         self.was_lost = False
-        """Whether the last question did not arrive."""
+        """Whether the last question could not be delivered."""
         self._ask_at = 0.0
         """When to ask next, in monotonic seconds."""
 
     def ask_now(self) -> None:
-        """Have the next look ask, and not only once it is time again."""
+        """Make the next check send a question at once."""
         self._ask_at = 0.0
 
     def look(self, ask: Callable[[], Question]) -> object | None:
-        """Return its answer, if there is one by now; it is asked when nothing is under way."""
+        """Return its answer, None if there is none yet; `ask` sends a question when one is due."""
         now = time.monotonic()
         if self._question is None:
             if now < self._ask_at:
@@ -138,11 +137,11 @@ class ProcessProbe:
         answer = self._question.answer(LOOK_SECONDS)
         self.was_lost = self._question.is_lost
         if answer is not None or self.was_lost:
-            self._hang_up()
+            self._close_question()
         self.silence.look(time.monotonic(), is_silent=answer is None)
         return answer
 
-    def _hang_up(self) -> None:
+    def _close_question(self) -> None:
         if self._question is not None:
             self._question.close()
             self._question = None

@@ -1,8 +1,8 @@
-"""The processes of a node as its run folder tells of them, and the members that ended with them.
+"""The process records in the run folder, and the reports of members whose process has ended.
 
-There is a file for each process. A pid alone may be another's by now, so it names the start time
-as well. The successor of a process that was killed finds here what it left running, and which
-member has ended with it.
+There is a file for each process, with its pid and start time: a pid alone may have been reused. A
+new supervisor finds here which processes its killed predecessor left running, and which members
+have ended.
 """
 
 import json
@@ -24,12 +24,12 @@ LOGGER = logging.getLogger(__name__)
 FOLDER: Final = "processes"
 END_SECONDS: Final = 10.0
 REMEMBERED: Final = 64
-"""How many of the last reports are repeated; a report that is repeated changes nothing."""
+"""How many of the last reports are repeated to a new group process; reports are idempotent."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeProcess:
-    """One process of a node; of a worker also its member, and the engine that is tied to it."""
+    """One process of a node; for a worker also its member and the process of its engine."""
 
     kind: str
     name: str
@@ -40,12 +40,12 @@ class NodeProcess:
 
     @property
     def parts(self) -> tuple[ProcessId, ...]:
-        """The process itself, and its engine's."""
+        """The process and that of its engine."""
         return (self.process,) if self.engine is None else (self.process, self.engine)
 
     @property
     def is_alive(self) -> bool:
-        """Whether any of it still runs."""
+        """Whether any of these processes still runs."""
         return any(map(is_alive, self.parts))
 
     def __str__(self) -> str:
@@ -56,14 +56,14 @@ class NodeProcess:
 class ProcessFiles:
     """The files in `<data.dir>/run/processes`.
 
-    A file that cannot be written is no reason to end what it tells of: that is logged.
+    If a file cannot be written, this is logged and the process continues.
     """
 
     def __init__(self, run_folder: Path) -> None:
         self._folder = run_folder / FOLDER
 
     def write(self, process: NodeProcess) -> None:
-        """Write down what is known of a process, or what is known now."""
+        """Write or replace the record of a process."""
         path = self._path(process.process)
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,22 +72,22 @@ class ProcessFiles:
             LOGGER.warning("%s cannot be written (%s)", path, error.strerror)
 
     def remove(self, processes: Iterable[ProcessId]) -> None:
-        """Forget processes that have ended."""
+        """Remove the records of processes that have ended."""
         for each in processes:
             with suppress(OSError):
                 self._path(each).unlink(missing_ok=True)
 
     def read(self) -> list[NodeProcess]:
-        """Return all that is told of; what cannot be read, or was copied here, is left out."""
+        """Return all records but those that are invalid or of a copied folder."""
         number = folder_number(self._folder)
         found = [_read(path, number) for path in sorted(self._folder.glob("*.json"))]
         return [each for each in found if each is not None]
 
     def end_all(self) -> list[NodeProcess]:
-        """Kill what still runs of all that is told of, and return which that was.
+        """Kill all recorded processes that still run, and return them.
 
-        The files of members stay: the next supervisor reports that they have ended. Returns when
-        all have ended, or after some seconds.
+        The records of members are kept: the next supervisor reports their end to the group. Returns
+        when all have ended, or after `END_SECONDS`.
         """
         found = self.read()
         left = [each for each in found if each.is_alive]
@@ -107,7 +107,7 @@ def _read(path: Path, folder: int) -> NodeProcess | None:
     try:
         told: dict[str, Any] = json.loads(path.read_bytes())
         if told.pop("folder") != folder:
-            return None  # it tells of a process of the node whose folder was copied
+            return None  # a record of the node whose folder was copied
         engine = told.pop("engine")
         process = ProcessId(*told.pop("process"))
         return NodeProcess(process=process, engine=ProcessId(*engine) if engine else None, **told)
@@ -116,28 +116,28 @@ def _read(path: Path, folder: int) -> NodeProcess | None:
 
 
 class Deaths:
-    """The members that have ended with their processes, as a supervisor reports them to its group.
+    """The supervisor's reports to the group of members whose process has ended.
 
-    A member's work may go elsewhere once nothing of it runs: neither its process nor its engine.
-    Each new process of the group is told the last reports again: the one before it may not have
-    written them.
+    A member is reported once neither its process nor its engine runs: then its work may be
+    reassigned. The last reports are repeated to each new process of the group, since the former one
+    may have failed before it wrote them.
     """
 
     def __init__(self, group_id: str, files: ProcessFiles) -> None:
         self._group_id = group_id
         self._files = files
         self._ending: list[tuple[NodeProcess, int]] = []
-        """Workers whose process has ended, with the wall clock of it; an engine may still run."""
+        """Workers whose process has ended, with the wall-clock time; the engine may still run."""
         self._reported: deque[EndMember] = deque(maxlen=REMEMBERED)
-        """The last reports, for a new process of the group."""
+        """The last reports, to be repeated."""
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there is anything to report."""
+        """Whether there are members to report, now or once their engine has ended."""
         return bool(self._ending)
 
     def take_over(self, kinds: Collection[str]) -> None:
-        """End what an earlier supervisor left running of these kinds: nobody saw when it ended."""
+        """Kill processes of these kinds that an earlier supervisor left, and report their end."""
         for each in self._files.read():
             if each.kind in kinds:
                 for part in each.parts:
@@ -145,9 +145,9 @@ class Deaths:
                 self.add(each, 0)
 
     def add(self, process: NodeProcess, ended_ms: int) -> None:
-        """Take note of a process that has ended; a worker's engine may still be ending.
+        """Add a process that has ended; a worker's engine may still run.
 
-        `ended_ms` is wall clock, 0 where nobody saw it.
+        `ended_ms` is wall-clock time, 0 if unknown.
         """
         if process.member_id:
             self._ending.append((process, ended_ms))
@@ -155,7 +155,7 @@ class Deaths:
             self._files.remove([process.process])
 
     def take_ended(self) -> Iterator[EndMember]:
-        """Yield the reports that are due; one counts as said when the next is asked for."""
+        """Yield the reports that are due; each is removed once the next one is requested."""
         ended = [each for each in self._ending if not each[0].is_alive]
         self._ending = [each for each in self._ending if each not in ended]
         for each, ended_ms in ended:
@@ -165,5 +165,5 @@ class Deaths:
             self._files.remove([each.process])
 
     def repeated(self) -> tuple[EndMember, ...]:
-        """Return what was said before, for a group that may not have heard it."""
+        """Return the last reports, for a new process of the group."""
         return tuple(self._reported)

@@ -1,4 +1,4 @@
-"""The REST process of a node, as the node's first process starts it and keeps it running."""
+"""The launcher's handle of the REST process."""
 
 import os
 import select
@@ -18,65 +18,64 @@ LOOK_SECONDS: Final = 0.1
 
 
 class RestProcess(TiedProcess):
-    """The REST process, which says when it listens."""
+    """The REST process; it reports through a pipe when it listens."""
 
     kind = "rest"
     name = "interface"
     title = "REST"
 
     def __init__(self, command: Sequence[str], files: ProcessFiles, node: NodeSpec) -> None:
-        """Take the command line that Python is to run, and where its processes are told of."""
+        """Prepare the process; `command` are arguments of Python."""
         super().__init__(command, files, node)
-        self._told = -1
-        """The read end of the pipe by which it says that it listens; -1: closed."""
+        self._ready_pipe = -1
+        """The read end of the pipe to which it writes when it listens; -1: closed."""
 
     def open(self, url: str, is_enough: Callable[[], bool]) -> str:
-        """Start it and wait until it listens at a URL; return why it does not.
+        """Start it and wait until it listens; return the error, "" if all is well.
 
-        The wait ends early, without a reason, when whoever waits has had enough.
+        Returns early, with "", if `is_enough` becomes true: a signal has come.
         """
         self.start()
         while not is_enough():
-            if select.select([self._told], [], [], LOOK_SECONDS)[0]:
-                has_said = bool(os.read(self._told, 1))
-                self._hang_up()
-                return "" if has_said else self._why_not(url)
+            if select.select([self._ready_pipe], [], [], LOOK_SECONDS)[0]:
+                is_ready = bool(os.read(self._ready_pipe, 1))
+                self._close_pipe()
+                return "" if is_ready else self._explain_exit(url)
         return ""
 
     def stop(self) -> None:
-        """End it, in good order if it can."""
-        self._hang_up()
+        """Shut it down gracefully, or kill it after `STOP_SECONDS`."""
+        self._close_pipe()
         super().stop()
 
-    def _why_not(self, url: str) -> str:
+    def _explain_exit(self, url: str) -> str:
         code = None if self._process is None else self._process.wait()
-        told, listener = f"its REST interface did not start (exit code {code})", urlsplit(url)
+        error_text, listener = f"its REST interface did not start (exit code {code})", urlsplit(url)
         try:
             check_free(listener.hostname or LOOPBACK, listener.port or 0)
         except PortTakenError as error:
-            return f"{told}: {error}"
-        return told
+            return f"{error_text}: {error}"
+        return error_text
 
     def _spawn(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
-        self._hang_up()
-        self._told, tells = os.pipe()
-        ready = [*command, "--ready", str(tells)]
+        self._close_pipe()
+        self._ready_pipe, write_end = os.pipe()
+        ready = [*command, "--ready", str(write_end)]
         try:
             return subprocess.Popen(  # noqa: S603 - no shell
-                ready, stdin=subprocess.DEVNULL, pass_fds=(tells,)
+                ready, stdin=subprocess.DEVNULL, pass_fds=(write_end,)
             )
         finally:
-            os.close(tells)
+            os.close(write_end)
 
-    def _hang_up(self) -> None:
-        """Wait no more for what it would say of itself."""
-        told, self._told = self._told, -1
-        if told >= 0:
-            os.close(told)
+    def _close_pipe(self) -> None:
+        read_end, self._ready_pipe = self._ready_pipe, -1
+        if read_end >= 0:
+            os.close(read_end)
 
 
 def rest_command(config: Config, url: str) -> Sequence[str]:
-    """Return what Python is to run as the node's REST process."""
+    """Return Python's arguments for the node's REST process."""
     folder, group = str(config.data_path), config.group_id
     options = ("--data-dir", folder, "--group", group, "--listener", url)
     able = config.abilities()

@@ -1,4 +1,4 @@
-"""The processes of the groups of Kafka's clients, as the supervisor answers for them."""
+"""The supervisor's handle of the group shards: the processes with the groups of Kafka clients."""
 
 import time
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ from .children import GroupChild, Host
 
 @dataclass(slots=True)
 class ShardChild(GroupChild):
-    """One of these processes; its name is its number."""
+    """One group shard process; its name is its number."""
 
     kind = "shard"
     actor = ShardActor
 
     def order(self, node: NodeSpec) -> OpenShard:
-        """Return what its process is told first."""
+        """Return the first message to a new process: which shard to open."""
         folder = node.shard_folder(int(self.name))
         return OpenShard(int(self.name), node.shards, folder, node.client_settings, self.has_run)
 
 
 class GroupShards:
-    """All of them; a node whose listener for Kafka's clients is off has none."""
+    """All group shards of a node; none if its Kafka listener is off."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -33,36 +33,36 @@ class GroupShards:
 
     @property
     def all_run(self) -> bool:
-        """Whether all of them take calls."""
+        """Whether all shards accept calls."""
         return all(child.state == "running" for child in self.children)
 
     def start(self) -> None:
-        """Start all of them."""
+        """Start all shards."""
         for child in self.children:
             child.start(self._host)
 
     def start_due(self) -> None:
-        """Start those again that have ended, and have rested."""
+        """Restart shards that have ended, once their back-off is over."""
         now = time.monotonic()
         for child in self.children:
             if child.is_to_start(now):
                 child.start(self._host)
 
     def look(self) -> None:
-        """End those that have been silent for too long."""
+        """Probe all shards, and kill those that do not answer in time."""
         for child in self.children:
             child.look(self._host)
 
     def take_up(self, opened: ShardOpened) -> None:
-        """Take note that one of them takes calls."""
+        """Mark a shard as running."""
         self.children[opened.number].runs(opened.pid)
 
     def whereabouts(self) -> ShardsAt:
-        """Return where each of them is; None for one that is not, at this moment."""
+        """Return the address of each shard, None for one that is not running."""
         return ShardsAt(tuple(self._address(child) for child in self.children))
 
     def views(self) -> Sequence[ProcessView]:
-        """Return what others are told of them."""
+        """Return the state of each shard."""
         return [child.view() for child in self.children]
 
     def _address(self, child: ShardChild) -> Address | None:

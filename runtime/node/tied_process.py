@@ -1,7 +1,4 @@
-"""The programs of a node beside its actors, as the node's first process keeps them running.
-
-That of REST is in `rest_process.py`, as it says when it listens.
-"""
+"""The launcher's handles of processes that are not actors: it restarts them under back-off."""
 
 import json
 import logging
@@ -25,16 +22,16 @@ HEALTHY_SECONDS: Final = 60.0
 
 
 class TiedProcess:
-    """A process that is started again under back-off when it ends, and dies with this one."""
+    """A process that is restarted under back-off when it ends, and killed when this one ends."""
 
     kind: ClassVar[str]
-    """What it is called in logs and in the run folder."""
+    """Its name in logs and in the run folder."""
     name: ClassVar[str]
     title: ClassVar[str]
-    """What people call it."""
+    """Its name for users."""
 
     def __init__(self, command: Sequence[str], files: ProcessFiles, node: NodeSpec) -> None:
-        """Take the command line that Python is to run, and where its processes are told of."""
+        """Prepare the process; `command` are arguments of Python."""
         tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid())]
         self._command = [*tied, sys.executable, *command]
         self._attempts = Attempts(node.backoff_ms)
@@ -43,7 +40,7 @@ class TiedProcess:
         self._started_at = 0.0
         """On the monotonic clock."""
         self._start_at: float | None = None
-        """When it is to start again; None: it runs, or has not ended yet."""
+        """When to restart it, on the monotonic clock; None while it runs."""
 
     def start(self) -> None:
         """Start it; raises `OSError`."""
@@ -52,7 +49,7 @@ class TiedProcess:
         self._files.write(NodeProcess(self.kind, self.name, process_of(self._process.pid)))
 
     def look_after(self) -> None:
-        """Start it again, if it ended and has rested."""
+        """Restart it if it has ended and its back-off is over."""
         now = time.monotonic()
         if self._start_at is not None:
             if now >= self._start_at:
@@ -63,7 +60,7 @@ class TiedProcess:
             self._back_off(f"ended ({code})")
 
     def stop(self) -> None:
-        """End it, in good order if it can."""
+        """Shut it down gracefully, or kill it after `STOP_SECONDS`."""
         if self._process is None:
             return
         self._process.terminate()
@@ -76,7 +73,7 @@ class TiedProcess:
     def _start_again(self) -> None:
         try:
             self.start()
-        except OSError as error:  # no more processes, or memory, at this moment: the node goes on
+        except OSError as error:  # out of processes or memory: the node continues, and retries
             self._back_off(f"could not be started ({error.strerror or error})")
 
     def _back_off(self, why: str) -> None:
@@ -89,12 +86,12 @@ class TiedProcess:
 
 
 class BriefedProcess(TiedProcess):
-    """One that is told by its input what to run, as that may be secret."""
+    """A process that gets its configuration through stdin, as it may have secrets."""
 
     def __init__(
         self, module: str, brief: Mapping[str, object], files: ProcessFiles, node: NodeSpec
     ) -> None:
-        """Take what Python is to run, and where its processes are told of."""
+        """Prepare `python -m MODULE`, with `brief` as JSON in its stdin."""
         super().__init__(("-m", module), files, node)
         self._brief = json.dumps(brief).encode()
 
@@ -103,22 +100,22 @@ class BriefedProcess(TiedProcess):
         if process.stdin is None:
             raise AssertionError("Popen was asked for a pipe")
         try:
-            with process.stdin as told:
-                told.write(self._brief)
+            with process.stdin as pipe:
+                pipe.write(self._brief)
         except BrokenPipeError:
-            pass  # it has ended already, and is looked after
+            pass  # it has ended already: `look_after` restarts it
         return process
 
 
 class EngineProcess(BriefedProcess):
-    """Owns the JVM that the workers of a node share, and outlives them and their supervisor."""
+    """The process that owns the shared JVM; it outlives the workers and the supervisor."""
 
     kind = "engine"
     name = "shared"
     title = "engine"
 
     def __init__(self, files: ProcessFiles, node: NodeSpec) -> None:
-        """Take what the node runs, and where its processes are told of."""
+        """Prepare the command and its input; nothing is started yet."""
         brief = {
             "group": node.group_id,
             "data_dir": str(node.data_dir),

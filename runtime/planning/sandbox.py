@@ -26,7 +26,7 @@ from ...actors.messages.assignors import (
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.errors import Error
 from ..cluster.spec import AssignorSpec
-from ..node.assignors.isolation import deed_of
+from ..node.assignors.isolation import read_activity
 from ..node.assignors.sandbox import Answer, Question, Sandbox, SandboxEndedError
 from .dry_run import DryRunAssignor, PlanError
 
@@ -86,7 +86,7 @@ class PlanSandbox:
     def _too_late(self) -> None:
         if self._sandbox is None:
             return
-        activity = deed_of(self._sandbox.pid)
+        activity = read_activity(self._sandbox.pid)
         while_so = f" ({activity})" if activity else ""
         self._why = f"it did not answer in time{while_so}, and was ended"
         self._sandbox.stop()

@@ -58,7 +58,7 @@ def test_a_name_that_is_built_in_is_nobody_elses(installed: Installs) -> None:
     installed(ASSIGNOR, "balanced = shop_rules:Mine")
     assert refusal("balanced") == (
         "assignor 'balanced' is built in, and entry point balanced = shop_rules:Mine of shop 1.2"
-        " goes by that name too: rename that entry point, or uninstall it"
+        " has the same name: rename that entry point, or uninstall it"
     )
 
 
@@ -68,7 +68,7 @@ def test_two_of_one_name_are_refused_with_both(installed: Installs) -> None:
     told = refusal()
     assert ORIGIN in told
     assert "entry point mine = shop_too:Mine of shop-too 1.2" in told
-    assert told.endswith("go by one name: uninstall all but one of them")
+    assert told.endswith("have the same name: uninstall all but one of them")
 
 
 def test_a_distribution_that_is_broken_is_nobody_elses_trouble(
@@ -102,7 +102,7 @@ def test_what_can_not_be_imported_says_whose_it_is(
     told = refusal()
     assert told.startswith(f"assignor 'mine' cannot be imported: {why}")
     assert told.endswith(
-        f"({ORIGIN}): mend or reinstall it, or take it out of group.local.assignors"
+        f"({ORIGIN}): fix or reinstall it, or remove it from group.local.assignors"
     )
 
 
@@ -114,14 +114,23 @@ def test_a_name_of_megabytes_is_cut_where_it_is_refused(installed: Installs) -> 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (("self.conf = conf", "1 / 0"), "cannot be made: ZeroDivisionError: division by zero"),
-        (("def assign(", "def a("), "is none: Mine has no method assign; see ConnectAssignor"),
-        (('"mine", 0, 2', '"mine", 0, "2"'), "is none: Mine.maximum_version is not a whole number"),
+        (("self.conf = conf", "1 / 0"), "cannot be created: ZeroDivisionError: division by zero"),
+        (
+            ("def assign(", "def a("),
+            "is not an assignor: Mine has no method assign; see ConnectAssignor",
+        ),
+        (
+            ('"mine", 0, 2', '"mine", 0, "2"'),
+            "is not an assignor: Mine.maximum_version is not a whole number",
+        ),
         (
             ('"mine", 0, 2', '"mine", 3, 2'),
-            "is none: assignor 'mine' has the range [3, 2]: it must",
+            "is not an assignor: assignor 'mine' has the range [3, 2]: it must",
         ),
-        (('"mine"', '"yours"'), "is none: Mine.name is 'yours', and its entry point is called"),
+        (
+            ('"mine"', '"yours"'),
+            "is not an assignor: Mine.name is 'yours', and its entry point is called",
+        ),
         (("class Mine", "Mine = 1\nclass Other"), "is a int (entry point mine = shop_rules:Mine"),
     ],
 )

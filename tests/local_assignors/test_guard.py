@@ -20,9 +20,9 @@ def test_the_end_of_a_log_that_is_too_large_is_put_aside_and_writers_begin_anew(
     with log.open("ab", buffering=0) as writer:
         for text in (b"older", b"-", b"newer"):
             writer.write(text)
-        guard.keep_small(log, 11)
+        guard.rotate_log(log, 11)
         assert log.read_bytes() == b"older-newer"
-        guard.keep_small(log, 5)
+        guard.rotate_log(log, 5)
         writer.write(b"newest")
     found = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
     assert found == {"assignor.log": b"newest", "assignor.log.1": b"newer"}
@@ -33,12 +33,12 @@ def test_a_log_is_emptied_also_where_there_is_no_room_beside_it(tmp_path: Path) 
     log = tmp_path / "assignor.log"
     log.write_bytes(b"too much")
     (tmp_path / "assignor.log.1").mkdir()
-    guard.keep_small(log, 5)
+    guard.rotate_log(log, 5)
     assert log.read_bytes() == b""
 
 
 def test_a_log_that_is_not_there_is_no_trouble(tmp_path: Path) -> None:
-    guard.keep_small(tmp_path / "assignor.log", 0)
+    guard.rotate_log(tmp_path / "assignor.log", 0)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -155,17 +155,17 @@ def test_what_is_no_assignment_is_an_error_that_names_what_it_was(
 def test_an_error_that_can_not_even_be_said_is_told_by_its_type(installed: Installs) -> None:
     source = body(assign="raise Mute") + "\nclass Mute(Exception):\n    __str__ = None\n"
     answer = host(installed, source).assign("m", snapshot())
-    assert answer.error == "assignor mine: Mute: (it does not say) (shop_rules.py, line 13)"
+    assert answer.error == "assignor mine: Mute: (no message) (shop_rules.py, line 13)"
 
 
 @pytest.mark.parametrize(
     ("does", "why"),
     [
         ("raise Loud", "assignor mine: Loud: x (shop_rules.py, line 13)"),
-        ("raise Ends", "assignor mine: Ends: (it does not say) (shop_rules.py, line 13)"),
+        ("raise Ends", "assignor mine: Ends: (no message) (shop_rules.py, line 13)"),
         ("raise Own", "assignor mine: Own: own (shop_rules.py, line 13)"),
-        ("raise Nameless", "assignor mine: an error that cannot be told"),
-        ("raise Traceless", "assignor mine: an error that cannot be told"),
+        ("raise Nameless", "assignor mine: an error that cannot be described"),
+        ("raise Traceless", "assignor mine: an error that cannot be described"),
     ],
 )
 def test_no_error_however_made_gets_any_further(installed: Installs, does: str, why: str) -> None:
@@ -273,7 +273,7 @@ def test_an_assignor_that_fails_on_what_its_worker_was_given_is_asked_on(
 
 
 def test_what_can_not_be_made_is_refused_before_anybody_asks(installed: Installs) -> None:
-    with pytest.raises(AssignorRefusedError, match="cannot be made"):
+    with pytest.raises(AssignorRefusedError, match="cannot be created"):
         host(installed, body(__init__="1 / 0"))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.events.entries.codec import CONTROL
 from fairlead.events.log.writer import GroupLog
-from fairlead.runtime.cluster.run_folder import KeyRefusedError, RunFolder, open_folders
+from fairlead.runtime.cluster.run_folder import KeyRefusedError, RunFolder, folder_mode_warnings
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import FAILED, up
 
@@ -59,7 +59,7 @@ def test_a_new_folder_gets_a_key(tmp_path: Path) -> None:
     folder.claim()
     assert len(folder.key()) == 32
     folder.release()
-    assert open_folders(tmp_path / "new") == []
+    assert folder_mode_warnings(tmp_path / "new") == []
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o644, 0o666, 0o601])
@@ -84,10 +84,10 @@ def test_a_damaged_key_is_refused(data_dir: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("mode", [0o755, 0o750, 0o777, 0o711])
 def test_a_folder_that_others_can_look_into_is_warned_of(data_dir: Path, mode: int) -> None:
-    assert open_folders(data_dir) == []
+    assert folder_mode_warnings(data_dir) == []
     data_dir.chmod(mode)
     (data_dir / "run").chmod(mode)
-    told = open_folders(data_dir)
+    told = folder_mode_warnings(data_dir)
     assert [f"chmod 700 {each}" for each in (data_dir, data_dir / "run")] == [
         each.rpartition(": ")[2] for each in told
     ]

@@ -114,8 +114,7 @@ def test_who_is_silent_is_written_down_while_it_is(tmp_path: Path) -> None:
     write_slow(tmp_path, [found])
     assert read_slow(tmp_path) == (found,)
     assert str(found) == (
-        "group connect (pid 4711) has not answered for 7 s; after 30 s it is killed and started"
-        " anew"
+        "group connect (pid 4711) has not answered for 7 s; after 30 s it is killed and restarted"
     )
     assert (tmp_path / "slow.json").stat().st_mode & 0o777 == 0o600
     write_slow(tmp_path, [])

@@ -64,7 +64,7 @@ def test_down_ends_what_is_left_of_a_node_whose_first_process_is_gone(
         files.write(NodeProcess("group", "g", ProcessId(bystander.pid, "another with its pid")))
         assert down(config) == OK
         assert (orphan.wait(), engine.wait(), bystander.poll()) == (-9, -9, None)
-    assert f"ended what it left: worker w1 (pid {orphan.pid})" in capsys.readouterr().err
+    assert f"killed the others: worker w1 (pid {orphan.pid})" in capsys.readouterr().err
     assert [each.member_id for each in files.read()] == ["m1"], "its end is still to be reported"
     assert down(config) == UNREACHABLE
 

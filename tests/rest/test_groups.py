@@ -232,7 +232,7 @@ def test_who_does_not_answer_is_told_before_it_is_replaced(
     health = api.client.get("/health")
     assert (health.status_code, health.json()["status"]) == (code, "slow")
     assert health.json()["message"] == (
-        f"{kind} x (pid 12) has not answered for 7 s; after 30 s it is killed and started anew"
+        f"{kind} x (pid 12) has not answered for 7 s; after 30 s it is killed and restarted"
     )
     write_slow(run_folder, [])
     assert api.client.get("/health").json()["status"] == "healthy"

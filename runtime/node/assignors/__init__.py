@@ -1,1 +1,1 @@
-"""Assignors at work: which there are, and the process of a node that runs them."""
+"""Assignor plugins: their discovery, and the sandboxed process that runs them for a node."""

@@ -1,8 +1,8 @@
-"""The assignor process of a node: it answers its workers' questions off the heartbeat path.
+"""The actor of the assignor process: it computes for the node's workers, off the heartbeat path.
 
-It opens in two steps, so that the supervisor knows its process before any third-party code runs; a
-process that does not answer is killed, and replaced. Third-party assignors run in a `Sandbox`;
-where all are built in, they run in this process.
+It starts in two steps, so that the supervisor knows its pid before any third-party code runs; the
+supervisor kills and replaces a process that does not answer. If all assignors are built in, they
+run in this process; otherwise all run in a `Sandbox`.
 """
 
 import logging
@@ -31,7 +31,7 @@ from .isolation import isolate
 from .sandbox import Answer, Question, Sandbox, SandboxEndedError
 
 LOGGER = logging.getLogger(__name__)
-FULL = "assignors kept all memory that they may take (assignor.memory.max): another process begins"
+FULL = "the assignors used up assignor.memory.max: their process is replaced"
 LOOK_SECONDS = 0.5
 """How often this process checks that its sandbox still runs."""
 EXIT_SANDBOX = 1
@@ -39,19 +39,19 @@ EXIT_SANDBOX = 1
 
 
 class AssignorActor(Actor):
-    """Runs the assignors of a node's workers."""
+    """Runs the assignors of a node's workers, in this process or in a sandbox."""
 
     _spec: AssignorSpec
-    """What this process is to load."""
+    """Which assignors to load."""
     _log_file: Path
     _supervisor: Address
     _host: AssignorHost | None = None
-    """Set once all is loaded, where all assignors are built in."""
+    """Set once all is loaded, if all assignors are built in."""
     _sandbox: Sandbox | None = None
-    """Set instead of the host where there are third-party assignors."""
+    """Set instead of `_host` if there are third-party assignors."""
 
     def receive(self, message: object, sender: Address) -> None:
-        """Take the order to open, or a worker's question."""
+        """Handle the supervisor's order to load assignors, or a worker's question."""
         match message:
             case OpenAssignors():
                 self._spec, self._log_file = message.assignors, message.log_file
@@ -78,7 +78,7 @@ class AssignorActor(Actor):
             return None
 
     def _end_if_full(self) -> None:
-        """Have another process begin if the memory of this one is full: all would fail here."""
+        """Ask for a replacement if the memory limit is reached: every further call would fail."""
         if self._sandbox is not None:
             is_full = self._sandbox.is_full
         else:
@@ -87,7 +87,7 @@ class AssignorActor(Actor):
             self.send(self._supervisor, AssignorsOpen(os.getpid(), FULL))
 
     def woken(self, payload: object) -> None:
-        """Load the assignors, or check that their sandbox still runs."""
+        """Load the assignors; later, check that their sandbox still runs."""
         del payload
         if self._sandbox is not None:
             if self._sandbox.why_ended():
@@ -98,13 +98,13 @@ class AssignorActor(Actor):
         self.send(self._supervisor, AssignorsOpen(os.getpid(), why))
 
     def stopping(self) -> None:
-        """End the sandbox."""
+        """End the sandbox and all processes below it."""
         if self._sandbox is not None:
             self._sandbox.end()
             end_descendants()
 
     def _open_sandbox(self) -> str:
-        adopt_orphans()  # what a sandbox leaves behind whose guard was killed
+        adopt_orphans()  # if the sandbox's guard is killed, its children become ours
         self._sandbox = sandbox = Sandbox(self._spec, self._log_file)
 
         def abort(_number: int, _frame: FrameType | None) -> None:
@@ -125,7 +125,10 @@ class AssignorActor(Actor):
         return ""
 
     def _end_with_sandbox(self, why: str) -> str:
-        """End with the sandbox, so that another one begins, or tell the supervisor why it ended."""
+        """Exit if the sandbox crashed, else report to the supervisor why it was ended.
+
+        Returns `why`. Either way the supervisor starts a new process.
+        """
         LOGGER.error("the sandbox of assignors is gone: %s", why)
         end_descendants()
         if self._sandbox is not None and self._sandbox.ended_by_itself:
@@ -134,7 +137,7 @@ class AssignorActor(Actor):
         return why
 
     def undelivered(self, message: object, to: Address) -> None:
-        """Tell a worker whose assignment is too large to be sent that it gets none."""
+        """Send an error in place of an assignment that could not be sent: it may be too large."""
         super().undelivered(message, to)
         if isinstance(message, ComputeAssignmentReply) and message.assignment is not None:
             error = "the assignment was computed, and could not be sent"
@@ -142,5 +145,5 @@ class AssignorActor(Actor):
 
 
 def needs_sandbox(names: Sequence[str]) -> bool:
-    """Tell whether any of these assignors is a third party's."""
+    """Return whether any of these assignors is not built in."""
     return not all(name in BUILT_IN for name in names)

@@ -1,7 +1,7 @@
-"""Which assignors there are: built-in ones, and those of entry points of installed distributions.
+"""Finds assignors by name: built-in ones, and entry points of installed distributions.
 
-An assignor of one's own is an entry point of the group `fairlead.assignors`. Its code is
-imported where it is to run, in the assignor process, and only if a setting asks for it.
+A third-party assignor is an entry point in the group `fairlead.assignors`. Its code is imported
+only in the assignor process, and only if the configuration names it.
 """
 
 import logging
@@ -24,20 +24,20 @@ VERSIONS = ("minimum_version", "maximum_version")
 
 
 class AssignorRefusedError(Exception):
-    """An assignor that a setting names cannot be used: which, from where, why, and what to do."""
+    """A configured assignor cannot be used; the message has its origin, why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownAssignor:
-    """An assignor that a setting can name, whether or not it will load."""
+    """An assignor that the configuration can name; loading it may still fail."""
 
     name: str
     origin: str = "built in"
 
 
 def known_assignors() -> Sequence[KnownAssignor]:
-    """Return all that a setting can name; none of them is imported."""
-    points = sorted(_points(), key=lambda each: each.name)
+    """Return all assignors that the configuration can name, without importing any."""
+    points = sorted(_entry_points(), key=lambda each: each.name)
     return [
         *map(KnownAssignor, BUILT_IN),
         *(KnownAssignor(each.name, origin_of(each)) for each in points),
@@ -45,12 +45,12 @@ def known_assignors() -> Sequence[KnownAssignor]:
 
 
 def find_assignor(name: str) -> AssignorFactory:
-    """Return what makes the assignor of a name; raises `AssignorRefusedError`."""
-    points = [each for each in _points() if each.name == name]
+    """Return the factory of the assignor with this name; raises `AssignorRefusedError`."""
+    points = [each for each in _entry_points() if each.name == name]
     if name in BUILT_IN:
         if points:
             raise AssignorRefusedError(
-                f"assignor {name!r} is built in, and {origin_of(points[0])} goes by that name too:"
+                f"assignor {name!r} is built in, and {origin_of(points[0])} has the same name:"
                 " rename that entry point, or uninstall it"
             )
         return BUILT_IN[name]
@@ -62,20 +62,20 @@ def find_assignor(name: str) -> AssignorFactory:
         )
     if len(points) > 1:
         both = " and ".join(map(origin_of, points))
-        raise AssignorRefusedError(f"{both} go by one name: uninstall all but one of them")
+        raise AssignorRefusedError(f"{both} have the same name: uninstall all but one of them")
     return _load(points[0])
 
 
-def _points() -> Sequence[EntryPoint]:
-    """Return the entry points of all distributions that can be read."""
+def _entry_points() -> Sequence[EntryPoint]:
+    """Return the entry points of all distributions whose metadata can be read."""
     try:
         return tuple(entry_points(group=GROUP))
     except USERS_ERRORS:
-        return tuple(_sound_points())
+        return tuple(_readable_entry_points())
 
 
-def _sound_points() -> Iterator[EntryPoint]:
-    """Yield entry points, one distribution after the other; of two of one name the first counts."""
+def _readable_entry_points() -> Iterator[EntryPoint]:
+    """Yield entry points, skipping broken distributions; of two with one name the first counts."""
     seen: set[str] = set()
     for dist in distributions():
         name = "a distribution without a name"
@@ -91,16 +91,18 @@ def _sound_points() -> Iterator[EntryPoint]:
 
 
 def make_assignor(name: str, make: AssignorFactory, conf: Mapping[str, str]) -> ConnectAssignor:
-    """Return an assignor that has been checked to be one; raises `AssignorRefusedError`."""
+    """Create an assignor and check its interface; raises `AssignorRefusedError`."""
     try:
         made = make(conf)
         flaw = _flaw_in(made, name)
     except USERS_ERRORS as error:
         raise AssignorRefusedError(
-            f"assignor {name!r} cannot be made: {describe(error)}"
+            f"assignor {name!r} cannot be created: {describe(error)}"
         ) from error
     if flaw:
-        raise AssignorRefusedError(f"assignor {name!r} is none: {flaw}; see ConnectAssignor")
+        raise AssignorRefusedError(
+            f"assignor {name!r} is not an assignor: {flaw}; see ConnectAssignor"
+        )
     return made
 
 
@@ -117,18 +119,18 @@ def _load(point: EntryPoint) -> AssignorFactory:
     except USERS_ERRORS as error:
         raise AssignorRefusedError(
             f"assignor {point.name!r} cannot be imported: {describe(error)} ({origin_of(point)}):"
-            " mend or reinstall it, or take it out of group.local.assignors"
+            " fix or reinstall it, or remove it from group.local.assignors"
         ) from error
     if not callable(loaded):
         raise AssignorRefusedError(
-            f"assignor {point.name!r} is a {type(loaded).__name__} ({origin_of(point)}): let it"
-            " name a class, or a function, that makes an assignor from its configuration"
+            f"assignor {point.name!r} is a {type(loaded).__name__} ({origin_of(point)}): the entry"
+            " point must name a class or function that creates an assignor from its configuration"
         )
     return cast("AssignorFactory", loaded)
 
 
 def _flaw_in(made: object, name: str) -> str:
-    """Return what keeps an object from being the assignor of this name, or nothing."""
+    """Return why an object is not a valid assignor with this name; "" if it is."""
     kind = type(made).__name__
     if missing := [each for each in METHODS if not callable(getattr(made, each, None))]:
         return f"{kind} has no method {', '.join(missing)}"

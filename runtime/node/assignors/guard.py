@@ -1,12 +1,12 @@
-"""Guard a process that runs third-party code: limit its memory, and end all that it has started.
+"""Guard a process that runs third-party code: limit its memory, and kill all its descendants.
 
 Run as a script: `python -I -S guard.py PARENT LOG BYTES PROGRAM ARGUMENT...`. It starts the
-program, keeps its log small, and ends when the process ends that started this. All processes that
-the program has started end with it, wherever they went: one that leaves its group or its session,
-or whose parent is gone, becomes a child of this one (`PR_SET_CHILD_SUBREAPER`).
+program, truncates its log when it grows too large, and exits when its own parent exits. All
+descendants of the program end with it, even those that left its process group or session: as a
+subreaper (`PR_SET_CHILD_SUBREAPER`) the guard becomes the parent of orphans.
 
-The limit is on what all of these keep resident: memory of their own, memory that they share, of
-which each page counts once, and files that lie in memory.
+The limit is on the resident memory of all descendants together: private memory, shared memory (each
+page counts once), and files in memory (memfd, /dev/shm).
 """
 
 import ctypes
@@ -19,16 +19,16 @@ from contextlib import suppress
 from pathlib import Path
 
 LARGEST = 16 << 20
-"""Bytes of a log, and of the older one beside it."""
+"""The size limit of the log in bytes, and of the older log beside it."""
 PACE_SECONDS = 0.1
 END_SECONDS = 10.0
 SLACK_BYTES = 32 << 20
-"""What may be taken beyond the limit, which `RLIMIT_DATA` holds more gently as long as it can."""
+"""How far the limit may be exceeded: `RLIMIT_DATA`, which only raises `MemoryError`, acts first."""
 TOO_MUCH = 77
-"""The exit code that tells of memory; otherwise it is that of the program."""
+"""The exit code if the memory limit was exceeded; otherwise it is that of the program."""
 MOST_FILES = 4_096
 HAS_CHILDREN = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists()
-"""Whether this kernel tells a process's children; else all processes are asked for their parent."""
+"""Whether this kernel lists the children of a process; else the parent of each is looked up."""
 _OWNER_ONLY = 0o600
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -38,21 +38,21 @@ _BLOCK_BYTES = 512
 
 
 def guard(parent: int, log: Path, most_bytes: int, program: list[str]) -> int:
-    """Run a program until it ends, the parent is gone, or SIGTERM; return an exit code.
+    """Run a program until it ends, the parent exits, or SIGTERM; return an exit code.
 
-    SIGABRT is passed on: the program writes down where it is.
+    SIGABRT is forwarded: the program logs its stack.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     adopt_orphans()
     _set(_PR_SET_PDEATHSIG, signal.SIGUSR1)
     child = _start(program)
-    os.closerange(3, MOST_FILES)  # no pipe that was inherited stays open because of this one
+    os.closerange(3, MOST_FILES)  # else the pipe to the program would stay open here
     try:
         return _watch(parent, child, log, most_bytes + SLACK_BYTES)
     finally:
         end_descendants()
-        keep_small(log)
+        rotate_log(log)
 
 
 def _watch(parent: int, child: int, log: Path, most_bytes: int) -> int:
@@ -60,9 +60,9 @@ def _watch(parent: int, child: int, log: Path, most_bytes: int) -> int:
         status = _reap(child)
         if status is not None:
             return status
-        if keep_more(descendants(os.getpid()), most_bytes):
+        if exceeds_memory(descendants(os.getpid()), most_bytes):
             return TOO_MUCH
-        keep_small(log)
+        rotate_log(log)
         received = signal.sigtimedwait(_SIGNALS, PACE_SECONDS)
         number = received.si_signo if received is not None else 0
         if number == signal.SIGTERM:
@@ -86,7 +86,7 @@ def _start(program: list[str]) -> int:
 
 
 def _reap(child: int) -> int | None:
-    """Reap all processes that have ended; return the exit code of the child if it is among them."""
+    """Reap all children that have ended; return the exit code of `child` if it is among them."""
     status: int | None = None
     with suppress(ChildProcessError):
         while True:
@@ -99,15 +99,15 @@ def _reap(child: int) -> int | None:
 
 
 def adopt_orphans() -> None:
-    """Have descendants of this process become its children when their parent ends."""
+    """Become a subreaper: descendants whose parent ends become children of this process."""
     _set(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def end_descendants() -> None:
-    """Kill all that descends from this process, and what that starts meanwhile."""
+    """Kill all descendants of this process, including those started meanwhile."""
     deadline = time.monotonic() + END_SECONDS
     while (found := descendants(os.getpid())) and time.monotonic() < deadline:
-        for number in (signal.SIGSTOP, signal.SIGKILL):  # a stopped process starts no other
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # a stopped process cannot fork
             for each in found:
                 with suppress(OSError):
                     os.kill(each, number)
@@ -116,7 +116,7 @@ def end_descendants() -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return all descendants of a process, also those that have ended and were not reaped yet."""
+    """Return all descendants of a process, including zombies."""
     found, waiting = list[int](), [pid]
     while waiting:
         children = _children(waiting.pop())
@@ -143,21 +143,21 @@ def _all() -> Iterable[int]:
 def _parent(pid: int) -> int:
     """Return a process's parent, 0 if it is gone."""
     with suppress(OSError):
-        # Its name, in parentheses, may hold anything; state and parent follow.
+        # The name, in parentheses, may itself contain any character; state and parent follow.
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
     return 0
 
 
-def keep_more(pids: Sequence[int], most_bytes: int) -> bool:
-    """Tell whether processes keep more than so many bytes in memory.
+def exceeds_memory(pids: Sequence[int], most_bytes: int) -> bool:
+    """Return whether processes together have more than `most_bytes` of resident memory.
 
-    Code and other files' pages do not count: the system can drop them.
+    Pages of code and of files on disk do not count: the system can drop them.
     """
     files = _files_in_memory(pids)
     own, shared = (_sum(pids, "status", name) for name in (b"RssAnon:", b"RssShmem:"))
     if own + max(shared, files) <= most_bytes:
         return False
-    # It costs more to count pages once that several processes have.
+    # The proportional set size counts shared pages once, but it is expensive to read.
     own, shared = (
         _sum(pids, "smaps_rollup", exact) or rough
         for exact, rough in ((b"Pss_Anon:", own), (b"Pss_Shmem:", shared))
@@ -178,7 +178,7 @@ def _kib(path: str, name: bytes) -> int:
 
 
 def _files_in_memory(pids: Iterable[int]) -> int:
-    """Return how many bytes lie in files that are nowhere but in memory, and are open."""
+    """Return the total size of open files that exist only in memory, in bytes."""
     sizes = dict[tuple[int, int], int]()
     for pid in pids:
         with suppress(OSError):
@@ -191,22 +191,22 @@ def _files_in_memory(pids: Iterable[int]) -> int:
     return sum(sizes.values())
 
 
-def keep_small(log: Path, largest: int = LARGEST) -> None:
-    """Put the end of a log that is too large aside, and empty it where it is.
+def rotate_log(log: Path, largest: int = LARGEST) -> None:
+    """Copy the end of a log that is too large to `LOG.1`, and truncate the log.
 
-    It cannot be moved: the processes that write to it, always at its end, have it open.
+    It is not renamed, since processes have it open and append to it.
     """
     with suppress(OSError):
         size = log.stat().st_size
         if size <= largest:
             return
         try:
-            _put_aside(log, size - largest, largest)
+            _copy_to_older(log, size - largest, largest)
         finally:
-            os.truncate(log, 0)  # also where a full disk takes no older log
+            os.truncate(log, 0)  # even if a full disk has no room for the copy
 
 
-def _put_aside(log: Path, start: int, length: int) -> None:
+def _copy_to_older(log: Path, start: int, length: int) -> None:
     older = log.with_name(f"{log.name}.1")
     older.touch(_OWNER_ONLY)
     with log.open("rb") as whole:

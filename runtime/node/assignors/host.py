@@ -1,6 +1,6 @@
-"""The host of a process's assignors: it keeps one set of objects for each worker, and calls them.
+"""The host of assignors: it keeps one set of assignor objects for each worker, and calls them.
 
-Whatever they raise or return, the answer is one that a worker can take.
+Whatever they raise or return, a worker gets a valid answer.
 """
 
 import logging
@@ -40,20 +40,20 @@ Assignors = Mapping[str, ConnectAssignor]
 """The assignors of one member, by name."""
 
 Show = Callable[[str], AbstractContextManager[object]]
-"""Shows what is being done, for as long as it takes."""
+"""Shows the current activity, in the process title, while its context is open."""
 
 
 class AssignorHost:
-    """Holds all assignors of one process; raises `AssignorRefusedError` if one cannot be used."""
+    """All assignors of one process, for each member; raises `AssignorRefusedError`."""
 
     def __init__(
         self, names: Sequence[str], conf: Mapping[str, str], show: Show = nullcontext
     ) -> None:
-        """Find assignors by name, in the order of preference; `conf` is given to each."""
+        """Load assignors by name, in the order of preference; `conf` is passed to each."""
         self._conf = dict(conf)
         self._show = show
         self._factories: dict[str, AssignorFactory] = {}
-        """What makes each assignor, by name, in the order of preference."""
+        """By name, in the order of preference."""
         for name in names:
             with show(f"loading {name}"):
                 self._factories[name] = find_assignor(name)
@@ -62,16 +62,16 @@ class AssignorHost:
         self._members: dict[str, str] = {}
         """The member id of each worker, by the worker's name."""
         self._logged: dict[str, str] = {}
-        """The last error that was logged, by what it came of."""
+        """The last error that was logged, by the call that failed."""
         self._has_starved = False
-        """Whether one of them ran out of memory since `is_full` was called."""
+        """Whether a call ran out of memory since the last call of `is_full`."""
         self._spare: Assignors | None = self._make()
-        """The assignors of the next member: made at once, to find what cannot be made."""
+        """The assignors of the next member: created now, so that errors are found at the start."""
 
     def answer(
         self, question: DescribeAssignors | ComputeAssignment | NotifyAssignment | ForgetWorker
     ) -> DescribeAssignorsReply | ComputeAssignmentReply | NotifyAssignmentReply | None:
-        """Return the answer to a question; None where none is expected."""
+        """Dispatch a question to its method; None if no answer is expected."""
         match question:
             case DescribeAssignors(member_id, worker, number):
                 return self.describe_assignors(member_id, worker, number)
@@ -87,7 +87,7 @@ class AssignorHost:
     def describe_assignors(
         self, member_id: str, worker: Worker, number: int
     ) -> DescribeAssignorsReply:
-        """Return what a member is to report of its assignors, and errors of those that failed."""
+        """Call `metadata` of each assignor of a member; return the results and the errors."""
         if self._members.get(worker.name, member_id) != member_id:
             self.forget(worker.name)
         self._members[worker.name] = member_id
@@ -107,12 +107,12 @@ class AssignorHost:
         return DescribeAssignorsReply(number, tuple(found), tuple(errors))
 
     def assign(self, member_id: str, snapshot: Snapshot) -> ComputeAssignmentReply:
-        """Compute with the assignor that the snapshot names."""
-        made, error = self._made(member_id, snapshot)
+        """Compute an assignment with the assignor that the snapshot names."""
+        made, error = self._compute(member_id, snapshot)
         return ComputeAssignmentReply(snapshot.group_epoch, made, error, snapshot.snapshot_id)
 
-    def _made(self, member_id: str, snapshot: Snapshot) -> tuple[Assignment | None, str]:
-        """Return the assignment, or why there is none."""
+    def _compute(self, member_id: str, snapshot: Snapshot) -> tuple[Assignment | None, str]:
+        """Return the assignment, or None and the error."""
         name = snapshot.assignor
         if name not in self._factories:
             known = ", ".join(self._factories)
@@ -125,12 +125,12 @@ class AssignorHost:
         except USERS_ERRORS as error:
             self._log(f"assignor {name} made no assignment", error)
             return None, f"assignor {name}: {describe(error)}"
-        if flaw:  # the group would find it too, once all of it has been sent there
+        if flaw:  # the group checks the same, but only after the whole assignment was sent
             return None, f"assignor {name}: {one_line(flaw)}"
         return made, ""
 
     def notify(self, name: str, assignment: MemberAssignment) -> None:
-        """Tell an assignor what its worker was given by the group."""
+        """Call `on_assignment` of an assignor with the assignment that its worker received."""
         assignors = self._assignors.get(assignment.member_id, {})
         if name not in assignors:
             return
@@ -141,12 +141,12 @@ class AssignorHost:
             self._log(f"assignor {name} failed on an assignment", error)
 
     def is_full(self, memory_bytes: int) -> bool:
-        """Tell whether this process uses nearly all of its memory: it would fail at everything."""
+        """Return whether a call ran out of memory and nearly all memory is still in use."""
         has_starved, self._has_starved = self._has_starved, False
         return has_starved and not has_room(memory_bytes)
 
     def forget(self, worker: str) -> None:
-        """Drop the assignors of a worker, and of all members that are no known worker."""
+        """Drop the assignors of a worker, and of all members without a known worker."""
         self._members.pop(worker, None)
         known = set(self._members.values())
         self._assignors = {
@@ -154,7 +154,7 @@ class AssignorHost:
         }
 
     def _log(self, what: str, error: BaseException) -> None:
-        """Log an error, unless it is the same as the last time."""
+        """Log an error, unless the same call failed with the same error last time."""
         self._has_starved |= issubclass(type(error), MemoryError)
         description = describe(error)
         if self._logged.get(what) != description:
@@ -176,7 +176,7 @@ class AssignorHost:
 
 
 def load_host(spec: AssignorSpec) -> AssignorHost:
-    """Return the host of a process whose memory is limited, and whose title shows what it does.
+    """Limit the memory of this process and load its assignors; the title shows its activity.
 
     Raises `AssignorRefusedError`, with the cause in the log.
     """

@@ -1,12 +1,12 @@
-"""What sets the assignor process apart from the others of its node, and how others use that.
+"""Isolation of a process that runs third-party assignors: process group, log, title and memory.
 
-It leads a process group of its own, by which it is killed with all that it has started. Its
-assignors print and log to a log of its own, and there is also the stack of where it is when it is
-told to abort (`SIGABRT`) or crashes. Its title tells what it does at the moment.
+The process leads its own process group, so that it can be killed with its children. The output and
+the logs of its assignors go to a separate file, as does the stack when it crashes or gets SIGABRT.
+Its title shows its current activity.
 
-The limit is on what a process has written or may write of its own memory (`RLIMIT_DATA`; Linux
-counts anonymous mappings since 4.7). One on addresses would count what is only reserved: a second
-thread alone reserves 64 MiB. Beyond the limit Python raises `MemoryError`.
+The memory limit is `RLIMIT_DATA`, which counts writable private memory (Linux includes anonymous
+mappings since 4.7). `RLIMIT_AS` would also count reserved addresses: a second thread alone reserves
+64 MiB. Beyond the limit Python raises `MemoryError`.
 """
 
 import faulthandler
@@ -27,34 +27,34 @@ from setproctitle import getproctitle, setproctitle
 LOGGER = logging.getLogger(__name__)
 
 DOING = ", "
-"""What follows this in the title of a process is what it does at the moment."""
+"""Separates the usual title of a process from its current activity."""
 
 NICENESS = 5
-"""By how much nicer than a worker: heartbeats go first."""
+"""The niceness relative to a worker, as heartbeats have priority."""
 
 LEAST_ROOM = 8
-"""A process that ran out of memory is of use as long as one part in so many is free."""
+"""A process that ran out of memory is usable while 1/LEAST_ROOM of its limit is free."""
 
 OWNER_ONLY = 0o600
 FATAL = (signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)
 
 
 def isolate(log_file: Path, known_as: int) -> None:
-    """Isolate this process; its part of the log begins with `known_as`, a process id."""
+    """Isolate this process; a line with the process id `known_as` begins its part of the log."""
     os.setpgid(0, 0)
     _write_to(log_file, known_as)
     _log_to_stderr()
     for number in FATAL:
-        signal.signal(number, signal.SIG_DFL)  # an actor's own handler would have it crash for ever
+        signal.signal(number, signal.SIG_DFL)  # with an actor's handler it would crash endlessly
     faulthandler.enable(2)
 
 
 @contextmanager
 def show_in_title(what: str) -> Generator[None]:
-    """Show in the title of this process what it does.
+    """Show an activity in the title of this process while the context is open.
 
-    Third-party code may fork inside. Its child would return from there as well, as a second
-    assignor process that answers to the same address: it ends here.
+    Third-party code may fork in the context. The child must not return from it as a second
+    assignor process with the same address: it exits here.
     """
     usual, me = getproctitle(), os.getpid()
     setproctitle(f"{usual}{DOING}{what}")
@@ -67,15 +67,15 @@ def show_in_title(what: str) -> Generator[None]:
 
 
 def _write_to(log_file: Path, known_as: int) -> None:
-    """Redirect what this process and its children print to a file, or else to nowhere."""
+    """Redirect stdout and stderr of this process to a file, or to /dev/null if that fails."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     try:
-        found = os.open(log_file, flags, OWNER_ONLY)
+        output = os.open(log_file, flags, OWNER_ONLY)
     except OSError:
-        found = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-    os.dup2(found, 1)
-    os.dup2(found, 2)
-    os.close(found)
+        output = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
     with suppress(OSError):
         os.write(2, f"-- process {known_as}\n".encode())
     sys.stdout = os.fdopen(1, "w", buffering=1, errors="backslashreplace", closefd=False)
@@ -83,7 +83,7 @@ def _write_to(log_file: Path, known_as: int) -> None:
 
 
 def _log_to_stderr() -> None:
-    """Have assignors log to stderr: the guard keeps that file small."""
+    """Send all log records to stderr: the guard rotates that file."""
     to_stderr = logging.StreamHandler(sys.stderr)
     to_stderr.setFormatter(
         logging.Formatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")
@@ -92,7 +92,7 @@ def _log_to_stderr() -> None:
 
 
 def limit(memory_bytes: int) -> None:
-    """Limit this process; a limit that it was born with may be lower, and stays."""
+    """Limit the memory and the priority of this process; a lower inherited limit is kept."""
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     if most != resource.RLIM_INFINITY and most < memory_bytes:
         LOGGER.warning("assignors get %d bytes, not %d: ulimit -d says so", most, memory_bytes)
@@ -103,7 +103,7 @@ def limit(memory_bytes: int) -> None:
 
 
 def has_room(memory_bytes: int) -> bool:
-    """Tell whether this process can allocate `LEAST_ROOM` of its limit; it writes to none of it."""
+    """Return whether 1/LEAST_ROOM of the limit can be reserved; no page of it is written."""
     gc.collect()
     try:
         mmap.mmap(-1, memory_bytes // LEAST_ROOM, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
@@ -112,25 +112,25 @@ def has_room(memory_bytes: int) -> bool:
     return True
 
 
-# -- for the processes that ask it, and the one that ends it
+# -- used by other processes of the node
 
 
-def deed_of(pid: int) -> str:
-    """Return what a process says in its title that it does, or one below it, if any says so."""
+def read_activity(pid: int) -> str:
+    """Return the activity in the title of a process or a descendant of it; "" if none has any."""
     with suppress(psutil.Error):
         process = psutil.Process(pid)
         for each in (process, *process.children(recursive=True)):
             with suppress(psutil.Error):
-                title, _, deed = " ".join(each.cmdline()).partition(DOING)
-                if deed.strip() and title.startswith("fairlead: "):
-                    return deed.strip()
+                title, _, activity = " ".join(each.cmdline()).partition(DOING)
+                if activity.strip() and title.startswith("fairlead: "):
+                    return activity.strip()
     return ""
 
 
 def kill_group(pid: int) -> None:
-    """Kill a leader that has not been waited for, and its group: the number is nobody else's yet.
+    """Kill a group leader that was not reaped yet, so that its pid is not reused, and its group.
 
-    The leader itself may have gone over to another group.
+    The leader is killed by its pid as well: it may have moved to another group.
     """
     with suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
@@ -138,11 +138,11 @@ def kill_group(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def kill_rest(pid: int) -> None:
-    """Kill what is left of a group whose leader has ended.
+def kill_remaining_group(pid: int) -> None:
+    """Kill the remaining processes of a group whose leader has ended.
 
-    While any of the group is there its number is given to nobody; a process that goes by it
-    now, and is no child of ours, says that the group is gone.
+    The system does not reuse the id of a group while it has processes. So if the pid belongs to a
+    process that is not our child, the group is gone and nothing is killed.
     """
     with suppress(psutil.NoSuchProcess):
         if psutil.Process(pid).ppid() != os.getpid():

@@ -1,20 +1,17 @@
-"""A sandbox for third-party assignors: the program in it, and its handle for the process that asks.
+"""The sandbox process for third-party assignors: its program, and the parent's handle `Sandbox`.
 
-The process begins with a clean interpreter: nothing of the memory of the one that asks, such as
-the cluster's key, no open file but one pipe, and of the environment only variables that say where
-things are and how text is encoded. Beside it runs a `guard`, which limits it and ends all that it
-has started. Nothing here confines what it may do to files and over the network as the user that it
-runs as.
+The process is a new interpreter: it shares no memory with the parent (which has the cluster's key),
+has no open file but one pipe, and only the environment variables in `ENVIRONMENT`. A `guard`
+process limits its memory and kills its descendants. Access to files and the network is not
+restricted: it has that of the user.
 
-Run as `python -m fairlead.runtime.node.assignors.sandbox DESCRIPTOR LOG PID LEVEL`: what the
-assignors print goes to LOG, where PID, of the process that asks, stands for this one, and what they
-log if it is of LEVEL or above. Through the pipe of that descriptor come an `AssignorSpec`, then one
-question after the other.
+Run as `python -m fairlead.runtime.node.assignors.sandbox DESCRIPTOR LOG PID LEVEL`. LOG gets the
+output of the assignors and their log records of LEVEL or above, under the parent's PID. The parent
+sends an `AssignorSpec` through the pipe DESCRIPTOR, then one question after another.
 
-Questions are pickled, since the process that asks is trusted. Third-party code runs where answers
-are written, so these are msgpack, and read by their types: no object of that code is made there. An
-answer is a byte, which tells whether the process is `FULL`, and the message. The group checks what
-an answer says, as it does with a worker's.
+Questions are pickled: the parent is trusted. Answers come from a process with third-party code, so
+they are msgpack, decoded into known types. An answer is one byte, `FULL` or `NOT_FULL`, and the
+message. The group validates the content of answers, as it does with those of workers.
 """
 
 import logging
@@ -54,10 +51,10 @@ Answer = ComputeAssignmentReply | DescribeAssignorsReply | NotifyAssignmentReply
 A = TypeVar("A", bound=Answer)
 
 ACKNOWLEDGED: Final = NotifyAssignmentReply(0)
-"""The answer to a question that needs none."""
+"""The answer to a message that needs none."""
 
 FULL: Final = b"1"
-"""The first byte of an answer where the assignors keep nearly all memory that they may take."""
+"""The first byte of an answer if the memory limit of the assignors is nearly used up."""
 NOT_FULL: Final = b"0"
 
 ANSWER_BYTES: Final = 64 << 20
@@ -70,21 +67,21 @@ ENVIRONMENT: Final = frozenset(
         *("PYTHONPYCACHEPREFIX", "PYTHONWARNINGS", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
     )
 )
-"""The variables of the environment that third-party code is given, beside `LC_*`."""
+"""The environment variables that third-party code gets, besides `LC_*`."""
 
 
 class SandboxEndedError(Exception):
-    """The process of the assignors has ended, or can be used no more; the message says why."""
+    """The sandbox process has ended or is unusable; the message says why."""
 
 
 class Sandbox:
-    """The process in which third-party assignors run."""
+    """The parent's handle of the process that runs third-party assignors."""
 
     def __init__(self, spec: AssignorSpec, log_file: Path) -> None:
-        """Start the process for the assignors of `spec`; `log_file` gets what they print."""
+        """Start the process for the assignors of `spec`; `log_file` gets their output."""
         self._spec = spec
         self.is_full = False
-        """Whether the assignors keep nearly all memory that they may take."""
+        """Whether the memory limit was nearly used up at the last answer."""
         self._pipe, theirs = Pipe()
         """This end of the pipe to the process; see `main`."""
         with theirs:
@@ -94,18 +91,18 @@ class Sandbox:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                env=allowed(os.environ),
+                env=filter_environment(os.environ),
                 process_group=0,
             )
-        """The process that guards it, and runs its program."""
+        """The guard process, the parent of the sandbox process."""
 
     @property
     def pid(self) -> int:
-        """The process id of the guard, an ancestor of all that the assignors have started."""
+        """The process id of the guard, an ancestor of all processes of the sandbox."""
         return self._guard.pid
 
     def open(self) -> str:
-        """Have the assignors loaded; return why they cannot be. Raises `SandboxEndedError`."""
+        """Load the assignors; return the error, "" if all is well. Raises `SandboxEndedError`."""
         try:
             return "; ".join(read(DescribeAssignorsReply, self._exchange(self._spec)).errors)
         except WrongResultError as error:
@@ -133,27 +130,27 @@ class Sandbox:
             return ""
         if not self.ended_by_itself:
             return (
-                "the assignors and what they started kept more in memory than the"
+                "the assignors and their child processes used more than the"
                 f" {self._spec.memory_bytes} bytes of assignor.memory.max, shared memory included,"
-                " and were ended"
+                " and were killed"
             )
         return "its process ended (without an answer)"
 
     @property
     def ended_by_itself(self) -> bool:
-        """Whether it has ended, and not for its use of memory."""
+        """Whether it has ended for another reason than the memory limit."""
         return self._guard.returncode not in {None, guard.TOO_MUCH}
 
     def abort(self) -> None:
-        """Have the process log its stack, and end."""
+        """Send SIGABRT: the process logs its stack and ends."""
         self._signal(signal.SIGABRT)
 
     def stop(self) -> None:
-        """Have the process and all that it has started ended; from any thread, without waiting."""
+        """Tell the guard to kill all processes of the sandbox, without waiting; thread-safe."""
         self._signal(signal.SIGTERM)
 
     def end(self) -> None:
-        """End the process, with all that it has started, and wait for that."""
+        """Kill all processes of the sandbox, and wait until they have ended."""
         self.stop()
         with suppress(OSError):
             self._pipe.close()
@@ -169,8 +166,8 @@ class Sandbox:
             answer = self._pipe.recv_bytes(ANSWER_BYTES)
         except (EOFError, OSError):
             with suppress(subprocess.TimeoutExpired):
-                self._guard.wait(END_SECONDS)  # its guard ends what is left
-            raise SandboxEndedError(self.why_ended() or "it hung up") from None
+                self._guard.wait(END_SECONDS)  # the guard kills the remaining processes
+            raise SandboxEndedError(self.why_ended() or "it closed its pipe") from None
         self.is_full = answer[:1] == FULL
         return answer[1:]
 
@@ -187,8 +184,8 @@ class Sandbox:
         return [sys.executable, "-I", "-S", *watch, *program]
 
 
-def allowed(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the part of an environment that third-party code is given."""
+def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables that third-party code may see."""
     return {
         name: value
         for name, value in environment.items()
@@ -208,7 +205,7 @@ def _refuse(question: Question, why: str) -> Answer:
 
 
 def main(pipe: Connection, log_file: Path, known_as: int) -> None:
-    """Answer questions until the other end of the pipe is closed; raises `EOFError` then."""
+    """Load the assignors and answer questions; raises `EOFError` when the pipe is closed."""
     setproctitle("fairlead: sandbox")
     spec: AssignorSpec = pipe.recv()
     isolate(log_file, known_as)
@@ -226,16 +223,16 @@ def main(pipe: Connection, log_file: Path, known_as: int) -> None:
 
 
 def encode(answer: Answer) -> bytes:
-    """Return an answer as msgpack."""
+    """Encode an answer as msgpack."""
     return msgpack.encode(answer)
 
 
 def read(kind: type[A], data: bytes) -> A:
-    """Return an answer of this kind; raises `WrongResultError` for other bytes."""
+    """Decode an answer of this type; raises `WrongResultError` for invalid bytes."""
     try:
         return msgpack.decode(data, type=kind)
     except (MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise WrongResultError(f"its answer cannot be understood: {error}") from None
+        raise WrongResultError(f"its answer is invalid: {error}") from None
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""What third-party code gives back: its results as plain values, its errors as text.
+"""Validates the results of third-party code into plain values, and its errors into text.
 
-A worker is sent copies of results, checked: it could not load an object whose class only the
-assignor's package has, and nothing of that package is to run in a worker. Whatever the code raises
-becomes a line of text, and ends no process of fairlead's own.
+A worker gets validated copies of results: it could not unpickle an object of a class of the
+assignor's package, and must not run code of that package. An exception of that code becomes a line
+of text, and ends no process of fairlead.
 """
 
 import logging
@@ -18,29 +18,28 @@ from ....actors.messages.computing import Assignment
 from ....events.model import ClientAssignor, Resource, Resources
 
 USERS_ERRORS = BaseException
-"""All that a call of third-party code may raise: it may call `sys.exit`, or have errors of any
-kind.
+"""All exceptions that third-party code may raise, `SystemExit` included.
 
-Nothing that is meant for the actor comes as an exception.
+None of them is meant for the actor: its signals do not raise exceptions.
 """
 
 LONGEST_TEXT = 500
-"""Characters of the longest line."""
+"""The maximum length of an error line, in characters."""
 LONGEST_TRACE = 8_000
-"""Characters of an error that are logged: half from its beginning, half from its end."""
+"""How many characters of a traceback are logged: half from its start, half from its end."""
 LONGEST_NAME = 100
-"""Characters of a text that an error quotes."""
+"""How many characters of a text an error quotes."""
 LONGEST_REASON = 32_000
-"""Characters of the reason for one unplaceable resource."""
+"""The maximum length of the reason for one unplaceable resource, in characters."""
 FIELDS = len(Resource._fields)
 
 
 class WrongResultError(Exception):
-    """An assignor returned something else than a result: what it was, and what was expected."""
+    """An assignor returned an invalid result; the message has what it was and what is expected."""
 
 
 def plain_assignment(made: object) -> Assignment:
-    """Return an assignment in plain values; raises `WrongResultError`."""
+    """Copy an assignment into plain values; raises `WrongResultError`."""
     if not isinstance(made, Assignment):
         raise WrongResultError(f"assign returned {_kind(made)}: return an Assignment")
     return Assignment(
@@ -63,7 +62,7 @@ def plain_assignment(made: object) -> Assignment:
 
 
 def client_assignor(assignor: ConnectAssignor, name: str, said: object) -> ClientAssignor:
-    """Return what a heartbeat says of an assignor by its metadata; raises `WrongResultError`."""
+    """Return an assignor's part of a heartbeat, from its metadata; raises `WrongResultError`."""
     if not isinstance(said, Metadata):
         raise WrongResultError(f"metadata returned {_kind(said)}: return a Metadata")
     plain = ClientAssignor(
@@ -101,7 +100,7 @@ def _resources(share: object, member: object) -> Resources:
 
 
 def _is_plain(share: object) -> TypeGuard[Resources]:
-    """Tell whether a share can be passed on as it is: most can, and there may be thousands."""
+    """Return whether a share needs no copy: most do not, and there may be thousands."""
     return type(share) is frozenset and all(
         type(each) is Resource
         and len(each) == FIELDS
@@ -131,7 +130,7 @@ def _text(found: object, what: str) -> str:
 
 def _reason(found: object, what: str) -> str:
     plain = _text(found, what)
-    if len(plain) > LONGEST_REASON:  # all of them are one record, and one message
+    if len(plain) > LONGEST_REASON:  # all reasons must fit in one record and one message
         raise WrongResultError(f"{what} is longer than {LONGEST_REASON} characters: shorten it")
     return plain
 
@@ -160,18 +159,18 @@ def describe(error: BaseException) -> str:
     try:
         return _describe(error)
     except USERS_ERRORS:
-        return "an error that cannot be told"
+        return "an error that cannot be described"
 
 
 def one_line(text: str) -> str:
-    """Return a text as one short line that can be encoded, whatever it holds."""
+    """Return a text as one short line that can be encoded as UTF-8."""
     return " ".join(text[:LONGEST_TEXT].encode(errors="backslashreplace").decode().split())
 
 
 def log_trace(logger: logging.Logger, what: str, error: BaseException) -> None:
-    """Log an error with its traceback; one that Python cannot format is described in a line.
+    """Log an error with its traceback, or as one line if Python cannot format that.
 
-    A logger that is handed the error itself would call third-party code unprotected.
+    The error is not passed to the logger, which would call third-party code without protection.
     """
     try:
         trace = "".join(traceback.format_exception(error))
@@ -185,9 +184,9 @@ def log_trace(logger: logging.Logger, what: str, error: BaseException) -> None:
 
 def _describe(error: BaseException) -> str:
     try:
-        message = str.__str__(str(error))  # it may be of a subclass of str
+        message = str.__str__(str(error))  # `__str__` may return an instance of a subclass of str
     except USERS_ERRORS:
-        message = "(it does not say)"
+        message = "(no message)"
     if not message and issubclass(type(error), MemoryError):
         message = "it used up what assignor.memory.max allows"
     text = f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -1,8 +1,8 @@
-"""The engine process of a node: `python -m fairlead.runtime.node.engine`.
+"""The engine process, which owns the shared JVM: `python -m fairlead.runtime.node.engine`.
 
-Its input tells what to run: settings of Spark may be secret, and so are not in its command line. It
-lives as long as the process that started it, or until SIGTERM. It tells what happens in
-`logs/engine.log` of the data folder; what the JVM prints is in `cache/spark/shared/logs` there.
+It reads its configuration from stdin, since settings of Spark may be secret and a command line is
+not. It ends with the process that started it, or on SIGTERM. Its log is `logs/engine.log` in the
+data folder; the output of the JVM is in `cache/spark/shared/logs` there.
 """
 
 import json
@@ -39,7 +39,7 @@ CLOSE_SECONDS: Final = 3.0
 
 
 def main() -> int:
-    """Run the JVM until SIGTERM or the parent's end; return the exit code."""
+    """Run the JVM until SIGTERM or the end of the parent; return the exit code."""
     brief: Mapping[str, Any] = json.load(sys.stdin)
     setproctitle(f"fairlead: engine {brief['group']}")
     has_to_end = False
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def view(engine: Embedded, owner: JvmOwner) -> EngineFile:
-    """Return what users are told of the JVM."""
+    """Return the state of the JVM, for `engine.json`."""
     is_warm = engine.state is EngineState.WARM
     detail = "" if is_warm else engine.detail
     me = process_of(os.getpid())
@@ -81,7 +81,7 @@ def view(engine: Embedded, owner: JvmOwner) -> EngineFile:
 
 
 def make_engine(data_dir: Path, brief: Mapping[str, Any], redaction: Redaction) -> Embedded:
-    """Return the engine whose JVM the workers share, not open yet."""
+    """Return the engine whose JVM the workers share; it is not open yet."""
     spec = brief["engine"]
     return Embedded(
         data_dir / "cache" / "spark" / "shared",
@@ -96,7 +96,7 @@ def make_engine(data_dir: Path, brief: Mapping[str, Any], redaction: Redaction) 
 def make_owner(
     engine: Embedded, data_dir: Path, brief: Mapping[str, Any], redaction: Redaction
 ) -> JvmOwner:
-    """Return the owner of the JVM of a node, nothing of it started."""
+    """Return the owner of a node's JVM; nothing is started yet."""
     limit_s = brief["answer_timeout_ms"] / 1000
     return JvmOwner(
         engine,
@@ -113,7 +113,7 @@ def _log_to(folder: Path, level: str, redaction: Redaction) -> None:
     logging.basicConfig(
         level=level, format="%(asctime)s %(levelname)s %(message)s", handlers=[handler]
     )
-    # It tells of each connection.
+    # At INFO, py4j logs each connection.
     logging.getLogger("py4j").setLevel(max(logging.WARNING, logging.root.level))
     redaction.watch_logs()
 

@@ -1,1 +1,1 @@
-"""The worker's process: membership, follower and runner put together."""
+"""The worker process: group membership, log follower, task runner and janitor."""

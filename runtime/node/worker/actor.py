@@ -1,8 +1,8 @@
-"""A worker's process: it owns the threads, the engine and the timers, and obeys its core.
+"""The actor of a worker process: it owns threads, engine and timers, and drives the `WorkerCore`.
 
-What a worker decides is in `core/worker_core.py`. Here is what the core is told (messages, what
-the runner's threads report, the time), and how its effects are carried out. All of the actor's own
-work is short: what takes time happens in the runner's threads, which post what became of it.
+All decisions are in `core/worker_core.py`. The actor passes messages, reports of the runner's
+threads, and the time to the core, and carries out the effects that it returns. The actor thread
+never blocks for long: long work is done in the runner's threads, which post their results.
 """
 
 import logging
@@ -43,11 +43,11 @@ TROUBLE = frozenset({RunState.FAILED, RunState.RESTARTING})
 
 
 class ReportsWait:
-    """To the worker itself: its threads have reported something."""
+    """To the worker itself: another thread has added a report."""
 
 
 class WorkerActor(Actor):
-    """One member of a group, and what it runs."""
+    """One member of a group, with the connectors and tasks that it runs."""
 
     _name: str
     _core: WorkerCore
@@ -60,18 +60,18 @@ class WorkerActor(Actor):
         super().__init__()
         self._is_up = False
         self._addresses: dict[type[Effect], Address] = {}
-        """Who is sent the messages of which effect."""
+        """The recipient of the messages of each type of effect."""
         self._reports: deque[CoreReport] = deque()
-        """What the core has not been told yet; any thread may add to it."""
+        """Reports for the core; any thread may append."""
         self._told_name: str | None = None
-        """The member id that the supervisor was told; None: it was told nothing."""
+        """The member id last reported to the supervisor; None: not reported yet."""
         self._wake_at_ms: int | None = None
-        """For when the earliest timer is set; None: there is none."""
+        """When the earliest timer fires; None: there is none."""
 
     # -- what comes in
 
     def receive(self, message: object, sender: Address) -> None:
-        """Take an order, an answer, or what the runner's threads have to say."""
+        """Handle a message: an order, an answer, or a wake-up by the runner's threads."""
         if isinstance(message, StartWorker):
             self._begin(message, sender)
         elif isinstance(message, Failure):
@@ -85,7 +85,7 @@ class WorkerActor(Actor):
         self._settle()
 
     def woken(self, payload: object) -> None:
-        """Let time pass, unless an earlier timer did so already."""
+        """Tick the core and the runner; ignores a timer that an earlier one replaced."""
         if payload != self._wake_at_ms:
             return
         self._wake_at_ms, now_ms = None, _steady_ms()
@@ -94,33 +94,33 @@ class WorkerActor(Actor):
         self._settle()
 
     def undelivered(self, message: object, to: Address) -> None:
-        """Ask the assignor again, who may have had no time to listen."""
+        """Have a computation requested again that the busy assignor process did not receive."""
         super().undelivered(message, to)
         if isinstance(message, ComputeAssignment):
             self._core.take_back(message, _steady_ms())
             self._settle()
 
     def stopping(self) -> None:
-        """End what still runs, and let go of everything."""
+        """Stop all connectors and tasks, and close the engine and the logs."""
         if self._is_up:
             end_ms = self._core.end_ms
             left_s = CLOSE_SECONDS if end_ms is None else (end_ms - _steady_ms()) / 1000 - 0.2
             if self._runner.close(max(0.0, min(CLOSE_SECONDS, left_s))):
-                self.die(EXIT_KILLED)  # its engine dies with it
+                self.die(EXIT_KILLED)  # the engine ends with this process
             self._watchdog.until(None)
             self._runner.close_engine(CLOSE_SECONDS)
             self._ledger.close()
             self._log.close()
 
     def failed(self, error: Exception, message: object, sender: Address | None) -> None:
-        """Exit: what runs here may not be what the membership takes to run."""
+        """Exit: after an error, the running work may not match the state of the membership."""
         LOGGER.critical("the worker ends on %s", type(message).__name__, exc_info=error)
         if sender is not None and isinstance(message, StartWorker):
             self.send(sender, Failure(f"{type(error).__name__}: {error}"))
         self.die(EXIT_FAILED)
 
     def _report(self, report: CoreReport) -> None:
-        """Take a report, from any thread."""
+        """Queue a report for the core; called from any thread."""
         log_trouble(report)
         self._reports.append(report)
         if threading.current_thread() is not threading.main_thread():
@@ -140,17 +140,17 @@ class WorkerActor(Actor):
         self._obey(self._core.begin(_steady_ms()))
 
     def _tell_name(self) -> None:
-        """Tell the supervisor which member this process is: the group names a classic one."""
+        """Report the member id to the supervisor if it is new: the group names classic members."""
         membership = self._core.membership
         if membership.member_id != self._told_name:
             self._told_name = membership.member_id
             up = WorkerUp(self._name, os.getpid(), membership.member_id, membership.incarnation)
             self.send(self._addresses[TellSupervisor], up)
 
-    # -- what the core wants
+    # -- effects and timers
 
     def _settle(self) -> None:
-        """Tell the core all that was reported, and see when it is to be woken next."""
+        """Pass all queued reports to the core, then set the watchdog and the next timer."""
         if not self._is_up:
             return
         while self._reports:
@@ -161,7 +161,7 @@ class WorkerActor(Actor):
         self._sleep()
 
     def _sleep(self) -> None:
-        """Set a timer for when time matters next, unless an earlier one is set."""
+        """Set a timer for the core's next tick, unless an earlier one is set."""
         now_ms = _steady_ms()
         due_ms = max(self._core.next_tick_ms(), now_ms + SHORTEST_SLEEP_MS)
         if self._wake_at_ms is None or due_ms < self._wake_at_ms:
@@ -177,7 +177,7 @@ class WorkerActor(Actor):
         match effect:
             case SendToGroup(message) | AskAssignor(message) | TellSupervisor(message):
                 if (to := self._addresses.get(type(effect))) is not None:
-                    self.send(to, message)  # else nobody is there: what matters is said again
+                    self.send(to, message)  # else there is no recipient yet: the core repeats it
             case AnswerCommit():
                 self._ledger.answer(effect)
             case StartResource(launch):
@@ -187,14 +187,14 @@ class WorkerActor(Actor):
             case AbandonAll(reason):
                 LOGGER.warning("%s stops everything: %s", self._name, reason)
                 self._runner.abandon()
-                self._ledger.give_up(reason)  # after: a task that asks again sees its end
+                self._ledger.give_up(reason)  # last: a task that retries sees that it is stopped
             case Exit(reason):
                 LOGGER.error("%s ends itself: %s", self._name, reason)
                 self.die(EXIT_KILLED)
 
 
 def log_trouble(report: CoreReport) -> None:
-    """Log each failure, each restart and each wait, and what a task's owner should look at."""
+    """Log each failure and restart of a task, and each warning."""
     match report:
         case StatusChanged(resource, _, state) if report.error or state in TROUBLE:
             LOGGER.warning("%s is %s: %s", resource, state.value, report.headline)

@@ -1,7 +1,7 @@
-"""Chores: what is left to do for tasks that nobody holds, by what the log says (DATA_PLANE §6).
+"""Chores: the cleanup work for tasks without an owner, derived from the log (DATA_PLANE §6).
 
-What was staged for a task that is gone is known by the config that it had last, and so only to who
-saw that. All else is in the log as long as it is to be done.
+The staged files of a removed task can be found only with its last config, so only by a worker that
+saw this config. All other chores follow from the current state of the log.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -17,12 +17,12 @@ ANY_GENERATION = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Chore:
-    """A task that nobody holds, and what is left to do for it: to publish, then to sweep.
+    """The cleanup of one task without an owner: publish its commits, sweep its staged files.
 
-    `connector_config` and `config` lead to its sink. No commit under `stale` or an older token
-    is accepted any more; None leaves the sweeping to the task's next owner. `forgets` tells when
-    the config of a connector was set that is being deleted, so that its source is to forget what it
-    keeps; `stop` that it is STOPPED, so that its source may have something to give up.
+    `connector_config` and `config` define its sink. Tokens up to `stale` are fenced, so what was
+    staged under them can be swept; None: the next owner sweeps. `forgets` is set for a connector
+    that is being deleted: the time of its config; its source deletes its external state (such as a
+    replication slot). `stop` is set for a STOPPED connector: its source may release resources.
     """
 
     resource: Resource
@@ -39,30 +39,30 @@ class _Split:
     tasks: tuple[TaskConfig, ...]
 
     def chore(self, task: Resource, stale: Token | None = None) -> Chore:
-        """Return a chore; a task that is gone is known by a sibling's config."""
+        """Return a chore; for a task number beyond the split, with the config of the last task."""
         config = self.tasks[min(task.task, len(self.tasks) - 1)].config
         return Chore(task, self.connector_config, config, stale)
 
 
 class Estate:
-    """The connectors as they were last seen, so that a deleted one's sink is still known."""
+    """The last known configs of all connectors, including deleted ones whose sink needs cleanup."""
 
     def __init__(self) -> None:
         self._splits: dict[str, _Split] = {}
-        """How each connector splits its work, by name."""
+        """The task configs of each connector, by name."""
         self._gone: dict[Resource, _Split] = {}
-        """The tasks to be swept once nobody holds them, each with the last split that it was in."""
+        """Removed tasks, to be swept once they have no owner; each with its last split."""
         self.to_forget: Mapping[Resource, int] = {}
-        """The tasks whose source is to forget what it keeps, each with the time of its config."""
+        """The tasks whose source has to delete its external state, with the time of its config."""
         self.forgot: Set[tuple[Resource, int]] = frozenset()
-        """Those whose source did."""
+        """Those of `to_forget` that are done."""
         self.stops: Mapping[Resource, TargetState] = {}
-        """The tasks of the connectors that are STOPPED, each with that stop."""
+        """The tasks of STOPPED connectors, each with that target state."""
         self.released: Set[tuple[Resource, TargetState]] = frozenset()
-        """Those of which the source gave up what it need not keep."""
+        """Those of `stops` whose source has released its resources."""
 
     def follow(self, group: Group) -> None:
-        """Take note of the tasks that are not among their connector's any more."""
+        """Update from the group: find removed tasks, and deleted or stopped connectors."""
         for name, split in self._splits.items():
             now = group.task_configs.get(name)
             for number in range(len(now.tasks) if now else 0, len(split.tasks)):
@@ -88,7 +88,7 @@ class Estate:
         self.forgot &= self.to_forget.items()
 
     def chores(self, group: Group, unpublished: Resources) -> Iterator[Chore]:
-        """Yield what is to be done as the log stands; a task is to be swept only once."""
+        """Yield the chores that are due in this state of the group; each sweep only once."""
         swept = {task: self._gone.pop(task) for task in [*self._gone] if _is_over(group, task)}
         stale = Token(group.assigned_epoch, ANY_GENERATION)
         for task, last in swept.items():
@@ -103,13 +103,13 @@ class Estate:
                 yield replace(self._splits[task.connector].chore(task), forgets=forgets)
 
     def forgotten(self) -> Mapping[str, int]:
-        """Return the connectors of which every source forgot, with the times of their configs."""
+        """Return the connectors whose sources have all deleted their state, with config times."""
         left = {task.connector for task, _ in self.to_forget.items() - self.forgot}
         all_of_them = {task.connector: at_ms for task, at_ms in self.to_forget.items()}
         return {name: at_ms for name, at_ms in all_of_them.items() if name not in left}
 
 
 def _is_over(group: Group, task: Resource) -> bool:
-    """Tell whether nobody holds a task, nor will, unless a target is computed anew."""
+    """Return whether a task has no owner and is not wanted by the config or the target."""
     is_wanted = task in group.configured or task in group.target_owner
     return not is_wanted and task not in group.owner

@@ -1,6 +1,6 @@
-"""The engine of a worker, opened before anything else is loaded that it takes to run work.
+"""Opens the engine of a worker, before the other modules that run its work are loaded.
 
-To find the JVM and to tie the process to it takes as long as the rest of a worker's start.
+Starting the JVM takes as long as the rest of a worker's start, so both happen at the same time.
 """
 
 import logging
@@ -21,15 +21,15 @@ from ...pipeline.spi.config import HIDDEN
 
 
 class OpenEngine(NamedTuple):
-    """An engine that is being opened, and what keeps secrets out of what it says."""
+    """An engine that is being opened, and the redaction of its logs and errors."""
 
     engine: Engine
     redaction: Redaction
 
 
 def open_engine(node: NodeSpec, worker: str) -> OpenEngine:
-    """Return a worker's engine, which warms up by itself; its log tells no secret that is known."""
-    # It tells of each connection.
+    """Start to open a worker's engine, with redacted logs; it warms up in the background."""
+    # At INFO, py4j logs each connection.
     logging.getLogger("py4j").setLevel(max(logging.WARNING, logging.root.level))
     redaction = Redaction()
     redaction.watch_logs()
@@ -60,7 +60,7 @@ def _engine_of(node: NodeSpec, worker: str, redaction: Redaction) -> Engine:
 def _connect_engine(
     folder: Path, cluster: SparkCluster, conf: Mapping[str, str], redaction: Redaction
 ) -> Engine:
-    """Return the engine of a worker whose jobs a Spark Connect server runs."""
+    """Return the engine of a worker whose jobs run on a Spark Connect server."""
     from ...pipeline.spark.connect.engine import ConnectEngine  # noqa: PLC0415  # an extra
 
     redaction.learn(dict.fromkeys(ConnectAddress.parse(cluster.master).secrets, HIDDEN))

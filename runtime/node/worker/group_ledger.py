@@ -1,6 +1,6 @@
-"""The tasks' way to the offset log: reads from the log itself, commits through the group.
+"""The tasks' access to the offset log: they read it directly, and commit through the group.
 
-Task threads wait here, while the worker carries their commits to the group.
+A task thread blocks in `commit` while the worker sends its commit to the group.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ ANSWER_SECONDS = 5.0
 
 
 class GroupLedger:
-    """A `Ledger` behind which the group's actor stands; `answer` is for the worker's actor."""
+    """A `Ledger` of one worker: tasks call it from their threads, the actor delivers answers."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class GroupLedger:
         hand_over: Callable[[CommitAsked | BatchPublished | Forgotten], None],
         cluster_id: str = "",
     ) -> None:
-        """Read the log at a path; `hand_over` gets commits to the worker, from any thread."""
+        """Use the offset log at a path; `hand_over` passes commits to the worker, thread-safe."""
         self.cluster_id = cluster_id
         self._group_id = group_id
         self._path = offsets
@@ -41,16 +41,16 @@ class GroupLedger:
         self._waits = Lock()
         """Held while `_answers` is used."""
         self._answers: dict[CommitId, Future[AnswerCommit]] = {}
-        """What each task waits for that has asked for a commit."""
+        """The pending answers, by commit."""
         self._reading = Lock()
-        """Held while `_reader` is used, which is opened by the first task that reads."""
+        """Held while `_reader` is used; the first read opens it."""
         self._reader: LogReader | None = None
 
     # -- for tasks, from any thread
 
     @property
     def place(self) -> str:
-        """What tells the log from its copies: no two folders have the same number at once."""
+        """The device and inode of the log, which distinguish it from its copies."""
         try:
             found = self._path.stat()
         except OSError as error:
@@ -67,28 +67,28 @@ class GroupLedger:
         }
 
     def settled(self, connector: str) -> Mapping[str, Document]:
-        """Return those of them that no commit has moved which is not known to be published."""
-        offsets = dict(self.offsets(connector))  # first: what is published until then is settled
+        """Return the offsets without those that an unpublished commit has changed."""
+        offsets = dict(self.offsets(connector))  # first: a commit published meanwhile is excluded
         for each in self._unpublished((connector,)):
             for advance in each.commit.advances:
                 offsets.pop(identity(advance.partition), None)
         return offsets
 
     def unpublished(self, connector: str, task: int) -> Sequence[Unpublished]:
-        """Return what is committed but not yet known to be published, oldest first."""
+        """Return the commits of a task that are not recorded as published, oldest first."""
         return self._unpublished((connector, task))
 
     def progress(self, connector: str, task: int) -> TaskProgress | None:
-        """Return what a task ever committed, published or not; None: nothing."""
+        """Return the progress of a task over all its commits, published or not; None: no commit."""
         found = map(decode, self._scan(TaskProgress, (connector, task)))
         return next((each for each in found if isinstance(each, TaskProgress)), None)
 
     def tasks_with_unpublished(self) -> Resources:
-        """Return the tasks of which any commit is not yet known to be published."""
+        """Return the tasks that have commits which are not recorded as published."""
         return frozenset(Resource(*each.commit.commit_id[:2]) for each in self._unpublished(()))
 
     def commit(self, commit: Commit) -> int | None:
-        """Make a batch count; return its sequence number, None if there is nothing to publish.
+        """Commit a batch; return its sequence number, None if it has nothing to publish.
 
         Raises `Fenced`, or `LedgerUnavailable` if no answer came in time. The number is the
         position of the batch's `Committed` in the offset log.
@@ -100,38 +100,38 @@ class GroupLedger:
         return None if entry is None else entry.offset
 
     def published(self, commit_id: CommitId) -> None:
-        """Tell that a batch's files are in place."""
+        """Report that a batch is published: its files are in place."""
         self._hand_over(BatchPublished(commit_id))
 
     def forgotten(self, connector: str, config_ms: int) -> None:
-        """Tell that a deleted connector keeps nothing outside."""
+        """Report that the external state of a deleted connector is gone."""
         self._hand_over(Forgotten(connector, config_ms))
 
     # -- for the actor, on its own thread
 
     def answer(self, answer: AnswerCommit) -> None:
-        """Tell the task that waits what became of its commit, if one still does."""
+        """Deliver the result of a commit to the task that waits for it, if it still does."""
         with self._waits:
             waiting = self._answers.pop(answer.commit_id, None)
         if waiting is not None:
             waiting.set_result(answer)
 
     def give_up(self, why: str) -> None:
-        """Let no task wait any longer: what became of its commit is unknown."""
+        """Wake all waiting tasks: the outcome of their commits is unknown."""
         with self._waits:
             waiting, self._answers = self._answers, {}
         for commit_id, each in waiting.items():
             each.set_result(AnswerCommit(commit_id, None, why))
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         with self._reading:
             if self._reader is not None:
                 self._reader.close()
                 self._reader = None
 
     def _ask(self, commit: Commit) -> None:
-        """Hand a commit over, and wait for what becomes of it."""
+        """Pass a commit to the worker, and wait for its result."""
         waiting: Future[AnswerCommit] = Future()
         with self._waits:
             self._answers[commit.commit_id] = waiting
@@ -154,7 +154,7 @@ class GroupLedger:
         return [Unpublished(each.commit, at) for each, at in found if isinstance(each, Committed)]
 
     def _scan(self, kind: type, key: Key) -> list[Entry]:
-        """Return the latest entries of a type whose keys begin so, in the order of the log."""
+        """Return the latest entries of a type with this key prefix, in log order."""
         try:
             with self._reading:
                 if self._reader is None:
