@@ -9,15 +9,13 @@ from hypothesis import strategies as st
 from fairlead.actors.assignors.classic.loads import deal_eagerly
 from fairlead.actors.assignors.classic.protocol import (
     MODES,
-    ConfigSnapshot,
     offer_protocols,
-    select_protocol,
 )
 from fairlead.events.model import Resources
+from fairlead_tests.assignors.configured import resources_of
+from fairlead_tests.classic.elections import elected
 
-configured = st.dictionaries(st.sampled_from("ABCDE"), st.integers(0, 5)).map(
-    lambda task_counts: ConfigSnapshot(0, task_counts).resources
-)
+configured = st.dictionaries(st.sampled_from("ABCDE"), st.integers(0, 5)).map(resources_of)
 workers = st.lists(st.sampled_from(["W1", "W10", "W2", "W3"]), unique=True)
 
 
@@ -41,19 +39,18 @@ def test_the_order_of_the_workers_does_not_matter(
 
 
 def test_without_workers_nobody_gets_anything() -> None:
-    assert deal_eagerly(ConfigSnapshot(0, {"A": 1}).resources, []) == {}
+    assert deal_eagerly(resources_of({"A": 1}), []) == {}
 
 
 @given(st.lists(st.sampled_from(sorted(MODES)), min_size=1))
 def test_a_group_speaks_the_newest_protocol_that_all_of_its_members_offer(modes: list[str]) -> None:
     oldest = min(modes, key=["eager", "compatible", "sessioned"].index)
-    assert select_protocol(offer_protocols(mode) for mode in modes) == MODES[oldest]
+    assert elected(offer_protocols(mode) for mode in modes) == MODES[oldest]
 
 
-def test_members_without_a_common_protocol_select_none() -> None:
-    assert select_protocol([["default"], ["compatible"]]) is None
-    assert select_protocol([]) is None
+def test_of_protocols_with_as_many_votes_the_first_by_name_is_elected() -> None:
+    assert elected([["b", "a"], ["a", "b"]]) == "a"
 
 
-def test_of_protocols_with_as_many_votes_the_first_by_name_is_selected() -> None:
-    assert select_protocol([["b", "a"], ["a", "b"]]) == "a"
+def test_without_members_there_is_no_protocol() -> None:
+    assert elected([]) is None

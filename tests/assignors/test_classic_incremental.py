@@ -26,8 +26,8 @@ from fairlead.actors.assignors.classic.loads import (
     remove_loads,
     union,
 )
-from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.events.model import CONNECTOR, Resource, Resources
+from fairlead_tests.assignors.configured import resources_of
 from fairlead_tests.conformance.rounds import Workers
 
 WORKERS = ("W1", "W10", "W2", "W3")
@@ -97,7 +97,7 @@ def changes(increments: Increments) -> Resources:
 
 def the_round(group: Group) -> Round:
     return Round(
-        ConfigSnapshot(0, group.task_counts).resources,
+        resources_of(group.task_counts),
         group.loads,
         group.generation + 1,
         group.generation,
@@ -111,7 +111,7 @@ groups = st.builds(play, told_rounds, st.sampled_from(MAX_DELAYS_MS))
 @given(groups)
 def test_a_group_comes_to_rest_with_all_of_its_work_run_once_and_level(group: Group) -> None:
     settle(group)
-    configured = ConfigSnapshot(0, group.task_counts).resources
+    configured = resources_of(group.task_counts)
     assert Counter(each for load in group.loads.values() for each in load) == Counter(configured)
     for tasks in KINDS:
         sizes = [len(load) for load in kind_of(group.loads, tasks=tasks).values()]
@@ -135,7 +135,7 @@ def test_nothing_is_given_out_that_anybody_still_has_or_twice(group: Group) -> N
     )
     assert not had & given_out.keys()
     assert set(given_out.values()) <= {1}
-    assert given_out.keys() <= ConfigSnapshot(0, group.task_counts).resources
+    assert given_out.keys() <= resources_of(group.task_counts)
 
 
 @given(groups)
@@ -158,7 +158,7 @@ def test_the_same_round_has_the_same_result_in_whatever_order_it_is_told(
 def test_a_group_at_rest_has_as_much_each_as_if_all_were_dealt_anew() -> None:
     group = Group({"connectors": {"A": 3, "B": 4}, "workers": ["W1", "W2", "W3"]}, 0)
     settle(group)
-    anew = deal_eagerly(ConfigSnapshot(0, group.task_counts).resources, group.loads.keys())
+    anew = deal_eagerly(resources_of(group.task_counts), group.loads.keys())
     for tasks in KINDS:
         assert sizes(group.loads, tasks=tasks) == sizes(anew, tasks=tasks)
 
@@ -176,7 +176,7 @@ def test_whoever_leads_next_remembers_nothing_and_gives_lost_work_out_at_once() 
     increments = group.rebalance()
     assert (increments.delay_ms, union(group.loads)) == (
         0,
-        ConfigSnapshot(0, group.task_counts).resources,
+        resources_of(group.task_counts),
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fairlead.actors.assignors.classic.incremental import Increments, LeaderMemory, Round, RoundTime
 from fairlead.actors.assignors.classic.loads import Loads
-from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
+from fairlead_tests.assignors.configured import resources_of
 from fairlead_tests.assignors.connect_peer import ConnectPeer, Made, connect_peer, ordered
 from fairlead_tests.java_peer import NoPeer
 
@@ -73,7 +73,7 @@ class Watched(Group):
 
     def rebalance(self, *, is_delivered: bool = True, is_mismatched: bool = False) -> Increments:
         told = Round(
-            ConfigSnapshot(0, self.task_counts).resources,
+            resources_of(self.task_counts),
             self.loads,
             self.generation + 1,
             self.memory.generation - is_mismatched,

@@ -12,24 +12,21 @@ from fairlead.actors.assignors.classic.incremental import (
 )
 from fairlead.actors.assignors.classic.loads import Loads, add_loads, deal_eagerly, hand_out
 from fairlead.actors.assignors.classic.protocol import (
-    ATTEMPTS,
     MODES,
-    RESPONSES,
     VERSIONS,
     AssignmentError,
-    ConfigSnapshot,
     ReceivedAssignment,
-    agree_on_configs,
     is_behind,
     offer_protocols,
-    pause_ms,
     react,
-    select_protocol,
     stop_to_rejoin,
 )
 from fairlead.events.model import Resource
-from fairlead_tests.conformance.assignor_cases import CHANGES, CONFIG_NEWS, EAGER_ORDER
+from fairlead_tests.assignors.configured import resources_of
+from fairlead_tests.classic.elections import elected
+from fairlead_tests.conformance.assignor_cases import EAGER_ORDER
 from fairlead_tests.conformance.cases import Case
+from fairlead_tests.conformance.leading import assigned_at
 from fairlead_tests.conformance.rounds import (
     START_MS,
     Workers,
@@ -101,26 +98,30 @@ def _read_sizes(sizes: dict[str, Any], base_loads: dict[str, Any]) -> Loads:
 
 def test_eager(eager: Case) -> None:
     told = eager.told
-    configured = ConfigSnapshot(0, told["connectors"]).resources
+    configured = resources_of(told["connectors"])
     found = deal_eagerly(configured, told["workers"])
     assert {worker: spell_load(load) for worker, load in found.items()} == told["expect"]
 
 
 def test_config_offset(config_offset: Case) -> None:
     told = config_offset.told
-    offsets = (told["leader_offset"], told["leader_fresh_offset"])
-    snapshot, fresh = (ConfigSnapshot(offset, {}) for offset in offsets)
-    settled = agree_on_configs(snapshot, fresh, told["member_offsets"])
-    found = {
-        "error": settled.error.name,
-        "config_offset": settled.config_offset,
-        "compute": settled.configs is not None,
-    }
-    assert found == {key: told["expect"][key] for key in found}
+    members = {str(place): offset for place, offset in enumerate(told["member_offsets"])}
+    is_stale = told["leader_offset"] < max(members.values())
+    offset = told["leader_fresh_offset" if is_stale else "leader_offset"]
+    made = assigned_at(offset, members)
+    assert made.keys() == members.keys()
+    for each in made.values():
+        found = {
+            "error": AssignmentError(each.error).name,
+            "config_offset": each.config_offset,
+            "compute": each.error == AssignmentError.NO_ERROR,
+        }
+        assert found == {key: told["expect"][key] for key in found}
+        assert bool(each.assigned) is found["compute"]
 
 
 def test_selection(selection: Case) -> None:
-    assert select_protocol(selection.told["members"]) == selection.told["expect"]
+    assert elected(selection.told["members"]) == selection.told["expect"]
 
 
 def test_offered_by_worker(offered_by_worker: Case) -> None:
@@ -143,11 +144,7 @@ def test_backoff_sequence(backoff_sequence: Case) -> None:
 
 def test_worker_side(worker_side: Case) -> None:
     told = worker_side.told
-    if "trigger" in told:
-        response = RESPONSES[CONFIG_NEWS[told["trigger"]]]
-        found = {"rejoin": response.rejoins, "reconfigure": CHANGES[response.change]}
-        assert found == told["expect"]
-    elif "assignment" not in told:
+    if "assignment" not in told:
         _check_rejoining(told)
     elif "if_read_fails" in told["expect"]:
         _check_unsynced(told)
@@ -165,7 +162,7 @@ def _check_rejoining(told: dict[str, Any]) -> None:
 
 
 def _check_unsynced(told: dict[str, Any]) -> None:
-    """Check that configs are read before work is started, and what follows if they cannot be."""
+    """Check that configs are read before work is started; what if they cannot be is not played."""
     local = told["given"]["local_config_offset"]
     received = ReceivedAssignment(
         _read_mixed(["a"]), config_offset=told["assignment"]["config_offset"]
@@ -178,8 +175,6 @@ def _check_unsynced(told: dict[str, Any]) -> None:
         (),
         received.assigned,
     )
-    pauses = [pause_ms(300_000, failures) for failures in range(1, ATTEMPTS + 2)]
-    assert pauses == [6_000, 7_500, 10_000, 15_000, 30_000, None]
 
 
 def _check_reaction(told: dict[str, Any]) -> None:

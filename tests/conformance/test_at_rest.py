@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.actors.assignors.built_in import balanced, counting, incremental
-from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.events.model import CONNECTOR, Resource
+from fairlead_tests.assignors.configured import resources_of
 from fairlead_tests.assignors.snapshots import after, member, snapshot
 from fairlead_tests.conformance.assignor_cases import read_assignor_cases
 from fairlead_tests.conformance.chosen import conformance_dir
@@ -58,7 +58,7 @@ def sizes_of(shares: Iterable[Iterable[Resource]]) -> Sizes:
 
 def as_seen(workers: Workers) -> Snapshot:
     """Return the workers as an assignor with a target sees them."""
-    configured = ConfigSnapshot(0, workers.task_counts).resources
+    configured = resources_of(workers.task_counts)
     members = (member(worker, frozenset(load)) for worker, load in workers.loads.items())
     return snapshot(configured, *members)
 
@@ -105,7 +105,7 @@ def test_whoever_has_what_the_workers_end_up_with_as_much(
 ) -> None:
     initial: dict[str, Any] = {"connectors": task_counts, "workers": list(loads)}
     workers = Workers(initial, LONGEST_MS)
-    configured = ConfigSnapshot(0, task_counts).resources
+    configured = resources_of(task_counts)
     workers.loads = {
         worker: [each for each in load if each in configured] for worker, load in loads.items()
     }

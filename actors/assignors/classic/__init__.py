@@ -1,7 +1,6 @@
 """The assignors of Kafka Connect's own protocol, exactly as Connect's classes behave.
 
-No group speaks that protocol yet: these modules wait for the classic group type, and have no caller
-in the product before it. Until then only tests call them (conformance cases, properties, and
-Connect's own class beside them, see tests/assignors/test_connect_peer.py), but for `deal_eagerly`,
-with which the built-in assignor `eager` deals.
+A worker of the classic protocol assigns with them when it leads (`actors/worker/classic`), and
+`deal_eagerly` is also what the built-in assignor `eager` deals with. Tests hold them against
+Connect's own class (tests/assignors/test_connect_peer.py).
 """

@@ -24,8 +24,8 @@ from fairlead.actors.assignors.classic.loads import (
     remove_loads,
     union,
 )
-from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.events.model import Resource
+from fairlead_tests.assignors.configured import resources_of
 
 START_MS = 1_000_000
 
@@ -111,7 +111,7 @@ class Workers:
         completed = self.memory.generation - is_mismatched
         self.generation += 1
         clock = RoundTime(self.now_ms, self.max_delay_ms)
-        configured = ConfigSnapshot(0, self.task_counts).resources
+        configured = resources_of(self.task_counts)
         given = Round(configured, self.loads, self.generation, completed, clock)
         self.memory, increments = assign(self.memory, given)
         if is_delivered:
@@ -132,7 +132,7 @@ class Workers:
             "revoked": _totals(increments.revoked),
             "connectors_per_worker_sorted": sorted(connectors),
             "tasks_per_worker_sorted": sorted(tasks),
-            "complete": copies == Counter(ConfigSnapshot(0, self.task_counts).resources),
+            "complete": copies == Counter(resources_of(self.task_counts)),
             "balanced": all(max(each) - min(each) <= 1 for each in (connectors, tasks) if each),
             "scheduled_in_ms": 0 if due_ms is None else due_ms - self.now_ms,
             "return_candidates": sorted(self.memory.wait.candidates),
