@@ -6,15 +6,16 @@ follows what each worker runs:
 
 * what it named, goes on with, and held before: since the generation that gave it;
 * what it is given, and what it named and did not hold: since this generation;
-* what it is to give up: pending, as it was, until the next generation finds it without.
+* what it named, held before, and is to give up: pending, since it was given, until the next
+  generation finds it without.
 
-What a leader leaves to several workers belongs to one of them: to the one that held it before,
-else to the first. The others are granted nothing, and start nothing of it.
+What is pending is granted to no other worker. What a leader leaves to several workers belongs to
+one of them: to the one that held it before, else to the first. The others are granted nothing, and
+start nothing of it.
 
 Eager workers stop everything before they join: what they get is given anew. But one that spoke
-another protocol until now learns by its assignment that all speak the eager one. What it named,
-runs there, and is given to somebody else, is granted to nobody: it is pending, and another round
-follows as soon as all have heard.
+another protocol until now learns by its assignment that all speak the eager one. What it named and
+is not given is pending as well, and another round follows as soon as all have heard.
 """
 
 from collections.abc import Mapping, Sequence
@@ -105,23 +106,21 @@ class _Share:
 
     kept: Sequence[Resource]
     given: Sequence[Resource]
-    revoked: Sequence[Resource]
-    late: Sequence[Resource] = ()
-    """What it would have stopped before it joined, had it known that all speak eagerly."""
+    pending: Sequence[Resource]
+    """What it held, still runs, and gives up only when it hears of this generation."""
 
 
 def _share_of(member: ClassicMember, protocol: str, version: int) -> _Share:
     told = connect.decode_assignment(member.assignment, version) if member.assignment else None
+    given = () if told is None else told.assigned
     if version == EAGER:
-        given = () if told is None else told.assigned
-        held = {**member.pending, **member.assigned}
-        late = [each for each in _runs(member) if each in held and each not in given]
-        return _Share((), given, (), late)
-    if told is None:
-        return _Share(_named(member, protocol, version), (), ())
-    gone = frozenset(told.revoked)
-    named = _named(member, protocol, version)
-    return _Share([each for each in named if each not in gone], told.assigned, told.revoked)
+        kept, leaving = list[Resource](), _runs(member)
+    else:
+        named, revoked = _named(member, protocol, version), told.revoked if told else ()
+        kept = [each for each in named if each not in revoked]
+        leaving = [each for each in named if each in revoked]
+    held = member.assigned.keys() | member.pending.keys()
+    return _Share(kept, given, [each for each in leaving if each in held and each not in given])
 
 
 def _named(member: ClassicMember, protocol: str, version: int) -> Sequence[Resource]:
@@ -140,17 +139,17 @@ def _runs(member: ClassicMember) -> Sequence[Resource]:
 
 def _settle(members: Sequence[ClassicMember], shares: Sequence[_Share]) -> Mapping[Resource, str]:
     """Return to whom each resource belongs that anybody is to run, or still runs."""
-    late = {
+    pending = {
         resource: member.member_id
         for member, share in zip(members, shares, strict=True)
-        for resource in share.late
+        for resource in share.pending
     }
-    holders = {**late}
+    holders = {**pending}
     for member, share in zip(members, shares, strict=True):
         for resource in (*share.kept, *share.given):
-            if resource in late:
+            if resource in pending:
                 continue
-            if resource in member.assigned:
+            if resource in member.assigned or resource in member.pending:
                 holders[resource] = member.member_id
             else:
                 holders.setdefault(resource, member.member_id)
@@ -170,8 +169,7 @@ def _granted(
             for each, since in {**kept, **given}.items()
             if holders[each] == member.member_id
         },
-        pending={each: before[each] for each in share.late}
-        | {each: before[each] for each in share.revoked if each in before and each not in holders},
+        pending={each: before[each] for each in share.pending},
     )
 
 

@@ -76,6 +76,25 @@ def test_what_is_to_be_given_up_may_be_committed_until_its_worker_joins_without_
     assert [token_of(two.group, each, A1) for each in ("c-u1", "c-u3")] == [None, Token(3, 4)]
 
 
+def test_what_is_to_be_given_up_is_granted_to_nobody_else_in_the_same_generation() -> None:
+    two = crew()
+    two.syncs(c_u1=told(taken=["a-1"]), c_u3=told(["a-1"]))
+    assert two.held() == {"c-u1": ({A: 1, A0: 1}, {A1: 1}), "c-u3": ({}, {})}
+    two.joins("a", "a-0", member_id="c-u1")
+    two.joins("a-1", member_id="c-u3")
+    two.syncs(c_u1=told(), c_u3=told())
+    assert two.held() == {"c-u1": ({A: 1, A0: 1}, {}), "c-u3": ({A1: 3}, {})}
+
+
+def test_what_is_to_be_given_up_stays_with_the_worker_that_names_it_still() -> None:
+    two = crew()
+    two.syncs(c_u1=told(taken=["a-1"]), c_u3=told())
+    two.joins("a-1", member_id="c-u3")  # joins in the name of the other's work
+    two.joins("a", "a-0", "a-1", member_id="c-u1")
+    two.syncs(c_u1=told(), c_u3=told())
+    assert two.held() == {"c-u1": ({A: 1, A0: 1, A1: 1}, {}), "c-u3": ({}, {})}
+
+
 def test_in_the_eager_protocol_all_is_given_anew() -> None:
     two = crew("eager")
     two.syncs(
