@@ -1,8 +1,8 @@
-"""The supervisor: it starts the node's actors, hears of their ends, and starts them anew.
+"""The supervisor: it starts the actors of a node, and restarts those whose process ends.
 
-It has no log, no socket and no thread of its own, so what it forks is clean. It answers for three
-kinds of children: the group, which is opened again when it ends, and its new address told to all;
-the process of the assignors (`assignor_process`), and the workers (`workers`).
+It has no log, socket or thread of its own that its forks would inherit. Its children are the group
+(after a restart it sends the new address to all workers), the group shards (`shards`), the assignor
+process (`assignor_process`) and the workers (`workers`).
 """
 
 import logging
@@ -52,7 +52,7 @@ LOGGER = logging.getLogger(__name__)
 TICK_SECONDS: Final = 0.2
 LOOK_SECONDS: Final = 0.01
 LOOK: Final = "look"
-"""What the timer brings that looks again whether an engine has ended."""
+"""The payload of the timer that checks whether the engines of ended workers have ended."""
 
 OF_CHILDREN = (
     GroupOpened
@@ -64,16 +64,16 @@ OF_CHILDREN = (
     | WorkerGone
     | EngineRuns
 )
-"""What children say of themselves: it may arrive after their end, when another has their place."""
+"""Reports of children: one may arrive after its sender has ended and was replaced."""
 
 
 class Supervisor(Actor):
     """Starts the node's actors and keeps them running."""
 
     _host: Host
-    """What its children know of it; this and the following are there once it has begun."""
+    """What its children need of it; set, like the following attributes, by `Begin`."""
     _deaths: Deaths
-    """The members whose processes have ended, for the group."""
+    """The reports to the group of members whose process has ended."""
     _group: GroupChild
     _shards: GroupShards
     _assignor: AssignorChild
@@ -82,13 +82,13 @@ class Supervisor(Actor):
     def __init__(self) -> None:
         super().__init__()
         self._has_begun = False
-        """Whether the launcher has said what to run."""
+        """Whether the launcher has sent the node's spec."""
         self._is_ending = False
-        """Whether nothing is to be started any more."""
+        """Whether the node shuts down: nothing is started any more."""
         self._waiting_for_begin: list[Address] = []
-        """Who is to hear that the node has begun."""
+        """The recipients of the `Begun` reply."""
         self._waiting_for_end: list[Address] = []
-        """Who is to hear that all workers have left."""
+        """The recipients of the `AllLeft` reply."""
         self._handlers: dict[type, Callable[[Any, Address], None]] = {
             Begin: self._begin,
             GroupOpened: self._group_opened,
@@ -112,7 +112,7 @@ class Supervisor(Actor):
         }
 
     def receive(self, message: object, sender: Address) -> None:
-        """Take an order, a question or a report."""
+        """Dispatch an order, a question or a report."""
         handle = self._handlers.get(type(message))
         if handle is None:
             self.send(sender, Failure(f"no order of mine: {type(message).__name__}"))
@@ -123,7 +123,7 @@ class Supervisor(Actor):
             self.send(sender, answer)
 
     def woken(self, payload: object) -> None:
-        """Start what is due to start again, and report who has ended."""
+        """Probe the children, restart those that are due, and report ended members."""
         if payload is LOOK:
             self._report_deaths()
             return
@@ -141,17 +141,17 @@ class Supervisor(Actor):
         self._workers.look()
 
     def undelivered(self, message: object, to: Address) -> None:
-        """Ask the group again whether it is there; replace a worker that cannot be reached."""
+        """Repeat a liveness ping that was not delivered; replace a worker that gets no order."""
         child = self._find(to)
         if isinstance(message, Ping) and isinstance(child, GroupChild) and child.probe is not None:
             child.probe.lost()
             return
         super().undelivered(message, to)
         if isinstance(message, StartWorker) and child is not None and child.process is not None:
-            kill(child.process.process)  # told twice, it would begin twice
+            kill(child.process.process)  # a repeated order might arrive twice
 
     def child_exited(self, child: Address) -> None:
-        """Have an actor that ended started again, if it is still wanted."""
+        """Schedule the restart of an actor that ended, if it is still wanted."""
         ended = self._find(child)
         if ended is None:
             return
@@ -168,7 +168,7 @@ class Supervisor(Actor):
             ended.start(self._host)
 
     def stopping(self) -> None:
-        """Leave nothing behind that assignors have started."""
+        """Kill the assignor process and its child processes."""
         if self._has_begun:
             self._assignor.kill()
 
@@ -184,7 +184,7 @@ class Supervisor(Actor):
             self._shards = GroupShards(self._host)
             actors = (GroupChild, ShardChild, AssignorChild, WorkerChild)
             kinds = (*(each.kind for each in actors), SUPERVISOR)
-            self._deaths.take_over(kinds)  # the node's first process answers for the others
+            self._deaths.take_over(kinds)  # processes of other kinds belong to the launcher
             self._group.start(self._host)
             self._shards.start()
             files.write(NodeProcess(SUPERVISOR, SUPERVISOR, process_of(os.getpid())))
@@ -194,7 +194,7 @@ class Supervisor(Actor):
         self._answer_begin_if_ready()
 
     def _answer_begin_if_ready(self) -> None:
-        """Say that the node has begun, once the group takes commands and assignors are loaded."""
+        """Reply `Begun` once the group is open and the assignors are loaded."""
         if self._group.state == self._assignor.state == "running" and self._shards.all_run:
             self._answer_begin(Begun())
 
@@ -212,7 +212,7 @@ class Supervisor(Actor):
         for report in self._deaths.repeated():
             self.send(sender, report)
         self._report_deaths()
-        self._answer_begin_if_ready()  # first: to begin with the workers takes a while
+        self._answer_begin_if_ready()  # first: starting the workers takes a while
         if not self._is_ending:
             self._workers.begin()
 
@@ -221,16 +221,16 @@ class Supervisor(Actor):
         self._answer_begin_if_ready()
 
     def _release_seats(self, group: Address) -> None:
-        """Tell the group which static workers there are: it waits for no others of this node."""
+        """Send the node's static members to the group: it ends the seats of all others."""
         node = self._host.node
         if node.node_id:
             named = frozenset(filter(None, map(node.instance_id, node.workers)))
             self.send(group, ReleaseSeats(node.group_id, node.node_id, named, node.place))
 
     def _report_deaths(self) -> None:
-        """Tell the group of the members that have ended; of others once their engines have."""
+        """Report to the group the members whose processes and engines have ended."""
         if (group := self._group.whereabouts(self._group.name).address) is None:
-            return  # it is told once it is open
+            return  # reported once the group is open
         for report in self._deaths.take_ended():
             self.send(group, report)
         if self._deaths.is_waiting:
@@ -255,7 +255,7 @@ class Supervisor(Actor):
     # -- the end
 
     def _shut_down(self, _: ShutDown, sender: Address) -> None:
-        self._is_ending = True  # what is started from now on would only hold up the end
+        self._is_ending = True  # a new process would only delay the shutdown
         self._waiting_for_end.append(sender)
         for child in self._workers.children:
             self._workers.leave(child, is_temporary=True)
@@ -265,7 +265,7 @@ class Supervisor(Actor):
         if self._workers:
             return
         if self._is_ending:
-            self._assignor.kill()  # it may hang, and would not be told to go
+            self._assignor.kill()  # it may hang, and ignore a message
         for asker in self._waiting_for_end:
             self.send(asker, AllLeft())
         self._waiting_for_end.clear()
@@ -286,12 +286,12 @@ class Supervisor(Actor):
             self._answer_begin(Begun(failure.reason))
 
     def _note_reply(self, reply: CommandReply, _: Address) -> None:
-        """Hear that the group has ended the seats that nobody comes back to."""
+        """Handle the group's reply to `_release_seats`."""
         if reply.error is not Error.NONE:
             LOGGER.warning("seats of former workers are still waited for: %s", reply.message)
 
     def _find(self, address: Address) -> ChildProcess | None:
-        """Return the child whose present process has this address."""
+        """Return the child whose current process has this address."""
         key = address_key(address)
         others = chain(self._shards.children, self._workers.children)
         for child in chain((self._group, self._assignor), others):

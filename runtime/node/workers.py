@@ -1,7 +1,7 @@
-"""The workers of a node, as its supervisor starts them, lets them go and replaces them.
+"""The supervisor's handles of the worker processes: start, restart and graceful shutdown.
 
-A worker of `up` is replaced by a new process under back-off. One that was added for a command is
-tied to the process of that command: it is let go when that has ended, and not replaced.
+A worker of `up` is restarted under back-off when its process ends. A worker added by a command
+(`fairlead worker`) is shut down when the process of that command ends, and is not restarted.
 """
 
 import logging
@@ -35,57 +35,57 @@ from .worker.assembly import load_work
 LOGGER = logging.getLogger(__name__)
 
 STARTS_AT_ONCE: Final = 16
-"""How many workers at most have been started and have not begun yet."""
+"""The maximum number of started processes that have not reported yet."""
 BEGIN_SECONDS: Final = 20.0
-"""How long a process that does not begin keeps others from being started."""
+"""How long a process that does not report counts towards that maximum."""
 STUCK_SECONDS: Final = 120.0
-"""How long a worker's process may take to begin before another one is started in its place."""
+"""How long a process may take to report before it is replaced."""
 
 
 @dataclass(slots=True, kw_only=True)
 class WorkerChild(ChildProcess):
-    """One worker, through all of its processes."""
+    """One worker, with the restarts of its process."""
 
     kind = "worker"
     actor = WorkerActor
     may_retry_at_once = False
 
     group: GroupChild
-    """Whom it is to speak with, as is the next."""
+    """The group and the assignor process, whose addresses it gets."""
     assignor: AssignorChild
     traits: WorkerTraits
     tied_to: ProcessId | None = None
     """The process of the command that it was added for."""
 
     def start(self, host: Host) -> None:
-        """Start its next process, a fork that finds the code of its work loaded."""
+        """Start its next process, a fork of this one with the modules of its work imported."""
         load_work(host.node.engine.kind)
         ChildProcess.start(self, host)
 
     def order(self, node: NodeSpec) -> StartWorker:
-        """Return what its process is told first."""
+        """Return the first message to a new process: its configuration and addresses."""
         return StartWorker(self.name, node, self.group.address, self.assignor.at, self.traits)
 
     @property
     def has_to_go(self) -> bool:
-        """Whether the command that it was added for has ended, and it was not told so yet."""
+        """Whether the command that added it has ended, and it is not shut down yet."""
         is_left = self.tied_to is not None and not is_alive(self.tied_to)
         return is_left and self.state != "leaving"
 
     def begins(self, now: float) -> bool:
-        """Tell whether its process may still begin, and others had better wait for that."""
+        """Return whether its process is starting, and counts towards `STARTS_AT_ONCE`."""
         return self.is_starting and now < self.started_at + BEGIN_SECONDS
 
     def is_stuck(self, now: float) -> bool:
-        """Tell whether its process should have begun long ago, and is not being ended yet."""
+        """Return whether its process has not reported for too long and is to be killed."""
         return self.is_starting and not self.end and now >= self.started_at + STUCK_SECONDS
 
 
 class NodeWorkers:
-    """All workers of a node, those included that were added by hand."""
+    """All workers of a node, including those added by commands."""
 
     def __init__(self, host: Host, group: GroupChild, assignor: AssignorChild) -> None:
-        """Take those whom a worker is to speak with."""
+        """Use the group and the assignor process, whose addresses workers get."""
         self._host = host
         self._group = group
         self._assignor = assignor
@@ -95,7 +95,7 @@ class NodeWorkers:
         """Whether the node's own workers were started."""
 
     def __bool__(self) -> bool:
-        """Tell whether there are any."""
+        """Return whether there are any workers."""
         return bool(self._children)
 
     @property
@@ -104,11 +104,11 @@ class NodeWorkers:
         return [*self._children.values()]
 
     def views(self) -> tuple[ProcessView, ...]:
-        """Return what others are told of each."""
+        """Return the state of each worker."""
         return tuple(each.view(self._host.node.url(each.name)) for each in self.children)
 
     def tell_all(self, message: GroupAt | AssignorAt) -> None:
-        """Tell all workers that have a process whom they speak with from now on."""
+        """Send a new address to all workers that have a process."""
         for child in self.children:
             if child.address is not None:
                 self._host.actor.send(child.address, message)
@@ -116,7 +116,7 @@ class NodeWorkers:
     # -- starting
 
     def begin(self) -> None:
-        """Start the node's own workers, once: those that were let go later stay away."""
+        """Start the node's own workers, only once: workers that were stopped later stay stopped."""
         if not self._has_begun:
             self._has_begun = True
             for name in self._host.node.workers:
@@ -124,10 +124,10 @@ class NodeWorkers:
             self.start_due()
 
     def start_due(self) -> None:
-        """Start workers that are to start and have rested, only a few at a time.
+        """Start the workers that are due, at most `STARTS_AT_ONCE` at a time.
 
-        A process that was forked is heard only once this one listens again, and gives up after a
-        while: of hundreds at a time some would not be heard in time.
+        A forked process can report only once this one handles messages again, and gives up after a
+        time limit: with hundreds of forks at once, some would reach it.
         """
         now = time.monotonic()
         begins = sum(each.begins(now) for each in self.children)
@@ -143,7 +143,7 @@ class NodeWorkers:
         return WorkerChild(name, group=group, assignor=assignor, traits=traits, tied_to=tied_to)
 
     def look(self) -> None:
-        """End processes that do not begin, and let those go whose command has ended."""
+        """Kill processes that do not report, and shut down workers whose command has ended."""
         now = time.monotonic()
         for child in self.children:
             if child.has_to_go:
@@ -153,10 +153,10 @@ class NodeWorkers:
                 LOGGER.error("worker %s (pid %s): %s", child.name, child.pid, child.end)
                 child.stop(self._host)
 
-    # -- what they say
+    # -- reports
 
     def take_up(self, report: WorkerUp) -> None:
-        """Take note of a process that runs; one that was let go meanwhile is not heard."""
+        """Mark a worker as running; ignored if it is being stopped already."""
         child = self._children.get(report.name)
         if child is None:
             return
@@ -168,28 +168,28 @@ class NodeWorkers:
         self.start_due()
 
     def take_engine(self, report: EngineRuns) -> None:
-        """Take note of the process of a worker's engine."""
+        """Record the process of a worker's engine."""
         child = self._children.get(report.name)
         if child is not None and child.process is not None:
             child.know(replace(child.process, engine=process_of(report.pid)), self._host)
 
     def take_remark(self, report: WorkerSays) -> None:
-        """Show what a worker's operators should know."""
+        """Record a worker's note for operators."""
         child = self._children.get(report.name)
         if child is not None:
             child.detail = report.detail
 
     def take_leave(self, report: WorkerGone) -> None:
-        """End the process of a worker that has left, or cannot go on."""
+        """End the process of a worker that has left or failed."""
         child = self._children.get(report.name)
         if child is not None and child.address is not None:
             child.detail = report.error
             self._host.actor.stop(child.address)
 
-    # -- coming and going by hand
+    # -- orders
 
     def add(self, order: AddWorker) -> WorkerAdded:
-        """Start one more worker, and return its name, or why there is none."""
+        """Start one more worker; return its name or an error."""
         node, name = self._host.node, order.name or self._free_name()
         if name in self._children:
             return WorkerAdded(name, f"there is a worker {name} already: choose another name")
@@ -208,7 +208,7 @@ class NodeWorkers:
         return f"w{number}"
 
     def let_go(self, order: StopWorker) -> WorkerAdded:
-        """Have a worker leave, or end it by force; return its name, or that there is none."""
+        """Stop a worker gracefully or by force; return its name, or an error if it is unknown."""
         child = self._children.get(order.name)
         if child is None:
             return WorkerAdded(order.name, f"there is no worker {order.name} on this node")
@@ -220,7 +220,7 @@ class NodeWorkers:
         return WorkerAdded(order.name)
 
     def leave(self, child: WorkerChild, *, is_temporary: bool = False) -> None:
-        """Let a worker leave in good order; it does not come back."""
+        """Shut a worker down gracefully; it is not restarted."""
         if child.address is None:
             self._remove(child)
         else:
@@ -228,14 +228,14 @@ class NodeWorkers:
             self._host.actor.send(child.address, Leave(is_temporary))
 
     def take_end(self, child: WorkerChild) -> bool:
-        """Take note of the end of a worker's process; return whether it stays away for good."""
+        """Handle the end of a worker's process; return whether it is not restarted."""
         if child.state != "leaving" and child.tied_to is None:
             return False
         self._remove(child)
         return True
 
     def _remove(self, child: WorkerChild) -> None:
-        """Forget a worker; the assignors let go of what they keep for it."""
+        """Remove a worker, and its objects in the assignor process."""
         del self._children[child.name]
         if (asked := self._assignor.at) is not None:
             self._host.actor.send(asked.address, ForgetWorker(child.name))

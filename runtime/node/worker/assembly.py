@@ -1,4 +1,4 @@
-"""A worker's process put together from its order: who it is, its core, and what runs there."""
+"""Builds the parts of a worker process from its `StartWorker` order."""
 
 import gc
 import socket
@@ -38,11 +38,11 @@ _THREADLESS: Final = {
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
     "OPENBLAS_NUM_THREADS": "1",
 }
-"""The environment in which Arrow and numpy start no thread when they are loaded."""
+"""Environment variables that keep Arrow and numpy from starting threads when imported."""
 
 
 class WorkerParts(NamedTuple):
-    """What a worker's actor drives, and what it closes at the end."""
+    """The parts of a worker that its actor drives and closes."""
 
     core: WorkerCore
     runner: WorkerRunner
@@ -52,11 +52,11 @@ class WorkerParts(NamedTuple):
 
 @cache
 def load_work(kind: str) -> None:
-    """Load the code of workers with this kind of engine into a process whose forks they are.
+    """Import the modules of workers with this kind of engine, in the process that forks them.
 
-    A fork has it at once, and shares its memory; else each worker's start takes a second of a
-    processor's time for it. No thread is started: a fork would not have it. What cannot be loaded
-    is the worker's to tell, who tries it again.
+    Forks share the memory, and each saves a second of CPU time at its start. The imports must start
+    no thread, since a fork would not have it. Import errors are ignored: the worker tries again and
+    reports them.
     """
     if kind == "noop":
         return
@@ -64,13 +64,13 @@ def load_work(kind: str) -> None:
         for name in _OF_WORK:
             import_module(name, __package__)
     gc.collect()
-    gc.freeze()  # what no fork's collector looks at stays in shared memory
+    gc.freeze()  # objects that the forks' garbage collectors skip stay in shared memory
 
 
 def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> WorkerParts:
-    """Return the parts of a worker that has not begun yet; its runner's engine starts already.
+    """Build a worker that has not begun yet; the engine of its runner starts already.
 
-    `report` takes what happens to what runs here, from any thread.
+    `report` gets the runner's reports, from any thread.
     """
     node, membership = order.node, membership_of(order)
     opened = _opened(order)  # first: it warms up while the rest is loaded
@@ -91,7 +91,7 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
 
 
 def _opened(order: StartWorker) -> "OpenEngine | None":
-    """Return the engine of a worker; None: it runs nothing."""
+    """Open the engine of a worker; None for the no-op engine."""
     if order.node.engine.kind == "noop":
         return None
     from .engines import open_engine  # noqa: PLC0415  # heavy, and only here
@@ -100,9 +100,9 @@ def _opened(order: StartWorker) -> "OpenEngine | None":
 
 
 def membership_of(order: StartWorker) -> GroupMembership:
-    """Return the membership of a worker's new process.
+    """Build the membership of a worker's new process.
 
-    As a connect member it names its assignors, which have yet to say what it joins with.
+    A connect member names its assignors; it joins once it has their metadata.
     """
     node = order.node
     identity = Identity(
@@ -123,10 +123,11 @@ def membership_of(order: StartWorker) -> GroupMembership:
 
 
 def core_of(order: StartWorker, membership: GroupMembership, log: MemberLog) -> WorkerCore:
-    """Return the core of a worker that has not begun yet.
+    """Build the core of a worker that has not begun yet.
 
-    It joins cold and says so, but for three: one that names a server assignor, or is a classic
-    member, has no way to say it, and a static one would have its seat's work moved away by it.
+    A worker joins cold and reports that, so that it gets no work before it is warm. Three join only
+    once they are warm: one with a server assignor and a classic member cannot report it, and a
+    static member would lose the work of its seat.
     """
     node, traits = order.node, order.traits
     able, is_mute = traits.abilities, bool(node.server_assignor or traits.classic_mode)

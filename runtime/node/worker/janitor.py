@@ -1,10 +1,9 @@
-"""The janitor: it finishes what nobody is left to finish (DATA_PLANE §6).
+"""The janitor: it does the cleanup of tasks without an owner (DATA_PLANE §6).
 
-A committed batch is published by the task that committed it, or by the task's next owner. Where
-there is no next owner, because the connector is deleted, or has fewer tasks now, or its work is
-parked, one member of the group does it: of those present the one with the lowest id. Should two
-take themselves for that one, no harm is done: anybody may publish, and what is swept no commit
-can name.
+A committed batch is published by the task that committed it, or by the task's next owner. If there
+is no owner, because the connector is deleted, has fewer tasks now, or its work is parked, one
+member of the group does it: the present one with the lowest id. It is safe if two members do it at
+once: publishing is idempotent, and only staged files that no commit can refer to are swept.
 """
 
 import logging
@@ -28,29 +27,29 @@ _LIMITS = CallLimits.of({})
 
 
 class Commits(Protocol):
-    """The offset log, as the janitor sees it."""
+    """The part of the offset log's interface that the janitor uses."""
 
     def unpublished(self, connector: str, task: int) -> Collection[Unpublished]:
-        """Return what is committed but not yet known to be published, oldest first."""
+        """Return the commits of a task that are not recorded as published, oldest first."""
         ...
 
     def tasks_with_unpublished(self) -> Resources:
-        """Return the tasks of which any commit is not yet known to be published."""
+        """Return the tasks that have commits which are not recorded as published."""
         ...
 
     def published(self, commit_id: CommitId) -> None:
-        """Tell that a batch's files are in place."""
+        """Report that a batch is published: its files are in place."""
         ...
 
     def forgotten(self, connector: str, config_ms: int) -> None:
-        """Tell that a deleted connector, its config of that time, keeps nothing outside."""
+        """Report that the external state of a deleted connector (config of that time) is gone."""
         ...
 
 
 class Janitor:
-    """Does the chores of its group on a thread of its own, whenever it is this member's turn.
+    """Does the chores of its group on a separate thread, while this member is on duty.
 
-    `pipeline_of` makes a task's pipeline, for the sake of its sink; it may raise.
+    `pipeline_of` creates the pipeline of a chore's task; it may raise.
     """
 
     def __init__(
@@ -63,23 +62,23 @@ class Janitor:
         self._pipeline_of = pipeline_of
         self._estate = Estate()
         self._unpublished: Resources = frozenset()
-        """The tasks with a commit that was not known to be published at the last look."""
+        """The tasks with unpublished commits, as of the last run."""
         self._again: dict[Resource, Chore] = {}
-        """The sweeps that failed."""
+        """The sweeps that failed and are retried."""
         self._limits = limits
         self._calls = Calls(limits)
-        """Those of the thread that does the chores."""
+        """The plugin calls of the current thread, with their time limits."""
         self._doing: Chore | None = None
-        """What it does."""
+        """The current chore."""
         self._hanging: dict[Resource, Thread] = {}
-        """The threads that were left behind, by the task whose chore each hangs in."""
+        """The threads that were abandoned, by the task whose chore they hang in."""
         self._thread: Thread | None = None
-        """The thread that does the chores, or did the last ones."""
+        """The current or last thread."""
         self._told: dict[Resource, str] = {}
-        """What was logged last of each task whose chore failed."""
+        """The last logged error of each task whose chore failed."""
 
     def tick(self, group: Group, member_id: str) -> None:
-        """Begin what is to be done, unless it is still being done; returns at once."""
+        """Start a thread for the due chores, unless one still runs; returns at once."""
         self._estate.follow(group)
         if self._thread is not None and self._thread.is_alive() and not self._is_late():
             return
@@ -94,7 +93,7 @@ class Janitor:
             self._thread.start()
 
     def _is_late(self) -> bool:
-        """Tell whether the thread hangs in a sink: it is left behind then, with its chore."""
+        """Return whether the thread hangs in a plugin call; then it is abandoned with its chore."""
         late = self._calls.leave()
         if late is None or self._doing is None or self._thread is None:
             return False
@@ -106,7 +105,7 @@ class Janitor:
         return True
 
     def _work(self, chores: Collection[Chore], calls: Calls) -> None:
-        """Do chores, then look for what the next ones may be."""
+        """Do chores, then read which tasks have unpublished commits."""
         with suppress(LeftBehind):
             for chore in chores:
                 self._doing = chore
@@ -121,7 +120,7 @@ class Janitor:
                 self._unpublished = self._commits.tasks_with_unpublished()
 
     def _is_done(self, chore: Chore, calls: Calls) -> bool:
-        """Do a chore; what fails is told once, and tried again."""
+        """Do a chore; a failure is logged once, and the chore is retried. Returns its success."""
         try:
             self._do(chore, calls)
         except Exception as error:  # noqa: BLE001  # connectors and sinks may fail in any way
@@ -134,25 +133,25 @@ class Janitor:
         return True
 
     def _do(self, chore: Chore, calls: Calls) -> None:
-        # What is committed is read after the chore was made: by then nobody held the task, so
-        # what is staged under the stale tokens and not named here will never be named.
+        # Commits are read after the chore was created. By then the task had no owner, so files
+        # that are staged under stale tokens and in no commit here will never be in one.
         pipeline = guard_pipeline(calls.run("pipeline", self._pipeline_of, chore), calls)
         try:
             for commit, sequence in self._commits.unpublished(*chore.resource):
                 if chore.stale is not None and commit.commit_id.token > chore.stale:
-                    break  # the task is back, maybe with another sink
+                    break  # the task has an owner again, maybe with another sink
                 pipeline.publish(commit.manifest, commit.commit_id, sequence)
                 self._commits.published(commit.commit_id)
                 LOGGER.info("published batch %s, whose task nobody holds", commit.commit_id)
             if chore.stale is not None:
                 pipeline.sweep(chore.resource, chore.stale)
-            # One that was created anew under the name goes on with what its source keeps outside.
+            # A new connector with the same name would continue to use this external state.
             forgets = self._estate.to_forget.get(chore.resource)
             if forgets is not None and chore.forgets == forgets:
                 pipeline.source.forget()
                 self._estate.forgot |= {(chore.resource, forgets)}
             stop = self._estate.stops.get(chore.resource)
-            if stop is not None and chore.stop == stop:  # it was not resumed since
+            if stop is not None and chore.stop == stop:  # not resumed meanwhile
                 pipeline.source.release()
                 self._estate.released |= {(chore.resource, stop)}
         finally:

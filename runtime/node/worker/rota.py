@@ -1,4 +1,4 @@
-"""Whose turn it is to do the chores of a group, and who follows all of it for that."""
+"""Decides which member does the chores of a group, and follows the group's log for it."""
 
 from heapq import merge
 from itertools import islice
@@ -12,27 +12,27 @@ from ....events.records import ClassicGroup, CurrentAssignment, MemberMetadata
 from ....projections.follow import Follower
 
 ROTA_MS = 2_000
-"""How long it may take a member to learn that its turn has come, or is next."""
+"""How often a member checks whether it is on duty or next."""
 
 
 def is_on_duty(group: Group, member_id: str) -> bool:
-    """Tell whether a member is the one that does the chores; one that is away is not."""
+    """Return whether a member does the chores: the present one with the lowest id."""
     present = (each.member_id for each in group.workers() if not each.is_away)
     return member_id == min(present, default=None)
 
 
 class NamedMember(Protocol):
-    """A member that may be given another name, as the one that a worker's log follows."""
+    """A member whose id may change; a worker's log follower is one."""
 
     member_id: str
 
 
 class Rota:
-    """The whole group, for those who may have chores to do: whose turn it is, and who is next.
+    """Follows the log of the whole group on the two members that are on duty or next.
 
-    All others need not follow it. The next one does, so that it knows what was there before its
-    turn comes. The rota is read anew now and then: that somebody does not know of its turn yet
-    puts chores off, and no more.
+    The next one follows already, so that it has seen the configs of tasks that are removed later.
+    All other members save the work. The duty is checked every `ROTA_MS`; until a member has learned
+    that it is on duty, chores are only delayed.
     """
 
     def __init__(self, group_id: str, member: NamedMember, log: LogReader) -> None:
@@ -40,17 +40,17 @@ class Rota:
         self._member = member
         self._log = log
         self._follower: Follower | None = None
-        """Follows the whole group; None where the member has no chores to expect."""
+        """Follows the whole group; None if the member is neither on duty nor next."""
         self._look_at_ms = 0
-        """When to read the rota next."""
+        """When to check the duty next."""
 
     @property
     def member_id(self) -> str:
-        """What the group calls the member by now."""
+        """The current id of the member."""
         return self._member.member_id
 
     def group(self, now_ms: int) -> Group | None:
-        """Return the group as its log has it, None where the member has no chores to expect."""
+        """Return the current group, None if the member is neither on duty nor next."""
         if now_ms >= self._look_at_ms:
             self._look_at_ms = now_ms + ROTA_MS
             if not self._is_near():
@@ -60,7 +60,7 @@ class Rota:
         return None if self._follower is None else self._follower.catch_up()
 
     def _is_near(self) -> bool:
-        """Tell whether the member is one of the first two of those present."""
+        """Return whether the member is among the two lowest ids of present members."""
         ids = (entry.key for entry in self._log.scan(TYPE_OF[MemberMetadata].number))
         present = merge(filter(self._is_present, ids), self._classic_ids())
         return pack_key((self.member_id,)) in islice(present, 2)

@@ -1,7 +1,7 @@
-"""What a worker asks of whatever runs its resources, and a runner that runs nothing.
+"""The interface of runners, which run a worker's connectors and tasks, and a no-op runner.
 
-The latter is for groups whose protocol is to be seen without any work. The node's log has a line
-for each resource that it counts as running.
+The no-op runner (`engine = noop`) is for trying out the protocol without any work. It logs each
+connector and task that it would run.
 """
 
 import logging
@@ -21,34 +21,34 @@ from ...pipeline.tasks.reports import (
 
 
 class ResourceRunner(Protocol):
-    """What runs resources: with Spark, or with nothing at all."""
+    """Runs connectors and tasks: with Spark, or as a no-op."""
 
     def start(self, launch: Launch) -> None:
-        """Run a launch, of whose resource nothing runs; one `Stopped` tells when it has ended."""
+        """Run a launch, whose resource is not running; exactly one `Stopped` reports its end."""
         ...
 
     def stop(self, resource: Resource) -> None:
-        """Let a resource come to its end."""
+        """Stop a resource gracefully."""
         ...
 
     def abandon(self) -> None:
-        """Cut everything short."""
+        """Cancel everything at once."""
         ...
 
     def close(self, seconds: float) -> Resources:
-        """Stop everything, and return what still runs."""
+        """Stop everything; return the resources that still run after so many seconds."""
         ...
 
 
 class WorkerRunner(ResourceRunner, Protocol):
-    """A runner that has an engine of its own."""
+    """A runner with its own engine."""
 
     def look(self, now_ms: int) -> None:
-        """See after the engine where that is due; to be called once a second or more often."""
+        """Restart the engine if necessary; to be called once a second or more often."""
         ...
 
     def close_engine(self, seconds: float) -> None:
-        """End the engine, once nothing runs any more."""
+        """Close the engine, after `close`."""
         ...
 
 
@@ -57,14 +57,14 @@ TASKS_MAX = "tasks.max"
 
 
 class NoopRunner:
-    """Says of every resource that it is as wanted; a connector splits into `tasks.max` tasks."""
+    """Reports each resource as in its target state; a connector has `tasks.max` tasks."""
 
     def __init__(self, report: Callable[[Report], None]) -> None:
         self._report = report
         self._launches: dict[Resource, Launch] = {}
 
     def start(self, launch: Launch) -> None:
-        """Count a launch as running."""
+        """Report a launch as running."""
         resource, token = launch.resource, launch.token
         self._launches[resource] = launch
         LOGGER.info("runs %s under %s", resource, token)
@@ -74,28 +74,28 @@ class NoopRunner:
         self._report(StatusChanged(resource, token, launch.target_state))
 
     def stop(self, resource: Resource) -> None:
-        """Count a resource as stopped."""
+        """Report a resource as stopped."""
         launch = self._launches.pop(resource, None)
         if launch is not None:
             LOGGER.info("ends %s under %s", resource, launch.token)
             self._report(Stopped(resource, launch.token, Ending.STOPPED))
 
     def abandon(self) -> None:
-        """Count everything as stopped."""
+        """Report everything as stopped."""
         for resource in list(self._launches):
             self.stop(resource)
 
     def close(self, seconds: float) -> Resources:
-        """Forget everything; nothing is left."""
+        """Forget everything; nothing still runs."""
         del seconds
         self._launches.clear()
         return frozenset()
 
     def look(self, now_ms: int) -> None:
-        """There is nothing to see after."""
+        """Do nothing: there is no engine."""
 
     def close_engine(self, seconds: float) -> None:
-        """There is no engine."""
+        """Do nothing: there is no engine."""
 
     def _split(self, launch: Launch) -> None:
         count = int(launch.config.get(TASKS_MAX, "1"))

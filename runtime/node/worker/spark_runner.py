@@ -1,6 +1,6 @@
-"""A worker's runner and janitor on Spark, put together from the node's settings.
+"""A worker's task runner and janitor on Spark, built from the node's spec.
 
-The engine is looked after: it is started again when it went down, and known when it can take work.
+It restarts an engine that went down, under back-off, and reports when the engine is warm.
 """
 
 import logging
@@ -36,17 +36,17 @@ from .unsealing import UnsealingRunner
 
 LOGGER = logging.getLogger(__name__)
 ENGINE_BACKOFF_MS: Final = Backoff(5_000, 120_000)
-"""How long an engine that went down again rests before it is started once more."""
+"""The delay before an engine that went down repeatedly is restarted."""
 SESSION_BACKOFF_MS: Final = Backoff(2_000, 15_000)
-"""The same of a session on a server: to ask for one costs a call, and starts nothing here."""
+"""The same for a session on a Spark Connect server: a new session is only a call."""
 LOOK_MS: Final = 1_000
-"""How often the engine is seen after, and the janitor."""
+"""How often the engine is checked and the janitor called."""
 WARM_SECONDS: Final = 0.1
-"""How often one that is down is asked whether it is warm."""
+"""How often an engine that is down is checked for being warm."""
 
 
 class SparkRunner:
-    """Runs resources on an engine, which is opened again when it goes down."""
+    """Runs connectors and tasks on an engine, which it reopens when it goes down."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class SparkRunner:
         rota: Rota,
         report: Callable[[CoreReport], None],
     ) -> None:
-        """Take the engine, which warms up already."""
+        """Use an engine that is warming up already."""
         self._engine, redaction = opened
         self._rota = rota
         self._report = report
@@ -65,11 +65,11 @@ class SparkRunner:
         self._runner = make_runner(self._engine, ledger, node, self._hear, redaction)
         self._janitor = make_janitor(ledger, node, redaction)
         self._known_pid: int | None = None
-        """The engine's driver, as far as it was told."""
+        """The pid of the engine's process that was reported last."""
         self._look_at_ms = 0
-        """When to see after the engine and the janitor next, monotonic clock."""
+        """When to check the engine and call the janitor next, monotonic clock."""
         self._open_at_ms = 0
-        """When the engine may be started again, monotonic clock."""
+        """When the engine may be reopened, monotonic clock."""
         is_session = is_connect(node.engine.master)
         self._attempts = Attempts(SESSION_BACKOFF_MS if is_session else ENGINE_BACKOFF_MS)
         threading.Thread(target=self._await_warm, name="engine-warm", daemon=True).start()
@@ -79,23 +79,23 @@ class SparkRunner:
         self._runner.start(launch)
 
     def stop(self, resource: Resource) -> None:
-        """Let a resource come to its end."""
+        """Stop a resource gracefully."""
         self._runner.stop(resource)
 
     def abandon(self) -> None:
-        """Cut everything short."""
+        """Cancel everything at once."""
         self._runner.abandon()
 
     def close(self, seconds: float) -> Resources:
-        """Stop everything, and return what still runs."""
+        """Stop everything; return the resources that still run after so many seconds."""
         return self._runner.close(seconds)
 
     def close_engine(self, seconds: float) -> None:
-        """End the engine."""
+        """Close the engine."""
         self._engine.close(seconds)
 
     def look(self, now_ms: int) -> None:
-        """Start the engine again if it went down and has rested; have the janitor do its chores."""
+        """Reopen the engine if it is down and its back-off is over; call the janitor."""
         if now_ms < self._look_at_ms:
             return
         self._look_at_ms = now_ms + LOOK_MS
@@ -113,16 +113,16 @@ class SparkRunner:
             self._janitor.tick(group, self._rota.member_id)
 
     def _await_warm(self) -> None:
-        """Report that the engine is warm, as soon as it is: its worker takes no work before.
+        """Report once that the engine is warm: the worker takes no work before.
 
-        Once warm counts as warm: what runs here waits for a new engine rather than moves.
+        If the engine goes down later, the worker keeps its work and waits for a new engine.
         """
         while not self._engine.wait_warm(LOOK_MS / 1000):
-            time.sleep(WARM_SECONDS)  # one that is down is started again
+            time.sleep(WARM_SECONDS)  # an engine that is down is reopened by `look`
         self._report(EngineWarm())
 
     def _hear(self, report: Report) -> None:
-        """Pass on what the runner reports, from any thread, and measure its batches."""
+        """Forward a report of the runner, from any thread, and record the duration of batches."""
         if isinstance(report, BatchDone):
             self._metrics.observe_batch(report.seconds)
         self._report(report)
@@ -135,7 +135,7 @@ def make_runner(
     report: Callable[[Report], None],
     redaction: Redaction,
 ) -> UnsealingRunner:
-    """Return what runs a worker's connectors and tasks."""
+    """Build the runner of a worker's connectors and tasks."""
 
     def runner(tell: Callable[[Report], None]) -> Runner:
         return Runner(
@@ -154,7 +154,7 @@ def make_runner(
 
 
 def make_janitor(ledger: GroupLedger, node: NodeSpec, redaction: Redaction) -> Janitor:
-    """Return what finishes the work of tasks that no worker has any more."""
+    """Build the janitor of a worker."""
     vault, plugins = Vault(RunFolder(node.data_dir).key()), find_plugins()
 
     def pipeline(chore: Chore) -> Pipeline:

@@ -1,4 +1,4 @@
-"""Secrets on their way into a runner and out of it: opened for use, concealed for the log."""
+"""Decrypts secrets in the configs that a runner gets, and redacts them in its reports."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ from .runner import ResourceRunner
 
 
 class UnsealingRunner:
-    """A runner that is given configs as the log has them; its connectors see them opened."""
+    """Wraps a runner: it takes configs with sealed secrets; the connectors see plain values."""
 
     def __init__(
         self,
@@ -35,13 +35,13 @@ class UnsealingRunner:
         self._lock = Lock()
         """Held while `_sealed` is used: reports come from any thread."""
         self._sealed: dict[str, Launch] = {}
-        """The last launch of each connector or of its tasks, as the log has it."""
+        """The last launch of each connector or one of its tasks, with sealed secrets."""
         self._unopened: dict[Resource, Token] = {}
-        """What was to start, and could not be opened: it counts as running until it is stopped."""
+        """Resources whose secrets could not be opened: they are FAILED until they are stopped."""
         self._runner = make_runner(self._report)
 
     def start(self, launch: Launch) -> None:
-        """Run a launch with its secrets opened; one that cannot be opened is FAILED."""
+        """Run a launch with its secrets unsealed; report FAILED if that is not possible."""
         name = launch.resource.connector
         with self._lock:
             self._sealed[name] = launch
@@ -59,22 +59,22 @@ class UnsealingRunner:
             self._runner.start(opened)
 
     def stop(self, resource: Resource) -> None:
-        """Let a resource finish its batch and end."""
+        """Stop a resource gracefully, after its current batch."""
         if not self._has_ended(resource):
             self._runner.stop(resource)
 
     def abandon(self) -> None:
-        """Cut everything short."""
+        """Cancel everything at once."""
         for resource in [*self._unopened]:
             self._has_ended(resource)
         self._runner.abandon()
 
     def close(self, seconds: float) -> Resources:
-        """Stop everything, and return what still runs."""
+        """Stop everything; return the resources that still run after so many seconds."""
         return self._runner.close(seconds)
 
     def _has_ended(self, resource: Resource) -> bool:
-        """End what never began, and tell whether it was that."""
+        """Report a resource that was never started as stopped; return whether it was such a one."""
         token = self._unopened.pop(resource, None)
         if token is not None:
             self._tell(Stopped(resource, token, Ending.STOPPED))
@@ -86,7 +86,7 @@ class UnsealingRunner:
         return opened.config
 
     def _report(self, report: Report) -> None:
-        """Pass a report on, without what secrets stand for; task configs are concealed."""
+        """Forward a report with its secrets redacted, and those in task configs sealed."""
         match report:
             case StatusChanged():
                 hide = self._redaction.hide

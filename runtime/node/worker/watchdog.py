@@ -1,7 +1,7 @@
-"""The last fence of a worker: a thread that ends the process when its actor hangs past a deadline.
+"""The last fence of a worker: a thread that kills the process if the actor hangs past a deadline.
 
-Everything else that fences a worker runs on its one actor thread. If that hangs, on a disk or in a
-library, nobody would stop what runs here before others may start it.
+All other fencing runs on the one actor thread. If that hangs, on a disk or in a library, only the
+watchdog stops the tasks of this process before another worker may start them.
 """
 
 import logging
@@ -17,7 +17,7 @@ NEVER = float("inf")
 
 
 class Watchdog:
-    """Ends the process at a deadline unless a later one is set before it."""
+    """Ends the process at a deadline, unless a later deadline is set in time."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -26,7 +26,7 @@ class Watchdog:
         Thread(target=self._watch, name="watchdog", daemon=True).start()
 
     def until(self, steady_ms: int | None) -> None:
-        """Set the deadline, on the monotonic clock; None: nothing runs that must end."""
+        """Set the deadline, on the monotonic clock; None: no deadline, as nothing runs."""
         by = NEVER if steady_ms is None else steady_ms / 1000
         with self._changed:
             is_earlier = by < self._by
@@ -38,7 +38,7 @@ class Watchdog:
         with self._changed:
             while (left := self._by - time.monotonic()) > 0:
                 self._changed.wait(None if left == NEVER else left)
-        # On a thread of its own: what the actor hangs in may hold the log.
+        # On a separate thread, since the hanging actor may hold the lock of the log.
         Thread(target=LOGGER.critical, args=[LAST_WORDS], daemon=True).start()
         time.sleep(LAST_WORDS_SECONDS)
         os._exit(EXIT_HUNG)

@@ -1,11 +1,10 @@
-"""A worker's side of its assignors: what they say for it, and whether they answer at all.
+"""A worker's client of the node's assignor process: metadata, notifications, and liveness.
 
-They live in the node's assignor process. A worker joins with what they say; that is asked
-again when its facts change, when the process is another, and from time to time, since an
-assignor may come to say something else. One that fails to say it has not changed its mind:
-what it said of the same facts stands. A process that owes an answer for too long is
-reported, once, and replaced by the supervisor; no heartbeat waits for any of this. A new
-process is told the worker's share as well, but not one that ended several in a row.
+A worker joins with the metadata of its assignors. It requests them again when the worker's facts
+change, when the assignor process is new, and from time to time, since an assignor may change its
+metadata. If an assignor fails, its last metadata for the same facts stay valid. A process that does
+not answer in time is reported once, and replaced by the supervisor; heartbeats never wait for it. A
+new process is also notified of the worker's share, unless several processes have ended over it.
 """
 
 import time
@@ -29,13 +28,13 @@ from .computing import Computing
 from .contract import AskAssignor, AssignorMessage, Effect, SendToGroup, TellSupervisor
 
 REPEAT_MS = 5_000
-"""After which a question is asked again that was not answered well; the least for no answer."""
+"""The pause before a failed question is repeated; the minimum for one without an answer."""
 REFRESH_MS = 10_000
-"""How often the assignors may change their minds."""
+"""How often the metadata of assignors are refreshed."""
 ENDS_BORNE = 2
-"""After how many ends of its process over a share the assignor is told it once more."""
+"""How often an assignor process may end over a notification that is then repeated."""
 LONGEST_REFRESH_MS = 300_000
-"""How often those may that say something else each time: each change is an epoch."""
+"""The refresh interval of assignors whose metadata always change: each change is an epoch."""
 REFRESH_BACKOFF_MS = Backoff(REFRESH_MS, LONGEST_REFRESH_MS)
 
 WAITS = "waits for its assignors' word since"
@@ -43,51 +42,51 @@ UNTOLD = "its assignor is not told of its share: on_assignment ended each proces
 
 
 class AssignorQuestions:
-    """One worker's questions to its assignors; times in milliseconds on any one clock."""
+    """One worker's questions to its assignors; all times are milliseconds of one clock."""
 
     def __init__(
         self, member_id: str, worker: Worker, names: Sequence[str], timeout_ms: int
     ) -> None:
-        """`names` are those of its assignors, in the order of preference.
+        """`names` are its assignors, in the order of preference.
 
-        Where there are none, as the group itself runs one, nobody is ever asked.
+        Without names, as when the group itself runs the assignor, no question is ever asked.
         """
         self._member_id = member_id
         self._worker = worker
         self._names = names
         self._timeout_ms = timeout_ms
         self.pid: int | None = None
-        """The assignor process, if there is one to be asked."""
+        """The pid of the assignor process, None while there is none."""
         self._number = 0
-        """That of the question, however often it is asked."""
+        """The correlation id of the current question; a repeated question keeps it."""
         self._asked_ms: list[int] = []
-        """When this process was asked it."""
+        """When the current question was sent to this process."""
         self._silent_since_ms: int | None = None
-        """Since when no process has answered a question; None: one has."""
+        """Since when a question has no answer from any process; None: it was answered."""
         self._waits_since_ms: int | None = None
-        """Since when this process owes an answer; None: it owes none."""
+        """Since when this process has not answered; None: no answer is pending."""
         self._ask_at_ms = 0
         """When to ask next."""
         self._changes = 0
-        """How many answers in a row said something else than the one before."""
+        """How many answers in a row differed from the one before."""
         self._said: dict[str, ClientAssignor] = {}
-        """The last word of each assignor on the worker as it is now."""
+        """The last metadata of each assignor for the current facts of the worker."""
         self._share: Resources | None = None
-        """What this process was told of last."""
+        """The share that this process was last notified of."""
         self._unnoted: Resources | None = None
-        """What some process was told of last, until one has come through it."""
+        """The share that any process was last notified of, until one acknowledges it."""
         self._notices = 0
-        """The number of the last notice of a share."""
+        """The correlation id of the last notification."""
         self._ends = 0
-        """How many processes in a row have ended over the share."""
+        """How many processes in a row have ended over this notification."""
 
     @property
     def is_known(self) -> bool:
-        """Whether all is known that a join has to say of the worker as it is now."""
+        """Whether the metadata for a join are complete, for the current facts of the worker."""
         return bool(self._said) or not self._names
 
     def move_to(self, pid: int | None) -> None:
-        """Turn to another process: nothing was asked of it, and it was told nothing."""
+        """Switch to another process, which has received no question or notification yet."""
         self.pid = pid if self._names else None
         self._number += 1
         self._waits_since_ms, self._ask_at_ms, self._asked_ms = None, 0, []
@@ -96,9 +95,9 @@ class AssignorQuestions:
         self._share = None
 
     def see_worker(self, worker: Worker) -> None:
-        """Have the assignors say anew what they say, if the worker's facts are others.
+        """Request the metadata again if the worker's facts have changed.
 
-        What they said before is of no more use: that of a cold worker would keep work away.
+        The former metadata are dropped: those of a cold worker would keep work away from it.
         """
         if self._worker != worker:
             self._worker = worker
@@ -106,9 +105,9 @@ class AssignorQuestions:
             self._ask_at_ms, self._changes, self._said = 0, 0, {}
 
     def tick(self, now_ms: int) -> DescribeAssignors | None:
-        """Return what is to be asked by now, if anything.
+        """Return the question to send now, if any.
 
-        A question is repeated seldom: the process may be slow, and would fall behind for good.
+        A question is repeated rarely: a slow process would never catch up otherwise.
         """
         if self.pid is None or now_ms < self._ask_at_ms:
             return None
@@ -123,10 +122,10 @@ class AssignorQuestions:
     def take_answer(
         self, reply: DescribeAssignorsReply, now_ms: int
     ) -> tuple[ClientAssignor, ...] | None:
-        """Return what heartbeats are to say from now on; None: what they said before."""
+        """Return the new metadata for heartbeats; None: unchanged."""
         self._waits_since_ms = None
         if reply.number != self._number:
-            return None  # its facts were others, or it was answered already
+            return None  # the worker's facts have changed, or it is a second answer
         self._number += 1
         self._silent_since_ms, rest_ms = None, self._rest_ms(now_ms)
         if not reply.assignors:
@@ -137,28 +136,28 @@ class AssignorQuestions:
         return tuple(self._said[name] for name in self._names if name in self._said)
 
     def _rest_ms(self, now_ms: int) -> int:
-        """Return for how long a process may be busy with what this question was repeated."""
+        """Return how long the process may be busy with the repetitions of this question."""
         asked_ms, self._asked_ms = self._asked_ms, []
         return (now_ms - asked_ms[0]) * len(asked_ms) if asked_ms else 0
 
     def _take(self, assignors: tuple[ClientAssignor, ...]) -> None:
-        """Note what was said; assignors that say something else each time are asked less often."""
+        """Store the metadata; assignors whose metadata always change are asked less often."""
         is_new = any(self._said.get(each.name, each) != each for each in assignors)
         self._changes = self._changes + 1 if is_new else 0
         self._said |= {each.name: each for each in assignors}
 
     def silent_ms(self, now_ms: int) -> int:
-        """Return for how long nobody has answered for a worker that is not known."""
+        """Return how long a question has had no answer, for a worker with incomplete metadata."""
         since_ms = self._silent_since_ms
         return 0 if self.is_known or since_ms is None else now_ms - since_ms
 
     def silent_at_ms(self) -> int | None:
-        """Return when that is worth telling, None while somebody has answered."""
+        """Return when `silent_ms` is to be reported; None if an answer has come."""
         since_ms = self._silent_since_ms
         return None if self.is_known or since_ms is None else since_ms + REPEAT_MS + 1
 
     def find_hung(self, now_ms: int) -> int | None:
-        """Return the process that has owed an answer for too long, once."""
+        """Return the pid of a process that has not answered in time; only once per process."""
         since_ms = self._waits_since_ms
         if since_ms is None or now_ms < since_ms + self._timeout_ms:
             return None
@@ -166,7 +165,7 @@ class AssignorQuestions:
         return self.pid
 
     def take_share(self, target: TargetAssignment, share: Resources) -> NotifyAssignment | None:
-        """Return what its assignor is to be told of the worker's share, if that is another."""
+        """Return the notification for the assignor if the worker's share has changed."""
         if self.pid is None or not target.assignor or share == self._share:
             return None
         if share != self._unnoted:
@@ -190,26 +189,26 @@ class AssignorQuestions:
 
     @property
     def keeps_share(self) -> bool:
-        """Whether the worker's share is not told, since each process that was told it ended."""
+        """Whether the notification is withheld, since each process that got it has ended."""
         return self._unnoted is not None and self._ends > ENDS_BORNE
 
     def take_notified(self, reply: NotifyAssignmentReply) -> None:
-        """Take note that this process has come through what it was told last."""
+        """Record that this process has acknowledged the last notification."""
         if self._share is not None and reply.number == self._notices:
             self._unnoted, self._ends = None, 0
 
     def next_tick_ms(self) -> int | None:
-        """Return when `tick` or `overdue` has something to tell, None if never."""
+        """Return when `tick` or `find_hung` has something to do, None if never."""
         since_ms = self._waits_since_ms
         ask_ms = None if self.pid is None else self._ask_at_ms
         return earliest(ask_ms, None if since_ms is None else since_ms + self._timeout_ms)
 
 
 class AssignorClient:
-    """All that a worker asks of its assignors, and what it says of them to its supervisor.
+    """A worker's messages to the assignor process, and its reports of that to the supervisor.
 
-    That is what they are to say for it, and what a computation asks for. Where there is no
-    assignor process nothing is asked; the next one is asked anew.
+    It sends questions for metadata and computations. Without an assignor process nothing is sent;
+    pending questions are sent to the next one.
     """
 
     def __init__(self, name: str, questions: AssignorQuestions, computing: Computing) -> None:
@@ -218,12 +217,12 @@ class AssignorClient:
         self._name = name
         self.questions = questions
         self._pid: int | None = None
-        """The assignor process, if there is one to be asked."""
+        """The pid of the assignor process, None while there is none."""
         self._trouble = ""
-        """What the supervisor was told last."""
+        """The problem last reported to the supervisor."""
 
     def receive(self, message: object, epoch: int, now_ms: int) -> list[Effect]:
-        """Take what has to do with assignors, and with computing an assignment."""
+        """Handle a message about assignors or computing an assignment; ignore others."""
         match message:
             case AssignorAt():
                 return self._move(message.pid, epoch, now_ms)
@@ -241,7 +240,7 @@ class AssignorClient:
         return []
 
     def _move(self, pid: int, epoch: int, now_ms: int) -> list[Effect]:
-        """Turn to a new process, and ask it what the old one has not answered."""
+        """Switch to a new process, and ask it what the old one has not answered."""
         self._pid = pid
         self.questions.move_to(pid)
         asked = self._ask(self.questions.tick(now_ms))
@@ -251,7 +250,7 @@ class AssignorClient:
         return asked + self._ask(computation)
 
     def tick(self, epoch: int, now_ms: int, wall_ms: int) -> list[Effect]:
-        """Ask what is to be asked by now, and report a process that does not answer."""
+        """Send the questions that are due, and report a process that does not answer."""
         effects = self._ask(self.questions.tick(now_ms))
         effects += self._tell_wait(self.questions.silent_ms(now_ms), wall_ms)
         hung = self.questions.find_hung(now_ms)
@@ -271,27 +270,27 @@ class AssignorClient:
     def take(
         self, reply: DescribeAssignorsReply, now_ms: int
     ) -> tuple[list[Effect], tuple[ClientAssignor, ...] | None]:
-        """Return also what heartbeats are to say from now on; None: what they said before."""
+        """Return the effects, and the new metadata for heartbeats; None: unchanged."""
         withheld = [UNTOLD] if self.questions.keeps_share else []
         effects = self._tell("; ".join([*reply.errors, *withheld]))
         return effects, self.questions.take_answer(reply, now_ms)
 
     def tell_share(self, target: TargetAssignment, share: Resources) -> list[Effect]:
-        """Have the assignor know what the worker has been given, if that is another."""
+        """Notify the assignor of the worker's share if it has changed."""
         return self._ask(self.questions.take_share(target, share))
 
     def _ask(self, message: AssignorMessage | None) -> list[Effect]:
         return [] if message is None or self._pid is None else [AskAssignor(message)]
 
     def _tell_wait(self, silent_ms: int, wall_ms: int) -> list[Effect]:
-        """Say since when a worker waits that nobody speaks for: it may be kept from joining."""
+        """Report that a worker waits for its assignors, which may keep it from joining."""
         if silent_ms <= REPEAT_MS or self._trouble.startswith(WAITS):
             return []
         since = time.localtime((wall_ms - silent_ms) / 1000)
         return self._tell(f"{WAITS} {time.strftime('%H:%M:%S', since)}")
 
     def _tell(self, trouble: str) -> list[Effect]:
-        """Have the supervisor show what is wrong; nothing, once all is well."""
+        """Report a problem to the supervisor if it is new; "" once it is over."""
         if trouble == self._trouble:
             return []
         self._trouble = trouble

@@ -1,9 +1,9 @@
-"""The commits of a worker's tasks on their way to the group.
+"""Batches the commits of a worker's tasks into messages to the group.
 
-All that waits goes in one message, and one message is on its way at a time. A commit that was
-carried is answered once: by the group's verdict, or, when the message is given up, by "unknown";
-the task then asks again, and is told the same again. A batch that was published is told until the
-very message that tells it is answered.
+All waiting commits are sent in one message, and one message is in flight at a time. Each commit is
+answered once: with the group's verdict, or with "unknown" when the message is given up. The task
+then retries; a commit is idempotent, so it gets the same verdict. The report of a published batch
+is repeated until a message with it is answered.
 """
 
 from .....actors.messages.errors import Error
@@ -12,9 +12,9 @@ from .....events.commits import Commit, CommitId
 from .contract import AnswerCommit
 
 ANSWER_MS = 4_000
-"""How long a message may be on its way before the tasks are told to ask again."""
+"""How long a message may be in flight before the tasks have to retry."""
 REFUSED_MS = 1_000
-"""How long nothing is carried to a group that cannot write it down."""
+"""The pause after the group could not write to its log."""
 
 LATE = "the group did not answer in time"
 RECONNECTED = "the group's actor went away"
@@ -22,33 +22,33 @@ NO_VERDICT = "the group's answer says nothing of this commit"
 
 
 class CommitQueue:
-    """What waits to be carried, and what is on its way; times in milliseconds on any one clock."""
+    """The waiting commits and the message in flight; all times are milliseconds of one clock."""
 
     def __init__(self, group_id: str) -> None:
         self._group_id = group_id
         self._waiting: dict[CommitId, Commit] = {}
-        """The commits that were not carried yet."""
+        """The commits that were not sent yet."""
         self._published: list[CommitId] = []
-        """The batches whose files are in place, which the group was not told yet."""
+        """The published batches that were not reported to the group yet."""
         self._carried: CommitOffsets | None = None
-        """The message that is on its way."""
+        """The message in flight."""
         self._give_up_at_ms = 0
         """When that message counts as lost."""
         self._pause_until_ms = 0
-        """Until when nothing is carried."""
+        """Until when nothing is sent."""
         self._number = 0
-        """That of the last message."""
+        """The correlation id of the last message."""
 
     def add(self, commit: Commit) -> None:
-        """Take a commit; one that is asked for again takes the place of the same."""
+        """Add a commit; a retry replaces the same commit."""
         self._waiting[commit.commit_id] = commit
 
     def add_published(self, commit_id: CommitId) -> None:
-        """Take that a batch's files are in place."""
+        """Add the report that a batch is published."""
         self._published.append(commit_id)
 
     def carry(self, member_id: str, now_ms: int) -> CommitOffsets | None:
-        """Return what to send now in a member's name; None: nothing, or something is on its way."""
+        """Return the message of a member to send now; None if there is none, or one in flight."""
         if self._carried or now_ms < self._pause_until_ms or self._is_empty:
             return None
         self._number += 1
@@ -59,7 +59,7 @@ class CommitQueue:
         return self._carried
 
     def settle(self, reply: CommitReply, now_ms: int) -> list[AnswerCommit]:
-        """Hand out the verdicts; an answer to what was given up is ignored."""
+        """Return the verdicts for the tasks; ignores the reply to a message that was given up."""
         if self._carried is None or reply.number != self._carried.number:
             return []
         if reply.error is not Error.NONE:
@@ -76,7 +76,7 @@ class CommitQueue:
         ]
 
     def lose(self, why: str = RECONNECTED) -> list[AnswerCommit]:
-        """Give up what is on its way: the tasks ask again, and are told the same again."""
+        """Give up the message in flight: its tasks have to retry."""
         carried, self._carried = self._carried, None
         if carried is None:
             return []
@@ -84,7 +84,7 @@ class CommitQueue:
         return [AnswerCommit(each.commit_id, None, why) for each in carried.commits]
 
     def tick(self, now_ms: int) -> list[AnswerCommit]:
-        """Give up what was not answered in time."""
+        """Give up the message in flight if it was not answered in time."""
         is_late = self._carried is not None and now_ms >= self._give_up_at_ms
         return self.lose(LATE) if is_late else []
 

@@ -1,8 +1,7 @@
 """A member's part in computing an assignment: Prepare, compute, Install (PROTOCOL §5).
 
-The answers' errors mean something else here than in a heartbeat: UNKNOWN_MEMBER_ID drops
-the computation and nothing else, FENCED_MEMBER_EPOCH asks to send the same with the epoch
-that the member has reached meanwhile.
+Errors have another meaning here than in a heartbeat: UNKNOWN_MEMBER_ID only drops the computation,
+FENCED_MEMBER_EPOCH asks for the same message with the member's current epoch.
 """
 
 from .....actors.backoff import earliest
@@ -21,53 +20,53 @@ from .....actors.messages.members import NO_COORDINATOR_EPOCH
 RETRY_MS = 50
 RETRY_ASSIGN_MS = 1_000
 LOST_MS = 4_500
-"""How long an answer may take before the same is asked again: both ends take it twice."""
+"""How long a reply may take before the message is repeated: both sides accept duplicates."""
 
 OVERDUE_MS = 1_000
-"""So long before the group turns to another member, the assignor is taken to hang: by then
-another process is to run, since it may be that of the other member's assignor as well."""
+"""How long before the group's timeout the assignor counts as hanging: its process has to be
+replaced before the group asks another member, who may use the same process."""
 ENDS_BORNE = 2
-"""After how many ends of its process a computation is not asked for once more."""
+"""How many assignor processes may end over a computation before it is given up."""
 
 
 class Computing:
-    """At most one computation; every call returns what is to be sent because of it."""
+    """At most one computation at a time; each call returns the message to send."""
 
     def __init__(self, group_id: str, member_id: str, timeout_ms: int) -> None:
         self._group_id = group_id
         self._member_id = member_id
         self._timeout_ms = timeout_ms
         self._margin_ms = min(OVERDUE_MS, timeout_ms // 10)
-        """How long before `_until_ms` the assignor is taken to hang."""
+        """How long before `_until_ms` the assignor counts as hanging."""
         self._reset()
 
     def _reset(self) -> None:
         self._coordinator_epoch = NO_COORDINATOR_EPOCH
-        """The number of the group's process that asked for it."""
+        """The epoch of the group's process that asked for it."""
         self._until_ms: int | None = None
-        """When the group will turn to another member; None: nothing is being computed."""
+        """When the group will ask another member; None: there is no computation."""
         self._retry_at_ms: int | None = None
-        """When to send Prepare or Install once more; None: no answer to either is waited for."""
+        """When to repeat Prepare or Install; None: no reply is pending."""
         self._snapshot: Snapshot | None = None
-        """What the assignor is to compute from, once the group has said so."""
+        """The input of the assignor, once the group has sent it."""
         self._result: ComputeAssignmentReply | None = None
-        """What it made of that."""
+        """The output of the assignor."""
         self._assign_at_ms: int | None = None
-        """When to put a question to the assignor process again that it had no time to take."""
+        """When to repeat a question that the busy assignor process did not receive."""
         self._is_overdue = False
         """Whether the assignor process was reported as hanging."""
         self._ends = 0
-        """How many of its processes have ended over this computation."""
+        """How many assignor processes have ended over this computation."""
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether there is a computation."""
+        """Return whether there is a computation."""
         return self._until_ms is not None
 
     def begin(
         self, epoch: int, now_ms: int, coordinator_epoch: int = NO_COORDINATOR_EPOCH
     ) -> Prepare:
-        """Ask the group for what is needed: its process of that number wants a target."""
+        """Begin a computation that the group's process of this epoch asks for: send Prepare."""
         self._reset()
         self._coordinator_epoch = coordinator_epoch
         self._until_ms = now_ms + self._timeout_ms
@@ -75,7 +74,7 @@ class Computing:
         return Prepare(self._group_id, self._member_id, epoch)
 
     def take_snapshot(self, reply: PrepareReply, now_ms: int) -> ComputeAssignment | None:
-        """Have the assignor compute."""
+        """Take the group's snapshot, and return the question for the assignor."""
         if not self.is_busy or self._snapshot is not None:
             return None
         if reply.error is Error.FENCED_MEMBER_EPOCH:
@@ -90,7 +89,7 @@ class Computing:
     def take_result(
         self, result: ComputeAssignmentReply, epoch: int, now_ms: int
     ) -> Install | None:
-        """Hand in what the assignor made of it."""
+        """Take the assignor's result, and return the Install for the group."""
         snapshot = self._snapshot
         if snapshot is None or not snapshot.is_named(result.group_epoch, result.snapshot_id):
             return None
@@ -98,9 +97,9 @@ class Computing:
         return self._install(result, epoch)
 
     def take_install_reply(self, reply: InstallReply, now_ms: int) -> None:
-        """Be done, unless the member's epoch was not the one it has reached.
+        """End the computation, or retry Install if the member's epoch was outdated.
 
-        An answer that comes while nothing was handed in is to an earlier computation.
+        A reply that comes before an Install was sent belongs to an earlier computation.
         """
         if self._result is None:
             return
@@ -110,7 +109,7 @@ class Computing:
             self._reset()
 
     def ask_anew(self, epoch: int, now_ms: int) -> ComputeAssignment | Install | None:
-        """Ask the new process what the old one did not answer, unless it ends every time."""
+        """Repeat the question to a new assignor process, unless too many have ended over it."""
         snapshot = self._unanswered()
         if snapshot is None:
             return None
@@ -125,12 +124,12 @@ class Computing:
         )
 
     def put_off(self, asked: ComputeAssignment, now_ms: int) -> None:
-        """Ask again in a moment: the assignor has not taken the question."""
+        """Schedule a retry of a question that the assignor process did not receive."""
         if asked.snapshot is self._unanswered():
             self._assign_at_ms = now_ms + RETRY_ASSIGN_MS
 
     def ask_again(self, now_ms: int) -> ComputeAssignment | None:
-        """Return the question that the assignor did not take, when it is time."""
+        """Return the question to repeat, when its retry is due."""
         snapshot = self._unanswered()
         if snapshot is None or self._assign_at_ms is None or now_ms < self._assign_at_ms:
             return None
@@ -138,26 +137,26 @@ class Computing:
         return ComputeAssignment(snapshot, self._member_id)
 
     def overdue(self, now_ms: int) -> bool:
-        """Tell, once, that the assignor has not answered in time: it is asked no more."""
+        """Return, once, whether the assignor has not answered in time; the question is dropped."""
         if self._unanswered() is None or self._until_ms is None:
             return False
         self._is_overdue = now_ms >= self._until_ms - self._margin_ms
         return self._is_overdue
 
     def _unanswered(self) -> Snapshot | None:
-        """Return what the assignor is asked to compute from and has not answered yet."""
+        """Return the snapshot of the question that the assignor has not answered yet."""
         return None if self._result is not None or self._is_overdue else self._snapshot
 
     def move_to(self, coordinator_epoch: int) -> None:
-        """Turn to another process of the group: it knows of no computation but its own.
+        """Drop the computation of a former group process: the new one does not know it.
 
-        It may have asked for one already, before this worker was told of the process.
+        The new process may have asked for its own already, before this worker got its address.
         """
         if coordinator_epoch != self._coordinator_epoch:
             self._reset()
 
     def tick(self, epoch: int, now_ms: int) -> Prepare | Install | None:
-        """Send again what was refused because of the epoch; give up what takes too long."""
+        """Return Prepare or Install to repeat; give up a computation that takes too long."""
         if self._until_ms is not None and now_ms >= self._until_ms:
             self._reset()
         if self._retry_at_ms is None or now_ms < self._retry_at_ms:

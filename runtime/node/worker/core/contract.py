@@ -1,7 +1,8 @@
-"""What a `WorkerCore` and its shell owe one another: effects, reports, and a log to read.
+"""The interface between a `WorkerCore` and its shell: effects, reports, and the log to read.
 
-An effect is what the core has its shell do: the actor does it on real processes, the simulator in
-virtual time, in the order of the effects. A report is what the core is told of what runs beside it.
+An effect is an order of the core to its shell. The actor carries it out on real processes, the
+simulator in virtual time, in the order of the effects. A report is an input of the core about the
+connectors, tasks and engine of the worker.
 """
 
 from dataclasses import dataclass
@@ -62,38 +63,38 @@ class TellSupervisor:
 
 @dataclass(frozen=True, slots=True)
 class StartResource:
-    """Begin to run this; nothing of the resource runs yet. Exactly one `Stopped` will follow."""
+    """Start a resource, which does not run yet; exactly one `Stopped` report has to follow."""
 
     launch: Launch
 
 
 @dataclass(frozen=True, slots=True)
 class StopResource:
-    """Let this come to its end in good order; `Stopped` says when it has."""
+    """Stop a resource gracefully; a `Stopped` report follows."""
 
     resource: Resource
 
 
 @dataclass(frozen=True, slots=True)
 class AbandonAll:
-    """Cut everything short that runs; `Stopped` says of each when it has ended."""
+    """Cancel all running resources at once; a `Stopped` report follows for each."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCommit:
-    """Tell a task what became of its commit."""
+    """Deliver the result of a commit to its task."""
 
     commit_id: CommitId
     verdict: CommitVerdict | None
-    """None: the outcome is unknown, and `why` says so; the task has to ask again."""
+    """None: the outcome is unknown, for the reason `why`; the task has to retry."""
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """End the process this instant, with all that runs in it."""
+    """End the process immediately, with all that runs in it."""
 
     reason: str
 
@@ -112,21 +113,21 @@ Effect = (
 
 @dataclass(frozen=True, slots=True)
 class CommitAsked:
-    """From a task: make this batch count."""
+    """From a task: commit this batch."""
 
     commit: Commit
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPublished:
-    """From a task, or the janitor: the files of this batch are in place."""
+    """From a task or the janitor: this batch is published."""
 
     commit_id: CommitId
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """From the janitor: a deleted connector, its config of that time, keeps nothing outside."""
+    """From the janitor: the external state of a deleted connector (config of that time) is gone."""
 
     connector: str
     config_ms: int
@@ -134,57 +135,58 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class EngineStarted:
-    """From the runner: its engine has a new process, which ends with the worker's."""
+    """From the runner: its engine has a new process, which ends with the worker process."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class EngineWarm:
-    """From the runner: its engine can take work now."""
+    """From the runner: its engine is warm, and can run work."""
 
 
 CoreReport = Report | CommitAsked | BatchPublished | Forgotten | EngineStarted | EngineWarm
 
 
 class MemberLog(Protocol):
-    """What a worker takes of the log: the answers that concern its own member.
+    """A worker's projection of the group's log, limited to its own member.
 
-    It is read by `catch_up` only; between two calls `group` stays as it is, which need not be
-    the whole group. It has to tell:
+    Only `catch_up` reads the log; `group` does not change between two calls. The group may be
+    partial, but it has:
 
-    * which resources this member was granted, with config and fencing token
-      (`launches`, `token_of`: the member's own seat and step, the connectors of its resources and
-      how these split their work);
-    * what the log says of what this member has reported (`statuses` of the reported resources,
+    * the resources that this member was granted, with config and fencing token (`launches`,
+      `token_of`: the member's own seat and step, and the connectors of its resources with their
+      task configs);
+    * the logged state of what this member has reported (`statuses` of the reported resources,
       their connectors, the task configs of its own connectors);
-    * who computed the target, and what that assignor said to all (`target` without its shares);
-    * what is configured, for a member that may have to assign;
-    * how far the log was read (`end`).
+    * who computed the target, and the assignor's metadata for all members (`target` without its
+      shares);
+    * the configured connectors, for a member that may have to compute an assignment;
+    * the end position of the log that was read (`end`).
     """
 
     @property
     def member_id(self) -> str:
-        """What the group calls the member."""
+        """The id of the member in the group."""
         ...
 
     @property
     def group(self) -> Group:
-        """The member's part of the group, as of the last `catch_up`."""
+        """The member's part of the group, as of the last call of `catch_up`."""
         ...
 
     def rename(self, member_id: str) -> None:
-        """Have the next `catch_up` show the member under the name that it was given."""
+        """Follow the member under a new id, from the next `catch_up` on."""
         ...
 
     def watch(self, reported: Resources) -> None:
-        """Have the next `catch_up` show the status of these, held or not, and of no others."""
+        """From the next `catch_up` on, follow the status of these resources only, owned or not."""
         ...
 
     def catch_up(self) -> Group:
-        """Read what is new, and return the member's part of the group."""
+        """Read new entries of the log, and return the member's part of the group."""
         ...
 
     def take_changed(self) -> Resources:
-        """Return those of the member's resources of which anything changed since the last call."""
+        """Return the resources of the member that have changed since the last call."""
         ...

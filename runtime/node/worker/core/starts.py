@@ -1,10 +1,10 @@
-"""From what may run, and what the log grants, to what is started and stopped.
+"""Decides which resources a worker starts and stops, from its membership and the log.
 
-The membership says what may run at all, the log with which config and token. A resource is
-started only while nothing of it runs: one whose launch has changed is stopped first, and started
-anew once it has ended. One that ends by itself though it may run rests for a moment, and begins
-again. Many are started a few at a time: a worker of a slow machine that began forty at once would
-hear no answer of its group meanwhile, and its session would end.
+The membership says which resources may run, the log with which config and token. A resource is
+started only when it does not run: if its launch has changed, it is stopped first and restarted once
+it has ended. A resource that ends by itself is restarted after a pause. Starts are rate-limited: on
+a slow machine, forty starts at once would keep the worker from hearing its group, and its session
+would expire.
 """
 
 from dataclasses import replace
@@ -17,38 +17,38 @@ from ....pipeline.connectors.common_keys import OF_TASKS
 from .contract import MemberLog, StartResource, StopResource
 
 REST_MS = 1_000
-"""How long a resource rests that ended though it may run."""
+"""The pause before a resource that ended by itself is restarted."""
 STARTS_AT_ONCE = 8
 START_PAUSE_MS = 10
-"""From the first of so many starts to the next; what has come meanwhile is heard before that."""
+"""The pause after each group of starts, in which the worker handles its messages."""
 
 
 class Starts:
-    """What one member has running; times in milliseconds on any one clock."""
+    """The running resources of one member; all times are milliseconds of one clock."""
 
     def __init__(self, log: MemberLog) -> None:
         self._log = log
         self._allowed: Resources = NOTHING
         self._running: dict[Resource, Launch] = {}
-        """From the order to start until the report that it has ended."""
+        """Resources from their start until the report that they have ended."""
         self._stopping: set[Resource] = set()
-        """Those of them that were told to stop."""
+        """Those in `_running` that are being stopped."""
         self._rests: dict[Resource, int] = {}
-        """Until when each resource rests that ended though it may run."""
+        """When to restart each resource that ended by itself."""
         self._fresh: Resources = NOTHING
-        """What may run, and the log has not granted or shown the config of since it may."""
+        """Resources that may run, but whose grant or config the log has not shown yet."""
         self._room, self._has_room_ms = 0, 0
-        """How many may start now, and when there is room for as many as ever."""
+        """How many resources may start now, and when the rate limit is reset."""
         self._waiting: set[Resource] = set()
-        """What could start, and waits for room."""
+        """Resources that wait for the rate limit."""
 
     def allow(self, resources: Resources) -> None:
-        """Let these run as soon as the log grants them."""
+        """Start these resources as soon as the log grants them."""
         self._allowed |= resources
         self._fresh |= resources
 
     def stop(self, resources: Resources) -> tuple[list[StopResource], Resources]:
-        """Bring resources to an end; return also those of which nothing runs already."""
+        """Stop resources; return the effects, and the resources that do not run already."""
         self._allowed -= resources
         running = sorted(resources & self._running.keys())
         told = [StopResource(each) for each in running if each not in self._stopping]
@@ -56,13 +56,13 @@ class Starts:
         return told, resources - self._running.keys()
 
     def abandon(self) -> Resources:
-        """Let nothing run any more; return what is running, all of which is to be cut short."""
+        """Allow nothing to run any more; return the running resources, to be cancelled."""
         self._allowed = NOTHING
         self._stopping.update(self._running)
         return frozenset(self._running)
 
     def align(self, now_ms: int) -> list[StartResource | StopResource]:
-        """Return what to do so that what runs is what the log grants."""
+        """Return the starts and stops that make the running resources match the log."""
         if now_ms >= self._has_room_ms:
             self._room, self._has_room_ms = STARTS_AT_ONCE, now_ms + START_PAUSE_MS
         self._fresh |= self._take_waiting()
@@ -77,7 +77,7 @@ class Starts:
         return [order for each in sorted(found) if (order := self._turn_to(found[each]))]
 
     def _take_waiting(self) -> Resources:
-        """Return as much of what waits as there is room for, so that no look costs all of it."""
+        """Return as many waiting resources as the rate limit admits; bounds the cost of a call."""
         self._waiting &= self._allowed
         taken = frozenset(nsmallest(self._room, self._waiting))
         self._waiting -= taken
@@ -90,11 +90,11 @@ class Starts:
         return rested
 
     def begins_again(self, resource: Resource) -> bool:
-        """Tell whether a resource that ends was only told to so that it begins otherwise."""
+        """Return whether a resource was stopped only to be restarted with a changed launch."""
         return resource in self._stopping and resource in self._allowed
 
     def take_end(self, resource: Resource, now_ms: int) -> bool:
-        """Tell whether a resource that ended may not run any more; one that may begins again."""
+        """Record the end of a resource; return whether it may not run any more (else: restart)."""
         self._running.pop(resource, None)
         was_told = resource in self._stopping
         self._stopping.discard(resource)
@@ -108,7 +108,7 @@ class Starts:
         return False
 
     def next_tick_ms(self) -> int | None:
-        """Return when something has rested or may start, None if nothing waits for a time."""
+        """Return when the next resource may start, None if none waits for a time."""
         return earliest(*self._rests.values(), self._has_room_ms if self._waiting else None)
 
     def _turn_to(self, launch: Launch) -> StartResource | StopResource | None:
@@ -130,10 +130,11 @@ class Starts:
 
 
 def core_of(launch: Launch) -> Launch:
-    """Return a launch with what must be stopped if it changes.
+    """Return the part of a launch whose change requires a restart.
 
-    Of its connector's config a task has a few keys. Those that its own config repeats change with
-    that, once its connector has split its work anew: it would be stopped a second time then.
+    A task has a few keys of its connector's config. Keys that its own config repeats are left out:
+    they change again when the connector has updated its task configs, which would be a second
+    restart.
     """
     if not launch.resource.is_task:
         return launch

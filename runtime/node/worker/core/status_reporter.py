@@ -1,7 +1,7 @@
-"""What the group has to be told by a worker, repeated until the log says it.
+"""Reports of a worker to its group, repeated until the log shows them.
 
-Messages may be lost, and the group's actor may die with one in hand. So nothing here waits
-for an answer: what the log does not show after a while is said again.
+Messages may be lost, and the group's process may end before it has handled one. So no report waits
+for a reply: it is sent again every `AGAIN_MS` until the log shows it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,44 +14,44 @@ from ....pipeline.tasks.reports import BatchDone, StatusChanged, Stopped, TaskCo
 from .contract import Forgotten, MemberLog
 
 AGAIN_MS = 1_000
-"""After which what the log does not show is said again."""
+"""The pause before a report that the log does not show is sent again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedSplit:
-    """How a connector splits its work, under which token it said so."""
+    """The task configs that a connector has reported, and its token at that time."""
 
     token: Token
     configs: tuple[Mapping[str, str], ...]
 
 
 class StatusReporter:
-    """The latest status of each resource, and the latest split of each connector."""
+    """Keeps the latest status of each resource and the latest task configs of each connector."""
 
     def __init__(self, group_id: str, log: MemberLog) -> None:
         self._group_id = group_id
         self._log = log
         self._statuses: dict[Resource, StatusUpdate] = {}
-        """The latest status of each resource, while the log does not show it."""
+        """The latest status of each resource, until the log shows it."""
         self._latest_ms: dict[Resource, int] = {}
-        """When each resource's status changed last, as the group was told."""
+        """The reported time of the last status change of each resource."""
         self._sent: set[Resource] = set()
-        """Of which resources the status in `_statuses` was sent at least once."""
+        """The resources whose status in `_statuses` was sent at least once."""
         self._overtaking: set[Resource] = set()
-        """Of which resources an earlier status was sent that the log did not show: it may come."""
+        """The resources with an earlier status in flight, which the log may still show."""
         self._remarks: dict[Resource, StatusUpdate] = {}
-        """What is to be said of a task once it is said that it runs batches."""
+        """The status to report after the current one: a task's note once it runs batches."""
         self._splits: dict[str, ReportedSplit] = {}
-        """The latest split of each connector, while the log does not show it."""
+        """The latest task configs of each connector, until the log shows them."""
         self._forgotten: list[Forgotten] = []
-        """What is to be said once: the janitor says it again."""
+        """Reports that are sent only once, since the janitor repeats them."""
         self._said_at_ms = -AGAIN_MS
-        """When all of this was said last."""
+        """When all pending reports were sent last."""
         self._is_fresh = False
-        """Whether any of it was not said yet, or has to be said again at once."""
+        """Whether a report was not sent yet, or has to be sent again at once."""
 
     def take(self, report: object, at_ms: int) -> None:
-        """Take what happened to a resource, and when (wall clock); other reports tell nothing."""
+        """Add a report with its time (wall clock); reports of other types are ignored."""
         match report:
             case StatusChanged():
                 self._take_change(report, at_ms)
@@ -59,7 +59,7 @@ class StatusReporter:
                 reason = ending.value
                 self._take(StatusUpdate(resource, token, RunState.UNASSIGNED, at_ms, reason))
             case BatchDone(is_first=True):
-                # It began to look for the batch then: the end of its downtime.
+                # The task began to look for the batch at that time: its downtime ended.
                 connector, task, token, _ = report.commit.commit_id
                 began, resource = report.began_ms, Resource(connector, task)
                 told = RunState.RUNNING, began, BATCHES_RUN, report.restarts
@@ -85,7 +85,7 @@ class StatusReporter:
     def take_due(
         self, group: Group, now_ms: int
     ) -> Iterator[ReportStatus | PutTaskConfigs | SourceForgot]:
-        """Yield what is to be sent now: what is new at once, the rest now and then."""
+        """Yield the messages to send now: new reports at once, others every `AGAIN_MS`."""
         for each in self._forgotten:
             yield SourceForgot(self._group_id, self._log.member_id, each.connector, each.config_ms)
         self._forgotten.clear()
@@ -104,25 +104,25 @@ class StatusReporter:
             yield ReportStatus(self._group_id, self._log.member_id, tuple(self._statuses.values()))
 
     def repeat(self) -> None:
-        """Say all again at once that the log does not show: who was told may be gone."""
+        """Send all pending reports again at once: the group has a new process."""
         self._is_fresh = True
 
     @property
     def awaited(self) -> Resources:
-        """Of which resources the log is to show what was said."""
+        """The resources with pending reports."""
         if not (self._statuses or self._splits):
             return NOTHING
         return frozenset((*self._statuses, *map(Resource, self._splits)))
 
     def next_tick_ms(self) -> int | None:
-        """Return when something is to be said again, None if all is said."""
+        """Return when reports are sent next, None if none is pending."""
         return self._said_at_ms + AGAIN_MS if self._statuses or self._splits else None
 
     def _take(self, update: StatusUpdate) -> None:
-        """Keep a status, its reason made fit for the log: it may quote any bytes.
+        """Keep a status, with characters in its reason escaped that the log cannot encode.
 
-        Its time is later than that of the one before, whatever the clock says: the group tells by
-        it which of the two came last.
+        Its time is always later than that of the former one, even if the clock was set back: the
+        group uses it to order the two.
         """
         reason = update.reason.encode(errors="backslashreplace").decode()
         at_ms = max(update.at_ms, self._latest_ms.get(update.resource, -1) + 1)
@@ -159,7 +159,7 @@ class StatusReporter:
             del self._splits[name]
 
     def _forget_former(self, group: Group) -> None:
-        """Forget when what is not this member's any more was said: its next token is another."""
+        """Drop the times of resources that this member no longer owns: the next token is new."""
         self._latest_ms = {
             each: at_ms
             for each, at_ms in self._latest_ms.items()
@@ -167,9 +167,10 @@ class StatusReporter:
         }
 
     def _is_known(self, group: Group, name: str, split: ReportedSplit) -> bool:
-        """Tell whether the log shows the split, or never will.
+        """Return whether the log shows these task configs, or never will.
 
-        Its token is not current, or the connector is not to run; then it splits anew once it is.
+        It never will if the token is not current, or the connector is not running: a running one
+        reports its task configs again.
         """
         is_current = token_of(group, self._log.member_id, Resource(name)) == split.token
         if not is_current or group.target_state(name) is not RunState.RUNNING:
@@ -179,9 +180,9 @@ class StatusReporter:
 
 
 def _is_shown(group: Group, update: StatusUpdate, *, is_overtaking: bool) -> bool:
-    """Tell whether the log shows a status, or never will.
+    """Return whether the log shows a status, or never will.
 
-    A log that shows the same from before tells nothing while another status is on its way.
+    While an earlier status is in flight, the same status in the log may be an older one.
     """
     known = group.statuses.get(update.resource)
     if known is None:

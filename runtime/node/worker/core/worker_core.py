@@ -1,24 +1,24 @@
-"""A worker without its process: messages, reports and time come in, effects go out.
+"""The decisions of a worker, without I/O: messages, reports and time go in, effects come out.
 
-The core holds all that a worker decides: its membership in either protocol, its part in computing
-assignments, what it starts and stops, what it has to tell the group, and the commits of its tasks.
-It has no clock, no thread and no library, and it does nothing by itself. A shell
-(the worker's actor, or the simulator in virtual time) hands in what happened and carries out the
-effects, in their order and before anything else is handed in:
+The core decides everything in a worker: its membership in either protocol, its part in computing
+assignments, which resources it starts and stops, its reports to the group, and the commits of its
+tasks. It uses no clock, no thread and no I/O. A shell (the worker's actor, or the simulator in
+virtual time) passes each event in, and carries out the effects in order before the next event:
 
     core.begin(now_ms)                      # and each of the following: -> list[Effect]
     core.receive(reply, now_ms)             # from the group, an assignor process, a supervisor
-    core.report(reports, now_ms, wall_ms)   # from what runs here
+    core.report(reports, now_ms, wall_ms)   # from the runner, its tasks and the janitor
     core.tick(now_ms, wall_ms)              # by `next_tick_ms()` at the latest
 
 Times are milliseconds on the monotonic clock; `wall_ms` is the time of day.
 
-Three rules of order are kept here. The group hears that a task has ended before it hears that its
-resource is free, for the next owner reports under a newer token. It hears ends and commits before
-a goodbye. And a resource starts only when nothing of it runs, by a launch that the log grants.
+The core keeps three rules of order. The group gets the report of a task's end before the heartbeat
+that gives up its resource, since the next owner reports under a newer token. It gets these reports
+and commits before a leave. And a resource starts only when it does not run, with a launch that the
+log grants.
 
-The log is read with every message from the group, whose answers say how far they rest on it, when
-something has ended, and at each tick. Between two looks `MemberLog.group` stays as it is.
+The log is read on every message of the group (a reply has the log position that it depends on),
+when a resource has ended, and at each tick. `MemberLog.group` does not change in between.
 """
 
 from collections import deque
@@ -65,12 +65,11 @@ from .starts import Starts
 from .status_reporter import StatusReporter
 
 LOOK_MS, LOOK_AGAIN_MS = 1_000, 50
-"""How often to look into the log unasked, and where it does not show yet what an answer rests on.
-"""
+"""How often to read the log, and how often if it has not reached the position of a reply yet."""
 
 
 class WorkerCore:
-    """One member of a group, what it runs, and all that it says."""
+    """One member of a group, with its membership, its resources and its reports."""
 
     def __init__(
         self,
@@ -82,10 +81,10 @@ class WorkerCore:
         is_warm: bool = True,
         joins_warm: bool = False,
     ) -> None:
-        """Be the worker with these facts, once it is warm; it has not joined yet.
+        """Create a worker that has not joined yet; `worker` has its facts once it is warm.
 
-        `assignors` are the names of its own, the preferred first: none if it has no say in that.
-        With `joins_warm` it joins only once it is warm.
+        `assignors` are the names of its assignors, in the order of preference; empty if the group
+        itself runs one. With `joins_warm` it joins only once it is warm.
         """
         identity, timeout_ms = membership.identity, membership.timing.rebalance_timeout_ms
         self.membership = membership
@@ -102,21 +101,21 @@ class WorkerCore:
         self._starts = Starts(log)
         self._commits = CommitQueue(identity.group_id)
         self._effects: list[Effect] = []
-        """What the call under way has led to so far."""
+        """The effects of the current call."""
         self._rests_on = 0
-        """How far the log has to be read: what was granted rests on it."""
+        """The log position that has to be read before the last grant is used."""
         self._look_at_ms = 0
-        """When to look into the log though nobody said that anything is new."""
+        """When to read the log next without an event."""
         self._has_new_share = False
-        """Whether its assignors may have to be told what it has been given."""
+        """Whether the assignor may have to be notified of a new share."""
 
     @property
     def end_ms(self) -> int | None:
-        """By when nothing may run here unless an answer comes, None if nothing has to end."""
+        """The fencing deadline: without a reply, nothing may run after it; None: no deadline."""
         return self.membership.end_ms() if self.membership.owned else None
 
     def next_tick_ms(self) -> int:
-        """Return by when `tick` has to be called next."""
+        """Return when `tick` has to be called at the latest."""
         due_ms = earliest(
             self.membership.next_tick_ms(),
             self._assignors.next_tick_ms(),
@@ -129,12 +128,12 @@ class WorkerCore:
     # -- what comes in
 
     def begin(self, now_ms: int) -> list[Effect]:
-        """Ask for a seat, as soon as all is known that a join has to say."""
+        """Join the group, as soon as the facts and metadata for a join are complete."""
         self._waits_to_join = True
         return self._go_on(now_ms)
 
     def receive(self, message: object, now_ms: int) -> list[Effect]:
-        """Take an order, or an answer; what is meant for nobody here is ignored."""
+        """Handle an order or a reply; unknown messages are ignored."""
         match message:
             case _ if isinstance(message, MemberReply):
                 self._take_reply(message, now_ms)
@@ -161,7 +160,7 @@ class WorkerCore:
         self._obey(self.membership.take_reply(message, now_ms), now_ms)
 
     def _take_assignors(self, message: DescribeAssignorsReply, now_ms: int) -> None:
-        """Have heartbeats say what the assignors now say of this worker."""
+        """Use the new metadata of the assignors in heartbeats."""
         effects, said = self._assignors.take(message, now_ms)
         self._effects += effects
         if said is not None:
@@ -169,11 +168,11 @@ class WorkerCore:
             self._obey(self.membership.change_assignors(said, now_ms), now_ms)
 
     def take_back(self, asked: ComputeAssignment, now_ms: int) -> None:
-        """Have a question asked again for which the assignor process had no time."""
+        """Retry a question that the busy assignor process did not receive."""
         self._assignors.computing.put_off(asked, now_ms)
 
     def report(self, reports: Iterable[CoreReport], now_ms: int, wall_ms: int) -> list[Effect]:
-        """Take what happened to what runs here."""
+        """Handle reports of the runner, its tasks and the janitor."""
         ended = list[Resource]()
         for each in reports:
             self._hear(each, wall_ms)
@@ -182,7 +181,7 @@ class WorkerCore:
         return self._go_on(now_ms, ended)
 
     def tick(self, now_ms: int, wall_ms: int) -> list[Effect]:
-        """Let time pass for all parts."""
+        """Handle all timers that are due."""
         self._obey(self.membership.tick(now_ms), now_ms)
         epoch = self.membership.member_epoch
         self._effects += self._assignors.tick(epoch, now_ms, wall_ms)
@@ -205,7 +204,7 @@ class WorkerCore:
             case EngineStarted(pid):
                 self._effects.append(TellSupervisor(EngineRuns(self._worker.name, pid)))
             case Stopped() if self._starts.begins_again(report.resource):
-                pass  # what it did is told until it says what it does
+                pass  # it reports its own state later; until then the last status stands
             case EngineWarm():
                 self._is_warm = True
                 self._assignors.questions.see_worker(self._worker)
@@ -215,7 +214,7 @@ class WorkerCore:
     # -- what follows
 
     def _go_on(self, now_ms: int, ended: Sequence[Resource] = ()) -> list[Effect]:
-        """Do what follows from what just happened, and return all that came of it."""
+        """Handle the consequences of an event, and return the effects of the whole call."""
         if ended:
             self._tell(self._catch_up(), now_ms)
             free = [each for each in ended if self._starts.take_end(each, now_ms)]
@@ -228,14 +227,14 @@ class WorkerCore:
         return effects
 
     def _join_if_ready(self, now_ms: int) -> None:
-        """Join once an assignor has spoken for this worker, and its engine is as it must be."""
+        """Join once the assignors' metadata are known and, if required, the engine is warm."""
         may_join = self._is_warm or not self._joins_warm
         if self._waits_to_join and may_join and self._assignors.questions.is_known:
             self._waits_to_join = False
             self._obey(self.membership.join(now_ms), now_ms)
 
     def _look(self, now_ms: int) -> None:
-        """Read what is new in the log, and have run what it grants."""
+        """Read new entries of the log, and start what it grants."""
         group = self._catch_up()
         seen = group.configured, group.configured_offset
         self._obey(self.membership.see_configured(*seen, now_ms), now_ms)
@@ -250,7 +249,7 @@ class WorkerCore:
                 self._effects += self._assignors.tell_share(group.target, share)
 
     def _catch_up(self) -> Group:
-        """Read what is new in the log, also of what was said and is to be shown."""
+        """Read new entries of the log, including the status of pending reports."""
         self._log.rename(self.membership.member_id)
         self._log.watch(self._reporter.awaited)
         return self._log.catch_up()
@@ -293,7 +292,7 @@ class WorkerCore:
         return []
 
     def _send(self, request: Heartbeat | ClassicCall, now_ms: int) -> None:
-        """Send what a member says; a goodbye comes last, after all that its group is to hear."""
+        """Send a member's request; pending reports and commits are sent before a leave."""
         is_goodbye = isinstance(request, LeaveGroup)
         if is_goodbye or (isinstance(request, Heartbeat) and request.member_epoch < JOIN_EPOCH):
             self._tell(self._catch_up(), now_ms)
