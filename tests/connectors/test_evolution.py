@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 
 from fairlead.runtime.pipeline.connectors.evolution.json_columns import JsonColumns
 from fairlead.runtime.pipeline.connectors.evolution.json_text import DEEP, find_flaw
-from fairlead.runtime.pipeline.connectors.evolution.rules import united, wider
+from fairlead.runtime.pipeline.connectors.evolution.rules import unite_schemas, widen_type
 from fairlead.runtime.pipeline.connectors.files.copies import Copies
 from fairlead.runtime.pipeline.connectors.files.source import looks
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
@@ -66,7 +66,7 @@ def struct(**columns: DataType) -> StructType:
 def test_a_type_is_widened_where_no_value_is_lost(
     one: DataType, other: DataType, both: DataType | None
 ) -> None:
-    assert (wider(one, other), wider(other, one)) == (both, both)
+    assert (widen_type(one, other), widen_type(other, one)) == (both, both)
 
 
 def test_schemas_are_united_by_names_within_structs_and_arrays_as_well() -> None:
@@ -77,7 +77,7 @@ def test_schemas_are_united_by_names_within_structs_and_arrays_as_well() -> None
         l=ArrayType(struct(y=StringType(), w=DateType())),
         n=DoubleType(),
     )
-    schema, differences = united(known, found)
+    schema, differences = unite_schemas(known, found)
     assert schema == struct(
         a=LongType(),
         s=struct(x=IntegerType(), z=DateType()),

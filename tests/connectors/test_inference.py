@@ -282,7 +282,7 @@ def test_types_of_parquet_that_spark_does_not_read_are_refused_with_a_way_out(
         pa.time64("ns"): "BIGINT, which is its nanoseconds",
     }.items():
         papq.write_table(pa.table({"n": [1], "t": pa.array([1], kind)}), file)
-        told = rf"^{file}: .*: column `t` is .*, which Spark does not read; .*`source.schema`, .*"
+        told = rf"^{file}: .*: column `t` is .*, which Spark cannot read; .*`source.schema`, .*"
         with pytest.raises(BadInput, match=told + way_out):
             infer("parquet", [file], PLAIN, MUCH)
 

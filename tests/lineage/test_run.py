@@ -185,5 +185,5 @@ def test_a_type_that_names_its_datasets_wrongly_loses_no_row(
     batch(reports)
     runner.close(30)
     (told,) = [each for each in reports.told if isinstance(each, Warned)]
-    assert told.text == "openlineage.url: this run is told no further: division by zero"
+    assert told.text == "openlineage.url: no more events are sent for this run: division by zero"
     assert receiver.events == []

@@ -185,7 +185,7 @@ def test_a_log_that_is_older_than_its_sink_writes_nothing(database: Database, lo
     log.acquire(sink)
     log.write(sink, numbers(1))
     for last in (None, CommitId(*TASK, FIRST, -1)):
-        with pytest.raises(SinkBroken, match="is newer than this log: orders-0 was"):
+        with pytest.raises(SinkBroken, match="is newer than this log: it has orders-0 up"):
             sink.acquire(Tenure(TASK, FIRST, last, last))
     sink.close()
 
@@ -199,7 +199,7 @@ def test_a_sink_that_is_older_than_its_log_is_told_with_the_remedy(
     known = CommitId(*TASK, FIRST, 5)
     with pytest.raises(SinkBroken, match=r"is older than this log: batch 5 of token 1-0") as told:
         sink.acquire(Tenure(TASK, SECOND, known, known))
-    remedy = str(told.value).rpartition("to go on without, ")[2]
+    remedy = str(told.value).rpartition("to continue without it, ")[2]
     with database.server.connected(database.name) as connection:
         assert connection.execute(remedy.encode()).rowcount == 1
     sink.acquire(Tenure(TASK, SECOND, known, known))

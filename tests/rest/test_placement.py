@@ -16,7 +16,7 @@ BLANK = "an item is blank: there is a comma too many"
 NO_LABEL = "is no label: at most 64 characters that can be printed, without commas"
 NO_NAME = "is no worker's name: at most 200 characters that can be printed"
 MANY = "there are 101 items: at most 100 are allowed"
-PLAIN = "must be plain text: the group reads it itself, and resolves no reference"
+PLAIN = "must not have ${...} references: the coordinator reads it without resolving them"
 
 
 def test_a_class_has_the_keys_of_placement_with_their_meaning(client: Client) -> None:

@@ -1,1 +1,1 @@
-"""Connectors: sources, transforms and sinks that a pipeline is made of."""
+"""Connectors: the built-in source and sink types, and the keys that all connectors share."""

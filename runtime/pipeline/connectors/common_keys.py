@@ -1,4 +1,4 @@
-"""The keys that every connector has, whatever its class."""
+"""The config keys of all connector classes."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -31,11 +31,13 @@ TASK_MEMORY: Final = "task.memory"
 
 
 def _name(value: Value) -> str | None:
-    """Refuse a name that is blank, or that could not be told in one line."""
+    """Return an error for a name that is blank or has control characters."""
     controls = [ord(char) for char in str(value) if unicodedata.category(char) == "Cc"]
     if controls:
-        told = ", ".join(map(str, controls))
-        return f"String may not contain control sequences but had the following ASCII chars: {told}"
+        codes = ", ".join(map(str, controls))
+        return (
+            f"String may not contain control sequences but had the following ASCII chars: {codes}"
+        )
     return not_blank(value)
 
 
@@ -61,7 +63,7 @@ _CONNECTOR: Final = (
     ),
     _whole_number(
         TASKS_MAX,
-        "How many tasks may share the work at most.",
+        "The maximum number of tasks.",
         1,
         importance=Importance.HIGH,
         width=Width.SHORT,
@@ -69,7 +71,7 @@ _CONNECTOR: Final = (
     ),
     text_key(
         "config.action.reload",
-        "Is taken, and has no effect here: references are read when a task starts.",
+        "Accepted for compatibility; it has no effect: references are read when a task starts.",
         "restart",
         importance=Importance.LOW,
         validator=one_of("none", "restart"),
@@ -78,7 +80,7 @@ _CONNECTOR: Final = (
     text_key(
         CONNECTOR_VERSION,
         "The version that the plugin must have: `1.0`, `latest`, or a range, `[1.0,2.0)`. "
-        "Empty: whichever is installed.",
+        "Empty: the installed version.",
         display_name="Connector version",
     ),
 )
@@ -86,8 +88,8 @@ _CONNECTOR: Final = (
 _CHAIN: Final = (
     list_key(
         TRANSFORMS,
-        "Names of the transforms that each batch goes through, in this order. "
-        "Each has keys of its own under `transforms.<name>.`.",
+        "The names of the transforms that apply to each batch, in this order. "
+        "The keys of each begin with `transforms.<name>.`.",
         importance=Importance.LOW,
         group="Transforms",
         width=Width.LONG,
@@ -95,8 +97,8 @@ _CHAIN: Final = (
     ),
     list_key(
         PREDICATES,
-        "Names of the predicates by which transforms are for some records alone. "
-        "Each has keys of its own under `predicates.<name>.`.",
+        "The names of predicates, which limit transforms to some records. "
+        "The keys of each begin with `predicates.<name>.`.",
         importance=Importance.LOW,
         group="Predicates",
         width=Width.LONG,
@@ -113,13 +115,14 @@ _RESTARTS: Final = (
     _whole_number(RESTART_MAX_MS, "The longest wait before a failed task is restarted.", 30_000),
     _whole_number(
         RESTART_BUDGET,
-        "How many restarts within the window a task gets before it stays FAILED. -1: for ever.",
+        "How many restarts within the window a task gets before it stays FAILED. -1: no limit.",
         5,
         least=-1,
     ),
     _whole_number(
         RESTART_WINDOW_MS,
-        "The window of the restart budget; a task that ran this long without an error begins anew.",
+        "The window of the restart budget; a task that ran this long without an error has the "
+        "whole budget again.",
         600_000,
     ),
 )
@@ -127,15 +130,15 @@ _RESTARTS: Final = (
 _RETRIES: Final = (
     number_key(
         RETRY_TIMEOUT_MS,
-        "For how long what is out of reach, a source or a sink, is tried again before the task "
-        "fails. Below zero: for ever.",
+        "How long a task retries an unreachable source or sink before it fails. "
+        "Below zero: forever.",
         -1,
         least=None,
         display_name="Retry Timeout for Errors",
     ),
     number_key(
         RETRY_MAX_MS,
-        "The longest wait between two such attempts; the first is a second, each doubles it.",
+        "The longest wait between two such retries; the wait is a second at first, and doubles.",
         10_000,
         least=None,
         display_name="Maximum Delay Between Retries for Errors",
@@ -145,18 +148,18 @@ _RETRIES: Final = (
 _LIMITS: Final = (
     _whole_number(
         CALL_TIMEOUT_MS,
-        "How long one call of the source, the sink or a transform may take; the task is "
-        "restarted then, and what hangs is left behind.",
+        "How long one call of the source, the sink or a transform may take; after that the task "
+        "is restarted, and the hanging call is abandoned.",
         300_000,
     ),
     _whole_number(
         BATCH_TIMEOUT_MS,
-        "How long a batch may take until it is staged, its Spark jobs included.",
+        "How long a batch may take until it is staged, including its Spark jobs.",
         3_600_000,
     ),
     _whole_number(
         TASK_MEMORY,
-        "How many bytes of rows a source may hold that fetches them in the worker.",
+        "How many bytes of rows a source that fetches them in the worker may hold.",
         256 << 20,
     ),
 )
@@ -177,15 +180,15 @@ OF_TASKS: Final = (
     CONNECTOR_VERSION,
     *(each.name for each in (*_RESTARTS, *_RETRIES, *_LIMITS)),
 )
-"""What the runner of a task takes from its connector's config, and not from the task's own."""
+"""The keys that the task runner reads from the connector's config, not from the task config."""
 
 _DEFAULTS: Final = COMMON.parse({NAME: "-", CONNECTOR_CLASS: "-"})
 
 
 def common_settings(config: Mapping[str, str]) -> ParsedConfig:
-    """Return the values of these keys; those of an invalid config, which fails anyway, by default.
+    """Return the parsed common keys; the defaults if the config is invalid.
 
-    They bound what becomes of its failures, too.
+    An invalid config fails elsewhere, and its failures need restart limits as well.
     """
     try:
         return COMMON.parse(config)

@@ -1,7 +1,6 @@
-"""`delivery.guarantee`: a pipeline that is content with less than exactly once, and saves staging.
+"""`delivery.guarantee=at-least-once`: writes each batch to the sink directly, without staging.
 
-Each batch is put in place as it comes, and counts then: what was put in place and did not come to
-count is read, and put in place, again.
+The commit follows the write: after a crash between the two, the batch is read and written again.
 """
 
 from collections.abc import Mapping
@@ -15,9 +14,9 @@ GUARANTEE: Final = "delivery.guarantee"
 
 GUARANTEE_KEY: Final = choice_key(
     GUARANTEE,
-    "exactly-once: batches are staged, and put in place once they count. at-least-once: sinks that "
-    "gain by it (postgres, kafka) put each batch in place at once, which saves the staging; rows "
-    "of the batch that a crash interrupts come twice.",
+    "exactly-once: batches are staged, committed, then published. at-least-once: the postgres and "
+    "kafka sinks write each batch directly, which saves the staging; a crash may duplicate the "
+    "rows of one batch.",
     Delivery.EXACTLY_ONCE.value,
     Delivery.AT_LEAST_ONCE.value,
     importance=Importance.LOW,
@@ -26,13 +25,13 @@ GUARANTEE_KEY: Final = choice_key(
 
 
 def is_at_least_once(config: Mapping[str, str]) -> bool:
-    """Tell whether a config is content with that."""
+    """Tell whether a config asks for at-least-once delivery."""
     return config.get(GUARANTEE) == Delivery.AT_LEAST_ONCE.value
 
 
 def promise_of(config: Mapping[str, str]) -> Promise:
-    """Return what a sink promises that is exactly once unless the config is content with less."""
+    """Return the guarantee of a sink that supports both, under a config."""
     if not is_at_least_once(config):
         return Promise(Delivery.EXACTLY_ONCE)
-    why = f"{GUARANTEE}={Delivery.AT_LEAST_ONCE.value}: rows of a batch come twice after a crash"
+    why = f"{GUARANTEE}={Delivery.AT_LEAST_ONCE.value}: a crash may duplicate the rows of a batch"
     return Promise(Delivery.AT_LEAST_ONCE, (why,))

@@ -1,7 +1,7 @@
-"""What is installed here by name: what is built in, and what entry points name.
+"""Lookup of plugin classes by name: built-in classes and entry points.
 
-Nothing is loaded before a config names it: what others install may fail in any way then, which is
-told to that config, and hurts nobody else.
+An entry point is loaded only when a config names it. Third-party code may fail in any way then;
+only that config gets the error.
 """
 
 import re
@@ -17,25 +17,26 @@ from ..spi.errors import PluginUnknown
 T = TypeVar("T")
 
 LATEST = "latest"
-"""Connect's word for whichever version is installed."""
+"""Connect's name for the installed version."""
 _NUMBERS = r"\d{1,9}(?:\.\d{1,9}){0,9}"
 _RANGE = re.compile(rf"([\[(])\s*({_NUMBERS})?\s*,\s*({_NUMBERS})?\s*([\])])")
-"""A range of versions as Maven spells it: `[1.0,)`, `(1.0,2.0]`."""
+"""A version range in Maven's syntax: `[1.0,)`, `(1.0,2.0]`."""
 LONGEST_SHOWN = 200
-"""How much of a name is shown that is none of those that there are."""
+"""How many characters of an unknown name error messages show."""
 
 
 @dataclass(frozen=True)
 class InstalledClasses(Generic[T]):
-    """The classes of one kind: those built in, and then those of an entry-point group."""
+    """The classes of one kind of plugin; built-in ones take precedence over entry points."""
 
     what: str
-    """What people call the kind."""
+    """The name of the kind in messages."""
     group: str
+    """The entry-point group."""
     base: type[T]
     built_in: Mapping[str, type[T]]
     told: Sequence[str] = ()
-    """The names of those built in as people are told of them; empty: all."""
+    """The built-in names that error messages list; empty: all."""
 
     def find(self, name: str) -> type[T]:
         """Return the class of a name; raises `PluginUnknown`."""
@@ -48,7 +49,7 @@ class InstalledClasses(Generic[T]):
 
     @property
     def further(self) -> list[str]:
-        """The names of those that are not built in, what cannot be loaded included."""
+        """The names of the entry points, including those that cannot be loaded."""
         return sorted(set(self._points.names) - self.built_in.keys())
 
     @cached_property
@@ -59,11 +60,11 @@ class InstalledClasses(Generic[T]):
 def load(point: EntryPoint, base: type[T], what: str) -> type[T]:
     """Load the class that an entry point names; raises `PluginUnknown`.
 
-    One of ours that needs libraries which are not installed says which extra has them.
+    The error names the pip extra to install if one of its libraries is missing.
     """
     try:
         loaded: object = point.load()
-    except (Exception, SystemExit) as error:  # a module may even be a script that ends
+    except (Exception, SystemExit) as error:  # the module may even be a script that exits
         if isinstance(error, ModuleNotFoundError) and point.extras and point.dist:
             extra = f"{point.dist.name}[{','.join(point.extras)}]"
             raise PluginUnknown(f"{what} needs {error.name}: pip install '{extra}'") from error
@@ -75,22 +76,22 @@ def load(point: EntryPoint, base: type[T], what: str) -> type[T]:
 
 
 def describe_unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """Say that there is no such thing, and what might be meant."""
+    """Return the error for an unknown plugin name, with the most similar or all known names."""
     names = list(known)
     hint = hint_by_last_part(name, names) or f"there are {', '.join(names)}"
     return f"no {what} {name[:LONGEST_SHOWN]} is installed here: {hint}"
 
 
 def hint_by_last_part(name: str, known: Iterable[str]) -> str:
-    """Ask whether a known name was meant, if one is like the last part of this."""
+    """Return a hint if a known name is similar to the last part of a dotted name, or nothing."""
     return hint(name.rpartition(".")[2], known)
 
 
 def flaw_in_version(wanted: str, installed: str) -> str:
-    """Return what is wrong with the version that a config asks for, or nothing (KIP-891).
+    """Return an error if the wanted version is not the installed one, or nothing (KIP-891).
 
-    There is one of each plugin: `latest` means it, and so does its version, plain or in brackets,
-    or a range that holds it.
+    Only one version of a plugin is installed. It matches `latest`, its version with or without
+    brackets, and each range that contains it.
     """
     if _is_meant(wanted.strip(), installed):
         return ""
@@ -114,7 +115,7 @@ def _is_meant(wanted: str, installed: str) -> bool:
 
 
 def _numbers(version: str) -> list[int]:
-    """Return a version's numbers, without zeros at the end: 1.0 is 1."""
+    """Return a version's numbers without trailing zeros: 1.0 equals 1."""
     numbers = [int(each) for each in version.split(".")]
     while numbers and not numbers[-1]:
         numbers.pop()

@@ -1,4 +1,4 @@
-"""The keys by which a connector tells its lineage, and what tells it."""
+"""The `openlineage.*` keys, and the lineage reporter that they configure."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -23,9 +23,9 @@ def _url(value: Value) -> str | None:
     if not text or is_deferred(text):
         return None
     if not text.startswith(("http://", "https://")):
-        return "is no URL: http://host:5000"
+        return "must be a URL such as http://host:5000"
     if find_spec("openlineage") is None:
-        return "needs a package that is not here: pip install 'fairlead[lineage]'"
+        return "needs a package that is not installed: pip install 'fairlead[lineage]'"
     return None
 
 
@@ -34,8 +34,8 @@ LINEAGE: Final = with_group(
     [
         text_key(
             URL,
-            "A server of OpenLineage, such as Marquez: what this connector reads and writes, by "
-            "columns and in rows, is told there. Empty: nobody is told.",
+            "The URL of an OpenLineage server, such as Marquez, that gets the lineage of this "
+            "connector: its datasets, columns and row counts. Empty: no lineage is sent.",
             "",
             importance=Importance.LOW,
             validator=_url,
@@ -57,17 +57,17 @@ def lineage_of(
     source: type[SourceType],
     sink: type[SinkType],
 ) -> Lineage:
-    """Return what tells an attempt of a task, or nobody."""
+    """Return the lineage reporter of one attempt of a task."""
     if not config.get(URL):
         return NO_LINEAGE
     from ..lineage.open_runs import OpenRuns  # noqa: PLC0415
-    from ..lineage.run import RunLineage  # noqa: PLC0415  # its package is not for everybody
+    from ..lineage.run import RunLineage  # noqa: PLC0415  # needs an extra
     from ..lineage.sending import EventSender  # noqa: PLC0415
 
-    def touched(commit: Commit) -> tuple[frozenset[Dataset], frozenset[Dataset]]:
+    def datasets_of(commit: Commit) -> tuple[frozenset[Dataset], frozenset[Dataset]]:
         read = source.datasets(config, [each.partition for each in commit.advances])
         return frozenset(read), frozenset(sink.datasets(config, commit.manifest))
 
     job = Dataset(config.get(NAMESPACE) or "fairlead", context.resource.connector)
     sender = partial(EventSender, config[URL], config.get(API_KEY, ""), context.warn)
-    return RunLineage(job, sender, OpenRuns(config[URL], *job), touched, context)
+    return RunLineage(job, sender, OpenRuns(config[URL], *job), datasets_of, context)

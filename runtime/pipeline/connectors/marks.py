@@ -1,7 +1,7 @@
-"""What a sink says of a task's last batch, held against what the log says.
+"""Comparison of a sink's mark, the last published batch of a task, with the offset log.
 
-The sink is ahead of a log that was restored from a backup, or is a copy: batches that such a log
-counts would be taken for ones that were published. It is behind the log if it was restored itself.
+A sink is ahead of a log that was restored from a backup or copied: new batches of that log would be
+taken for published ones and skipped. A sink is behind the log if the sink itself was restored.
 """
 
 from typing import NamedTuple
@@ -13,41 +13,41 @@ from ..spi.sink import Tenure
 
 
 class PublishedBatch(NamedTuple):
-    """The last batch of a task that was published; later ones are greater."""
+    """The id of a published batch of a task; later batches compare greater."""
 
     token: Token
     batch: int
 
     @classmethod
     def of(cls, commit_id: CommitId) -> "PublishedBatch":
-        """Return a batch by its commit."""
+        """Return the batch of a commit."""
         return cls(commit_id.token, commit_id.batch)
 
     def __str__(self) -> str:
-        """Spell it as people know batches."""
+        """Return the batch as messages name it."""
         return f"batch {self.batch} of token {self.token}"
 
 
 def is_ahead(marked: PublishedBatch, last: CommitId | None) -> bool:
-    """Tell whether a sink holds what its task's last commit in the log does not know of."""
+    """Tell whether a mark is later than the task's last commit in the log."""
     return last is None or PublishedBatch.of(last) < marked
 
 
 def refuse_other_log(tenure: Tenure, marked: PublishedBatch, sink: str, remedy: str) -> None:
-    """Raise `SinkBroken` if a mark is of a log that is newer than this one, or of an earlier state.
+    """Raise `SinkBroken` if the log or the sink was restored from an older state.
 
-    `sink` names the sink, `remedy` says what makes it forget the mark.
+    `sink` names the sink in messages; `remedy` says how a user removes the mark.
     """
     known = tenure.published
     if is_ahead(marked, tenure.last):
         raise SinkBroken(
-            f"{sink} is newer than this log: {tenure.task} was published up to {marked} there, "
-            "which the log does not know, so it is an older one, restored or copied. Nothing was "
-            f"written. Go on with the newer log; or, if rows may come again, {remedy}"
+            f"{sink} is newer than this log: it has {tenure.task} up to {marked}, which the log "
+            "does not know, so the log was restored from a backup or copied. Nothing was written. "
+            f"Use the newer log; or, if duplicate rows are acceptable, {remedy}"
         )
     if known is not None and PublishedBatch.of(known) > marked:
         raise SinkBroken(
             f"{sink} is older than this log: {PublishedBatch.of(known)} of {tenure.task} was "
-            f"published, and it knows of none after {marked}. Nothing was written. Bring the newer "
-            f"data back; or, to go on without, {remedy}"
+            f"published, but the sink has none after {marked}. Nothing was written. Restore the "
+            f"newer data; or, to continue without it, {remedy}"
         )

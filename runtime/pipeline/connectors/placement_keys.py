@@ -1,7 +1,7 @@
-"""The keys of placement: where a connector's work may run, and how much of a worker it takes.
+"""The placement keys: the workers that may run a connector, and its weight.
 
-The group reads them itself: see `events.placement`. So they are examined for every class, and a key
-of that family that nobody knows is refused.
+The group's coordinator reads them (`events.placement`). So they are validated for each connector
+class, and an unknown key with their prefix is an error.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ _ALL: Final = ", ".join(KEYS)
 
 
 def _items(name: str, meaning: str, flaw_in: Callable[[Sequence[str]], str]) -> Definition:
-    """Return a key whose items `flaw_in` examines."""
+    """Return a list key that `flaw_in` validates."""
 
     def validate(value: Value) -> str | None:
         return flaw_in(value if isinstance(value, tuple) else ()) or None
@@ -51,7 +51,7 @@ PLACEMENT: Final = with_group(
     (
         number_key(
             WEIGHT,
-            "How much of a worker the connector takes, and each of its tasks, next to others.",
+            "The load of the connector, and of each of its tasks, relative to others.",
             1,
             kind=SettingType.INT,
             importance=Importance.LOW,
@@ -59,7 +59,7 @@ PLACEMENT: Final = with_group(
         ),
         _items(
             TASK_WEIGHTS,
-            "The weights of tasks that have one of their own: `0:5, 3:20`.",
+            "The weights of single tasks: `0:5, 3:20`.",
             _flaw_in_task_weights,
         ),
         _items(
@@ -76,7 +76,7 @@ _DEFINED: Final[Mapping[str, Definition]] = {each.name: each for each in PLACEME
 
 
 def with_placement(validation: Validation, config: Mapping[str, str]) -> Validation:
-    """Return what a plugin finds in a config, with what is wrong about its placement."""
+    """Return a plugin's validation with the errors of the placement keys added."""
     found = {each.definition.name: each for each in validation.checked}
     complaints = {
         key: complaint
@@ -96,12 +96,12 @@ def with_placement(validation: Validation, config: Mapping[str, str]) -> Validat
 
 
 def _complaint(key: str, text: str) -> str:
-    """Return what is wrong with a key of this family and its value, or nothing."""
+    """Return the error of a key with the placement prefix and its value, or nothing."""
     definition = _DEFINED.get(key)
     if definition is None:
         return f"there is no such key: {hint(key, KEYS) or f'there are {_ALL}'}"
     if _REFERENCE in text:
-        return "must be plain text: the group reads it itself, and resolves no reference"
+        return "must not have ${...} references: the coordinator reads it without resolving them"
     try:
         definition.parse(text)
     except ValueError as error:

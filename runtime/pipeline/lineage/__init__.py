@@ -1,1 +1,1 @@
-"""What connectors read and write, told as OpenLineage events."""
+"""Lineage of connectors, sent as OpenLineage events."""

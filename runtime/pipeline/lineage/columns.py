@@ -1,8 +1,8 @@
 # pyright: basic
-"""Which columns of a source those of a sink are made of, as the analysed plan of a batch says.
+"""Column lineage of a batch, from Spark's analysed plan.
 
-Spark knows each attribute by a number. So a column goes back, through what names were given to
-(`Alias`) and what rows were made of (`Generate`), to attributes of the frame that was read.
+Spark gives each attribute an expression id. A written column is traced back through aliases
+(`Alias`) and generators (`Generate`) to attributes of the frame that was read.
 """
 
 import json
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class BatchColumns(NamedTuple):
-    """The columns of a batch: those read and those written with their types, and the way between.
+    """The columns of a batch that were read and written, by name with their types.
 
-    `made_of` has the columns that each written one is made of; None: nobody can tell.
+    `made_of` maps each written column to the read columns that it depends on; None: unknown.
     """
 
     read: Mapping[str, str]
@@ -27,7 +27,7 @@ class BatchColumns(NamedTuple):
 
 
 def columns_of(before: "DataFrame | ArrowTable", after: "DataFrame | ArrowTable") -> BatchColumns:
-    """Return the columns of a batch by its rows before and after the transforms."""
+    """Return the columns of a batch from its rows before and after the transforms."""
     read, written = _types(before), _types(after)
     if before is after:
         return BatchColumns(read, written, {name: frozenset({name}) for name in written})
@@ -37,10 +37,10 @@ def columns_of(before: "DataFrame | ArrowTable", after: "DataFrame | ArrowTable"
 
 
 def made_of_plans(before: str, after: str) -> Mapping[str, frozenset[str]]:
-    """Return what the columns of one plan are made of in another, both as Spark's JSON.
+    """Return the columns of plan `before` that each column of plan `after` depends on.
 
-    Each begins with a projection of all columns. A frame that a query reads twice has other numbers
-    the second time: it is known by its columns.
+    Both are Spark's JSON, with a projection of all columns at the root. If a query reads a frame
+    twice, Spark gives the second read new expression ids: it is recognised by its column names.
     """
     nodes = json.loads(after)
     read = _named(json.loads(before)[0]["projectList"])
@@ -50,7 +50,7 @@ def made_of_plans(before: str, after: str) -> Mapping[str, frozenset[str]]:
         output = _named(node.get("output") or ())
         if [name for _, name in output] == [name for _, name in read]:
             known.update(output)
-        for number, tree in _made(node):
+        for number, tree in _definitions(node):
             derived.setdefault(number, set()).update(_references(tree))
     written = _named(nodes[0]["projectList"])
     return {name: frozenset(_origins(number, derived, known)) for number, name in written}
@@ -68,8 +68,8 @@ def _origins(number: int, derived: Mapping[int, set[int]], known: Mapping[int, s
     return found
 
 
-def _made(node: Any) -> Iterator[tuple[int, Any]]:  # noqa: ANN401  # of JSON, as below
-    """Yield what a node of the plan makes: an attribute's number, and the expression it is of."""
+def _definitions(node: Any) -> Iterator[tuple[int, Any]]:  # noqa: ANN401  # of JSON, as below
+    """Yield the attributes that a plan node defines: expression id and expression."""
     for number, _ in _named(node.get("generatorOutput") or ()):
         yield number, [node["generator"]]
     for tree in _trees(node):
@@ -78,7 +78,7 @@ def _made(node: Any) -> Iterator[tuple[int, Any]]:  # noqa: ANN401  # of JSON, a
 
 
 def _trees(value: Any) -> Iterator[Any]:  # noqa: ANN401
-    """Yield the expressions in a part of a plan: lists of their nodes, the root first."""
+    """Yield the expression trees in a part of a plan, each a list of nodes in preorder."""
     if isinstance(value, dict):
         for each in value.values():
             yield from _trees(each)
@@ -95,7 +95,7 @@ def _references(value: Any) -> Iterator[int]:  # noqa: ANN401
 
 
 def _named(trees: Any) -> list[tuple[int, str]]:  # noqa: ANN401
-    """Return the numbers and names of attributes, each a tree of its own."""
+    """Return the expression ids and names of attributes."""
     return [(_number(tree[0]), str(tree[0]["name"])) for tree in trees if "exprId" in tree[0]]
 
 
@@ -115,7 +115,7 @@ def _types(rows: "DataFrame | ArrowTable") -> Mapping[str, str]:
 
 
 def _plan(rows: "DataFrame | ArrowTable") -> str:
-    """Return a frame's analysed plan as JSON; nothing where a server has it, or rows are held."""
+    """Return a frame's analysed plan as JSON; empty for Spark Connect and for Arrow tables."""
     made: Any = getattr(rows, "select", None)
     frame = made("*") if made is not None and hasattr(rows, "_jdf") else None
     return str(frame._jdf.queryExecution().analyzed().toJSON()) if frame is not None else ""  # noqa: SLF001

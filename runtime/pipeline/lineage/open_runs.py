@@ -1,8 +1,8 @@
-"""Runs that have started and not ended, written down for what comes after a process that is killed.
+"""Files of the open lineage runs, so that runs of a killed process get an end event.
 
-A process that is killed tells of no end. Whoever starts a run of the same job next on this machine
-finds its runs here, and ends them. They lie where temporary files do, each in a file that goes by
-the run's id: no data of a node's, and nothing that a lost machine would be asked for.
+A killed process sends no end. The next run of the same job on this machine finds its run here and
+sends ABORT for it. The files are named by run id and lie in the temporary folder, not in the node's
+data: losing them loses only these end events.
 """
 
 import json
@@ -17,14 +17,14 @@ from ....events.log.process import ProcessId, is_alive, process_of
 
 
 class OpenRuns:
-    """The runs of one job, as one server of OpenLineage is told of them."""
+    """The open runs of one job at one OpenLineage server."""
 
     def __init__(self, url: str, namespace: str, name: str) -> None:
         self._job = [url, namespace, name]
         self._folder = Path(tempfile.gettempdir(), f"fairlead-runs-{os.getuid()}")
 
     def open(self, run_id: str) -> None:
-        """Write down a run of this process; nothing is where that cannot be."""
+        """Record a run of this process; file errors are ignored."""
         owner = [platform.node(), *process_of(os.getpid())]
         with suppress(OSError):
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -32,22 +32,22 @@ class OpenRuns:
                 (self._folder / run_id).write_text(json.dumps([self._job, owner]))
 
     def close(self, run_id: str) -> None:
-        """Forget a run that has ended."""
+        """Remove the record of a run that has ended."""
         with suppress(OSError):
             (self._folder / run_id).unlink()
 
     def take_abandoned(self) -> Iterator[str]:
-        """Yield the ids of the job's runs whose process is gone; each is found once."""
+        """Yield the ids of the job's runs whose process has died, and remove their records."""
         for file in self._folder.glob("*") if self._is_ours() else ():
             with suppress(OSError, ValueError, TypeError):
                 job, (host, pid, started) = json.loads(file.read_text())
                 is_gone = host == platform.node() and not is_alive(ProcessId(pid, started))
                 if job == self._job and is_gone:
-                    file.unlink()  # it is whoever succeeds at this that ends it
+                    file.unlink()  # only the process that succeeds here sends the end
                     yield file.name
 
     def _is_ours(self) -> bool:
-        """Tell whether the folder is there and of this user, and not of another who was faster."""
+        """Tell whether the folder exists, belongs to this user, and no one else can write to it."""
         try:
             found = self._folder.lstat()
         except OSError:

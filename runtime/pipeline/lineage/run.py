@@ -1,9 +1,9 @@
-"""An attempt of a task as a run of OpenLineage: its job is the connector.
+"""An attempt of a task as an OpenLineage run; its job is the connector.
 
-A run starts with the first batch that is in place, since only then it is known what was read and
-written. While it goes on, what it has written so far is told once a minute, and once more at its
-end: COMPLETE when somebody asked for it, FAIL for an error, ABORT for what takes the task elsewhere
-or has it try again. For a process that was killed the next run of the job on its machine says that.
+A run starts with the first published batch, when the datasets are known. A RUNNING event with the
+totals follows at most once a minute, and a last event at the end: COMPLETE if a user stopped the
+task, FAIL for an error, ABORT if the task moves or retries. The run of a killed process gets its
+ABORT from the next run of the job on the same machine.
 """
 
 import time
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _EACH_S: Final = 60.0
-"""How often it is told how far a run is."""
+"""The shortest time between RUNNING events."""
 _PRODUCER: Final = "urn:fairlead"
 _SPARK: Final = version("pyspark")
 _NO_FACETS: Final[Mapping[str, RunFacet]] = {}
@@ -55,17 +55,17 @@ set_producer(_PRODUCER)
 
 
 class RunLineage(Lineage):
-    """Tells the run of one attempt of a task."""
+    """Sends the events of one run."""
 
     def __init__(
         self,
         job: Dataset,
         open_sender: Callable[[], EventSender],
         open_runs: OpenRuns,
-        touched: Callable[[Commit], tuple[frozenset[Dataset], frozenset[Dataset]]],
+        datasets_of: Callable[[Commit], tuple[frozenset[Dataset], frozenset[Dataset]]],
         context: Context,
     ) -> None:
-        """Take the job's namespace and name; `touched` tells what a batch read, and wrote to."""
+        """Configure a run of `job`; `datasets_of` returns a batch's inputs and outputs."""
         integration = job_type_job.JobTypeJobFacet(
             processingType="STREAMING", integration="FAIRLEAD", jobType="CONNECTOR"
         )
@@ -74,40 +74,40 @@ class RunLineage(Lineage):
         self._sender: EventSender | None = None
         """None: the run has not started."""
         self._open_runs = open_runs
-        self._touched = touched
+        self._datasets_of = datasets_of
         self._hide, self._warn = context.hide, context.warn
         self._run_id = str(generate_new_uuid())
         self._columns: BatchColumns | None = None
         self._read: frozenset[Dataset] = frozenset()
         self._written: frozenset[Dataset] = frozenset()
         self._rows = self._bytes = self._files = 0
-        """What was written so far."""
+        """The totals written so far."""
         self._is_off = False
-        """Whether something went wrong with it: nothing more is told."""
-        self._told_at = 0.0
-        """When the run was told last, on the monotonic clock."""
+        """Whether an error has ended the reporting of this run."""
+        self._sent_at = 0.0
+        """The monotonic time of the last event."""
 
     def columns(self, before: "DataFrame | ArrowTable", after: "DataFrame | ArrowTable") -> None:
-        """See the rows of a batch before its transforms and after them; only the first counts."""
+        """Note a batch's columns before and after the transforms; later batches are ignored."""
         if self._columns is None:
             try:
                 self._columns = columns_of(before, after)
-            except Exception as error:  # noqa: BLE001  # what tells of a batch must not fail it
+            except Exception as error:  # noqa: BLE001  # lineage must not fail the batch
                 self._columns = BatchColumns({}, {}, None)
-                self._warn(f"no columns are told to lineage: {error}")
+                self._warn(f"openlineage.url: events of this run have no columns: {error}")
 
     def batch(self, commit: Commit) -> None:
-        """Learn of a batch that counts and is in place."""
+        """Note a batch that is committed and published."""
         if self._is_off:
             return
         try:
-            self._take(commit)
-        except Exception as error:  # noqa: BLE001  # of a plugin, say: it must not fail the task
+            self._add(commit)
+        except Exception as error:  # noqa: BLE001  # a plugin's error must not fail the task
             self._is_off = True
-            self._warn(f"openlineage.url: this run is told no further: {error}")
+            self._warn(f"openlineage.url: no more events are sent for this run: {error}")
 
-    def _take(self, commit: Commit) -> None:
-        read, written = self._touched(commit)
+    def _add(self, commit: Commit) -> None:
+        read, written = self._datasets_of(commit)
         self._read |= read
         self._written |= written
         self._rows += commit.manifest.rows
@@ -118,24 +118,24 @@ class RunLineage(Lineage):
             for run_id in self._open_runs.take_abandoned():
                 self._sender.send(self._event(RunState.ABORT, Run(run_id)))
             self._open_runs.open(self._run_id)
-            self._tell(self._sender, RunState.START)
-        elif time.monotonic() - self._told_at >= _EACH_S:
-            self._tell(self._sender, RunState.RUNNING)
+            self._send(self._sender, RunState.START)
+        elif time.monotonic() - self._sent_at >= _EACH_S:
+            self._send(self._sender, RunState.RUNNING)
 
     def end(self, outcome: RunEnd, reason: str = "") -> None:
-        """Tell how the run ended, if it had started."""
+        """Send the end of the run, if it had started."""
         if self._sender is None:
             return
         failed = error_message_run.ErrorMessageRunFacet(self._hide(reason), "python")
         more: dict[str, RunFacet] = {"errorMessage": failed} if reason else {}
-        self._tell(self._sender, RunState(outcome.value), more)
+        self._send(self._sender, RunState(outcome.value), more)
         self._sender.close()
         self._open_runs.close(self._run_id)
 
-    def _tell(
+    def _send(
         self, sender: EventSender, state: RunState, more: Mapping[str, RunFacet] = _NO_FACETS
     ) -> None:
-        self._told_at = time.monotonic()
+        self._sent_at = time.monotonic()
         engine = processing_engine_run.ProcessingEngineRunFacet(_SPARK, "spark")
         facets: dict[str, RunFacet] = {"processing_engine": engine, **more}
         event = self._event(state, Run(self._run_id, facets))
@@ -164,14 +164,14 @@ class RunLineage(Lineage):
             facets["schema"] = _schema(self._columns.written)
             if self._columns.made_of is not None:
                 facets["columnLineage"] = self._column_lineage(self._columns.made_of)
-        told: dict[str, OutputDatasetFacet] = {}
-        if len(self._written) == 1:  # else nobody knows which of them has how many
-            told["outputStatistics"] = (
+        output_facets: dict[str, OutputDatasetFacet] = {}
+        if len(self._written) == 1:  # the totals are not kept by dataset
+            output_facets["outputStatistics"] = (
                 output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
                     self._rows, self._bytes, self._files
                 )
             )
-        return OutputDataset(*dataset, facets=facets, outputFacets=told)
+        return OutputDataset(*dataset, facets=facets, outputFacets=output_facets)
 
     def _column_lineage(
         self, made_of: Mapping[str, frozenset[str]]

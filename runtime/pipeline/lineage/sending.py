@@ -1,6 +1,6 @@
-"""Events on their way to a server: sent in their order by a thread, and given up rather than kept.
+"""Asynchronous sender of lineage events: a thread sends them in order and drops them on errors.
 
-No task waits for it. That events cannot be sent is told once, until one is sent again.
+Tasks never wait for it. It warns about the first error, and again only after a success.
 """
 
 from collections.abc import Callable
@@ -18,34 +18,34 @@ from openlineage.client.transport.http import (
 )
 
 _MOST: Final = 100
-"""How many events may wait."""
+"""The length of the queue."""
 _TIMEOUT_S: Final = 5.0
 _LAST_S: Final = 2.0
-"""How long an end waits for the last event to be sent."""
+"""How long `close` waits for the last event to be sent."""
 
 
 class EventSender:
     """Sends the events of one run to a server."""
 
     def __init__(self, url: str, api_key: str, warn: Callable[[str], None]) -> None:
-        """Take where to send; raises `ValueError` for what is no URL."""
+        """Start the thread; raises `ValueError` for an invalid URL."""
         auth = ApiKeyTokenProvider({"apiKey": api_key}) if api_key else TokenProvider({})
         self._transport = HttpTransport(HttpConfig(url, timeout=_TIMEOUT_S, auth=auth))
-        self._shown = url
+        self._url = url
         self._warn = warn
-        self._is_told = False
-        """Whether it was told that the last event could not be sent."""
+        self._has_warned = False
+        """Whether it has warned since the last event that was sent."""
         self._waiting: Queue[RunEvent | None] = Queue(_MOST)
         self._thread = Thread(target=self._work, name="lineage", daemon=True)
         self._thread.start()
 
     def send(self, event: RunEvent) -> None:
-        """Have an event sent, unless so many wait that the server has been away for long."""
+        """Queue an event; drop it if the queue is full."""
         with suppress(Full):
             self._waiting.put_nowait(event)
 
     def close(self) -> None:
-        """Send what waits, and wait a little until it is."""
+        """Let the thread end after the queued events, and wait for it a short time."""
         with suppress(Full):
             self._waiting.put_nowait(None)
         self._thread.join(_LAST_S)
@@ -54,13 +54,13 @@ class EventSender:
         while (event := self._waiting.get()) is not None:
             try:
                 self._transport.emit(event)
-            except Exception as error:  # noqa: BLE001  # of the library: whatever it is, none is sent
-                self._tell(error)
+            except Exception as error:  # noqa: BLE001  # of the library: the event is lost
+                self._warn_once(error)
             else:
-                self._is_told = False
+                self._has_warned = False
         self._transport.close()
 
-    def _tell(self, error: Exception) -> None:
-        if not self._is_told:
-            self._is_told = True
-            self._warn(f"openlineage.url: events cannot be sent to {self._shown}: {error}")
+    def _warn_once(self, error: Exception) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            self._warn(f"openlineage.url: events cannot be sent to {self._url}: {error}")

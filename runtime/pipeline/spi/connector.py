@@ -95,7 +95,7 @@ class Tolerance:
     """Takes secrets out of the reasons that these rows have: errors of Spark quote the query."""
 
 
-NOTHING_KEPT: Final = Tolerance()
+NO_DEAD_LETTERS: Final = Tolerance()
 
 
 class Connector(ABC):
@@ -209,7 +209,7 @@ class Pipeline:
     transforms: tuple[Transform, ...]
     sink: Sink[Any]
     pace: Pace
-    tolerance: Tolerance = NOTHING_KEPT
+    tolerance: Tolerance = NO_DEAD_LETTERS
     dead_letters: Sink[Any] | None = None
     """Writes to the dead letter queue; without a queue it only publishes batches staged earlier."""
     spark_settings: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -1,1 +1,1 @@
-"""The connectors that come along, and how installed ones are found."""
+"""The built-in connector `SparkPipeline`, and the discovery of installed connectors."""

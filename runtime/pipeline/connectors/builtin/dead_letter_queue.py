@@ -1,8 +1,9 @@
 # pyright: basic
-"""The queue of dead letters: a folder, or a topic of Kafka, whatever the source and the sink are.
+"""The dead letter queue: a folder or a Kafka topic, for any source and sink.
 
-Either is written to as a sink of its kind is, with staging and marks of its own, and the batch's
-one commit names what was staged. What an earlier config had staged is published where it belongs.
+It is itself a file sink or a Kafka sink, with its own staging and marks. The commit of a batch also
+names its staged dead letters. Letters that were staged under an earlier config are published to the
+queue of that config.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from ...spi.sink import Sink, Tenure
 from ...transforms.catalogue import aliases
 from ...transforms.expect import DEAD_LETTER
 from ..common_keys import QUEUE, QUEUE_TOPIC, TRANSFORMS
-from ..evolution.policy import DEAD_LETTER as LETTERS
+from ..evolution.policy import DEAD_LETTER as EVOLUTION_DEAD_LETTER
 from ..evolution.policy import EVOLUTION
 from ..files import keys as files
 from ..files.sink.root import FolderKeys
@@ -45,29 +46,28 @@ _FOLDER: Final = FolderKeys(QUEUE_PATH, _CLAIM)
 QUEUE_KEYS: Final = (
     text_key(
         QUEUE_PATH,
-        "The folder of dead letters: each row that is left out is a line of JSON there, with its "
-        "connector, task, stage, position, reason, text and time. It is written to as the folder "
-        "of a sink is, exactly once.",
+        "The folder of dead letters: each bad row is a line of JSON there, with its "
+        "connector, task, stage, position, reason, text and time. It is written like the folder "
+        "of a file sink, exactly once.",
         validator=files.local_or_none,
         width=Width.LONG,
     ),
     text_key(
         QUEUE_TOPIC,
-        "The topic of dead letters, instead of a folder: each row that is left out is a record "
-        "there with its text as the value, one of Kafka with its own key and value, exactly once. "
-        "Its cluster is that of "
-        f"`{_SERVERS}`; else the sink's, or the source's, if that is of Kafka.",
+        "The topic of dead letters, instead of a folder. Each bad row is a record there, exactly "
+        "once: its text is the value; a row from Kafka keeps its own key and value. "
+        f"The cluster is that of `{_SERVERS}`; without it, that of a Kafka sink or source.",
     ),
     number_key(
         _REPLICAS,
-        "How many copies the topic of dead letters has if it is not there and has to be made.",
+        "The replication factor of the dead letter topic, if it does not exist and is created.",
         3,
         least=1,
     ),
     flag_key(
         QUEUE_HEADERS,
-        "Whether each dead letter also has the headers that Connect gives it, by their names "
-        "there: `__connect.errors.stage`. In a folder they are the field `headers`.",
+        "Whether dead letters also have Connect's error headers, such as "
+        "`__connect.errors.stage`. In a folder they are the field `headers`.",
         default=False,
         importance=Importance.LOW,
     ),
@@ -78,82 +78,83 @@ QUEUE_KEYS: Final = (
     ),
     text_key(
         _STAGING,
-        f"The folder where letters lie until they are in the topic, as `{kafka.STAGING}` is for "
-        "rows; that one, or the node's own, unless set.",
+        "The folder where dead letters are staged until they are sent to the topic. Default: "
+        f"`{kafka.STAGING}`, or else the node's own folder.",
         importance=Importance.LOW,
         width=Width.LONG,
     ),
 )
-QUEUE_TASK_KEYS: Final = (task_key(_CLAIM, "by what right the task writes dead letters"),)
-"""What a task is told of the queue."""
+QUEUE_TASK_KEYS: Final = (task_key(_CLAIM, "the task's claim on the folder of dead letters"),)
+"""The key that the connector adds to task configs."""
 
 
 class DeadLetterQueue(Sink["DataFrame"]):
-    """Stages letters in the queue of the config, and publishes those of an earlier one as well."""
+    """Stages letters in the configured queue; also publishes letters for a former queue."""
 
     def __init__(self, folder: FileSink, topic: "Sink[DataFrame] | None") -> None:
-        """Take both kinds: the folder, which may be none by the config, and the topic, if any."""
+        """Take both sinks; `folder` is needed to publish even if the config has none."""
         self._folder = folder
         self._topic = topic
 
     def acquire(self, tenure: Tenure) -> None:
-        """Take the queue for a task."""
-        self._now.acquire(tenure)
+        """Acquire the queue for a task."""
+        self._current.acquire(tenure)
 
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Write the letters of a batch where no reader looks; a folder has texts alone."""
+        """Stage the letters of a batch; a folder does not keep the bytes of key and value."""
         rows = rows if self._topic is not None else rows.drop("key", "value")
-        return self._now.stage(rows, commit_id, input_bytes)
+        return self._current.stage(rows, commit_id, input_bytes)
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
-        """Put letters where they were staged for; raises `SinkBroken` if nobody knows the cluster.
+        """Publish letters to the queue that they were staged for.
 
-        Only a batch for a topic has a note.
+        Raises `SinkBroken` for letters of a topic if the config no longer has one.
         """
+        # Only manifests of a topic have a note.
         if manifest.note and self._topic is None:
             raise SinkBroken(
-                f"dead letters of {commit_id} wait to be sent to a topic, and the config names "
-                f"none by now. Nothing was lost: set {QUEUE_TOPIC} again, and they are sent"
+                f"dead letters of {commit_id} are staged for a topic, but the config no longer "
+                f"has one. Nothing was lost: set {QUEUE_TOPIC} again to send them"
             )
         (self._topic if manifest.note and self._topic else self._folder).publish(
             manifest, commit_id, sequence
         )
 
     def discard(self, commit_id: CommitId) -> None:
-        """Remove what was staged for a batch."""
-        self._now.discard(commit_id)
+        """Remove the staged letters of a batch."""
+        self._current.discard(commit_id)
 
     def sweep(self, resource: Resource, token: Token) -> None:
-        """Remove what a task has staged under a token and older ones."""
-        self._now.sweep(resource, token)
+        """Remove all that a task staged under this token and older ones."""
+        self._current.sweep(resource, token)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close both sinks."""
         self._folder.close()
         if self._topic is not None:
             self._topic.close()
 
     @property
-    def _now(self) -> "Sink[DataFrame]":
+    def _current(self) -> "Sink[DataFrame]":
         return self._folder if self._topic is None else self._topic
 
 
 def flaws_in_queue(config: Mapping[str, str]) -> Mapping[str, str]:
-    """Refuse a queue that is read by others or cannot be reached, and dead letters without one."""
+    """Return errors: a queue that the connector itself reads or writes, or a missing queue."""
     path, topic = config.get(QUEUE_PATH, ""), config.get(QUEUE_TOPIC, "")
     if topic:
         flaw = _flaw_in_topic(config, topic) if not path else f"give either it or {QUEUE_PATH}"
         return {QUEUE_TOPIC: flaw} if flaw else {}
     if not path:
-        wants = [
+        needs_queue = [
             key
             for alias in aliases(config)
             if config.get(key := f"{TRANSFORMS}.{alias}.on.violation") == DEAD_LETTER
         ]
-        if config.get(EVOLUTION) == LETTERS:
-            wants.append(EVOLUTION)
-        told = f"dead letters need a folder or a topic: give {QUEUE_PATH} or {QUEUE_TOPIC}"
-        return dict.fromkeys(wants, told)
+        if config.get(EVOLUTION) == EVOLUTION_DEAD_LETTER:
+            needs_queue.append(EVOLUTION)
+        error = f"dead letters need a folder or a topic: set {QUEUE_PATH} or {QUEUE_TOPIC}"
+        return dict.fromkeys(needs_queue, error)
     for key in (files.SOURCE_PATH, files.SINK_PATH):
         other = config.get(key, "")
         if other and PurePath(normpath(path)).is_relative_to(normpath(other)):
@@ -162,7 +163,7 @@ def flaws_in_queue(config: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def look_at_queue(config: Mapping[str, str], outside: Outside) -> Mapping[str, str]:
-    """Return what keeps the folder from being made or written to, by its key."""
+    """Return an error, by the key, if the folder cannot be created or written to."""
     path = config.get(QUEUE_PATH, "")
     flaw = "" if not path or is_deferred(path) else flaw_in_folder(path, config, outside)
     return {QUEUE_PATH: flaw} if flaw else {}
@@ -171,7 +172,10 @@ def look_at_queue(config: Mapping[str, str], outside: Outside) -> Mapping[str, s
 def claim_queue(
     context: Context, config: Mapping[str, str], settings: ParsedConfig
 ) -> Mapping[str, str]:
-    """Return by what right tasks write dead letters; raises `NotReady`, `ConfigInvalid`."""
+    """Claim the folder of dead letters; return the key for task configs.
+
+    Raises `NotReady`, `ConfigInvalid`.
+    """
     if not settings.text(QUEUE_PATH):
         return {}
     context.check_path(QUEUE_PATH, config[QUEUE_PATH])
@@ -181,7 +185,7 @@ def claim_queue(
 def queue_sink(
     context: Context, config: Mapping[str, str], settings: ParsedConfig
 ) -> DeadLetterQueue:
-    """Make what writes dead letters; without a queue it can finish what others began."""
+    """Make the sink of dead letters; without a queue in the config it can only publish."""
     if path := config.get(QUEUE_PATH, ""):
         context.check_path(QUEUE_PATH, path)
     folder = FileSink(_FOLDER.place(context, settings), WriteFormat("json"), context.warn)
@@ -190,7 +194,7 @@ def queue_sink(
 
 
 def name_of_queue(config: Mapping[str, str]) -> str:
-    """Return what people call the queue; empty: there is none."""
+    """Return the name of the queue for messages; empty: there is none."""
     topic = config.get(QUEUE_TOPIC, "")
     return f"topic {topic}" if topic else config.get(QUEUE_PATH, "")
 
@@ -213,7 +217,7 @@ def _topic(
 
 
 def _end_of(config: Mapping[str, str]) -> str:
-    """Return before which keys it stands how the topic's cluster is reached; empty: nowhere."""
+    """Return the prefix of the keys that configure the topic's cluster; empty: there are none."""
     ends = (QUEUE, *(end for end in ("sink", "source") if config.get(f"{end}.type") == "kafka"))
     return next((end for end in ends if config.get(f"{end}.{SERVERS}")), "")
 
@@ -221,7 +225,7 @@ def _end_of(config: Mapping[str, str]) -> str:
 def _flaw_in_topic(config: Mapping[str, str], topic: str) -> str:
     end = _end_of(config)
     if not end:
-        return f"neither the sink nor the source is of Kafka: give {_SERVERS} as well"
+        return f"neither the sink nor the source is of type kafka: set {_SERVERS} as well"
     named = [config.get(kafka.SINK_TOPIC, ""), *config.get(kafka.TOPICS, "").split(",")]
     if topic in map(str.strip, named) and end != QUEUE:
         return "is read or written by the connector itself: dead letters need a topic of their own"

@@ -1,4 +1,4 @@
-"""The keys `errors.*`, by Connect's names: what becomes of rows that are bad, in whatever stage."""
+"""The `errors.*` keys, named as in Connect: the handling of bad rows in all stages."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -27,9 +27,9 @@ def _ratio(value: Value) -> str | None:
 ERRORS: Final = (
     choice_key(
         TOLERANCE,
-        "What happens to rows that do not fit the schema, and to files that cannot be read: "
-        "`none` ends the task with an error that names the file, `all` goes on without them. "
-        f"They are counted, and kept where {QUEUE_PATH} or {QUEUE_TOPIC} is given.",
+        "How rows that do not fit the schema, and unreadable files, are handled: "
+        "with `none` the task fails with an error that names the file, with `all` they are "
+        f"skipped and counted, and kept if {QUEUE_PATH} or {QUEUE_TOPIC} is set.",
         "none",
         "all",
         width=Width.SHORT,
@@ -38,23 +38,23 @@ ERRORS: Final = (
     *QUEUE_KEYS,
     flag_key(
         LOG,
-        "Whether bad rows are told in the worker's log, with their reason: 100 of a batch at most.",
+        "Whether bad rows are logged by the worker, with their reason; at most 100 of a batch.",
         default=False,
         importance=Importance.LOW,
     ),
     text_key(
         MAX_RATIO,
-        "Which part of a batch's rows may be bad, from 0 to 1: with more the task fails, and "
-        "nothing of the batch counts. A file that cannot be read counts as one row.",
+        "The largest ratio of bad rows in a batch, from 0 to 1: with more the task fails, and "
+        "nothing of the batch is committed. An unreadable file counts as one row.",
         "1",
         validator=_ratio,
         width=Width.SHORT,
     ),
     number_key(
         BISECT_MAX,
-        "How many rows of a batch may be looked for that a transform or the sink fails for, with "
-        f"{TOLERANCE}=all: neither tells which rows they are, so parts of the batch are tried. "
-        "With more the task fails, and nothing of the batch counts. 0: none.",
+        f"With {TOLERANCE}=all: how many bad rows to find in a batch that makes a transform or "
+        "the sink fail. They are found by bisection of the batch. "
+        "With more the task fails, and nothing of the batch is committed. 0: no bisection.",
         100,
         kind=SettingType.INT,
         importance=Importance.LOW,
@@ -63,7 +63,7 @@ ERRORS: Final = (
 
 
 def tolerance_of(context: Context, config: Mapping[str, str], settings: ParsedConfig) -> Tolerance:
-    """Return what becomes of bad rows."""
+    """Return the handling of bad rows that a config asks for."""
     return Tolerance(
         name_of_queue(config),
         float(settings.text(MAX_RATIO)),

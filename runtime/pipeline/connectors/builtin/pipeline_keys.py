@@ -1,7 +1,7 @@
-"""The keys of `SparkPipeline`: its own, those of its transforms, and those of the types it names.
+"""The keys of `SparkPipeline`: its own, those of its transforms, and those of its two types.
 
-Which keys there are hangs on the config: `source.type` and `sink.type` bring theirs along, and so
-does each name in `transforms`.
+The set of keys depends on the config: `source.type`, `sink.type` and each name in `transforms` add
+theirs.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ SOURCE_TYPES = InstalledClasses[SourceType](
     SourceType,  # type: ignore[type-abstract]
     {FILES: FilesSourceType, JDBC: JdbcSourceType},
 )
-"""What `source.type` may name."""
+"""The classes for `source.type`."""
 
 SINK_TYPES = InstalledClasses[SinkType](
     "sink type",
@@ -56,7 +56,7 @@ SINK_TYPES = InstalledClasses[SinkType](
     SinkType,  # type: ignore[type-abstract]
     {FILES: FilesSinkType, JDBC: JdbcSinkType},
 )
-"""What `sink.type` may name."""
+"""The classes for `sink.type`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class Ends:
 
 
 def keys_of(config: Mapping[str, str]) -> ConfigDef:
-    """Return the definitions of all that a user may set in such a config.
+    """Return the definitions of all keys that users may set in such a config.
 
-    A type that is not installed has none.
+    A type that is not installed adds none.
     """
     errors = with_group("Error Handling", ERRORS, first=3)  # after those of retries
     found = COMMON.plus([*_TYPES, *errors, *with_group("Batches", _BATCHES), *LINEAGE])
@@ -86,7 +86,7 @@ def keys_of(config: Mapping[str, str]) -> ConfigDef:
         ("Source", SOURCE_TYPES, SOURCE_TYPE),
         ("Sink", SINK_TYPES, SINK_TYPE),
     ):
-        with suppress(PluginUnknown):  # which the validation tells
+        with suppress(PluginUnknown):  # an error of the validation
             found = _with(found, group, types.find(config.get(key, FILES)))
     found = replace(found, families=(*found.families, *transforms.FAMILIES, _SPARK_SETTING))
     settings = (replace(_SPARK_SETTING, name=key) for key in config if key.startswith(SPARK_CONF))
@@ -94,7 +94,7 @@ def keys_of(config: Mapping[str, str]) -> ConfigDef:
 
 
 def flaws_in_settings(config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what is wrong with settings of Spark's, as far as their names tell, by key."""
+    """Return the errors of Spark settings whose names are not allowed, by key."""
     found = {
         f"{SPARK_CONF}{name}": flaw_of_connector(name) for name in strip_prefix(SPARK_CONF, config)
     }
@@ -102,14 +102,14 @@ def flaws_in_settings(config: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def task_keys_of(config: Mapping[str, str]) -> ConfigDef:
-    """Return the definitions of what a task config holds; raises `PluginUnknown`."""
+    """Return the definitions of all keys of a task config; raises `PluginUnknown`."""
     ends = Ends.of(config)
-    told = (*ends.source.task_keys(), *ends.sink.task_keys())
-    return keys_of(config).plus(with_group("Task", (*told, *QUEUE_TASK_KEYS, _TASK_COUNT), first=2))
+    own = (*ends.source.task_keys(), *ends.sink.task_keys(), *QUEUE_TASK_KEYS, _TASK_COUNT)
+    return keys_of(config).plus(with_group("Task", own, first=2))
 
 
 def unknown_types(config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what is wrong with the types that a config names."""
+    """Return the errors of types that are not installed, by key."""
     complaints: dict[str, str] = {}
     for types, key in ((SOURCE_TYPES, SOURCE_TYPE), (SINK_TYPES, SINK_TYPE)):
         try:
@@ -150,7 +150,7 @@ _TYPES = (
 _BATCHES = (
     number_key(
         POLL_MS,
-        "How long a task that has read all there was waits at most before it looks again.",
+        "The longest time between two polls of the source without new input.",
         500,
         kind=SettingType.INT,
         importance=Importance.LOW,
@@ -158,9 +158,9 @@ _BATCHES = (
     ),
     number_key(
         LINGER_MS,
-        "How long after a batch began the next one may begin at the latest. What comes in a "
-        "trickle is let pile up for as long as the last batch took, and no longer than this, since "
-        "a batch costs much, however small.",
+        "The longest time from the start of one batch to the start of the next. Input that "
+        "trickles in is collected for as long as the last batch took, but not longer than this: "
+        "even a small batch is expensive.",
         500,
         kind=SettingType.INT,
         importance=Importance.LOW,
@@ -168,38 +168,38 @@ _BATCHES = (
     ),
     number_key(
         BATCH_TARGET_MS,
-        "How long a batch should take while there is more to read: it is sized by how fast the "
-        "last ones went. A task that moves finishes its batch first.",
+        "The duration that a batch should have while there is a backlog: its size follows from the "
+        "speed of the last batches. A task that moves finishes its batch first.",
         1_000,
         kind=SettingType.INT,
         validator=between(50, 60_000),
     ),
     number_key(
         BATCH_MAX_BYTES,
-        "How many bytes of the source a batch may hold at most; what cannot be read in parts, such "
-        "as a file, may be larger, and is a batch of its own then.",
+        "The most bytes of the source in a batch; a larger input that cannot be split, such as "
+        "a file, is a batch of its own.",
         64 << 20,
         least=1,
     ),
     number_key(
         BATCH_MAX_ROWS,
-        "How many rows of the source a batch may hold at most, where the source knows.",
+        "The most rows of the source in a batch, if the source knows its rows.",
         1_000_000,
         least=1,
         kind=SettingType.INT,
     ),
     number_key(
         RATE_ROWS,
-        "How many rows of the source the connector may take in a second; each of its tasks has an "
-        "equal part. Absent: no limit.",
+        "The rate limit of the connector in rows of the source; its tasks share it equally. "
+        "Absent: no limit.",
         None,
         least=1,
         importance=Importance.LOW,
     ),
     number_key(
         RATE_BYTES,
-        "How many bytes of the source the connector may take in a second, where the source knows; "
-        "each of its tasks has an equal part. Absent: no limit.",
+        "The rate limit of the connector in bytes of the source, if the source knows its bytes; "
+        "its tasks share it equally. Absent: no limit.",
         None,
         least=1,
         importance=Importance.LOW,

@@ -1,4 +1,4 @@
-"""The connector classes that can be run here: those built in, and those that are installed."""
+"""The connector classes of this installation: built-in ones and entry points."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Plugin:
 
     @property
     def name(self) -> str:
-        """The full name: its module and its class, as they were when configs first named it."""
+        """The full name: module and class, as when configs first named it."""
         return self.made_by.full_name or f"{self.made_by.__module__}.{self.made_by.__qualname__}"
 
     @property
@@ -31,11 +31,11 @@ class Plugin:
 
     @property
     def delivery(self) -> Delivery:
-        """What it promises about each row."""
+        """The strongest guarantee that it can give."""
         return self.made_by.delivery
 
     def flaws_in_version(self, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return what keeps a config from meaning this version of the class, by its key."""
+        """Return an error, by its key, if a config asks for another version of the class."""
         wanted = config.get(CONNECTOR_VERSION, "")
         if not wanted or is_deferred(wanted):
             return {}
@@ -45,15 +45,15 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    """All that were found; `broken` says, by entry point, why others could not be loaded."""
+    """The loaded plugins; `broken` has the error of each entry point that failed to load."""
 
     plugins: tuple[Plugin, ...]
     broken: Mapping[str, str]
 
     def find(self, name: str) -> Plugin:
-        """Return a plugin by its full name, or by its short one if only one has it.
+        """Return a plugin by its full name, or by its short name if that is unique.
 
-        Connect's aliases work: `X` also finds a class `XConnector`. Raises `PluginUnknown`.
+        As in Connect, `X` also finds a class `XConnector`. Raises `PluginUnknown`.
         """
         for plugin in self.plugins:
             if plugin.name == name:

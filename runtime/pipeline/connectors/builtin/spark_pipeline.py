@@ -1,4 +1,4 @@
-"""The built-in connector: any type of source, through Spark, into any type of sink."""
+"""The built-in connector: any source type, transforms in Spark, any sink type."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,15 +16,15 @@ from ...transforms import catalogue as transforms
 from ..lineage_keys import lineage_of
 from . import dead_letter_queue as queue
 from . import pipeline_keys as keys
+from .config_check import check_outside
 from .error_keys import tolerance_of
-from .outside import check_outside
 
 _MOST_RANGES = 4096
-"""How many ranges a batch may hold: each costs a little, whatever is in it."""
+"""The most ranges in a batch, since each has a fixed cost."""
 
 
 class SparkPipeline(Connector):
-    """Reads what `source.type` says, applies the transforms, writes to what `sink.type` says."""
+    """Reads from `source.type`, applies the transforms, writes to `sink.type`."""
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
@@ -32,23 +32,23 @@ class SparkPipeline(Connector):
 
     def __init__(self) -> None:
         self._config: Mapping[str, str] = {}
-        """The config as it was taken up, references resolved."""
+        """The config of `start`, with references resolved."""
         self._ends: tuple[SourceType, SinkType] | None = None
         """None before the start, and after the stop."""
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions; those of transforms come with the config that names them."""
+        """Return the definitions, without those of transforms, which depend on the config."""
         return keys.keys_of({})
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> Validation:
-        """Check each key, each transform, and what the types say of theirs together."""
+        """Check each key by itself, then the keys of each type and transform together."""
         return keys.keys_of(config).check(config).plus(_complaints(config))
 
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
-        """Return what both types promise: no more than the weaker; raises `PluginUnknown`."""
+        """Return the weaker guarantee of the two types; raises `PluginUnknown`."""
         ends = keys.Ends.of(config)
         source, sink = ends.source.delivery_of(config), ends.sink.delivery_of(config)
         whole = source.and_also(sink)
@@ -67,7 +67,7 @@ class SparkPipeline(Connector):
 
     @classmethod
     def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:
-        """Look at the source, at what Spark says of the SQL over its columns, and at the sink."""
+        """Check source and sink, and let Spark analyse the SQL of the transforms."""
         return check_outside(config, outside, keys.Ends.of(config))
 
     @classmethod
@@ -85,7 +85,7 @@ class SparkPipeline(Connector):
         return keys.Ends.of(config).source.seek(config, outside, to, offsets)
 
     def start(self, context: Context, config: Mapping[str, str]) -> None:
-        """Take up a config, and tell what is strange about it."""
+        """Start with a config, and log its warnings."""
         validation = self.validate(config)
         raise_if_invalid(validation)
         for remark in validation.remarks:
@@ -99,23 +99,23 @@ class SparkPipeline(Connector):
         )
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Tell each task the config, its share of the source, and what the sink tells all."""
+        """Return the connector's config for each task, with the keys of source, sink and queue."""
         if self._ends is None:
             raise RuntimeError("the connector was not started")
         source, sink = self._ends
         shares = source.split(max_tasks)
         claim = queue.claim_queue(sink.context, self._config, sink.settings)
-        told = {**sink.shared_task_config(), **claim}
+        common = {**sink.shared_task_config(), **claim}
         if not self._config.keys().isdisjoint((keys.RATE_ROWS, keys.RATE_BYTES)):
-            told[keys.TASK_COUNT] = str(len(shares))
-        return [{**self._config, **share, **told} for share in shares]
+            common[keys.TASK_COUNT] = str(len(shares))
+        return [{**self._config, **share, **common} for share in shares]
 
     def needs_reconfiguration(self) -> bool:
         """Ask the source."""
         return self._ends is not None and self._ends[0].needs_reconfiguration()
 
     def stop(self) -> None:
-        """Let go of what the ends hold."""
+        """Stop both types."""
         ends, self._ends = self._ends or (), None
         for end in ends:
             end.stop()
@@ -125,9 +125,10 @@ class SparkPipeline(Connector):
         settings = keys.task_keys_of(task_config).parse(task_config)
         ends = keys.Ends.of(task_config)
         chain = transforms.make_chain(task_config, context)
-        told = replace(context, may_use_file_names=any(each.may_use_file_names for each in chain))
+        may_use = any(each.may_use_file_names for each in chain)
+        source_context = replace(context, may_use_file_names=may_use)
         return Pipeline(
-            ends.source.source(told, task_config, settings),
+            ends.source.source(source_context, task_config, settings),
             chain,
             ends.sink.sink(context, task_config, settings),
             _pace(settings, ends.sink),
@@ -156,14 +157,14 @@ def _pace(settings: ParsedConfig, sink: type[SinkType]) -> Pace:
 
 
 def _rate(settings: ParsedConfig, key: str) -> float:
-    """Return a task's part of a limit of its connector, per second."""
+    """Return a task's share of a rate limit of its connector."""
     if settings.values[key] is None:
         return inf
     return settings.number(key) / settings.number(keys.TASK_COUNT)
 
 
 def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what is wrong with a config as a whole, under the key to change."""
+    """Return errors of keys that do not fit together, by the key to change."""
     complaints = dict(keys.unknown_types(config))
     if not complaints:
         ends = keys.Ends.of(config)

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""Columns as Arrow knows them, as Spark's DDL; those of parquet files, and which Spark reads."""
+"""Conversion of Arrow schemas to Spark's DDL, and the schemas of parquet files."""
 
 from pathlib import Path
 
@@ -10,13 +10,13 @@ from ...spark.spelling import quoted
 from ...spi.errors import BadInput
 
 
-def ddl(schema: pa.Schema) -> str:
+def to_ddl(schema: pa.Schema) -> str:
     """Return a schema as Spark's DDL."""
     return ", ".join(f"{quoted(field.name)} {spark_type(field.type)}" for field in schema)
 
 
 def spark_type(kind: pa.DataType) -> str:  # noqa: PLR0911  # one answer per kind of type
-    """Return Spark's name of an Arrow type; what Spark has no type for is a STRING."""
+    """Return Spark's name of an Arrow type; STRING if Spark has no such type."""
     if pa.types.is_struct(kind):
         inner = ", ".join(f"{quoted(field.name)}: {spark_type(field.type)}" for field in kind)
         return f"STRUCT<{inner}>"
@@ -56,13 +56,13 @@ _PLAIN = {
 
 
 def parquet_columns(file: Path) -> pa.Schema:
-    """Return the columns that a parquet file says it has."""
+    """Read the columns of a parquet file from its footer."""
     opened = papq.ParquetFile(file)
     physical = {
         opened.schema.column(i).path: opened.schema.column(i).physical_type
         for i in range(len(opened.schema))
     }
-    # INT96 is how Spark writes instants; Arrow shows it without the zone that it implies.
+    # Spark writes instants as INT96; Arrow shows them without the implied UTC.
     return pa.schema(
         [
             field.with_type(pa.timestamp("us", "UTC"))
@@ -74,7 +74,7 @@ def parquet_columns(file: Path) -> pa.Schema:
 
 
 def rows_of(file: Path) -> int:
-    """Return how many rows a parquet file says it has; raises `BadInput`."""
+    """Read the number of rows of a parquet file from its footer; raises `BadInput`."""
     try:
         return int(papq.read_metadata(file).num_rows)
     except (pa.ArrowException, OSError) as error:
@@ -82,18 +82,18 @@ def rows_of(file: Path) -> int:
 
 
 def refuse_unreadable(schema: pa.Schema) -> pa.Schema:
-    """Return a schema of parquet; raises `BadInput` for a type that Spark has no reader for."""
+    """Return the schema; raises `BadInput` for a parquet type that Spark cannot read."""
     for field in schema:
         if number := _as_number(field.type):
             raise BadInput(
-                f"column {quoted(field.name)} is {field.type}, which Spark does not read; name "
+                f"column {quoted(field.name)} is {field.type}, which Spark cannot read; give "
                 f"all columns in `source.schema`, this one as {number}"
             )
     return schema
 
 
 def _as_number(kind: pa.DataType) -> str:
-    """Return as what Spark reads a type that it does not know; empty: it knows the type."""
+    """Return the number type that Spark can read a TIME as; empty for other types."""
     if pa.types.is_time32(kind):
         return "INT, which is its milliseconds"
     if pa.types.is_time(kind):
@@ -102,5 +102,5 @@ def _as_number(kind: pa.DataType) -> str:
 
 
 def is_of_nanoseconds(kind: pa.DataType) -> bool:
-    """Tell whether a type is that of times which Spark reads as numbers alone."""
+    """Tell whether a type is a timestamp in nanoseconds, which Spark reads as a number."""
     return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")

@@ -1,4 +1,4 @@
-"""Rows of parquet and csv with all columns of a schema, whatever their files have of them."""
+"""Projection of parquet and csv rows to a schema: adds the columns that a file lacks."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -10,16 +10,16 @@ from ...spark.spelling import quoted
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# Spark's times have microseconds: what is finer is left out, towards the past.
+# Spark's timestamps have microseconds: nanoseconds are rounded down.
 _MICROS: Final = "({0} - pmod({0}, 1000)) div 1000"
 _SECONDS: Final = f"CAST(CAST({_MICROS} AS DECIMAL(20, 0)) * 0.000001BD AS DECIMAL(18, 6))"
 _ZONELESS: Final = f"timestamp_ntz'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, {_SECONDS})"
 
 
-def filled(frame: "DataFrame", schema: StructType) -> "DataFrame":
-    """Return rows with all columns of a schema, in its order.
+def fill_columns(frame: "DataFrame", schema: StructType) -> "DataFrame":
+    """Return rows with all columns of a schema, in its order; missing columns are null.
 
-    What a file lacks is null. A time that was read as a number is one of nanoseconds.
+    A BIGINT for a timestamp column is a number of nanoseconds.
     """
     there = {each.name.lower(): each for each in frame.schema.fields}
     return frame.select(*(_column(each, there.get(each.name.lower())) for each in schema.fields))

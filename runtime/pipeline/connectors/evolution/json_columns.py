@@ -1,8 +1,8 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""Which columns texts in JSON have, all of them: Spark's reader passes over those it is not told.
+"""Finds all columns of JSON texts; Spark's reader ignores columns that its schema does not have.
 
-Whole blocks of lines are parsed by Arrow, at some hundred megabytes a second. A block that Arrow
-refuses, since a line is none or a value has several types, is looked through line by line.
+Arrow parses whole blocks of lines, at some hundred megabytes a second. A block that Arrow refuses,
+for an invalid line or a value of several types, is parsed line by line.
 """
 
 import io
@@ -31,9 +31,9 @@ _BLOCK: Final = 4 << 20
 _LONG_INTEGER: Final = re.compile(rb"[:\[,]\s*-?[0-9]{16,}\s*[,}\]]")
 _OBJECTS: Final = re.compile(rb"\s*(\[\s*)?\{")
 _NO_NUMBER: Final = re.compile(rb"(?<=[:,\[\s])(?:[+-]INF|\+Infinity)(?=[\s,}\]])")
-"""Matches what readers of Spark's take for a number and Python does not."""
+"""Matches the numbers that Spark's reader accepts and Python's does not."""
 _NOTHING: Final = ", \t\r\n\0"
-"""What may follow a value without being one."""
+"""The characters that may follow a value in a line."""
 _SHORT: Final[Mapping[type[DataType], pa.DataType]] = {
     ByteType: pa.int8(),
     ShortType: pa.int16(),
@@ -42,7 +42,7 @@ _SHORT: Final[Mapping[type[DataType], pa.DataType]] = {
 
 
 class JsonColumns:
-    """The columns of a text that comes in parts."""
+    """Collects the columns of a text that comes in chunks."""
 
     def __init__(
         self,
@@ -52,25 +52,24 @@ class JsonColumns:
         refuse: Callable[[int], None] | None = None,
         refuse_text: Callable[[int, str], None] | None = None,
     ) -> None:
-        """Take the schema that it should have; `is_one`: it may be one value of many lines.
+        """Take the known schema; `is_one`: the text may be one value of many lines.
 
-        `refuse` is called with the number of a line, from 1 on, that goes on after its object, or
-        its list of them: what follows is nobody's, since readers take the first value alone.
-        `refuse_text` is, with that of a line that no reader may be given, and why; without it such
-        lines have no columns.
+        `refuse` is called with the number, from 1, of a line with text after its first value, which
+        readers would ignore. `refuse_text` is called with the number of a line that no reader may
+        get, and the reason; without it such lines have no columns.
         """
         self._refuse = refuse
         self._refuse_text = refuse_text
         self._lines = 0
-        """How many lines came before what is looked at."""
+        """The number of lines before the current block."""
         self._known = {each.name: each.dataType for each in known.fields}
         self._is_one = is_one
         self._left = b""
-        """What came last, without an end of its line."""
+        """The last, incomplete line."""
         self._found: pa.Schema = pa.schema([])
 
     def feed(self, text: bytes) -> None:
-        """Take a part of the text, in UTF-8."""
+        """Take the next chunk of the text, in UTF-8."""
         self._left += text
         if self._is_one or len(self._left) < _BLOCK:
             return
@@ -79,7 +78,7 @@ class JsonColumns:
         self._take(block)
 
     def end(self) -> pa.Schema:
-        """Return all columns that have any value, once the text is over."""
+        """Take the end of the text; return all columns that have a value."""
         block, self._left = self._left, b""
         self._take(block)
         return self._found
@@ -93,39 +92,43 @@ class JsonColumns:
         columns = self._columns(block)
         pairs = zip(columns.column_names, columns.columns, strict=True)
         fields = [
-            pa.field(name, told_as(valued(values.type), self._known.get(name), values))
+            pa.field(
+                name, fit_number_type(drop_valueless(values.type), self._known.get(name), values)
+            )
             for name, values in pairs
         ]
         has_values = [each for each in fields if not pa.types.is_null(each.type)]
-        self._found = merged(self._found, pa.schema(has_values))
+        self._found = merge_columns(self._found, pa.schema(has_values))
 
     def _columns(self, block: bytes) -> pa.Table:
         if self._refuse is None:
-            return _by_line([block]) if self._is_one else parsed(block)
+            return _by_line([block]) if self._is_one else parse_lines(block)
         before, refuse = self._lines, self._refuse
         self._lines += _line_count(block)
         table = None if self._is_one else _by_arrow(block)
-        # Arrow makes a row of each value, however many of them stand in a line.
-        if table is not None and table.num_rows == _written(block):
+        # Arrow makes a row of each value, even if a line has several.
+        if table is not None and table.num_rows == _nonblank_lines(block):
             return table
         lines = [block] if self._is_one else block.splitlines()
         return _by_line(lines, lambda number: refuse(before + number))
 
 
-def told_as(
+def fit_number_type(
     kind: pa.DataType, known: DataType | None, values: pa.ChunkedArray | None = None
 ) -> pa.DataType:
-    """Return the type that values in text are of, where the schema has a number's type for them.
+    """Return the type of parsed values, with numbers as the number type that the schema has.
 
-    Texts do not tell how long a number may be: one that fits counts as what is known, and what
-    hangs on its digits, or lies within other values, as null. The reader finds what does not fit.
+    JSON does not tell the width of a number: integers that fit the known type get it. Other
+    numbers, and those within nested values, get null: the reader finds values that do not fit.
     """
     if pa.types.is_struct(kind) and isinstance(known, StructType):
         names = {each.name: each.dataType for each in known.fields}
-        fields = [field.with_type(told_as(field.type, names.get(field.name))) for field in kind]
+        fields = [
+            field.with_type(fit_number_type(field.type, names.get(field.name))) for field in kind
+        ]
         return pa.struct([field for field in fields if not pa.types.is_null(field.type)])
     if pa.types.is_list(kind) and isinstance(known, ArrayType):
-        return pa.list_(told_as(kind.value_type, known.elementType))
+        return pa.list_(fit_number_type(kind.value_type, known.elementType))
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if not is_number or not isinstance(known, NumericType) or isinstance(known, LongType):
         return kind
@@ -140,8 +143,8 @@ def told_as(
     return short
 
 
-def merged(known: pa.Schema, found: pa.Schema) -> pa.Schema:
-    """Return the columns of two schemas; two types that nothing spans become a text."""
+def merge_columns(known: pa.Schema, found: pa.Schema) -> pa.Schema:
+    """Return the columns of both schemas; a column of two incompatible types becomes a string."""
     fields = {field.name: field for field in known}
     for field in found:
         before = fields.get(field.name, field)
@@ -153,64 +156,63 @@ def merged(known: pa.Schema, found: pa.Schema) -> pa.Schema:
     return pa.schema(list(fields.values()))
 
 
-def valued(kind: pa.DataType) -> pa.DataType:
-    """Return the type that JSON has: what Arrow takes for a time is the text that it is.
+def drop_valueless(kind: pa.DataType) -> pa.DataType:
+    """Return a type without fields that have no value; null if none is left.
 
-    Fields that have no value anywhere are left out; what is left without any is null.
+    Timestamps that Arrow infers become strings, as in JSON.
     """
     if pa.types.is_struct(kind):
-        fields = [field.with_type(valued(field.type)) for field in kind]
+        fields = [field.with_type(drop_valueless(field.type)) for field in kind]
         fields = [field for field in fields if not pa.types.is_null(field.type)]
         return pa.struct(fields) if fields else pa.null()
     if pa.types.is_list(kind):
-        inner = valued(kind.value_type)
+        inner = drop_valueless(kind.value_type)
         return pa.null() if pa.types.is_null(inner) else pa.list_(inner)
     return pa.string() if pa.types.is_timestamp(kind) else kind
 
 
-def parsed(block: bytes) -> pa.Table:
-    """Return the columns of whole lines; those that are no objects have none.
+def parse_lines(block: bytes) -> pa.Table:
+    """Return the columns of complete lines; lines that are not objects have none.
 
-    What several types would be needed for is a text, and so are integers of too many digits.
+    Columns of several types, and integers with too many digits, are strings.
     """
     block = without_deep(block)
     table = _by_arrow(block)
     return _by_line(block.splitlines()) if table is None else table
 
 
-def parsed_whole(text: bytes) -> pa.Table:
-    """Return the columns of a text that is one value: an object, or a list of them."""
+def parse_value(text: bytes) -> pa.Table:
+    """Return the columns of a text that is one object, or one list of objects."""
     return _by_line([] if find_flaw(text, is_one=True) else [text])
 
 
 def _by_arrow(block: bytes) -> pa.Table | None:
-    """Return the columns of whole lines, or None if they are not for Arrow to tell."""
+    """Return the columns of complete lines; None if Arrow cannot parse them without loss."""
     options = pajson.ReadOptions(block_size=len(block) + 1, use_threads=False)
     try:
         table = pajson.read_json(io.BytesIO(block), read_options=options)
     except pa.ArrowException:
         return None
-    # Arrow makes a DOUBLE of an integer that is too long for it, and drops its last digits.
+    # Arrow reads an integer of more than 64 bits as a DOUBLE, and loses its last digits.
     is_exact = "double" not in str(table.schema) or not _LONG_INTEGER.search(block)
     return table if is_exact else None
 
 
 def _line_count(block: bytes) -> int:
-    """Return how many lines there are, by what ends lines in Java and for `bytes.splitlines`."""
+    """Count lines as Java and `bytes.splitlines` do."""
     ends = block.count(b"\n")
     if b"\r" in block:
         ends += block.count(b"\r") - block.count(b"\r\n")
     return ends + (block != b"" and not block.endswith((b"\n", b"\r")))
 
 
-def _written(block: bytes) -> int:
-    """Return how many lines have anything in them."""
+def _nonblank_lines(block: bytes) -> int:
     lines = block.splitlines()
     return len(lines) - lines.count(b"") - sum(map(bytes.isspace, lines))
 
 
 def _by_line(lines: list[bytes], refuse: Callable[[int], None] | None = None) -> pa.Table:
-    """Return the columns of lines; `refuse` takes the number of one that has a remainder."""
+    """Return the columns of lines; `refuse` gets the number of a line with text after its value."""
     values: dict[str, list[Any]] = {}
     for row in _objects(lines, refuse):
         for name, value in row.items():
@@ -230,12 +232,12 @@ def _objects(
         except (ValueError, RecursionError) as error:
             if refuse and _has_remainder(line, error):
                 refuse(number)
-            continue  # the reader tells it
+            continue  # the reader reports invalid JSON
         yield from (row for row in (found if isinstance(found, list) else [found]) if _is_row(row))
 
 
 def _has_remainder(line: bytes, error: Exception) -> bool:
-    """Tell whether a reader would make rows of a line's beginning, and pass over what follows."""
+    """Tell whether a reader would ignore text after the first value of a line."""
     if not isinstance(error, json.JSONDecodeError) or error.msg != "Extra data":
         return False
     return bool(_OBJECTS.match(line) and error.doc[error.pos :].strip(_NOTHING))
@@ -249,4 +251,4 @@ def _array(values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        return pa.nulls(len(values), pa.string())  # several types, or what none can hold
+        return pa.nulls(len(values), pa.string())  # several types, or out of range

@@ -1,9 +1,9 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""What no reader may be given of texts in JSON: it would lose something, or end its process.
+"""Finds JSON that readers must not get: lone surrogates and deeply nested values.
 
-Spark makes a question mark of a lone surrogate. Arrow's parser takes minutes for values that are
-nested thousands of times, and runs over its stack a little deeper; Spark's refuses them at 1,000,
-and types of columns at some hundreds.
+Spark replaces a lone surrogate by a question mark. Arrow's parser takes minutes for values that are
+nested thousands of levels deep, and overflows its stack a little deeper; Spark's parser refuses
+them at 1,000 levels, and column types at some hundreds.
 """
 
 import re
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 DEEPEST: Final = 100
-"""How deep a value may be nested: an object of numbers is one deep."""
+"""The allowed nesting depth of a value; an object of numbers has depth 1."""
 
 LONE: Final = "escapes a lone surrogate (half of a letter, as `\\ud83d` alone), which is no text"
 DEEP: Final = f"has values nested more than {DEEPEST} deep, which is too deep to be read"
@@ -23,9 +23,9 @@ _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _ESCAPES: Final = re.compile(
     rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<lone>\\u[dD][89a-fA-F])|\\.", re.S
 )
-"""Matches whole escapes, of which those of a letter beyond 16 bits are two, and lone ones."""
+"""Matches complete escapes, with surrogate pairs as one, and lone surrogates."""
 _STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.S)
-"""Matches strings, the last to its end if it is cut off; never goes back, however long they are."""
+"""Matches strings, the last one even if it is cut off; possessive, so without backtracking."""
 _MAY_BE_FLAWED: Final = rf"(?s){_SURROGATE.pattern.decode()}|(?:[\[{{][^\[{{]*){{{DEEPEST + 1}}}"
 _OPENERS: Final = b"[{"
 _BUT_OPENERS: Final = bytes(each for each in range(256) if each not in b"[{\n")
@@ -35,14 +35,14 @@ _RETURN: Final = ord("\r")
 
 
 class Flaw(NamedTuple):
-    """Why a text is not to be read, and at which byte."""
+    """The reason why a text must not be read, and the byte offset."""
 
     at: int
     why: str
 
 
 def find_flaw(text: bytes, *, is_one: bool = False) -> Flaw | None:
-    """Return the first flaw of lines that are values each, or of one value (`is_one`)."""
+    """Return the first flaw of a text with one value per line, or of one value (`is_one`)."""
     lone, deep = _surrogate_at(text), next(_deep_lines(text, is_one=is_one), (-1, b""))[0]
     if deep >= 0 and not 0 <= lone < deep:
         return Flaw(deep, DEEP)
@@ -50,13 +50,13 @@ def find_flaw(text: bytes, *, is_one: bool = False) -> Flaw | None:
 
 
 def without_deep(text: bytes) -> bytes:
-    """Return lines without those that Arrow's parser must not be given."""
+    """Return the lines that are not nested too deep for Arrow's parser."""
     deep = {line for _, line in _deep_lines(text, is_one=False)}
     return b"\n".join(each for each in text.split(b"\n") if each not in deep) if deep else text
 
 
-def flaws_of(values: pa.ChunkedArray) -> pa.Array:
-    """Return why each value of bytes is not to be read, null for those that are."""
+def find_flaws(values: pa.ChunkedArray) -> pa.Array:
+    """Return the reason why each value must not be read; null if it may."""
     may = pc.match_substring_regex(values, _MAY_BE_FLAWED)
     if not pc.any(may).as_py():
         return pa.nulls(len(values), pa.string())
@@ -70,7 +70,7 @@ def _why(value: bytes) -> str | None:
 
 
 def _surrogate_at(text: bytes) -> int:
-    """Return where a lone surrogate is escaped; -1: nowhere."""
+    """Return the offset of the first escaped lone surrogate; -1: none."""
     if not _SURROGATE.search(text):
         return -1
     lone = (each for each in _ESCAPES.finditer(text) if each["lone"])
@@ -78,10 +78,10 @@ def _surrogate_at(text: bytes) -> int:
 
 
 def _deep_lines(text: bytes, *, is_one: bool) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are nested too deep, each with where it begins."""
+    """Yield the lines that are nested too deep, with their offsets."""
     opened = text.translate(None, _BUT_OPENERS)
     counts = [len(opened)] if is_one else [*map(len, opened.split(b"\n"))]
-    if max(counts) <= DEEPEST:  # too few are opened at all: so it is nearly always
+    if max(counts) <= DEEPEST:  # the usual case: too few opening brackets at all
         return
     lines, begin = [text] if is_one else text.split(b"\n"), 0
     for line, count in zip(lines, counts, strict=True):
@@ -91,9 +91,9 @@ def _deep_lines(text: bytes, *, is_one: bool) -> Iterator[tuple[int, bytes]]:
 
 
 def _depth(text: bytes, *, is_one: bool) -> int:
-    """Return how deep a line is nested, brackets in its strings aside.
+    """Return the nesting depth of a line, without brackets in strings.
 
-    It may be several to readers, for which a carriage return ends a line as well.
+    A carriage return resets the depth, since it ends a line for readers.
     """
     deepest = depth = 0
     for each in _STRINGS.sub(b"", text).translate(None, _BUT_BRACKETS if is_one else _BUT_MARKS):

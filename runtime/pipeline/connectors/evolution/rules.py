@@ -1,8 +1,8 @@
 # pyright: basic
-"""What two schemas have in common: the columns of both, and the types that hold the values of both.
+"""Union of two schemas: the columns of both, with types that hold the values of both.
 
-One vocabulary for all sources and sinks. A type is widened only where no value is lost: integers to
-longer ones and to decimals, FLOAT to DOUBLE, DATE to a timestamp, decimals to more digits.
+All sources and sinks use these rules. A type is widened only without loss: integers to wider ones
+and to decimals, FLOAT to DOUBLE, DATE to a timestamp, decimals to more digits.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,27 +33,28 @@ _DIGITS: Final[Mapping[type[DataType], int]] = {
     IntegerType: 10,
     LongType: 20,
 }
-"""Of the decimal that holds each integer; in the order in which one holds the other."""
+"""The digits of the decimal that holds each integer type; from the narrowest to the widest."""
 _MOST_DIGITS: Final = 38
 
 
 class Difference(NamedTuple):
-    """A column that two schemas do not have alike, by its path: `address.street`."""
+    """A column that differs in two schemas, by its path: `address.street`."""
 
     column: str
     known: DataType | None
-    """Its type in the schema that was there first; None: it has no such column."""
+    """The type in the first schema; None: the first schema lacks the column."""
     found: DataType
+    """The type in the second schema."""
     wider: DataType | None
-    """What holds the values of both; None: no type does without a loss."""
+    """The type for the values of both; None: no type holds them without loss."""
 
     @property
     def is_new(self) -> bool:
-        """Whether the column is not known at all."""
+        """Whether the first schema lacks the column."""
         return self.known is None
 
     def __str__(self) -> str:
-        """Return the column with its types, as SQL spells them."""
+        """Return the column with its SQL types."""
         found = self.found.simpleString().upper()
         if self.known is None:
             return f"`{self.column}` {found}"
@@ -61,14 +62,14 @@ class Difference(NamedTuple):
 
 
 class Union(NamedTuple):
-    """A schema that has the columns of two, and in what the second one differs from the first."""
+    """The union of two schemas, and the differences of the second from the first."""
 
     schema: StructType
     differences: tuple[Difference, ...]
 
 
-def wider(one: DataType, other: DataType) -> DataType | None:
-    """Return the type that holds the values of two; None: there is none without a loss."""
+def widen_type(one: DataType, other: DataType) -> DataType | None:
+    """Return the type that holds the values of two types without loss; None: there is none."""
     if isinstance(one, NullType) or isinstance(other, NullType) or one == other:
         return other if isinstance(one, NullType) else one
     kinds = {type(one), type(other)}
@@ -84,10 +85,10 @@ def wider(one: DataType, other: DataType) -> DataType | None:
     return None
 
 
-def united(known: StructType, found: StructType, *, is_exact: bool = False) -> Union:
-    """Return a schema with all that another one has; columns of no common type stay as they are.
+def unite_schemas(known: StructType, found: StructType, *, is_exact: bool = False) -> Union:
+    """Return the union of two schemas; a column without a common type keeps its known type.
 
-    `is_exact`: names that differ in upper and lower case are those of different columns.
+    `is_exact`: names are case sensitive.
     """
     walk = _Walk(is_exact)
     schema = walk.struct(known, found, "")
@@ -95,7 +96,7 @@ def united(known: StructType, found: StructType, *, is_exact: bool = False) -> U
 
 
 class _Walk:
-    """Goes through two schemas at once."""
+    """Traverses two schemas and collects their differences."""
 
     def __init__(self, is_exact: bool) -> None:  # noqa: FBT001  # for this module alone
         self._is_exact = is_exact
@@ -126,7 +127,7 @@ class _Walk:
             return ArrayType(self._type(known.elementType, found.elementType, path))
         if isinstance(known, MapType) and isinstance(found, MapType):
             return MapType(known.keyType, self._type(known.valueType, found.valueType, path))
-        holds = wider(known, found)
+        holds = widen_type(known, found)
         if holds != known:
             self.differences.append(Difference(path, known, found, holds))
         return holds or known

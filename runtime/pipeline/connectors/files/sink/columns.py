@@ -20,7 +20,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 from ......events.model import Resource
 from ....spark.spelling import quoted
 from ....spi.errors import SchemaRefused, SinkBroken
-from ...evolution.rules import Difference, united
+from ...evolution.rules import Difference, unite_schemas
 from .. import keys
 from .root import SinkLocation
 from .staging import escaped, make_folder, replace_durably
@@ -55,7 +55,7 @@ def fitted(
         if known is None:
             replace_durably(path, found.jsonValue())
             return found
-        union = united(known, found)
+        union = unite_schemas(known, found)
         _refuse(shown, union.differences, may_evolve=may_evolve)
         if union.differences:
             replace_durably(path, union.schema.jsonValue())

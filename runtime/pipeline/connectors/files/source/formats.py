@@ -27,8 +27,8 @@ from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import BadInput
 from ....spi.rows import Rejects
 from ...evolution.arrow_columns import rows_of
-from ...evolution.filling import filled
-from ...evolution.policy import EVOLUTION, SchemaPolicy, struct_of
+from ...evolution.filling import fill_columns
+from ...evolution.policy import EVOLUTION, SchemaPolicy, parse_ddl
 from .. import keys
 from ..copies import Copies, Surveyed
 from ..csv_style import CsvStyle
@@ -106,7 +106,7 @@ class ReadFormat:
             alike = [each for _, each in group]
             form = self._with_columns_of(alike[0])
             frame, bad = form._read(spark, alike, copies)  # noqa: SLF001  # of this class
-            frames.append(filled(frame, self.columns))
+            frames.append(fill_columns(frame, self.columns))
             rejects += bad
         return reduce(lambda one, other: one.unionAll(other), frames), tuple(rejects)
 
@@ -173,7 +173,7 @@ class ReadFormat:
     @property
     def declared(self) -> StructType:
         """The schema that the task was given."""
-        return struct_of(self.schema)
+        return parse_ddl(self.schema)
 
     def count(self, files: Sequence[Path]) -> int:
         """Return how many rows files hold, or -1 if only reading them can tell."""

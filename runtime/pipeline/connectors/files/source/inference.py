@@ -16,9 +16,8 @@ import pyarrow.compute as pc
 from pyspark.sql.types import DataType
 
 from ....spi.errors import BadInput, NotReady
-from ...evolution.arrow_columns import ddl, parquet_columns, refuse_unreadable
-from ...evolution.json_columns import merged as merged_types
-from ...evolution.json_columns import parsed, parsed_whole, told_as
+from ...evolution.arrow_columns import parquet_columns, refuse_unreadable, to_ddl
+from ...evolution.json_columns import fit_number_type, merge_columns, parse_lines, parse_value
 from ...evolution.policy import ADD_COLUMNS, DEAD_LETTER, EVOLUTION, FAIL, WIDEN
 from .. import keys
 from ..csv_style import CsvStyle, header_of
@@ -83,7 +82,7 @@ def infer(  # noqa: PLR0913  # three of them have defaults
             f"no value in {len(files)} file(s) to infer a schema from; put a file there that has "
             f"any, or give `{keys.SOURCE_SCHEMA}`"
         )
-    return ddl(known)
+    return to_ddl(known)
 
 
 def csv_columns(
@@ -132,14 +131,14 @@ def _schema(
             return refuse_unreadable(parquet_columns(file))
         if fmt == MULTILINE_JSON:
             return _json_schema(
-                parsed_whole(_whole(file, style)), "it is no object that has a value"
+                parse_value(_whole(file, style)), "it is no object that has a value"
             )
         sample = _head(file, limit, style, fmt)
         if not sample.strip():
             return None
         if fmt == "csv":
             return _csv_schema(sample, style, file, known, tolerant=tolerant)
-        return _json_schema(parsed(sample), _NO_LINE)
+        return _json_schema(parse_lines(sample), _NO_LINE)
     except (pa.ArrowException, BadInput, OSError) as error:
         why = str(error).removeprefix(f"{file}: ")
         kind = TwinColumns if isinstance(error, TwinColumns) else BadInput
@@ -202,7 +201,9 @@ def _csv_schema(
     names = names or [f"_c{number}" for number in range(len(columns))]
     # A time without a zone is an instant in the session's zone, as Spark's own inference has it.
     pairs = zip(names, columns, strict=True)
-    told = [told_as(_zoned(kind), known.get(name.lower()), it) for name, (kind, it) in pairs]
+    told = [
+        fit_number_type(_zoned(kind), known.get(name.lower()), it) for name, (kind, it) in pairs
+    ]
     fields = map(_told_of_digits, names, told, (values for _, values in columns))
     return pa.schema([*fields])
 
@@ -278,7 +279,7 @@ def _united(known: pa.Schema, found: pa.Schema) -> pa.Schema:
     try:
         return pa.unify_schemas([known, found], promote_options="permissive")
     except pa.ArrowException:
-        return merged_types(known, found)
+        return merge_columns(known, found)
 
 
 def _zoned(kind: pa.DataType) -> pa.DataType:

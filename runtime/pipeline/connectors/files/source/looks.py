@@ -20,9 +20,9 @@ from pyspark.sql.types import StructField, StructType
 
 from ....spark.spelling import path_to_read, path_to_write
 from ....spi.errors import BadInput, SchemaRefused
-from ...evolution.arrow_columns import ddl, is_of_nanoseconds, parquet_columns, rows_of
+from ...evolution.arrow_columns import is_of_nanoseconds, parquet_columns, rows_of, to_ddl
 from ...evolution.json_columns import JsonColumns
-from ...evolution.policy import ADD_COLUMNS, EVOLUTION, struct_of
+from ...evolution.policy import ADD_COLUMNS, EVOLUTION, parse_ddl
 from ..copies import Copies, Surveyed
 from ..packed import is_packed
 from .formats import ReadFormat
@@ -133,7 +133,7 @@ def _looked_at(
         text = partial(_refuse_text, file)
         columns = JsonColumns(form.columns, is_one=is_one, refuse=refuse, refuse_text=text)
         path = transcoded(file, form.style.encoding, copies, within, columns.feed)
-        return Surveyed(path, columns=struct_of(ddl(columns.end())))
+        return Surveyed(path, columns=parse_ddl(to_ddl(columns.end())))
     if form.name == "parquet":
         if form.tolerant:
             rows_of(file)
@@ -189,7 +189,7 @@ def _of_parquet(file: Path) -> Surveyed:
     except (pa.ArrowException, OSError):
         return Surveyed(file)
     valueless = [each for each in found if pa.types.is_null(each.type)]
-    columns = struct_of(ddl(pa.schema([each for each in found if each not in valueless])))
+    columns = parse_ddl(to_ddl(pa.schema([each for each in found if each not in valueless])))
     nanos = frozenset(each.name.lower() for each in found if is_of_nanoseconds(each.type))
     none = frozenset(each.name.lower() for each in valueless)
     return Surveyed(file, columns=columns, valueless=none, nanos=nanos)
@@ -207,7 +207,7 @@ def _of_csv(form: ReadFormat, file: Path, surveyed: Surveyed) -> StructType | No
         return StructType([StructField(name, known[name.lower()]) for name in header])
     how = {"has_empty_texts": surveyed.quotes_nothing, "tolerant": form.tolerant}
     found = csv_columns(file, form.style, _SAMPLE, known, **how)
-    return None if found is None else struct_of(ddl(found))
+    return None if found is None else parse_ddl(to_ddl(found))
 
 
 def _check_header(file: Path, found: Sequence[str], expected: Sequence[str]) -> None:

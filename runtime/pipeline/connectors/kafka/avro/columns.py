@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from ....batches.arrow_schema import arrow_schema_of
 from ....spi.errors import SchemaRefused
-from ...evolution.policy import DEAD_LETTER, SchemaPolicy, struct_of
+from ...evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl
 from .registry import SchemaRegistry
 from .schemas import AvroRefused, AvroSchema, as_columns, avro_schema
 
@@ -116,7 +116,7 @@ class AvroColumns:
 
     @property
     def _now(self) -> "StructType":
-        return self._schema or struct_of(self._ddl)
+        return self._schema or parse_ddl(self._ddl)
 
     def _schema_of(self, head: bytes) -> AvroSchema | str:
         if len(head) < _HEAD or head[0]:
@@ -136,7 +136,7 @@ class AvroColumns:
         """Take up the columns that a schema has beside the others; tell whether that may be."""
         found = from_arrow_schema(pa.schema(list(as_columns(self._form.of(schema)))))
         try:
-            self._schema, left_out = self._policy.admit(struct_of(self._ddl), self._now, found, "")
+            self._schema, left_out = self._policy.admit(parse_ddl(self._ddl), self._now, found, "")
         except SchemaRefused as refused:
             flaws.unfit.update(dict.fromkeys(rows, str(refused).removeprefix(": ")))
             return False

@@ -9,8 +9,8 @@ from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.context import Context
 from ....spi.errors import NotReady, SourceAway
 from ....spi.types import Look
-from ...evolution.arrow_columns import ddl
-from ...evolution.json_columns import merged
+from ...evolution.arrow_columns import to_ddl
+from ...evolution.json_columns import merge_columns
 from ...evolution.policy import EVOLUTION, SchemaPolicy
 from .. import keys
 from ..avro.columns import KEYS, VALUES, AvroColumns
@@ -75,8 +75,8 @@ def registered_columns(
             kind = as_columns(form.of(avro_schema(told)))
         except AvroRefused as refused:
             raise ConfigInvalid(f"{converter}: {subject} cannot be used: {refused}") from None
-        columns = merged(columns, pa.schema(list(kind)))
-    return ddl(columns)
+        columns = merge_columns(columns, pa.schema(list(kind)))
+    return to_ddl(columns)
 
 
 def look_at_subjects(converter: str, config: Mapping[str, str], topics: Collection[str]) -> Look:

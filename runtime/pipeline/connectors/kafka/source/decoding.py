@@ -21,10 +21,10 @@ from ....batches.counting import Passing
 from ....spark.spelling import literal, quoted, refusal
 from ....spi.errors import SchemaRefused
 from ....spi.rows import Rejects
-from ...evolution.arrow_columns import ddl
+from ...evolution.arrow_columns import to_ddl
 from ...evolution.json_columns import JsonColumns
-from ...evolution.json_text import flaws_of
-from ...evolution.policy import DEAD_LETTER, SchemaPolicy, struct_of
+from ...evolution.json_text import find_flaws
+from ...evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl
 from ...files.source.bad_rows import RAW, json_reason
 from .connect_schema import LONE
 
@@ -139,7 +139,7 @@ class JsonDecoder(RecordDecoder):
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame":
         """Describe the rows; raises `SchemaRefused` where they must not have more columns."""
         self._rejects = []
-        schema = self._schema = self._schema or struct_of(self._ddl)
+        schema = self._schema = self._schema or parse_ddl(self._ddl)
         table = self._admitted(spark, schema, table)
         frame = self._sound(self._parsed(spark, table, self._schema), self._schema)
         return frame.select(f"{PARSED}.*", *self._kept()).drop(_CORRUPT)
@@ -161,8 +161,8 @@ class JsonDecoder(RecordDecoder):
     def _admit(self, schema: StructType, text: bytes) -> None:
         columns = JsonColumns(schema)
         columns.feed(text)
-        found = struct_of(ddl(columns.end()))
-        self._schema, left_out = self._policy.admit(struct_of(self._ddl), schema, found, "")
+        found = parse_ddl(to_ddl(columns.end()))
+        self._schema, left_out = self._policy.admit(parse_ddl(self._ddl), schema, found, "")
         self._left_out |= dict.fromkeys(left_out)
 
     def _refused_rows(
@@ -184,7 +184,7 @@ class JsonDecoder(RecordDecoder):
         kept = self._metadata(table)
         columns = dict(zip(kept.column_names, kept.columns, strict=True))
         columns |= {f"_fairlead{name}": table[name] for name in place}
-        flaws = flaws_of(table["_value"])
+        flaws = find_flaws(table["_value"])
         raw = pa.table({LONE: as_text(table["_value"]), _FLAW: flaws, **columns})
         options = {**_OPTIONS, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
         corrupt = StructField(_CORRUPT, StringType())

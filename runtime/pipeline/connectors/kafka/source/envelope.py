@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....spi.errors import BadInput
-from ...evolution.policy import struct_of
+from ...evolution.policy import parse_ddl
 from .connect_schema import LONE, SchemaUnknown, columns_of
 from .decoding import PARSED, JsonDecoder, KafkaRows, named, rejected
 
@@ -74,7 +74,7 @@ class EnvelopeDecoder(JsonDecoder):
             payloads = part["_value"].to_pylist()
             lone = [each and b'{"%s": %s}' % (LONE.encode(), each) for each in payloads]
             part = part.set_column(0, "_value", pa.array(lone, pa.binary()))
-        found = struct_of(columns.ddl)
+        found = parse_ddl(columns.ddl)
         frame = self._sound(self._parsed(spark, part, found), found)
         offset = "_offset" if "_offset" in self._rows.metadata else "_fairlead_offset"
         return frame.selectExpr(*columns.select, *self._kept(), f"{offset} AS {AT}")

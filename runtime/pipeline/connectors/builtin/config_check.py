@@ -1,7 +1,7 @@
-"""What a pipeline would find: what its types say of their ends, and Spark of the SQL between them.
+"""Check of a `SparkPipeline` config against source, sink, dead letter queue and Spark's analyser.
 
-A finding that time may mend (files that are still to come, a folder that is mounted later) is a
-warning; one that would fail in any case is an error.
+A problem that may pass by itself (no files yet, a folder that is not mounted yet) is a warning;
+other problems are errors.
 """
 
 import json
@@ -30,13 +30,13 @@ from ..files.source.inference import TwinColumns, refuse_twins
 from . import pipeline_keys as keys
 from .dead_letter_queue import look_at_queue
 
-_NOBODY: Final = Resource("")
-"""Stands for the connector, which is not there yet."""
+_NO_CONNECTOR: Final = Resource("")
+"""A placeholder for the connector, which does not exist yet."""
 _UNKNOWN_COLUMN = "[UNRESOLVED_COLUMN"
 
 
 def check_outside(config: Mapping[str, str], outside: Outside, ends: keys.Ends) -> Findings:
-    """Find what keeps a config from working; its values themselves are sound."""
+    """Check a config whose values are valid by themselves."""
     source, sink = ends.source.look(config, outside), ends.sink.look(config, outside)
     errors = {**source.errors, **sink.errors, **look_at_queue(config, outside)}
     warnings = [*source.warnings, *sink.warnings]
@@ -66,7 +66,7 @@ def check_outside(config: Mapping[str, str], outside: Outside, ends: keys.Ends) 
 
 @dataclass(slots=True)
 class _Queries:
-    """What Spark says of the columns of a source, and of each query over them in its turn."""
+    """Analyses the chain of transforms: the columns of each step are the input of the next."""
 
     config: Mapping[str, str]
     reach: Reach
@@ -76,7 +76,7 @@ class _Queries:
     warnings: list[str]
 
     def columns(self, steps: Sequence[str]) -> Columns | None:
-        """Return what the last transform makes, None if nobody can tell; raises `CheckFailed`."""
+        """Return the columns after the last transform; None: unknown. Raises `CheckFailed`."""
         columns = self._of_source()
         for alias in steps:
             columns = self._step(alias, columns)
@@ -95,7 +95,7 @@ class _Queries:
         return columns
 
     def _step(self, alias: str, columns: Columns | None) -> Columns | None:
-        """Ask about one transform; return the columns that it makes, None if nobody can tell."""
+        """Check one transform; return the columns after it, None if unknown."""
         prefix = f"{TRANSFORMS}.{alias}."
         bare = strip_prefix(prefix, self.config)
         if is_deferred(bare["type"]):
@@ -124,11 +124,11 @@ class _Queries:
                 self.warnings.append(f"{key}: {text} does not exist")
 
     def _records(self, alias: str, key: str, columns: Columns | None) -> Columns | None:
-        """Ask about a transform of records, whose columns are known without a question."""
+        """Check one of Connect's transforms, which needs the exact columns of its input."""
         bare = strip_prefix(f"{TRANSFORMS}.{alias}.", self.config)
         if columns is None or any(map(is_deferred, bare.values())):
             return None
-        context = Context(_NOBODY, self.warnings.append, reach=self.reach)
+        context = Context(_NO_CONNECTOR, self.warnings.append, reach=self.reach)
         try:
             transform = make_transform(alias, self.config, context)
             if isinstance(transform, RecordTransform) and columns.json:
@@ -143,11 +143,11 @@ class _Queries:
     def _query(
         self, key: str, query: str, columns: Columns | None, tables: Sequence[str] = ()
     ) -> Columns | None:
-        """Ask about one query; return its columns, None if nobody can tell."""
+        """Check one query; return its columns, None if unknown."""
         if is_deferred(query):
             return None
         if len(query) > LONGEST_QUERY:
-            self.errors[key] = f"a query has at most {LONGEST_QUERY} letters"
+            self.errors[key] = f"a query may have at most {LONGEST_QUERY} characters"
             return None
         allowed = self.reach.sql
         try:
