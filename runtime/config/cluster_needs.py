@@ -1,4 +1,4 @@
-"""What a node must be told before its jobs may run on a cluster's executors."""
+"""The settings that a node needs before its jobs can run on a Spark cluster."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -11,7 +11,7 @@ _IMAGES: Final = ("spark.kubernetes.container.image", "spark.kubernetes.executor
 
 
 class ClusterNeed(NamedTuple):
-    """What is missing, and the settings that it is about."""
+    """A missing or conflicting setting: the keys concerned, and the text for users."""
 
     keys: tuple[str, ...]
     text: str
@@ -20,10 +20,10 @@ class ClusterNeed(NamedTuple):
 def cluster_needs(
     master: str, conf: Mapping[str, str], folders: str, drivers: int
 ) -> Iterator[ClusterNeed]:
-    """Yield what a cluster's master needs and is not given; `drivers` is how many JVMs there are.
+    """Yield the missing settings of a Spark master; `drivers` is the number of JVMs of the node.
 
-    Masters of Spark's own kind have one secret for all; YARN and Kubernetes hand one out for each
-    driver, and reach that at an address which is not loopback.
+    A standalone master has one shared secret. YARN and Kubernetes create one for each driver, but
+    their executors connect to the driver, which so needs an address that is not loopback.
     """
     told = f"spark.master = {master}"
     is_standalone = master.startswith(STANDALONE)
@@ -60,7 +60,7 @@ def cluster_needs(
 
 
 def connect_needs(master: str, folders: str, kind: str) -> Iterator[ClusterNeed]:
-    """Yield what a server of Spark Connect needs; no parameter of its address is told."""
+    """Yield the missing settings of a Spark Connect server; texts have no secrets of its URL."""
     address = ConnectAddress.parse(master)
     told = f"spark.master = {address}"
     if flaw := address.flaw():

@@ -1,4 +1,4 @@
-"""Settings that are each sound and cannot stand together; which times are too short for others."""
+"""Conflicts between settings that are each valid, such as timeouts that do not fit together."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from .keys import NodeSettings
 
 
 class Contradiction(NamedTuple):
-    """Two or more settings that cannot stand together, and what would do."""
+    """A conflict between settings: their keys, and a text with valid values."""
 
     keys: tuple[str, ...]
     text: str
 
 
 class Contradictory(Exception):  # noqa: N818  # says what the settings are
-    """Settings that are each sound cannot stand together; `found` has all of it."""
+    """Settings conflict with one another; `found` has all conflicts."""
 
     def __init__(self, found: Sequence[Contradiction]) -> None:
         self.found = found
@@ -24,7 +24,7 @@ class Contradictory(Exception):  # noqa: N818  # says what the settings are
 
 
 def flaws_in_times(config: NodeSettings) -> Iterator[Contradiction]:
-    """Yield which times are too short beside others."""
+    """Yield conflicts between timeouts and intervals."""
     session = config.session_timeout_ms
     flaw = flaw_in_session(session, config.heartbeat_interval_ms, config.fence_margin_ms)
     if flaw:
@@ -33,8 +33,8 @@ def flaws_in_times(config: NodeSettings) -> Iterator[Contradiction]:
     if config.rebalance_timeout_ms < session:
         yield Contradiction(
             ("rebalance.timeout.ms", "session.timeout.ms"),
-            f"rebalance.timeout.ms = {config.rebalance_timeout_ms} is too short: a worker that is"
-            " asked to give work up may be noticed as lost only after its session, so it must be"
+            f"rebalance.timeout.ms = {config.rebalance_timeout_ms} is too short: a lost worker that"
+            " has to give up work is detected only after its session, so it must be"
             f" at least session.timeout.ms = {session}",
         )
     least, longest = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms

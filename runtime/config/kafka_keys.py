@@ -1,4 +1,4 @@
-"""The settings of the listener for Kafka's clients, and where it listens by them."""
+"""The settings of the listener for Kafka clients, and their validation."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ OFFERED: Final = "127.0.0.1:9092"
 
 
 class KafkaAddress(NamedTuple):
-    """A host and a port, and whether what is said there is encrypted."""
+    """A host and a port, and whether connections are encrypted."""
 
     host: str
     port: int
@@ -26,7 +26,7 @@ class KafkaAddress(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether nobody else's machine reaches it."""
+        """Whether only this machine can connect to it."""
         if self.host == "localhost":
             return True
         try:
@@ -36,10 +36,7 @@ class KafkaAddress(NamedTuple):
 
 
 def parse_kafka_listener(text: str) -> KafkaAddress:
-    """Return the address that `PLAINTEXT://HOST:PORT` or `SSL://HOST:PORT` names.
-
-    Raises `ValueError`.
-    """
+    """Parse `PLAINTEXT://HOST:PORT` or `SSL://HOST:PORT`; raises `ValueError`."""
     scheme, separator, place = text.partition("://")
     if scheme not in {PLAINTEXT, SSL} or not separator:
         raise ValueError(f"it begins with neither {PLAINTEXT}:// nor {SSL}://")
@@ -48,11 +45,11 @@ def parse_kafka_listener(text: str) -> KafkaAddress:
 
 
 def parse_place(text: str, default_host: str = "") -> tuple[str, int]:
-    """Return the host and the port of HOST:PORT; raises `ValueError`."""
+    """Parse HOST:PORT; raises `ValueError`."""
     host, separator, port = text.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or default_host
     if not separator or not host or not port.isdecimal() or not 0 < int(port) <= PORT_MAX:
-        raise ValueError(f"{text!r} is no HOST:PORT")
+        raise ValueError(f"{text!r} is not HOST:PORT")
     return host, int(port)
 
 
@@ -83,7 +80,7 @@ _PLAINTEXT: Final = Domain(word("loopback", "anywhere"), "loopback or anywhere")
 
 
 def flaws_in_kafka(settings: "KafkaSettings") -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield which settings of the listener cannot stand together, and what would do."""
+    """Yield conflicts between the settings of the listener, as keys and a text."""
     if not settings.kafka_listeners:
         return
     address, at = parse_kafka_listener(settings.kafka_listeners), "kafka.listeners"
@@ -95,9 +92,9 @@ def flaws_in_kafka(settings: "KafkaSettings") -> Iterator[tuple[tuple[str, ...],
     if not (address.is_encrypted or address.is_loopback or settings.kafka_plaintext == "anywhere"):
         yield (
             (at, "kafka.plaintext"),
-            f"{at} = {settings.kafka_listeners} is no loopback address, and whoever reaches it may"
-            " join and end groups: listen by SSL://, which asks for certificates, or set"
-            " kafka.plaintext = anywhere",
+            f"{at} = {settings.kafka_listeners} is not a loopback address, and any client there"
+            " could join and delete groups: use SSL://, which requires client certificates, or"
+            " set kafka.plaintext = anywhere",
         )
     if settings.group_consumer_session_timeout_ms <= settings.group_consumer_heartbeat_interval_ms:
         names = "group.consumer.session.timeout.ms", "group.consumer.heartbeat.interval.ms"
@@ -110,7 +107,7 @@ def flaws_in_kafka(settings: "KafkaSettings") -> Iterator[tuple[tuple[str, ...],
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaSettings:
-    """What a node's listener for Kafka's clients goes by."""
+    """The settings of a node's listener for Kafka clients."""
 
     kafka_listeners: str = setting(
         _LISTENER,

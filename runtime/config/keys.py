@@ -1,6 +1,6 @@
-"""Every setting of a node, one row each: what is allowed, its default, and what it means.
+"""All settings of a node: the domain, the default and the documentation of each.
 
-Kafka Connect's names are kept where the meaning is Connect's.
+Settings with the meaning of a Kafka Connect setting have its name.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ ASSIGNOR_CONF: Final = "assignor.conf"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings(KafkaSettings):
-    """All settings of a node, each of them sound; times in milliseconds."""
+    """All settings of a node, each of them valid; times in milliseconds."""
 
     group_id: str = _setting(kinds.GROUP_ID, "connect", "The group that the workers join.", SAME)
     listeners: str = _setting(
@@ -267,7 +267,7 @@ def _setting_of(name: str, made: NodeSetting) -> NodeSetting:
 KEYS: Final[Mapping[str, str]] = {
     each.name.replace("_", "."): each.name for each in fields(NodeSettings)
 }
-"""The fields by the names of their settings."""
+"""The name of the field of each setting, by the setting's name."""
 
 SETTINGS: Final[Mapping[str, NodeSetting]] = {
     name: _setting_of(name, each.metadata[NodeSetting])

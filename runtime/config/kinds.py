@@ -1,6 +1,6 @@
-"""The domains of settings: how a text becomes a value, what is allowed, and in which unit.
+"""The value domains of settings: parsing, allowed values, and units.
 
-Each domain says in words what it lets through; an error shows these words.
+Each domain describes its allowed values in words, which error messages quote.
 """
 
 import ipaddress
@@ -28,9 +28,9 @@ FOLDER_BYTES_MAX: Final = 255
 INSTANCE_BYTES_MAX: Final = 128
 RATE_MAX: Final = 100_000
 HEAP_MIN_MIB: Final = 466
-"""Below it, Spark refuses to start: it wants 450, and one survivor space of the heap is no use."""
+"""Below this Spark does not start: it needs 450 MiB without one survivor space of the heap."""
 MEMORY_MIN_MIB: Final = 64
-"""An assignor process takes half of it before it is asked anything."""
+"""An idle assignor process uses half of it."""
 
 LOOPBACK: Final = "127.0.0.1"
 REST_PORT: Final = 8083
@@ -48,48 +48,48 @@ _LEVEL = word("DEBUG", "INFO", "WARNING", "ERROR")
 
 
 class Endpoint(NamedTuple):
-    """Where the REST interface listens; port 0 stands for any that is free."""
+    """The address on which the REST interface listens; port 0 is any free port."""
 
     host: str
     port: int
 
     @property
     def url(self) -> str:
-        """The base URL; an IPv6 address stands in brackets."""
+        """The base URL."""
         return f"http://{bracketed(self.host)}:{self.port}"
 
 
 def bracketed(host: str) -> str:
-    """Return a host as it stands in a URL."""
+    """Return a host as in a URL: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def parse_listener(text: str) -> Endpoint:
-    """Return the address that a listener names; raises `ValueError` with what is wrong.
+    """Parse the URL of a listener; raises `ValueError` with the reason.
 
-    As in Kafka Connect the host may be left out; it is loopback then, not every interface.
+    As in Kafka Connect the host may be omitted, but the default is loopback, not all interfaces.
     """
     if "," in text:
-        raise ValueError("only one listener is possible for now")
+        raise ValueError("only one listener is supported")
     parts = urlsplit(text)
     if parts.scheme != "http":
-        raise ValueError("only http is spoken for now")
+        raise ValueError("only http is supported")
     if parts.path not in {"", "/"} or parts.query or parts.fragment or "@" in parts.netloc:
-        raise ValueError("nothing may stand around the host and the port")
+        raise ValueError("the URL may only have a host and a port")
     host = parts.hostname or LOOPBACK
     if not _is_loopback(host):
         raise ValueError(
-            f"{host} is no loopback address, and the REST interface asks nobody who they are:"
+            f"{host} is not a loopback address, and the REST interface has no authentication:"
             " listen on loopback and put a proxy in front of it"
         )
     return Endpoint(host, REST_PORT if parts.port is None else parts.port)
 
 
 def cores_of(master: str, available: int) -> int:
-    """Return the cores that a Spark master such as `local[2]` asks for."""
+    """Return the number of cores in a Spark master such as `local[2]`."""
     found = _MASTER.fullmatch(master)
     if found is None:
-        return available  # of a cluster, which has more
+        return available  # a cluster: its number is not known here
     return available if found[1] == "*" else int(found[1] or 1)
 
 
@@ -111,7 +111,7 @@ def _check_group_id(text: str) -> str:
     if not text.strip():
         raise ValueError("it is blank")
     if text in {".", ".."} or len(quote(text, safe="")) > FOLDER_BYTES_MAX:
-        raise ValueError("it cannot be a folder's name, and the group's logs lie in one")
+        raise ValueError("it cannot be the name of a folder, which the group's logs need")
     return text
 
 
@@ -138,28 +138,28 @@ def _check_tags(text: str) -> str:
 
 def _check_host(text: str) -> str:
     if text and not _HOST.fullmatch(text):
-        raise ValueError("it is no host")
+        raise ValueError("it is not a host name or address")
     return text
 
 
 def _check_folders(value: str) -> str:
     for path in split_list(value):
         if not path.startswith("/"):
-            raise ValueError(f"{path!r} is no absolute path")
+            raise ValueError(f"{path!r} is not an absolute path")
     return value
 
 
 def _check_sql_names(value: str) -> str:
     for name in split_list(value):
         if not name or any(letter.isspace() for letter in name):
-            raise ValueError(f"{name!r} is no name")
+            raise ValueError(f"{name!r} is not a name")
     return value
 
 
 def _check_jdbc(value: str) -> str:
     for url in split_list(value):
         if not re.fullmatch(r"jdbc:[a-z][\w+-]*:\S+", url):
-            raise ValueError(f"{url!r} is no beginning of a URL of JDBC")
+            raise ValueError(f"{url!r} is not the beginning of a JDBC URL")
     return value
 
 
@@ -173,7 +173,7 @@ def _check_hosts(text: str) -> str:
         except ValueError:
             is_host = is_bare = False
         if not (is_host and is_bare):
-            raise ValueError(f"{host!r} is no host")
+            raise ValueError(f"{host!r} is not a host")
     return ",".join(hosts)
 
 
@@ -187,7 +187,7 @@ def _check_master(text: str) -> str:
     if is_connect(text):
         ConnectAddress.parse(text)
     elif text and not _MASTER.fullmatch(text) and not _CLUSTER.fullmatch(text):
-        raise ValueError("it is no master that drivers on this node can have")
+        raise ValueError("it is not a supported master URL")
     return text
 
 
@@ -195,28 +195,28 @@ def bytes_of(size: str) -> int:
     """Return the bytes of a size such as 1g; raises `ValueError`."""
     found = _HEAP.fullmatch(size)
     if not found:
-        raise ValueError("it is no size")
+        raise ValueError("it is not a size")
     return int(found[1]) * _HEAP_BYTES[found[2].lower()]
 
 
 def _check_heap(text: str) -> str:
     if bytes_of(text) < HEAP_MIN_MIB << 20:
-        raise ValueError("Spark does not start with so little")
+        raise ValueError("it is too small for Spark to start")
     return text
 
 
 def _check_memory(text: str) -> str:
     if not MEMORY_MIN_MIB << 20 <= bytes_of(text) < 1 << 62:
-        raise ValueError("no process runs with so much, or so little")
+        raise ValueError("it is too small or too large for a process")
     return text
 
 
 def _check_names(text: str) -> str:
     names = [name.strip() for name in text.split(",")]
     if not all(map(_NAME.fullmatch, names)):
-        raise ValueError("a name is missing, or is none")
+        raise ValueError("a name is missing or invalid")
     if len(set(names)) < len(names):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name occurs twice")
     return text
 
 
@@ -235,7 +235,7 @@ def _milliseconds(low: int, high: int = INT32_MAX) -> Domain:
 MILLISECONDS: Final = _milliseconds(1)
 MILLISECONDS_OR_NONE: Final = _milliseconds(0)
 ANSWER_MILLISECONDS: Final = _milliseconds(1_000)
-"""Less, and a busy machine would have its processes killed for being slow."""
+"""With a shorter timeout, slow processes of a busy machine would be killed."""
 MOVES_INTERVAL: Final = _milliseconds(SHORTEST_WAIT_MS, LONGEST_WAIT_MS)
 MOVE_COUNT: Final = _number(1, INT32_MAX, "moves")
 COUNT: Final = _number(1, INT32_MAX, "members")

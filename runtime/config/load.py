@@ -1,7 +1,6 @@
-"""The configuration of a node: put together from its sources, found to be sound, and used.
+"""Loads and validates the configuration of a node, and derives its values.
 
-A `Config` that exists is sound: values that contradict one another are refused with the smallest
-one that would do.
+A `Config` is always valid: conflicting values are refused, with the minimum value that is allowed.
 """
 
 import os
@@ -31,14 +30,14 @@ from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 
 BATCHES_PER_CORE: Final = 2
-"""How many run at once unless `engine.concurrent.batches` says otherwise."""
+"""The default of `engine.concurrent.batches`, for each core."""
 ASSIGNOR: Final = "assignor."
-"""Settings that begin so are the assignors': all but their memory is handed to each."""
+"""The prefix of the assignors' settings: all but the memory limit are passed to each assignor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config(NodeSettings):
-    """The settings of a node, and what its parts go by; raises `Contradictory`."""
+    """The validated settings of a node, and values derived from them; raises `Contradictory`."""
 
     def __post_init__(self) -> None:
         if found := [*_contradictions(self)]:
@@ -51,28 +50,28 @@ class Config(NodeSettings):
 
     @property
     def group_folder(self) -> Path:
-        """Where the logs of the group lie: `control` and `offsets`."""
+        """The folder of the group's logs `control` and `offsets`."""
         return self.data_path / "groups" / quote(self.group_id, safe="")
 
     @property
     def listener(self) -> Endpoint:
-        """Where the REST interface is to listen."""
+        """The address on which the REST interface listens."""
         return parse_listener(self.listeners)
 
     def allowed_hosts(self) -> tuple[str, ...]:
-        """Return the names that lead to the REST interface, beside those of its listener."""
-        told = self.rest_advertised_host_name
-        return (*([bracketed(told)] if told else []), *split_list(self.rest_allowed_hosts))
+        """Return the host names that requests may use besides those of the listener."""
+        host = self.rest_advertised_host_name
+        return (*([bracketed(host)] if host else []), *split_list(self.rest_allowed_hosts))
 
     def reach(self) -> Reach:
-        """Return what connectors may reach on this node."""
+        """Return which paths, SQL functions and databases connectors may use on this node."""
         sql = frozenset(name.lower() for name in split_list(self.sql_allow))
         return Reach(
             str(self.data_path), split_list(self.paths_allow), sql, split_list(self.jdbc_allow)
         )
 
     def place(self, port: int | None = None) -> str:
-        """Return `host:port` as others are told; `port` is the one really listened on."""
+        """Return the advertised `host:port`; `port` is the actual port of the listener."""
         listener = self.listener
         host = self.rest_advertised_host_name or listener.host
         return f"{bracketed(host)}:{self.rest_advertised_port or port or listener.port}"
@@ -87,11 +86,11 @@ class Config(NodeSettings):
 
     @property
     def cluster(self) -> str:
-        """The master of the cluster that jobs run on; empty: they run on this node."""
+        """The master URL of the cluster that runs the jobs; empty: they run on this node."""
         return self.spark_master if is_cluster(self.spark_master) else ""
 
     def cores(self) -> int:
-        """Return the cores of each JVM that Spark runs in."""
+        """Return the number of cores of each Spark JVM."""
         available = len(os.sched_getaffinity(0))
         if self.spark_master and not self.cluster:
             return cores_of(self.spark_master, available)
@@ -107,25 +106,25 @@ class Config(NodeSettings):
         return tuple(name.strip() for name in self.group_local_assignors.split(","))
 
     def classic_mode(self) -> str:
-        """Return what workers speak as classic members; nothing: they are connect members."""
+        """Return the workers' `connect.protocol` as classic members; "": they use KIP-848."""
         return self.connect_protocol if self.group_protocol == "classic" else ""
 
     def assignor_settings(self) -> Mapping[str, str]:
-        """Return what assignors are handed: settings `assignor.*`, without that prefix."""
-        apart = {"assignor_conf", "assignor_memory_max"}
+        """Return the settings that are passed to assignors: `assignor.*`, without the prefix."""
+        excluded = {"assignor_conf", "assignor_memory_max"}
         own = {
             key.removeprefix(ASSIGNOR): str(getattr(self, name))
             for key, name in KEYS.items()
-            if key.startswith(ASSIGNOR) and name not in apart
+            if key.startswith(ASSIGNOR) and name not in excluded
         }
         return {**self.assignor_conf, **own}
 
     def assignor_memory(self) -> int:
-        """Return what the assignor process may take, in bytes."""
+        """Return the memory limit of the assignor process in bytes."""
         return bytes_of(self.assignor_memory_max)
 
     def settings(self) -> GroupSettings:
-        """Return what a group's coordinator goes by."""
+        """Return the settings of a group's coordinator."""
         return GroupSettings(
             session_timeout_ms=self.session_timeout_ms,
             heartbeat_interval_ms=self.heartbeat_interval_ms,
@@ -142,11 +141,11 @@ class Config(NodeSettings):
         )
 
     def abilities(self) -> Abilities:
-        """Return what this node's workers can take."""
+        """Return the capacity and the tags of this node's workers."""
         return Abilities(self.worker_capacity, frozenset(split_list(self.worker_tags)))
 
     def timing(self) -> Timing:
-        """Return what a member goes by."""
+        """Return the timeouts and intervals of a member."""
         return Timing(
             heartbeat_interval_ms=self.heartbeat_interval_ms,
             session_timeout_ms=self.session_timeout_ms,
@@ -156,7 +155,7 @@ class Config(NodeSettings):
 
 
 class Loaded(NamedTuple):
-    """A configuration, and the source of each setting that was not left at its default."""
+    """A configuration, and the source of each setting that is not a default."""
 
     config: Config
     sources: Mapping[str, str]
@@ -167,7 +166,7 @@ def load_config(
     environ: Mapping[str, str] = os.environ,
     overrides: Sequence[str] = (),
 ) -> Config:
-    """Return the configuration; raises `ConfigError` with all that is wrong with it.
+    """Load the configuration; raises `ConfigError` with all its errors.
 
     Later sources win: defaults, `file` (TOML or .properties), `environ` (FAIRLEAD_GROUP_ID for
     group.id), `overrides` (`key=value`).
@@ -178,7 +177,7 @@ def load_config(
 def load_with_sources(
     file: Path | None, environ: Mapping[str, str], overrides: Sequence[str]
 ) -> Loaded:
-    """Return the configuration, and what came from where; raises `ConfigError`."""
+    """Load the configuration with the source of each setting; raises `ConfigError`."""
     given = gather(file, environ, overrides, KEYS.keys() - {SPARK_CONF, ASSIGNOR_CONF})
     spark, assignors = (_passed_on(prefix, given) for prefix in PASSED_ON)
     _refuse_unsafe(spark, given)
@@ -197,13 +196,13 @@ def _contradictions(config: Config) -> Iterator[Contradiction]:
 
 
 def _flaws_in_parts(config: Config) -> Iterator[Contradiction]:
-    """Yield which parts of a node cannot do what others of its settings ask for."""
+    """Yield conflicts between the settings of different parts of a node."""
     if config.group_remote_assignor and config.abilities() != ORDINARY:
         yield Contradiction(
             ("group.remote.assignor", "worker.tags", "worker.capacity"),
             f"group.remote.assignor = {config.group_remote_assignor} is run by the group itself,"
-            " and workers that leave the computing to it say nothing of tags or of a capacity:"
-            " leave these out, or have the workers compute",
+            " which gets no tags and no capacity of workers: remove worker.tags and"
+            " worker.capacity, or remove group.remote.assignor so that workers compute",
         )
     if is_connect(config.cluster):
         needs = connect_needs(config.cluster, config.paths_allow, config.engine_kind)
@@ -221,7 +220,7 @@ def _flaws_in_parts(config: Config) -> Iterator[Contradiction]:
 
 
 def _passed_on(prefix: str, given: Mapping[str, GivenValue]) -> Mapping[str, str]:
-    """Return what is handed on as it is, by the names it has where it goes."""
+    """Return the settings that are passed through, without their prefix."""
     return {
         key.removeprefix(prefix): each.text for key, each in given.items() if key.startswith(prefix)
     }
@@ -240,7 +239,7 @@ def _refuse_unsafe(conf: Mapping[str, str], given: Mapping[str, GivenValue]) -> 
 
 
 def _parsed(given: Mapping[str, GivenValue]) -> Iterator[tuple[str, Value]]:
-    """Yield the fields of `Config` that were given; raises `ConfigError` with all that is wrong."""
+    """Parse the given fields of `Config`; raises `ConfigError` with all invalid values."""
     problems: list[str] = []
     for key, name in KEYS.items():
         if key not in given or key.startswith(PASSED_ON):

@@ -1,9 +1,9 @@
-"""Keeping what secrets stand for out of the text that leaves a process.
+"""Redacts secret values in logs, errors and reports.
 
-A text may quote a value in many spellings: as it is, escaped as in a literal of Python, Java or
-JSON, encoded for a URL or for HTML, as base64 or in hexadecimal digits, broken over lines, and
-if it has lines itself, one of them alone. Each becomes what stands for the value in its config.
-Of a value of more than a thousand letters only the usual spellings are looked for.
+A text may contain a secret in many spellings: as it is, escaped as in a literal of Python, Java or
+JSON, URL- or HTML-encoded, as base64 or hexadecimal digits, broken over lines, or only one of its
+lines. Each is replaced by what the config shows for the value. For a value of more than
+`_LONGEST_SPELLED` characters only the usual spellings are searched.
 """
 
 import logging
@@ -17,32 +17,32 @@ from threading import Lock
 from typing import Final
 
 SHORTEST: Final = 4
-"""Letters of the shortest value that is hidden: shorter ones turn up everywhere by chance."""
+"""The minimum length of a redacted value: shorter ones occur in texts by chance. In characters."""
 SHORTEST_LINE: Final = 8
-"""Letters of the shortest line that is hidden apart from the others of its value."""
+"""The minimum length of a single line of a value that is redacted."""
 SHORTEST_ENCODED: Final = 8
-"""Letters of the shortest value that is looked for as base64 and in hexadecimal digits."""
+"""The minimum length of a value that is searched as base64 and hexadecimal digits."""
 LONGEST: Final = 32_768
-"""Letters of the longest value that can be hidden: what it takes grows with them, to 3 s."""
+"""The maximum length of a value that can be redacted: building its pattern takes up to 3 s."""
 _LONGEST_SPELLED: Final = 1_024
-"""Letters of the longest value that is looked for in each spelling, and broken over lines."""
+"""The maximum length of a value that is searched in each spelling, and broken over lines."""
 _BREAK: Final = r"(?:[ \t]*\\?\r?\n[ \t]*)?"
 _PLAIN: Final = frozenset(string.ascii_letters + string.digits)
 _NAMED: Final = {"\n": "n", "\r": "r", "\t": "t"}
 
 
 class Redaction:
-    """The secrets that a process has come to know; any thread may learn, and hide."""
+    """The known secrets of a process, and their redaction in texts; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._shown: dict[str, str] = {}
-        """What to show in place of each secret."""
+        """The replacement of each secret."""
         self._patterns: tuple[tuple[re.Pattern[str], str], ...] = ()
-        """What finds each secret in its usual spellings, the longest first, and what is shown."""
+        """The pattern of each secret with its replacement, the longest secret first."""
 
     def learn(self, secrets: Mapping[str, str]) -> None:
-        """Take values, each with what is to be read in its place; they are never forgotten."""
+        """Add secrets, each with its replacement; they are never removed."""
         with self._lock:
             new = {each: secrets[each] for each in secrets if each not in self._shown}
             self._shown.update(new)
@@ -55,18 +55,18 @@ class Redaction:
                 )
 
     def known(self) -> Mapping[str, str]:
-        """Return all secrets that it knows by now, each with what is shown in its place."""
+        """Return all known secrets with their replacements."""
         with self._lock:
             return dict(self._shown)
 
     def hide(self, text: str) -> str:
-        """Return a text in which no spelling of a known value is left."""
+        """Replace all spellings of known secrets in a text."""
         for pattern, shown in self._patterns:
-            text = shown.join(pattern.split(text))  # it has no groups
+            text = shown.join(pattern.split(text))  # the pattern has no groups
         return text
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Hide what a record of a log holds, its traceback included; `logging` calls it."""
+        """Redact a log record, including its traceback; a `logging` filter."""
         text = record.getMessage()
         hidden = self.hide(text)
         if hidden != text:
@@ -78,12 +78,12 @@ class Redaction:
         return True
 
     def watch_logs(self) -> None:
-        """Hide what this process writes to its logs from now on."""
+        """Redact all logs of this process from now on."""
         for handler in logging.getLogger().handlers:
             handler.addFilter(self)
 
 
-@lru_cache(maxsize=128)  # each task config of a connector has the same ones
+@lru_cache(maxsize=128)  # all task configs of a connector have the same secrets
 def _pattern(secret: str) -> re.Pattern[str]:
     lines = [line.strip() for line in secret.splitlines()]
     pieces = [secret, *(line for line in lines if len(line) >= SHORTEST_LINE)]
@@ -94,7 +94,7 @@ def _pattern(secret: str) -> re.Pattern[str]:
 
 
 def _usual_spellings(letter: str) -> str:
-    """Return a pattern for one letter as it is, in a literal, or in a URL."""
+    """Return a pattern for one character as it is, escaped in a literal, or in a URL."""
     if letter in _PLAIN:
         return letter
     percent = "".join(f"%{octet:02x}" for octet in letter.encode(errors="surrogatepass"))
@@ -103,7 +103,7 @@ def _usual_spellings(letter: str) -> str:
 
 
 def _spellings(letter: str) -> str:
-    """Return a pattern for one letter, however it is escaped."""
+    """Return a pattern for one character in all known escapes."""
     if letter in _PLAIN:
         return letter
     code, octets = ord(letter), letter.encode(errors="surrogatepass")
@@ -125,13 +125,13 @@ def _spellings(letter: str) -> str:
 
 
 def _encoded(secret: str) -> Iterator[str]:
-    """Yield patterns for a value in other alphabets, wherever in a longer text it begins."""
+    """Yield patterns for a value in hex and in base64, at each of its three alignments."""
     octets = secret.encode(errors="surrogatepass")
     if len(octets) < SHORTEST_ENCODED:
         return
     yield rf"(?i:{octets.hex('|').replace('|', '[ :]?')})"
     for before in range(3):
         whole = (before + len(octets)) // 3 * 4
-        begin = -(-before * 4 // 3)  # what comes before has a part in the letters up to here
+        begin = -(-before * 4 // 3)  # characters before this depend on the preceding bytes
         text = b64encode(bytes(before) + octets).decode()[begin:whole]
         yield re.escape(text).replace(r"\+", "[+-]").replace("/", "[/_]")

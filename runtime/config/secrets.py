@@ -1,13 +1,14 @@
-"""Secret config values: sealed before they are written down, opened where they are used.
+"""Secret config values: encrypted ("sealed") in the log, decrypted on the worker that uses them.
 
-Logs are for ever, so a secret value enters one only as `${sealed:...}`: AES-SIV under a key that
-is derived from the cluster's, bound to the connector's name. The seal is deterministic: the same
-value of the same connector always looks the same. So a config that is put a second time changes
-nothing and restarts nothing; a reader of the log learns at most that a secret did not change.
+The event log is never deleted, so a secret is logged only as `${sealed:...}`: AES-SIV with a key
+derived from the cluster's, and the connector's name as associated data. The encryption is
+deterministic: the same value of the same connector always has the same sealed form. So putting the
+same config again changes and restarts nothing, and a reader of the log learns only whether a secret
+has changed.
 
-A reference is no secret but says where one is: it is kept as written, and resolved where it is
-used. `${env:NAME}` is an environment variable of the worker, `${file:PATH:KEY}` a key of a
-properties file that the worker can read. References may stand anywhere in a value, several too.
+A reference is not secret: it is logged as written, and resolved on the worker. `${env:NAME}` is an
+environment variable of the worker, `${file:PATH:KEY}` a key of a properties file that the worker
+can read. A value may contain several references.
 """
 
 import os
@@ -31,55 +32,55 @@ _REFERENCE = re.compile(r"\$\{(?P<kind>env|file):(?P<place>[^{}]*)\}")
 
 
 class ReferenceBroken(Exception):  # noqa: N818  # says what it is about
-    """What a reference leads to is not there; the text names the place, and what to do."""
+    """A reference cannot be resolved; the message names it, and why."""
 
 
 def is_reference(value: str) -> bool:
-    """Tell whether a value is one reference and nothing else."""
+    """Return whether a value is exactly one reference."""
     return _REFERENCE.fullmatch(value) is not None
 
 
-def resolve(config: Mapping[str, str], found: dict[str, str] | None = None) -> dict[str, str]:
-    """Return a config with what its references lead to; raises `ReferenceBroken`.
+def resolve(config: Mapping[str, str], resolved: dict[str, str] | None = None) -> dict[str, str]:
+    """Replace the references in a config by their values; raises `ReferenceBroken`.
 
-    What was put in is not looked through again. `found` takes each value that was put in, with
-    its reference.
+    Values are not searched for further references. Each value is added to `resolved`, with its
+    reference.
     """
-    noted = {} if found is None else found
+    references = {} if resolved is None else resolved
 
-    def put_in(key: str, reference: "re.Match[str]") -> str:
+    def substitute(key: str, reference: "re.Match[str]") -> str:
         value = _look_up(key, reference)
-        noted[value] = reference[0]
+        references[value] = reference[0]
         return value
 
-    return {key: _REFERENCE.sub(partial(put_in, key), config[key]) for key in config}
+    return {key: _REFERENCE.sub(partial(substitute, key), config[key]) for key in config}
 
 
 def _look_up(key: str, reference: "re.Match[str]") -> str:
     place = reference["place"]
     try:
-        return os.environ[place] if reference["kind"] == "env" else _in_file(place)
+        return os.environ[place] if reference["kind"] == "env" else _read_property(place)
     except KeyError:
         raise ReferenceBroken(
-            f"{key}: {reference[0]} leads to nothing: there is no such"
-            f" {'variable' if reference['kind'] == 'env' else 'key in the file'} at this worker"
+            f"{key}: {reference[0]} cannot be resolved: there is no such"
+            f" {'variable' if reference['kind'] == 'env' else 'key in the file'} on this worker"
         ) from None
     except (OSError, ValueError) as error:
-        told = error.strerror if isinstance(error, OSError) else "it is no sound properties file"
-        raise ReferenceBroken(f"{key}: {reference[0]} cannot be read: {told}") from None
+        why = error.strerror if isinstance(error, OSError) else "it is not a valid properties file"
+        raise ReferenceBroken(f"{key}: {reference[0]} cannot be read: {why}") from None
 
 
-def _in_file(place: str) -> str:
+def _read_property(place: str) -> str:
     path, _, key = place.rpartition(":")
     with Path(path).open("rb") as file:
-        found: dict[str, str] = javaproperties.load(file)  # pyright: ignore[reportUnknownMemberType]
-    return found[key]
+        content: dict[str, str] = javaproperties.load(file)  # pyright: ignore[reportUnknownMemberType]
+    return content[key]
 
 
 PREFIX: Final = "${sealed:"
 _SUFFIX: Final = "}"
 _PURPOSE: Final = b"fairlead seal 1"
-_TELLING = re.compile(
+_SECRET_WORD = re.compile(
     r"passw|passphrase|\bpwd|secret|token|credential|authoriz|bearer|cookie|\bauth\b|\bsas\b"
     r"|(api|access|private|account|encryption|shared)[._-]?key",
     re.IGNORECASE,
@@ -95,33 +96,33 @@ _PARAMETER = re.compile(r"(?:^|[?&;,\s])([\w.-]+)\s*=\s*([^&;,#\s]+)")
 
 
 class CannotUnseal(Exception):  # noqa: N818  # says what it is about
-    """A sealed value is not of this cluster and connector, or was altered."""
+    """A sealed value was sealed for another cluster or connector, or was altered."""
 
 
 def is_sealed(value: str) -> bool:
-    """Tell whether a value is the sealed form of another."""
+    """Return whether a value is in its sealed form."""
     return value.startswith(PREFIX)
 
 
 def sounds_secret(key: str) -> bool:
-    """Tell whether a key that nobody defined had better be treated as a secret one.
+    """Return whether the name of an undefined key suggests a secret value.
 
-    It is for keys that are passed on as they are: `source.option.password`.
+    It is used for keys that are passed through, such as `source.option.password`.
     """
-    return _TELLING.search(key) is not None
+    return _SECRET_WORD.search(key) is not None
 
 
 def passwords_in(value: str) -> frozenset[str]:
-    """Return the passwords inside a URL or a connection string, but for those it refers to."""
+    """Return the passwords in a URL or a connection string, without those that are references."""
     if not _IS_PLACE.match(value.strip()):
         return frozenset()
     found = {part for pair in _USER_INFO.findall(value) for part in pair}
-    found |= {told for name, told in _PARAMETER.findall(value) if sounds_secret(name)}
+    found |= {text for name, text in _PARAMETER.findall(value) if sounds_secret(name)}
     return frozenset(part for part in found if part and not is_reference(part))
 
 
 def shown(config: Mapping[str, str]) -> dict[str, str]:
-    """Return a config as anybody may see it: without what is sealed in it, or should have been."""
+    """Return a config with its secrets hidden: sealed values, and values with passwords in them."""
     return {
         key: HIDDEN if is_sealed(value) or passwords_in(value) else value
         for key, value in config.items()
@@ -129,27 +130,27 @@ def shown(config: Mapping[str, str]) -> dict[str, str]:
 
 
 class Opened(NamedTuple):
-    """A config as it is run; `secrets` holds each value that was put in, and what stood there."""
+    """A config with plain values; `secrets` has each secret value and its replacement in texts."""
 
     config: dict[str, str]
     secrets: Mapping[str, str]
 
 
 class Vault:
-    """Seals and opens values with a cluster's key, 32 random bytes."""
+    """Encrypts and decrypts values with a cluster's key of 32 random bytes."""
 
     def __init__(self, key: bytes) -> None:
         self._cipher = AESSIV(blake2b(digest_size=64, key=key, person=_PURPOSE).digest())
 
     def seal(self, connector: str, value: str) -> str:
-        """Return the sealed form; what is empty, or only refers to its secret, stays as it is."""
+        """Return the sealed form of a value; an empty value or a reference is returned as it is."""
         if not value or is_reference(value):
             return value
         sealed = self._cipher.encrypt(value.encode(), [connector.encode()])
         return PREFIX + urlsafe_b64encode(sealed).decode() + _SUFFIX
 
     def unseal(self, connector: str, value: str) -> str:
-        """Return what a sealed value stands for, and any other as it is; raises `CannotUnseal`."""
+        """Decrypt a sealed value; other values are returned as they are. Raises `CannotUnseal`."""
         if not is_sealed(value):
             return value
         try:
@@ -157,7 +158,7 @@ class Vault:
             return self._cipher.decrypt(sealed, [connector.encode()]).decode()
         except (InvalidTag, ValueError):
             raise CannotUnseal(
-                f"a secret of connector {connector} cannot be opened: it was sealed with another"
+                f"a secret of connector {connector} cannot be decrypted: it was sealed with another"
                 " cluster's key, or for another connector, or was altered; put the connector's"
                 " config again, with the secret in it"
             ) from None
@@ -165,23 +166,23 @@ class Vault:
     def seal_keys(
         self, connector: str, config: Mapping[str, str], keys: Collection[str]
     ) -> dict[str, str]:
-        """Return a config with the values of these keys sealed."""
+        """Seal the values of these keys in a config."""
         return {
             key: self.seal(connector, value) if key in keys else value
             for key, value in config.items()
         }
 
     def reveal(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
-        """Return a config as a worker runs it: unsealed, and with its references resolved.
+        """Return a config with plain values: unsealed, and with its references resolved.
 
         Raises `CannotUnseal`, `ReferenceBroken`.
         """
         return self.open(connector, config).config
 
     def open(self, connector: str, config: Mapping[str, str]) -> Opened:
-        """Return a config as a worker runs it, and what must not be told of it.
+        """Return a config with plain values, and the secrets that must be redacted.
 
-        Raises `CannotUnseal`, also for a value that is too long to be hidden, `ReferenceBroken`.
+        Raises `CannotUnseal` (also for a secret that is too long to redact), `ReferenceBroken`.
         """
         unsealed = {key: self.unseal(connector, value) for key, value in config.items()}
         secrets: dict[str, str] = {}
@@ -196,11 +197,10 @@ class Vault:
     def conceal(
         self, connector: str, task_config: Mapping[str, str], stored: Mapping[str, str]
     ) -> dict[str, str]:
-        """Return a task config fit for the log, its connector having seen the revealed config.
+        """Seal the secrets of a task config, which a connector made from its plain config.
 
-        What came through unchanged is written as in the connector's stored config, and any
-        other value in which a secret turns up, however spelled, is sealed. Raises what `reveal`
-        raises.
+        A value that is the same as in the connector's config is replaced by the stored one; any
+        other value that contains a secret, in any spelling, is sealed. Raises as `reveal` does.
         """
         revealed, secrets = self.open(connector, stored)
         known = Redaction()
@@ -216,10 +216,10 @@ class Vault:
 
 
 def _refuse_long(connector: str, secrets: Mapping[str, str]) -> None:
-    """Raise `CannotUnseal` for a value that could not be kept out of texts in good time."""
+    """Raise `CannotUnseal` for a secret that is too long to be redacted."""
     for secret, shown in secrets.items():
         if len(secret) > LONGEST:
             raise CannotUnseal(
-                f"a secret of connector {connector} ({shown}) has {len(secret)} letters, and at"
-                f" most {LONGEST} are taken: give the path of a file instead"
+                f"a secret of connector {connector} ({shown}) has {len(secret)} characters, and at"
+                f" most {LONGEST} are allowed: use the path of a file instead"
             )

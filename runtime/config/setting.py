@@ -1,4 +1,4 @@
-"""What each setting of a node has, and the fields that settings are."""
+"""The definition of a setting: its value domain, its metadata, and its dataclass field."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -6,32 +6,32 @@ from typing import Any, Final
 from ...actors.settings import Convert, Setting, SettingType
 
 SAME: Final = "="
-"""Stands for the name in Kafka Connect, or in Kafka's broker, where it is the same."""
+"""Says that the setting has the same name in Kafka Connect, or in Kafka's broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Which values settings of one kind let through."""
+    """The valid values of a kind of setting."""
 
     convert: Convert
-    """How a text becomes a value."""
+    """Parses the text of a value; raises `ValueError`."""
     allowed: str
-    """What is let through, in words."""
+    """The valid values in words, for error messages."""
     unit: str = ""
-    """What is counted; nothing: it is a plain word."""
+    """The unit of a number; empty for texts."""
     type: SettingType = SettingType.STRING
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSetting(Setting):
-    """One setting of a node, beside what each setting has."""
+    """One setting of a node."""
 
     in_connect: str = ""
-    """The name that it has in Kafka Connect, or in Kafka's broker."""
+    """Its name in Kafka Connect, or in Kafka's broker; empty if it has none there."""
 
 
 def setting(domain: Domain, default: str | int, documentation: str, in_connect: str = "") -> Any:  # noqa: ANN401  # what a dataclass takes for a field
-    """Return the field that a setting is; its name follows from the field's."""
+    """Return the dataclass field of a setting; the field's name is that of the setting."""
     made = NodeSetting(
         "",
         domain.type,
@@ -46,6 +46,6 @@ def setting(domain: Domain, default: str | int, documentation: str, in_connect: 
 
 
 def handed_on(allowed: str, documentation: str) -> Any:  # noqa: ANN401
-    """Return the field of settings that are not fairlead's own, by the names they have there."""
+    """Return the dataclass field of settings that are passed through, such as `spark.conf.NAME`."""
     made = NodeSetting("", SettingType.STRING, documentation, allowed=allowed)
     return field(default_factory=dict[str, str], repr=False, metadata={NodeSetting: made})

@@ -1,7 +1,7 @@
-"""Where settings come from: a file, the environment, the command line. Later ones win.
+"""Reads settings from a file, the environment and the command line; later sources override.
 
-All values are text here. Names and lines that cannot be settings are refused together, each with
-the source it came from and the nearest setting that there is.
+All values are texts here. All unknown or malformed settings are reported together, each with its
+source and the setting with the most similar name.
 """
 
 import tomllib
@@ -13,9 +13,9 @@ from ...actors.misspelling import hint
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used; nothing was started or changed.
+    """The configuration is invalid; nothing was started or changed.
 
-    `problems` has one line for each thing that is wrong: where it stands and what would do.
+    `problems` has one line for each error, with its source and what is allowed.
     """
 
     def __init__(self, problems: Iterable[str]) -> None:
@@ -26,7 +26,7 @@ class ConfigError(Exception):
 SPARK: Final = "spark.conf."
 ASSIGNORS: Final = "assignor.conf."
 PASSED_ON: Final = (SPARK, ASSIGNORS)
-"""Settings that begin so are Spark's own, or an assignor's: any name is let through."""
+"""The prefixes of settings that are passed through to Spark or assignors, with any name."""
 
 ENVIRONMENT: Final = "FAIRLEAD_"
 NOT_SETTINGS: Final = frozenset({"FAIRLEAD_DEBUG"})
@@ -62,11 +62,11 @@ NOT_HERE: Final = (
     "response.http.headers.config",
     "access.control.",
 )
-"""How keys of Kafka Connect's workers begin that have no meaning here."""
+"""Prefixes of Kafka Connect worker settings that have no meaning here."""
 
 
 class GivenValue(NamedTuple):
-    """A value as it was given, and by which source."""
+    """The text of a value, and its source."""
 
     text: str
     source: str
@@ -78,9 +78,9 @@ def gather(
     overrides: Sequence[str],
     known: Collection[str],
 ) -> dict[str, GivenValue]:
-    """Return what each setting was given last, by file, environment, then `key=value` overrides.
+    """Return the last value of each setting, of file, environment, then `key=value` overrides.
 
-    Raises `ConfigError` naming every key that is unknown and every text that is no setting.
+    Raises `ConfigError` with all unknown keys and malformed settings.
     """
     problems: list[str] = []
     given: dict[str, GivenValue] = {}
@@ -99,17 +99,17 @@ def gather(
 
 
 def _advice(key: str, known: Collection[str]) -> str:
-    """Return a sentence that leads from an unknown key to the one that was meant."""
+    """Return a sentence with the most similar known key, or how to list all."""
     return hint(key, known) or "`fairlead config` lists all settings"
 
 
 def _problem(key: str, value: GivenValue, known: Collection[str]) -> str | None:
     if key not in known and not _is_passed_on(key):
         if key.startswith(NOT_HERE):
-            return f"{key} (from {value.source}) is Kafka Connect's and means nothing here: drop it"
+            return f"{key} (from {value.source}) is only for Kafka Connect: remove it"
         return f"unknown setting {key!r} (from {value.source}): {_advice(key, known)}"
     if any(letter < FIRST_PRINTABLE or letter == DELETE for letter in value.text):
-        return f"{key} (from {value.source}) has control characters in its value: take them out"
+        return f"{key} (from {value.source}) has control characters in its value: remove them"
     return None
 
 
@@ -121,12 +121,12 @@ def _from_file(file: Path) -> Iterator[tuple[str, GivenValue]]:
     source = f"file {file}"
     try:
         if file.suffix == ".toml":
-            import javaproperties  # noqa: PLC0415  # it takes a while, and few need it
+            import javaproperties  # noqa: PLC0415  # slow, and rarely needed
 
             with file.open("rb") as opened:
-                found = dict(_flattened(tomllib.load(opened), source))
+                found = dict(_flatten(tomllib.load(opened), source))
         elif file.suffix == ".properties":
-            import javaproperties  # noqa: PLC0415  # it takes a while, and few need it
+            import javaproperties  # noqa: PLC0415  # slow, and rarely needed
 
             with file.open("rb") as opened:
                 found = javaproperties.load(opened)  # pyright: ignore[reportUnknownMemberType]
@@ -134,30 +134,30 @@ def _from_file(file: Path) -> Iterator[tuple[str, GivenValue]]:
             raise ConfigError([f"{file} is neither a .toml nor a .properties file: rename it"])
     except OSError as error:
         raise ConfigError([f"{file} cannot be read: {error.strerror or error}"]) from None
-    except ValueError as error:  # also what a wrong encoding, or a wrong escape, raises
-        raise ConfigError([f"{file} is no sound {file.suffix} file: {error}"]) from None
+    except ValueError as error:  # also for a wrong encoding or escape
+        raise ConfigError([f"{file} is not a valid {file.suffix} file: {error}"]) from None
     return ((key, GivenValue(value, source)) for key, value in found.items())
 
 
-def _flattened(
+def _flatten(
     table: Mapping[str, object], source: str, before: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """Yield the dotted keys of nested tables, so that both spellings mean the same."""
+    """Yield the dotted keys of nested tables: `[a] b = 1` is the same as `a.b = 1`."""
     seen: set[str] = set()
     for name, value in table.items():
         inner = (
-            _flattened(value, source, f"{before}{name}.")  # pyright: ignore[reportUnknownArgumentType]
+            _flatten(value, source, f"{before}{name}.")  # pyright: ignore[reportUnknownArgumentType]
             if isinstance(value, dict)
-            else [(before + name, _spelled(before + name, value, source))]
+            else [(before + name, _to_text(before + name, value, source))]
         )
         for key, text in inner:
             if key in seen:
-                raise ConfigError([f"{key} stands twice in {source}: keep one of them"])
+                raise ConfigError([f"{key} occurs twice in {source}: keep one of them"])
             seen.add(key)
             yield key, text
 
 
-def _spelled(key: str, value: object, source: str) -> str:
+def _to_text(key: str, value: object, source: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):
@@ -183,8 +183,8 @@ def _from_environment(
         if passed_on:
             whose = "Spark" if passed_on[0] == SPARK else "assignors"
             problems.append(
-                f"{variable}: settings of {whose} cannot come from the environment, where their"
-                f" names lose dots and cases: use a file or --set {passed_on[0]}NAME=VALUE"
+                f"{variable}: settings of {whose} cannot be environment variables, whose names"
+                f" have no dots or lower case: use a file or --set {passed_on[0]}NAME=VALUE"
             )
         elif variable in variables:
             yield variables[variable], GivenValue(environ[variable], source)

@@ -33,8 +33,8 @@ def test_a_listener_on_loopback_or_that_asks_who_comes_is_taken(told: tuple[str,
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        ((BEHIND, "kafka.listeners=PLAINTEXT://10.0.0.2:9092"), "is no loopback address"),
-        ((BEHIND, "kafka.listeners=PLAINTEXT://0.0.0.0:9092"), "is no loopback address"),
+        ((BEHIND, "kafka.listeners=PLAINTEXT://10.0.0.2:9092"), "is not a loopback address"),
+        ((BEHIND, "kafka.listeners=PLAINTEXT://0.0.0.0:9092"), "is not a loopback address"),
         ((BEHIND, "kafka.listeners=SSL://127.0.0.1:9092"), "kafka.ssl.keystore.location"),
         (("kafka.listeners=PLAINTEXT://:9092",), "name the brokers behind"),
         ((BEHIND, "kafka.listeners=127.0.0.1:9092"), "PLAINTEXT://"),

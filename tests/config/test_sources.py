@@ -156,21 +156,19 @@ def test_every_unknown_key_is_named_with_its_source_and_the_nearest_known_one(
 
 def test_a_worker_key_of_connect_without_a_meaning_here_is_told_so(refused: Refused) -> None:
     assert refused("bootstrap.servers=a:9092", "offset.storage.topic=t") == (
-        "bootstrap.servers (from the command line) is Kafka Connect's and means nothing here:"
-        " drop it",
-        "offset.storage.topic (from the command line) is Kafka Connect's and means nothing here:"
-        " drop it",
+        "bootstrap.servers (from the command line) is only for Kafka Connect: remove it",
+        "offset.storage.topic (from the command line) is only for Kafka Connect: remove it",
     )
 
 
 def test_settings_of_others_do_not_come_from_the_environment(refused: Refused) -> None:
     assert refused(environ={"FAIRLEAD_ASSIGNOR_CONF_X": "1"}) == (
-        "FAIRLEAD_ASSIGNOR_CONF_X: settings of assignors cannot come from the environment, where"
-        " their names lose dots and cases: use a file or --set assignor.conf.NAME=VALUE",
+        "FAIRLEAD_ASSIGNOR_CONF_X: settings of assignors cannot be environment variables, whose"
+        " names have no dots or lower case: use a file or --set assignor.conf.NAME=VALUE",
     )
     assert refused(environ={"FAIRLEAD_SPARK_CONF_SPARK_X": "1"}) == (
-        "FAIRLEAD_SPARK_CONF_SPARK_X: settings of Spark cannot come from the environment, where"
-        " their names lose dots and cases: use a file or --set spark.conf.NAME=VALUE",
+        "FAIRLEAD_SPARK_CONF_SPARK_X: settings of Spark cannot be environment variables, whose"
+        " names have no dots or lower case: use a file or --set spark.conf.NAME=VALUE",
     )
 
 
@@ -180,14 +178,14 @@ def test_an_override_is_key_and_value(refused: Refused) -> None:
 
 def test_control_characters_are_refused(refused: Refused) -> None:
     assert refused("data.dir=a\x00b") == (
-        "data.dir (from the command line) has control characters in its value: take them out",
+        "data.dir (from the command line) has control characters in its value: remove them",
     )
 
 
 def test_a_key_that_stands_twice_in_a_file_is_refused(tmp_path: Path, refused: Refused) -> None:
     file = tmp_path / "node.toml"
     file.write_text('"group.id" = "a"\n[group]\nid = "b"')
-    assert refused(file=file) == (f"group.id stands twice in file {file}: keep one of them",)
+    assert refused(file=file) == (f"group.id occurs twice in file {file}: keep one of them",)
 
 
 def test_a_value_of_a_strange_type_is_refused(tmp_path: Path, refused: Refused) -> None:
@@ -213,4 +211,4 @@ def test_a_file_that_is_none_is_refused_by_name(tmp_path: Path, refused: Refused
     assert refused(file=other) == (f"{other} is neither a .toml nor a .properties file: rename it",)
     for file in (broken, hostile, escaped):
         (problem,) = refused(file=file)
-        assert problem.startswith(f"{file} is no sound {file.suffix} file: ")
+        assert problem.startswith(f"{file} is not a valid {file.suffix} file: ")

@@ -41,5 +41,5 @@ def test_workers_that_leave_the_computing_to_the_group_can_say_nothing_of_themse
     refused: Refused, setting: str
 ) -> None:
     (message,) = refused("group.remote.assignor=uniform", setting)
-    assert "say nothing of tags or of a capacity" in message
+    assert "gets no tags and no capacity of workers" in message
     assert traits_of("group.remote.assignor=uniform", "client.rack=b").zone == "b"

@@ -70,12 +70,12 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
             "'a,b' is no label: at most 64 characters that can be printed, without commas; allowed"
             " is a name of at most 64 characters, without commas, or nothing",
         ),
-        ("group.local.assignors=", f"a name is missing, or is none; {NAMES}"),
-        ("group.local.assignors=a,,b", f"a name is missing, or is none; {NAMES}"),
-        ("group.local.assignors=a b", f"a name is missing, or is none; {NAMES}"),
-        ("group.local.assignors=a, b,a", f"a name stands twice; {NAMES}"),
-        ("assignor.memory.max=much", f"it is no size; {MEMORY}"),
-        ("assignor.memory.max=63m", f"no process runs with so much, or so little; {MEMORY}"),
+        ("group.local.assignors=", f"a name is missing or invalid; {NAMES}"),
+        ("group.local.assignors=a,,b", f"a name is missing or invalid; {NAMES}"),
+        ("group.local.assignors=a b", f"a name is missing or invalid; {NAMES}"),
+        ("group.local.assignors=a, b,a", f"a name occurs twice; {NAMES}"),
+        ("assignor.memory.max=much", f"it is not a size; {MEMORY}"),
+        ("assignor.memory.max=63m", f"it is too small or too large for a process; {MEMORY}"),
         ("group.max.size=0", "allowed is a whole number, from 1 to 2147483647"),
         (
             "assignment.interval.ms=-1",
@@ -97,38 +97,38 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
         ),
         (
             "group.id=..",
-            "it cannot be a folder's name, and the group's logs lie in one; allowed is a name"
+            "it cannot be the name of a folder, which the group's logs need; allowed is a name"
             " that makes a folder's name of at most 255 bytes",
         ),
         (
             "spark.master=mesos://host:5050",
-            "it is no master that drivers on this node can have; allowed is local, local[N] or"
+            "it is not a supported master URL; allowed is local, local[N] or"
             " local[*], spark://HOST:PORT, yarn, k8s://URL, sc://HOST:PORT, or nothing: this"
             " machine's cores shared by the workers",
         ),
-        ("spark.heap=much", f"it is no size; {HEAP}"),
-        ("spark.heap=465m", f"Spark does not start with so little; {HEAP}"),
+        ("spark.heap=much", f"it is not a size; {HEAP}"),
+        ("spark.heap=465m", f"it is too small for Spark to start; {HEAP}"),
         (
             "rest.advertised.host.name=a b",
-            "it is no host; allowed is a host's name or address, or nothing",
+            "it is not a host name or address; allowed is a host's name or address, or nothing",
         ),
-        ("rest.allowed.hosts=a,b:x", f"'b:x' is no host; {HOSTS}"),
-        ("rest.allowed.hosts=a,,b", f"'' is no host; {HOSTS}"),
-        ("rest.allowed.hosts=http://a", f"'http://a' is no host; {HOSTS}"),
-        ("rest.allowed.hosts=*", f"'*' is no host; {HOSTS}"),
-        ("listeners=https://127.0.0.1:1", f"only http is spoken for now; {LISTENER}"),
+        ("rest.allowed.hosts=a,b:x", f"'b:x' is not a host; {HOSTS}"),
+        ("rest.allowed.hosts=a,,b", f"'' is not a host; {HOSTS}"),
+        ("rest.allowed.hosts=http://a", f"'http://a' is not a host; {HOSTS}"),
+        ("rest.allowed.hosts=*", f"'*' is not a host; {HOSTS}"),
+        ("listeners=https://127.0.0.1:1", f"only http is supported; {LISTENER}"),
         (
             "listeners=http://127.0.0.1:1,http://127.0.0.1:2",
-            f"only one listener is possible for now; {LISTENER}",
+            f"only one listener is supported; {LISTENER}",
         ),
         (
             "listeners=http://me:pw@127.0.0.1:1",
-            f"nothing may stand around the host and the port; {LISTENER}",
+            f"the URL may only have a host and a port; {LISTENER}",
         ),
         ("listeners=http://127.0.0.1:99999", f"Port out of range 0-65535; {LISTENER}"),
         (
             "listeners=http://0.0.0.0:8083",
-            "0.0.0.0 is no loopback address, and the REST interface asks nobody who they are:"
+            "0.0.0.0 is not a loopback address, and the REST interface has no authentication:"
             f" listen on loopback and put a proxy in front of it; {LISTENER}",
         ),
     ],
@@ -160,8 +160,8 @@ def test_a_session_must_outlast_one_missed_heartbeat_and_the_fence(refused: Refu
 def test_a_revocation_may_take_at_least_a_session(refused: Refused) -> None:
     assert load_config(None, {}, ["rebalance.timeout.ms=10000"]).rebalance_timeout_ms == 10_000
     assert refused("rebalance.timeout.ms=9999") == (
-        "rebalance.timeout.ms = 9999 is too short: a worker that is asked to give work up may be"
-        " noticed as lost only after its session, so it must be at least session.timeout.ms ="
+        "rebalance.timeout.ms = 9999 is too short: a lost worker that has to give up work is"
+        " detected only after its session, so it must be at least session.timeout.ms ="
         " 10000 (rebalance.timeout.ms: the command line)",
     )
 

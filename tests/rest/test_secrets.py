@@ -66,7 +66,7 @@ def test_a_secret_that_is_too_long_to_be_hidden_is_refused(
         "message"
     ].split("\n")
     monkeypatch.setenv("LONG", 40_000 * "x")
-    with pytest.raises(CannotUnseal, match=r"\(\$\{env:LONG\}\) has 40000 letters, and at most"):
+    with pytest.raises(CannotUnseal, match=r"\(\$\{env:LONG\}\) has 40000 characters, and at most"):
         VAULT.open("a", {"url": "host:${env:LONG}"})
 
 
