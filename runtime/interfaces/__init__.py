@@ -1,1 +1,1 @@
-"""The interfaces: what people and programs use a node by."""
+"""The user interfaces of a node: REST, the command line, and the replies that both share."""

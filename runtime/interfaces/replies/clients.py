@@ -1,6 +1,6 @@
-"""What is told of groups of Kafka's clients alone: generations, members, topics, committed offsets.
+"""Replies about groups of Kafka clients: generations, members, topics, committed offsets.
 
-The group carries what a leader of classic consumers assigns as bytes: they are read here.
+A group stores the assignments of a classic leader as opaque bytes; they are decoded here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,49 +38,49 @@ class GenerationDescription(Struct, frozen=True):
     protocol: str | None
     leader: str
     members: list[str]
-    """Their instance ids, or else their member ids."""
+    """Their instance ids, or their member ids if they are dynamic."""
 
 
 class TopicDescription(Struct, frozen=True):
-    """A topic that a group of consumers shares out, or that its members give up."""
+    """A topic that a group of consumers reads, or is giving up."""
 
     name: str
     topic_id: str
     partitions: int
     is_released: bool
-    """Whether members give it up."""
+    """Whether its partitions are being revoked."""
 
 
 class SubscriptionDescription(Struct, frozen=True):
-    """What a consumer wants to read."""
+    """The subscription of a consumer: topic names and a pattern."""
 
     member_id: str
     names: list[str]
     pattern: str
-    """A regular expression of RE2; empty: there is none."""
+    """An RE2 regular expression; empty if there is none."""
     matched: list[str]
-    """The topics that the pattern stands for."""
+    """The topics that match the pattern."""
 
 
 _Read = Callable[[ClassicGroup, ClassicMember], Iterable[Resource]]
 
 
 class CommittedOffset(Struct, frozen=True):
-    """How far a group has read a partition of a topic."""
+    """The committed offset of a group in one partition."""
 
     topic: str
     partition: int
     offset: int
-    """That of the next record to be read."""
+    """The offset of the next record to read."""
     leader_epoch: int
     metadata: str
     time_ms: int
 
 
 def read_shares(record: ClassicGroup) -> Mapping[str, Resources] | None:
-    """Return what a generation gives each consumer, or worker of Connect, by member id.
+    """Return the assignment of each consumer or Connect worker in a generation, by member id.
 
-    None: they are neither. What nobody can read is nothing: their members could not either.
+    None for other protocol types. Undecodable bytes count as an empty assignment.
     """
     read = _READ.get(record.protocol_type)
     if read is None:
@@ -100,24 +100,23 @@ def _of_consumer(_: ClassicGroup, member: ClassicMember) -> Iterable[Resource]:
 
 
 def _of_worker(record: ClassicGroup, member: ClassicMember) -> Iterable[Resource]:
-    """Return what a worker runs by now: its leader tells it what comes, and what goes."""
-    told = record.protocol or "", member, record.generation
-    return CONNECT_TRANSLATION.held(*told).assigned
+    """Return what a worker runs now: its leader's assignment with assigned and revoked parts."""
+    return CONNECT_TRANSLATION.held(record.protocol or "", member, record.generation).assigned
 
 
 _READ: Final[Mapping[str, _Read]] = {CONSUMER: _of_consumer, CONNECT: _of_worker}
-"""By protocol type."""
+"""Decoders of assignments, by protocol type."""
 
 
 def describe_offsets(committed: Iterable[ConsumerOffset]) -> Iterator[CommittedOffset]:
-    """Yield how far a group has read."""
+    """Yield the committed offsets of a group as replies."""
     for each in committed:
         place = each.topic, each.partition, each.offset
         yield CommittedOffset(*place, each.leader_epoch, each.metadata, each.time_ms)
 
 
 def describe_classic_members(group: Group) -> list[MemberDescription]:
-    """Return the classic members of a group of Kafka's clients, with what they have."""
+    """Return the classic members of a group of Kafka clients, with their assignments."""
     last = group.classic
     if last is None:
         return []
@@ -147,19 +146,19 @@ def describe_classic_members(group: Group) -> list[MemberDescription]:
 
 
 def describe_topics(group: Group) -> Iterator[TopicDescription]:
-    """Yield the topics that a group shares out, by name."""
+    """Yield the topics that a group reads, ordered by name."""
     for name, topic in sorted((group.topics or {}).items()):
         yield TopicDescription(name, topic.topic_id, topic.partitions, topic.is_released)
 
 
 def describe_subscriptions(group: Group) -> Iterator[SubscriptionDescription]:
-    """Yield what consumers want to read, by member id."""
+    """Yield the subscriptions of consumers, ordered by member id."""
     for member_id, each in sorted(group.subscriptions.items()):
         yield SubscriptionDescription(member_id, [*each.names], each.pattern, [*each.matched])
 
 
 def describe_generation(last: ClassicGroup) -> GenerationDescription:
-    """Return a generation of classic members."""
+    """Return a generation of a classic group as a reply."""
     return GenerationDescription(
         last.generation,
         last.cause.why.value,

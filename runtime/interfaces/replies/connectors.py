@@ -1,7 +1,7 @@
-"""Connectors, their tasks and their classes in Connect's shapes.
+"""Replies about connectors, tasks and plugins, in the JSON formats of Kafka Connect.
 
-Members that Connect lacks (`warnings`, `reason`, `progress`, `delivery`) are left out where they
-say nothing, and some where nobody asked for them.
+Fields that Connect does not have (`warnings`, `reason`, `progress`, `delivery`) are omitted if
+empty, and some also if the request is not `extended`.
 """
 
 import time
@@ -19,7 +19,7 @@ from .progress import ConnectorProgressInfo
 
 
 class InitialState(StrEnum):
-    """How a new connector can begin."""
+    """The possible initial states of a new connector."""
 
     RUNNING = RunState.RUNNING.value
     PAUSED = RunState.PAUSED.value
@@ -47,61 +47,61 @@ class ConnectorInfo(Struct, frozen=True, omit_defaults=True):
     config: dict[str, str]
     tasks: list[ConnectorTaskId]
     type: str
-    """source, sink, or unknown where the class is not installed."""
+    """source, sink, or unknown if the class is not installed."""
     warnings: tuple[str, ...] = ()
-    """What is strange about the config, or about what it leads to."""
+    """Possible mistakes in the config."""
     delivery: str = ""
-    """What is promised about each row, under this config."""
+    """The delivery guarantee with this config."""
 
 
 class AutoRestartInfo(Struct, frozen=True):
-    """Strimzi's words for how often a worker has restarted something that failed."""
+    """Strimzi's format for the automatic restarts of a failed connector or task."""
 
     count: int
     lastRestartTimestamp: str  # noqa: N815  # Strimzi's word
-    """As ISO 8601 has it."""
+    """In ISO 8601."""
 
 
 class ConnectorState(Struct, frozen=True, omit_defaults=True):
-    """Connect's `ConnectorState`: what a connector does, and at which worker."""
+    """Connect's `ConnectorState`: the state of a connector, and its worker."""
 
     state: str
     worker_id: str
     version: str | None
-    """That of its class, None where the class is not installed."""
+    """The version of its class, None if the class is not installed."""
     trace: str = ""
     """Why it failed."""
     reason: str = ""
-    """What it waits for, or why no worker can take it."""
+    """What it waits for, or why it is unassigned."""
     autoRestart: AutoRestartInfo | None = None  # noqa: N815  # Strimzi's word
 
 
 class TaskState(Struct, frozen=True, omit_defaults=True):
-    """Connect's `TaskState`: what a task does, and at which worker."""
+    """Connect's `TaskState`: the state of a task, and its worker."""
 
     id: int
     state: str
     worker_id: str
     version: str | None
-    """That of its class, None where the class is not installed."""
+    """The version of its class, None if the class is not installed."""
     trace: str = ""
     """Why it failed."""
     reason: str = ""
-    """What it waits for, or why no worker can take it."""
+    """What it waits for, or why it is unassigned."""
     autoRestart: AutoRestartInfo | None = None  # noqa: N815  # Strimzi's word
 
 
 class ConnectorStateInfo(Struct, frozen=True, omit_defaults=True):
-    """Connect's `ConnectorStateInfo`, the tasks in order."""
+    """Connect's `ConnectorStateInfo`, with tasks in the order of their numbers."""
 
     name: str
     connector: ConnectorState
     tasks: list[TaskState]
     type: str
     warnings: tuple[str, ...] = ()
-    """What is strange about the config."""
+    """Possible mistakes in the config."""
     delivery: str = ""
-    """What is promised about each row, under this config."""
+    """The delivery guarantee with this config."""
 
 
 class ActiveTopics(Struct, frozen=True):
@@ -111,7 +111,7 @@ class ActiveTopics(Struct, frozen=True):
 
 
 class ExpandedConnector(Struct, frozen=True, omit_defaults=True):
-    """An entry of `/connectors?expand=…`: what was asked for of one connector."""
+    """An entry of `/connectors?expand=…`: the requested parts of one connector."""
 
     status: ConnectorStateInfo | None = None
     info: ConnectorInfo | None = None
@@ -126,7 +126,7 @@ class PluginInfo(Struct, frozen=True, omit_defaults=True):
     """source, sink, converter, transformation or predicate."""
     version: str
     delivery: str = ""
-    """The best that a connector class promises about each row."""
+    """The strongest delivery guarantee of a connector class."""
 
 
 class ConfigKeyInfo(Struct, frozen=True):
@@ -143,11 +143,11 @@ class ConfigKeyInfo(Struct, frozen=True):
     width: str
     display_name: str
     dependents: tuple[str, ...]
-    """The keys whose meaning hangs on this one."""
+    """The keys that depend on this one."""
 
 
 class ConfigValueInfo(Struct, frozen=True):
-    """Connect's `ConfigValueInfo`: what was given for a key, and what is wrong with that."""
+    """Connect's `ConfigValueInfo`: the value of a key, and its errors."""
 
     name: str
     value: str | None
@@ -161,12 +161,12 @@ class ConfigInfo(Struct, frozen=True):
     """Connect's `ConfigInfo`: a key and its value."""
 
     definition: ConfigKeyInfo | None
-    """None for a key that nobody defines."""
+    """None for an undefined key."""
     value: ConfigValueInfo
 
 
 class ConfigInfos(Struct, frozen=True, omit_defaults=True):
-    """Connect's `ConfigInfos`: all that is wrong with a config; warnings do not refuse it."""
+    """Connect's `ConfigInfos`: all errors of a config; warnings do not make it invalid."""
 
     name: str
     error_count: int
@@ -176,21 +176,21 @@ class ConfigInfos(Struct, frozen=True, omit_defaults=True):
 
 
 class MadeBy(NamedTuple):
-    """What is known of a connector by its config: its direction, the version of its class."""
+    """The properties of a connector's class: its type, its version, its restart window."""
 
     kind: str
     """source, sink, or unknown."""
     version: str | None = None
     window_ms: int = 0
-    """For how long a restart of this connector counts."""
+    """How long a restart is counted and shown."""
 
 
 def connector_status(
     group: Group, name: str, made_by: MadeBy, held_up: str = ""
 ) -> ConnectorStateInfo:
-    """Return what a connector and its tasks do.
+    """Return the status of a connector and its tasks.
 
-    `held_up` is why no task of the group can commit; nothing if each can.
+    `held_up` is the reason why no task of the group can commit; "" if all can.
     """
     numbers = group.task_numbers(name)
     tasks = [task_status(group, name, number, made_by, held_up) for number in numbers]
@@ -201,7 +201,7 @@ def connector_status(
 def task_status(
     group: Group, name: str, number: int, made_by: MadeBy, held_up: str = ""
 ) -> TaskState:
-    """Return what one task does; see `connector_status`."""
+    """Return the status of one task; see `connector_status`."""
     found = doing(group, Resource(name, number))
     if found.state is RunState.RUNNING and not found.why:
         found = replace(found, why=held_up)
@@ -209,7 +209,7 @@ def task_status(
 
 
 def _auto_restart(found: Doing, window_ms: int) -> AutoRestartInfo | None:
-    """Return what is told of restarts, as long as they count."""
+    """Return the automatic restarts, None if the last one is older than the window."""
     now_ms = time.time_ns() // 1_000_000
     count, last_ms = found.restarts
     if not count or last_ms + window_ms < now_ms:
@@ -220,7 +220,7 @@ def _auto_restart(found: Doing, window_ms: int) -> AutoRestartInfo | None:
 def _state(
     found: Doing, made_by: MadeBy
 ) -> tuple[str, str, str | None, str, str, AutoRestartInfo | None]:
-    """Return the members of a `ConnectorState`, in their order."""
+    """Return the fields of a `ConnectorState`, in their order."""
     trace, reason = (found.why, "") if found.state is RunState.FAILED else ("", found.why)
     restarted = _auto_restart(found, made_by.window_ms)
     return found.state.value, found.worker, made_by.version, trace, reason, restarted

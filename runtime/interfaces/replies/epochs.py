@@ -1,6 +1,6 @@
-"""What became of an epoch, in full; the list of all is `EpochList` of the projections as it is.
+"""Replies that explain one epoch in full; the list of epochs is `EpochList` of the projections.
 
-Times are wall clock, in milliseconds; None where the log does not tell, or not yet.
+Times are wall clock, in milliseconds; None if the log does not have them, or not yet.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from .handovers import HandoverInfo, SeatInfo, describe_handover, seat_info
 
 
 class FailedAttempt(Struct, frozen=True):
-    """A computation that failed: for which epoch, when, and why."""
+    """A failed computation of a target: its epoch, time and error."""
 
     assignment_epoch: int
     time_ms: int
@@ -25,14 +25,14 @@ class FailedAttempt(Struct, frozen=True):
 
 
 class KeptResources(Struct, frozen=True):
-    """What a member keeps."""
+    """The resources that a member keeps."""
 
     seat: SeatInfo | None
     resources: list[str]
 
 
 class TransferInfo(Struct, frozen=True):
-    """A resource that goes to a member; `from` is None if no member had it before."""
+    """A resource that is assigned to a member; `from` is None if it had no owner before."""
 
     id: str
     giver: SeatInfo | None = field(name="from")
@@ -40,7 +40,7 @@ class TransferInfo(Struct, frozen=True):
 
 
 class ParkedUntil(Struct, frozen=True):
-    """A resource that waits for its lost worker."""
+    """A resource that waits for the return of its lost worker."""
 
     id: str
     deadline_ms: int
@@ -54,37 +54,37 @@ class LeftOut(Struct, frozen=True):
 
 
 class Displaced(Struct, frozen=True):
-    """A resource that ran, and that no worker can take any more."""
+    """A resource that ran before, and that no worker can take any more."""
 
     id: str
     giver: SeatInfo | None = field(name="from")
 
 
 class TargetChangeInfo(Struct, frozen=True):
-    """What a target changes."""
+    """The changes by a new target."""
 
     assignment_epoch: int
     time_ms: int
     settled_ms: int | None
     assignor: str
     computed_by: SeatInfo | None
-    """None where the coordinator computed it."""
+    """None if the coordinator computed it."""
     kept: list[KeptResources]
     moved: list[TransferInfo]
     returned: list[TransferInfo]
-    """Back to the worker that had them before."""
+    """Resources that go back to their former worker."""
     placed: list[TransferInfo]
-    """For the first time."""
+    """Resources that are assigned for the first time."""
     parked: list[ParkedUntil]
     unplaceable: list[LeftOut]
     displaced: list[Displaced]
     retired: list[str]
-    """What had a place, and is not configured any more."""
+    """Resources that are no longer configured."""
     next_moves_at_ms: int | None
 
 
 class PhaseInfo(Struct, frozen=True):
-    """One phase of an epoch, from its cause until all that moved runs again."""
+    """One phase of an epoch, between its cause and the last moved resource running again."""
 
     phase: str
     from_ms: int | None
@@ -94,7 +94,7 @@ class PhaseInfo(Struct, frozen=True):
 
 
 class AbsenceInfo(Struct, frozen=True):
-    """A member that was away, and what was kept for its return."""
+    """A member that was away, and the resources that waited for its return."""
 
     seat: SeatInfo
     resources: list[str]
@@ -105,7 +105,7 @@ class AbsenceInfo(Struct, frozen=True):
 
 
 class EpochSummary(Struct, frozen=True, omit_defaults=True):
-    """One epoch: its cause, and what the target changed that answers it."""
+    """One epoch: its cause, and the changes by the target computed for it."""
 
     group_epoch: int
     cause: str
@@ -113,22 +113,22 @@ class EpochSummary(Struct, frozen=True, omit_defaults=True):
     actor: str | None
     time_ms: int
     took_ms: int | None
-    """From the cause to the target that answers it."""
+    """The time from the cause to the target."""
     attempts: list[FailedAttempt]
     target_change: TargetChangeInfo | None
 
 
 class GenerationInfo(Struct, frozen=True):
-    """What an epoch is to classic members, whose leader assigns."""
+    """A generation of classic members, whose leader assigns."""
 
     protocol_type: str
     protocol: str | None
     leader: str
     members: list[str]
-    """Their instance ids, or else their member ids."""
+    """Their instance ids, or their member ids if they are dynamic."""
     assigned_ms: int | None
     leader_name: str = ""
-    """By what people know its leader, where that is not by the member id."""
+    """The leader's name for users, if it is not the member id."""
 
 
 class EpochExplanation(EpochSummary, frozen=True, omit_defaults=True):
@@ -136,22 +136,22 @@ class EpochExplanation(EpochSummary, frozen=True, omit_defaults=True):
 
     changed: str
     total_ms: int | None
-    """From the cause until all that moved runs again."""
+    """The time from the cause until all moved resources run again."""
     phases: list[PhaseInfo]
     handovers: list[HandoverInfo]
     waits: list[AbsenceInfo]
     warning: str = ""
-    """What keeps this from being told exactly."""
+    """Why this report may be inexact."""
     generation: GenerationInfo | None = None
-    """Of a classic group: what its leader assigned, where that can be read, is its target."""
+    """Of a classic group; its target is the leader's assignment if that can be decoded."""
     type: str = "connect"
-    """That of the group at that time; resources of the others are partitions of topics."""
+    """The type of the group at that time; in other types the resources are topic partitions."""
     clients: dict[str, KafkaClient] = {}
-    """Those of Kafka's clients that are named here, by member id."""
+    """The Kafka clients that occur here, by member id."""
 
 
 def describe_epoch(told: Explanation) -> EpochExplanation:
-    """Return an explanation as it is answered."""
+    """Return the explanation of an epoch as a reply."""
     summary = summarize_epoch(told.report)
     return EpochExplanation(
         **asdict(summary),
@@ -168,13 +168,13 @@ def describe_epoch(told: Explanation) -> EpochExplanation:
 
 
 def clients_named(known: Mapping[str, KafkaClient], names: Iterable[str]) -> dict[str, KafkaClient]:
-    """Return the clients among those that are named by member id; a subject may name more."""
+    """Return the clients whose member ids are in `named`; other names are ignored."""
     named = {each.partition(" and ")[0] for each in names}
     return {each: known[each] for each in sorted(named) if each in known}
 
 
 def _named(told: Explanation) -> Iterator[str]:
-    """Yield the member ids that an explanation names."""
+    """Yield the member ids that occur in an explanation."""
     report, change = told.report, told.report.target_change
     yield report.bump.cause.subject
     yield from report.generation.members if report.generation else ()
@@ -187,7 +187,7 @@ def _named(told: Explanation) -> Iterator[str]:
 
 
 def summarize_epoch(report: EpochReport) -> EpochSummary:
-    """Return the report of an epoch as it is answered."""
+    """Return the report of an epoch as a reply."""
     bump, change = report.bump, report.target_change
     return EpochSummary(
         bump.group_epoch,

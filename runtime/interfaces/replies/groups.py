@@ -1,4 +1,4 @@
-"""A group as its log has it: epochs, members, target, parked work, losses, placements.
+"""Replies about the state of a group: epochs, members, target, parked work, losses, placements.
 
 Times are wall clock, in milliseconds.
 """
@@ -37,11 +37,11 @@ from .node import (
 
 
 class ParkedResource(ResourceId, frozen=True):
-    """A resource that waits for its lost worker."""
+    """A resource that waits for the return of its lost worker."""
 
     deadline_ms: int
     fired: bool
-    """Whether the deadline has come."""
+    """Whether the deadline has passed."""
 
 
 class UnplaceableResource(ResourceId, frozen=True):
@@ -51,13 +51,13 @@ class UnplaceableResource(ResourceId, frozen=True):
 
 
 class EpochCause(Struct, frozen=True):
-    """What raised the group epoch last."""
+    """The cause of the current group epoch."""
 
     cause: str
     subject: str
     time_ms: int
     actor: str | None
-    """Who asked for it, where that is known."""
+    """The principal of the request, if known."""
 
 
 class TargetDescription(Struct, frozen=True):
@@ -66,20 +66,20 @@ class TargetDescription(Struct, frozen=True):
     assignment_epoch: int
     assignor: str
     computed_by: str
-    """A member id; empty where the coordinator computed it."""
+    """A member id; empty if the coordinator computed it."""
     time_ms: int
     members: dict[str, list[ResourceId]]
-    """What each member is to have, by member id."""
+    """The target of each member, by member id."""
     unplaceable: list[UnplaceableResource]
     error: str
-    """Why the last attempt at a new target failed; empty if none did."""
+    """The error of the last computation of a target; empty if it succeeded."""
     failures: int
-    """How many attempts have failed in a row."""
+    """How many computations have failed in a row."""
     retry_at_ms: int
 
 
 class LossDescription(Struct, frozen=True):
-    """A member that was lost, and what of its waits for it."""
+    """A lost member, and its resources that wait for its return."""
 
     member_id: str
     instance_id: str | None
@@ -92,15 +92,15 @@ class LossDescription(Struct, frozen=True):
 
 
 class PlacementOrder(ResourceId, frozen=True):
-    """What operators want of one connector, or of one task."""
+    """The operator order for the placement of one connector or task."""
 
     weight: int
     pins: list[str]
-    """The workers that alone may run it; empty: its config decides."""
+    """The only workers that may run it; empty: its config decides."""
 
 
 class GroupPlacement(Struct, frozen=True):
-    """What operators want of one connector or task of a group."""
+    """The operator order for the placement of one connector or task of a group."""
 
     group_id: str
     id: str
@@ -111,33 +111,33 @@ class GroupPlacement(Struct, frozen=True):
 
 
 class GroupSummary(Struct, frozen=True, omit_defaults=True):
-    """One line of the list of groups."""
+    """One entry of the list of groups."""
 
     group_id: str
     type: str
-    """Which protocol its members speak: `connect`, `classic` or `consumer`."""
+    """The protocol of its members: `connect`, `classic` or `consumer`."""
     state: str
     group_epoch: int
     assignment_epoch: int
     members: int
     connectors: int
     configured: int
-    """How many connectors and tasks, or partitions, there are; 0 for what a leader alone knows."""
+    """The number of connectors and tasks, or partitions; 0 if only a classic leader knows."""
     assigned: int
-    """How many of these a member holds."""
+    """How many of these have an owner."""
     assignor_error: str
     warning: str = ""
-    """That the group is about to run out of epochs."""
+    """A warning if the group is about to run out of epochs."""
     assignor: str = ""
-    """What its target was computed with; of classic members: what they speak."""
+    """The assignor of its target; in a classic group, the name of the protocol."""
     protocol_type: str = ""
-    """What classic members do together: `consumer`, `connect` or another word of theirs."""
+    """The protocol type of classic members: `consumer`, `connect` or another one."""
     shard: int | None = None
-    """The shard that has it, if it is a group of Kafka's clients."""
+    """The number of its shard, for a group of Kafka clients."""
 
 
 class GroupDescription(Struct, frozen=True, omit_defaults=True):
-    """All that the log says of a group."""
+    """The full state of a group."""
 
     group_id: str
     type: str
@@ -150,32 +150,32 @@ class GroupDescription(Struct, frozen=True, omit_defaults=True):
     configured: list[ResourceId]
     unassigned: list[ResourceId]
     awaited: list[ResourceId]
-    """What is kept for members that are away."""
+    """The resources that wait for members that are away."""
     parked: list[ParkedResource]
     next_moves_at_ms: int | None
     losses: list[LossDescription]
     config: dict[str, str]
-    """The settings in which the group differs from its node."""
+    """The settings of the group that override those of its node."""
     worker_orders: list[WorkerOrder]
     placements: list[PlacementOrder]
     log_end: int
-    """The offset behind the last record that was read."""
+    """The offset after the last record that was read."""
     unknown_records: int
     warning: str = ""
-    """That the group is about to run out of epochs."""
+    """A warning if the group is about to run out of epochs."""
     generation: GenerationDescription | None = None
-    """The last one of a classic group's members."""
+    """The last generation of a classic group."""
     topics: list[TopicDescription] = []
-    """Of a group of consumers."""
+    """Only for a group of consumers."""
     subscriptions: list[SubscriptionDescription] = []
     shard: int | None = None
-    """The shard that has it, if it is a group of Kafka's clients."""
+    """The number of its shard, for a group of Kafka clients."""
     committed: list[CommittedOffset] = []
-    """How far such a group has read, by topic and partition."""
+    """The committed offsets of a group of Kafka clients."""
 
 
 def summarize_group(group: Group, shard: int | None = None) -> GroupSummary:
-    """Return one line of the list of groups; `shard` has it if it is one of Kafka's clients."""
+    """Return one entry of the list of groups; `shard` only for a group of Kafka clients."""
     last = group.classic
     shares = read_shares(last) if last and shard is not None else None
     held = len(assigned(group)) if shares is None else sum(map(len, shares.values()))
@@ -208,10 +208,7 @@ def _state(group: Group, shard: int | None) -> str:
 def describe_group(
     group: Group, shard: int | None = None, committed: Iterable[ConsumerOffset] = ()
 ) -> GroupDescription:
-    """Return all that the log says of a group; `shard` has it if it is one of Kafka's clients.
-
-    `committed` is how far such a group has read.
-    """
+    """Return the full state of a group; `shard`, `committed` only for groups of Kafka clients."""
     schedule = group.schedule
     is_classic = shard is not None and group.classic is not None
     return GroupDescription(
@@ -249,7 +246,7 @@ def describe_group(
 
 
 def placement(order: Operator) -> PlacementOrder:
-    """Return what operators want of one connector, or of one task."""
+    """Return the operator order for the placement of one connector or task."""
     resource = Resource(order.name, order.task)
     return PlacementOrder(*id_of(resource), order.weight, list(order.pins))
 

@@ -1,6 +1,6 @@
-"""A resource that changed hands: why, between whom, and for how long nobody had it.
+"""Replies about handovers: why a resource moved, between which workers, and its downtime.
 
-Times are wall clock, in milliseconds; None where the log does not tell, or not yet.
+Times are wall clock, in milliseconds; None if the log does not have them, or not yet.
 """
 
 from msgspec import Struct, field
@@ -10,14 +10,14 @@ from ....projections.explain.handovers import Handover
 
 
 class SeatInfo(Struct, frozen=True):
-    """A member, by its worker's URL (its member id where it has none) and its member id."""
+    """A member: its worker's URL (its member id if it has none) and its member id."""
 
     worker: str
     member_id: str
 
 
 class HandoverInfo(Struct, frozen=True, omit_defaults=True):
-    """A resource that changed hands: why, between whom, and for how long no worker ran it."""
+    """A resource that moved: why, between which workers, and how long no worker ran it."""
 
     id: str
     reason: str
@@ -35,17 +35,17 @@ class HandoverInfo(Struct, frozen=True, omit_defaults=True):
     downtime_at_least_ms: int | None
     downtime_at_most_ms: int | None
     superseded_by: int | None
-    """The later epoch that gave it to another worker before it ran."""
+    """The later epoch that assigned it to another worker before it ran."""
     freed_by: int | None = None
-    """The other epoch that took it from its worker, and tells the downtime."""
+    """The other epoch that revoked it from its worker, and that has the downtime."""
 
 
 def describe_handover(each: Handover, group_epoch: int) -> HandoverInfo:
-    """Return a handover as one of the epochs that it answers tells it.
+    """Return a handover in the report of one epoch.
 
-    An epoch that did not free the resource does not tell for how long nobody ran it.
+    The downtime is only in the report of the epoch that revoked the resource.
     """
-    is_told = each.freed_by in {None, group_epoch}
+    has_downtime = each.freed_by in {None, group_epoch}
     return HandoverInfo(
         str(each.resource),
         each.reason.kind.value,
@@ -59,14 +59,14 @@ def describe_handover(each: Handover, group_epoch: int) -> HandoverInfo:
         each.granted_ms,
         each.running_ms,
         each.first_batch_ms,
-        each.downtime_ms if is_told else None,
-        each.downtime_at_least_ms if is_told else None,
-        each.downtime_at_most_ms if is_told else None,
+        each.downtime_ms if has_downtime else None,
+        each.downtime_at_least_ms if has_downtime else None,
+        each.downtime_at_most_ms if has_downtime else None,
         each.superseded_by,
-        None if is_told else each.freed_by,
+        None if has_downtime else each.freed_by,
     )
 
 
 def seat_info(seat: Seat | None) -> SeatInfo | None:
-    """Return where a member sits, as it is answered; None: nobody does."""
+    """Return a member's worker and id as a reply; None for no member."""
     return None if seat is None else SeatInfo(*seat)

@@ -1,6 +1,6 @@
-"""Where one resource has been, from epoch to epoch.
+"""Replies about the moves of one resource between workers, from epoch to epoch.
 
-Times are wall clock, in milliseconds; None where the log does not tell.
+Times are wall clock, in milliseconds; None if the log does not have them.
 """
 
 from msgspec import Struct
@@ -12,37 +12,37 @@ from .handovers import HandoverInfo, describe_handover
 
 
 class ResourceMove(Struct, frozen=True):
-    """A time at which a resource changed hands, or stopped."""
+    """A move of a resource to another worker, or its stop."""
 
     group_epoch: int
     time_ms: int
     causes: list[str]
-    """Of all epochs that were answered by the target that moved it, the last one's last."""
+    """The causes of all epochs that led to the target that moved it, the latest last."""
     subjects: list[str]
-    """Whom each of these is about."""
+    """The member, connector or topic that each cause is about."""
     handover: HandoverInfo
 
 
 class ResourceHistory(Struct, frozen=True):
-    """Where a connector, a task or a partition has been, the latest move last."""
+    """The moves of a connector, a task or a partition, the latest last."""
 
     group_id: str
     id: str
     moves: list[ResourceMove]
     clients: dict[str, KafkaClient]
-    """Those of Kafka's clients that are named here, by member id."""
+    """The Kafka clients that occur here, by member id."""
 
 
-def describe_moves(group_id: str, name: str, told: MoveList) -> ResourceHistory:
-    """Return how a resource moved, as it is answered."""
-    moves = [_move(each) for each in told.moves]
-    seats = (seat for each in told.moves for seat in (each.handover.giver, each.handover.taker))
+def describe_moves(group_id: str, name: str, found: MoveList) -> ResourceHistory:
+    """Return the moves of a resource as a reply."""
+    moves = [_move(each) for each in found.moves]
+    seats = (seat for each in found.moves for seat in (each.handover.giver, each.handover.taker))
     named = {seat.member_id for seat in seats if seat}
-    named = named.union(*(each.subjects for each in told.moves))
-    return ResourceHistory(group_id, name, moves, clients_named(told.clients, named))
+    named = named.union(*(each.subjects for each in found.moves))
+    return ResourceHistory(group_id, name, moves, clients_named(found.clients, named))
 
 
 def _move(each: Move) -> ResourceMove:
-    told_by = each.handover.freed_by or each.group_epoch
-    handover = describe_handover(each.handover, told_by)
+    revoked_in = each.handover.freed_by or each.group_epoch
+    handover = describe_handover(each.handover, revoked_in)
     return ResourceMove(each.group_epoch, each.time_ms, each.causes, each.subjects, handover)

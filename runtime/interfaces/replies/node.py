@@ -1,7 +1,4 @@
-"""What a node tells of itself and of its workers: members, processes, assignors, its health.
-
-How a request fails is here too: that answer is the same for all of them.
-"""
+"""Replies about the node and its workers: members, processes, assignors, health; and errors."""
 
 from collections.abc import Iterable
 
@@ -14,7 +11,7 @@ from ....events.records import Operator
 
 
 class ErrorMessage(Struct, frozen=True):
-    """Connect's `ErrorMessage`: the body of every answer that is an error."""
+    """Connect's `ErrorMessage`: the body of every error response."""
 
     error_code: int
     """The HTTP status."""
@@ -22,7 +19,7 @@ class ErrorMessage(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True):
-    """A sentence for people: what has been begun, and what it still waits for."""
+    """A sentence for users: what was started, and what it waits for."""
 
     message: str
 
@@ -36,12 +33,12 @@ class ServerInfo(Struct, frozen=True):
 
 
 class Health(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Whether commands are taken; one that is not healthy is told as an error as well."""
+    """Whether the node accepts commands; an unhealthy one has the fields of an error as well."""
 
     status: str
     """healthy, slow or unhealthy."""
     error_code: int | None = None
-    """The HTTP status where it is an error's."""
+    """The HTTP status of an error."""
     message: str
 
 
@@ -50,11 +47,11 @@ class LoggerLevel(Struct, frozen=True):
 
     level: str
     last_modified: int | None
-    """When it was set, in milliseconds of the wall clock; None: not since the node began."""
+    """When it was set, in milliseconds of the wall clock; None: not since the node started."""
 
 
 class ResourceId(Struct, frozen=True):
-    """A connector or a task, beyond doubt: a connector's name may look like a task's."""
+    """A connector or a task, as separate fields: a connector's name may look like a task's id."""
 
     id: str
     connector: str
@@ -63,22 +60,22 @@ class ResourceId(Struct, frozen=True):
 
 
 class GrantedResource(ResourceId, frozen=True):
-    """A resource that a member holds, with the group epoch at which it was granted."""
+    """A resource that a member owns, with the group epoch of its grant."""
 
     grant_epoch: int
 
 
 class MemberDescription(Struct, frozen=True, omit_defaults=True):
-    """Where one member stands, and what it holds."""
+    """The state of one member, and its assignment."""
 
     member_id: str
     worker_id: str
-    """Its URL; the member id where it has none."""
+    """Its URL; the member id if it has none."""
     instance_id: str | None
     rack: str | None
     tags: list[str]
     capacity: int
-    """How much it takes next to others."""
+    """Its weight relative to other workers."""
     state: str
     member_epoch: int
     assigned: list[GrantedResource]
@@ -87,44 +84,44 @@ class MemberDescription(Struct, frozen=True, omit_defaults=True):
     assignors: list[str]
     rebalance_timeout_ms: int
     protocol: str
-    """By which it speaks to its group: `classic`, or that of the group's type."""
+    """`classic`, or the protocol of the group's type."""
     client_id: str = ""
-    """That of one of Kafka's clients, as is where it speaks from."""
+    """Only of Kafka clients, like `client_host`."""
     client_host: str = ""
 
 
 class WorkerOrder(Struct, frozen=True, kw_only=True):
-    """What operators want of one worker."""
+    """The operator orders for one worker."""
 
     worker: str
     cordoned: bool
     draining: bool
     expected_back_ms: int | None
-    """None where it is not expected."""
+    """Until when its work waits for its return; None if it does not."""
     removing: str | None
-    """The id of the member that is to be removed."""
+    """The id of the member that is being removed."""
 
 
 class GroupWorkerOrder(WorkerOrder, frozen=True):
-    """What operators want of one worker of a group."""
+    """The operator orders for one worker of a group."""
 
     group_id: str
 
 
 class ProcessDescription(Struct, frozen=True):
-    """A process that the supervisor of the node keeps running."""
+    """A process that the supervisor of the node restarts when it ends."""
 
     pid: int | None
     """None while it does not run."""
     state: str
     restarts: int
-    """How often it was started anew."""
+    """How often it was restarted."""
     detail: str
-    """Why it does not run, if it does not; else empty."""
+    """Why it does not run; empty if it does."""
 
 
 class WorkerDescription(Struct, frozen=True):
-    """A worker: the member that it is once it has joined, and its process if that is here."""
+    """A worker: its member once it has joined, and its process if it is of this node."""
 
     name: str
     worker_id: str
@@ -136,13 +133,13 @@ class WorkerDescription(Struct, frozen=True):
 
 
 class WorkerList(Struct, frozen=True, omit_defaults=True):
-    """The workers of a node, of all groups."""
+    """All workers of the node's groups."""
 
     processes_known: bool
-    """Whether the supervisor answered: without it only the members are told."""
+    """Whether the supervisor answered; without it there are only members."""
     workers: list[WorkerDescription]
     engine: ProcessDescription | None = None
-    """The JVM that they share, if they do."""
+    """The JVM that the workers share, if they do."""
 
 
 class AssignorDescription(Struct, frozen=True):
@@ -150,7 +147,7 @@ class AssignorDescription(Struct, frozen=True):
 
     name: str
     origin: str
-    """Built in, or the entry point that offers it."""
+    """`built in`, or the entry point."""
 
 
 class AssignorList(Struct, frozen=True):
@@ -163,19 +160,19 @@ class AssignorList(Struct, frozen=True):
 
 
 class WorkerRemoval(Struct, frozen=True):
-    """A worker that was told to leave."""
+    """A worker that is being removed."""
 
     group_id: str
     worker: str
     member_id: str | None
     process: str | None
-    """The name of the process that ends; None if none of this node was the worker."""
+    """The name of the process that is stopped; None if it is not of this node."""
     message: str
-    """What is to be expected."""
+    """What happens next."""
 
 
 def describe_member(group: Group, member: Member) -> MemberDescription:
-    """Return where one member stands, and what it holds."""
+    """Return the state of one member, and its assignment."""
     metadata, current = member.metadata, member.current
     able = abilities(assignor_of(group.target.assignor, metadata.assignors).metadata)
     is_classic = metadata.classic is not None
@@ -200,7 +197,7 @@ def describe_member(group: Group, member: Member) -> MemberDescription:
 
 
 def worker_order(order: Operator) -> WorkerOrder:
-    """Return what operators want of one worker."""
+    """Return the operator orders for one worker as a reply."""
     return WorkerOrder(
         worker=order.name,
         cordoned=order.cordoned,
@@ -215,7 +212,7 @@ def _granted(grants: Grants) -> list[GrantedResource]:
 
 
 def resource_ids(resources: Iterable[Resource]) -> list[ResourceId]:
-    """Return resources in their order."""
+    """Return resources as a sorted reply."""
     return [ResourceId(*id_of(each)) for each in sorted(resources)]
 
 

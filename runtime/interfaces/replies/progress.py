@@ -1,4 +1,4 @@
-"""How far a connector's tasks have come, and its offsets in Connect's shapes (KIP-875)."""
+"""Replies about the progress of tasks, and a connector's offsets in Connect's format (KIP-875)."""
 
 from collections.abc import Mapping
 
@@ -10,52 +10,52 @@ from ....projections.views import Progress
 
 
 class UnreadInput(Struct, frozen=True):
-    """What a source held beyond the last batch of a task, when that batch was planned."""
+    """The lag of a task: the input left after its last batch, when that batch was planned."""
 
     ranges: int
     bytes: int
 
 
 class TaskCounts(Struct, frozen=True, kw_only=True):
-    """What the committed batches of a task count."""
+    """Totals over the committed batches of a task."""
 
     rows_in: int
     rows_out: int
     bytes_out: int
     batches: int
     unpublished: int
-    """Batches that count, and are not yet in place."""
+    """The number of batches that are committed but not published yet."""
     last_commit_ms: int | None
     """Wall clock; None before the first commit."""
     lag: UnreadInput | None
-    """None where it is not known."""
+    """None if unknown."""
     skipped: int = 0
-    """Bad rows that were left out."""
+    """The number of bad rows that were skipped."""
     dead_letters: int = 0
-    """Those of them that are in the dead letter queue."""
+    """How many of these are in the dead letter queue."""
     bytes_in: int = 0
-    """Of the source, as far as it knows."""
+    """The bytes read, if the source knows them."""
     batch_ms: dict[str, int] = {}
-    """What batches took on average: plan, wait (for the engine), run, commit and publish."""
+    """The average duration of each phase: plan, wait (for the engine), run, commit, publish."""
     rows_per_second: int | None = None
-    """Rows read per second of work; None where it is not known."""
+    """Rows read per second of work; None if unknown."""
 
 
 class TaskProgressInfo(TaskCounts, frozen=True):
-    """How far a task has come."""
+    """The progress of one task."""
 
     id: int
 
 
 class ConnectorProgressInfo(Struct, frozen=True):
-    """How far each task of a connector has come."""
+    """The progress of each task of a connector."""
 
     name: str
     tasks: list[TaskProgressInfo]
 
 
 class ConnectorOffset(Struct, frozen=True):
-    """Connect's `ConnectorOffset`: how far a source partition was read."""
+    """Connect's `ConnectorOffset`: the offset of a source partition."""
 
     partition: Document
     offset: Document | None
@@ -66,11 +66,11 @@ class ConnectorOffsets(Struct, frozen=True, omit_defaults=True):
 
     offsets: list[ConnectorOffset]
     lag: UnreadInput | None = None
-    """What was left to read, where all tasks know it and `extended` was asked for."""
+    """The lag, if all tasks know it and the request was `extended`."""
 
 
 class OffsetMove(Struct, frozen=True):
-    """A source partition whose offset a seek changes; None: it has none."""
+    """The change of a source partition's offset by a seek; None: no offset."""
 
     partition: Document
     before: Document | None = field(name="from")
@@ -78,12 +78,12 @@ class OffsetMove(Struct, frozen=True):
 
 
 class OffsetsSought(Struct, frozen=True):
-    """What a seek changes, or would change in a dry run."""
+    """The offsets that a seek changes, or would change in a dry run."""
 
     to: str
     dry_run: bool
     partitions: int
-    """How many partitions have another offset by it, or none any more."""
+    """How many partitions have a new offset, or none any more."""
     first: list[OffsetMove]
     """The first few of them."""
     message: str
@@ -92,7 +92,7 @@ class OffsetsSought(Struct, frozen=True):
 def connector_progress(
     group: Group, name: str, progress: Mapping[int, Progress]
 ) -> ConnectorProgressInfo:
-    """Return how far each task has come; `progress` is by the tasks' numbers."""
+    """Return the progress of each task; `progress` is by task number."""
     unknown = Progress(lag=None)
     tasks = [_task_progress(n, progress.get(n, unknown)) for n in group.task_numbers(name)]
     return ConnectorProgressInfo(name, tasks)
@@ -118,7 +118,7 @@ def _task_progress(number: int, progress: Progress) -> TaskProgressInfo:
 
 
 def _average(progress: Progress) -> dict[str, int]:
-    """Return how long each phase of a batch took on average; nothing if no release told it."""
+    """Return the average duration of each phase; {} if the log has none (old releases)."""
     phases = progress.cost.phases_ms
     if not any(phases.values()):
         return {}

@@ -1,1 +1,1 @@
-"""The REST interface: Kafka Connect's, and what it cannot say."""
+"""The REST interface: Kafka Connect's API, and extensions for groups and workers."""

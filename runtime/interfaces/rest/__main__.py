@@ -1,7 +1,7 @@
 """The REST process: `python -m fairlead.runtime.interfaces.rest --data-dir DIR`.
 
-It lives as long as the process that started it, which also handles Ctrl-C if it has it ignored
-here. It tells what happens in `logs/rest.log` of the data folder; why it cannot start, on stderr.
+It ends with the process that started it. If that starts it with SIGINT ignored, it handles Ctrl-C
+for both. The log is `logs/rest.log` in the data folder; startup errors go to stderr.
 """
 
 import argparse
@@ -53,13 +53,13 @@ _PR_SET_PDEATHSIG = 1
 
 
 class CannotServe(Exception):  # noqa: N818  # says what happened
-    """Something that the REST process needs is not there."""
+    """The REST process cannot start: something that it needs is missing."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until SIGTERM, SIGINT or the parent's end; return the exit code."""
+    """Serve until SIGTERM, SIGINT or the end of the parent; return the exit code."""
     options = options_parser().parse_args(arguments)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # the server would take it up again
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # uvicorn would set its own handler
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def options_parser() -> argparse.ArgumentParser:
-    """Return what reads the command line of the process."""
+    """Return the parser of the process's command line."""
     parser = argparse.ArgumentParser(
         prog="python -m fairlead.runtime.interfaces.rest", description=__doc__
     )
@@ -143,9 +143,9 @@ def _service(data_dir: Path, group_id: str, gateway: CommandGateway, key: bytes)
 
 
 def _outside(options: argparse.Namespace) -> OutsideChecks | None:
-    """Return what holds configs against this node; one without Spark runs nothing of theirs.
+    """Return the checks of configs against external systems; None on a node without Spark.
 
-    Spark's libraries are loaded when the first of them is looked at.
+    Spark's libraries are imported with the first check.
     """
     if options.engine != "spark":
         return None
@@ -198,7 +198,7 @@ def _serve(
 
 
 def _say_ready(pipe: int | None) -> None:
-    """Tell the process at the other end that requests can be sent from now on."""
+    """Write to the pipe of the launcher: the server accepts requests now."""
     if pipe is not None:
         with suppress(OSError):
             os.write(pipe, b"1")
@@ -206,11 +206,11 @@ def _say_ready(pipe: int | None) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Be killed when the parent's starting thread ends; there is nothing here to clean up."""
+    """Have the kernel kill this process when its parent ends; it has no state to clean up."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        raise SystemExit(EXIT_FAILED)  # it died before the signal was asked for
+        raise SystemExit(EXIT_FAILED)  # the parent ended before the call of prctl
 
 
 def _end(*_: object) -> None:

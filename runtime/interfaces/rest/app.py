@@ -1,9 +1,9 @@
-"""The REST interface as one ASGI application: its routes, and what is done around each request.
+"""The REST interface as one ASGI application: its routes and middleware.
 
-A request is measured, and refused if it is too large or may come from a web page of another site.
-A browser tells in `Host` which name it was given, and in `Origin` which site the page is from. A
-name of a stranger that leads to this address (DNS rebinding) is therefore seen in the first, a
-foreign page in the second. curl, Prometheus and the command line send a true Host and no Origin.
+The middleware measures requests, and refuses those that are too large or may come from a web page
+of another site. A browser sends the host name of the URL in `Host` and the site of the page in
+`Origin`. So `Host` reveals DNS rebinding (a foreign name that resolves to this address), `Origin` a
+page of another site. curl, Prometheus and the command line send a correct Host and no Origin.
 """
 
 import time
@@ -52,7 +52,7 @@ SUBJECTS = (
     groups.order_routes,
     worker_orders.routes,
 )
-"""All routes; where two could match, the earlier one does."""
+"""All routes; if two match a request, the first is used."""
 
 
 MOST_BYTES = 1 << 20
@@ -62,7 +62,7 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _USUAL_PORTS = {"http": 80, "https": 443}
 
 Place = tuple[str, int | None]
-"""A host's name in lower case, and a port; None stands for any."""
+"""A host name in lower case, and a port; None is any port."""
 
 
 def make_app(
@@ -70,9 +70,9 @@ def make_app(
     listeners: Sequence[RestListener] = (parse(DEFAULT),),
     hosts: Sequence[str] = (),
 ) -> FastAPI:
-    """Return the application; its logs are let go of when it ends.
+    """Return the application; it closes its logs when it ends.
 
-    It answers at its listeners, and for further `hosts` (`HOST` or `HOST:PORT`) that lead there.
+    It accepts requests for its listeners, and for further `hosts` (`HOST` or `HOST:PORT`).
     """
 
     @asynccontextmanager
@@ -94,7 +94,7 @@ def make_app(
     handle_errors(app)
     types: list[object] = []
     for each in SUBJECTS:
-        # As they are: what is included is looked through anew for each application.
+        # `include_router` would analyse all routes again for each application.
         app.router.routes.extend(each.router.routes)
         types += each.types
     describe_answers(app, types)
@@ -105,14 +105,14 @@ def make_app(
 
 
 class RequestMeter:
-    """Counts requests by their route's template and times them; pure ASGI."""
+    """ASGI middleware that counts and times requests by the template of their route."""
 
     def __init__(self, app: ASGIApp, requests: RequestMetrics) -> None:
         self._app = app
         self._requests = requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on and see how it ends; one without an answer counts as a 500."""
+        """Handle a request and record its status; one without a response counts as a 500."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -134,7 +134,7 @@ class RequestMeter:
 
 
 def limited(receive: Receive) -> Receive:
-    """Return a way to receive a body that raises once the body is too large."""
+    """Wrap an ASGI `receive`: it raises once the body is too large."""
     size = 0
 
     async def receive_counted() -> Message:
@@ -151,21 +151,21 @@ def limited(receive: Receive) -> Receive:
 
 
 class OriginCheck:
-    """Refuses requests that name another host, or come from another site's page."""
+    """ASGI middleware that refuses requests for another host or from a page of another site."""
 
     def __init__(
         self, app: ASGIApp, listeners: Iterable[RestListener], allowed: Iterable[str]
     ) -> None:
-        """Take where the interface listens, and further names as `HOST` or `HOST:PORT`."""
+        """Allow the listeners' addresses, and further hosts as `HOST` or `HOST:PORT`."""
         self._app = app
-        #: The hosts and ports under which the interface is known.
+        #: The allowed hosts and ports.
         self._places = {place for text in allowed for place in _places(text)}
         for listener in listeners:
             names = (listener.host.lower(), *LOOPBACK_NAMES)
             self._places |= {(name, listener.port) for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer 403."""
+        """Handle a request, or answer 403."""
         if scope["type"] == "http":
             try:
                 self._check(Headers(scope=scope))

@@ -1,1 +1,1 @@
-"""What the routes work with: HTTP, and the node's logs, actors and plugins."""
+"""The backend of the routes: HTTP conventions, and access to logs, actors and plugins."""

@@ -1,7 +1,7 @@
-"""A connector's config on its way in: examined with its plugin, then sealed for the log.
+"""Validates the config of a connector with its plugin, and seals its secrets for the log.
 
-People read `********` for a secret. Where they send that back, it stands for the value that the
-connector has already. A config is also held against what it leads to (`outside`).
+Users read `********` in place of a secret; if they send that back, the connector's present value is
+kept. A config may also be checked against external systems (`outside`).
 """
 
 import logging
@@ -30,17 +30,17 @@ from .outside import OutsideChecks
 
 LOGGER = logging.getLogger(__name__)
 CONFIGS_KEPT = 4_096
-"""Of how many configs it is kept what they give rise to: each status tells it."""
+"""The size of the cache of config warnings, which each status shows."""
 NULL_VALUE = "Null value can not be supplied as the configuration value."
 MOST_KEYS = 1_000
-"""How many keys a config may have: each is compared with those that there are."""
+"""The maximum number of keys in a config: each is compared with all known keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A config with its secrets open, and all that is wrong with it, told without a secret.
+    """A config with plain secrets, and its errors, whose texts have no secrets.
 
-    `flaws` are complaints about keys that no definition stands for.
+    `flaws` are errors about undefined keys.
     """
 
     plain: Mapping[str, str]
@@ -50,12 +50,12 @@ class Examined:
 
     @property
     def errors(self) -> list[str]:
-        """All that is wrong, one line each, in the order of the keys."""
+        """All errors, one line each, in the order of the keys."""
         return [*chain(*(each.error_messages for each in self.validation.checked)), *self.flaws]
 
 
 class Prepared(NamedTuple):
-    """A config as it goes to the log, and what is strange about it, or about what it leads to."""
+    """A config with sealed secrets, as it is logged, and its warnings."""
 
     config: dict[str, str]
     warnings: tuple[str, ...]
@@ -68,10 +68,10 @@ def examine(
     stored: Mapping[str, str],
     outside: OutsideChecks | None = None,
 ) -> Examined:
-    """Find all that is wrong with a config; `stored` is the connector's present one, if any.
+    """Validate a config; `stored` is the connector's present one, if any.
 
-    A config that is sound in itself is held against what is `outside`, if that is given. Raises
-    `ApiError` if the plugin itself fails, or a secret that is to be kept is lost.
+    A valid config is also checked against external systems, if `outside` is given. Raises
+    `ApiError` if the plugin itself fails, or if a secret to keep cannot be decrypted.
     """
     if len(config) > MOST_KEYS:
         told = f"the config has {len(config)} keys, and at most {MOST_KEYS} are taken"
@@ -101,14 +101,14 @@ def prepare(
     stored: Mapping[str, str],
     outside: OutsideChecks | None = None,
 ) -> Prepared:
-    """Return a config as it goes to the log, its secrets sealed.
+    """Validate a config and seal its secrets for the log.
 
-    Raises `ApiError` in Connect's words with all that is wrong.
+    Raises `ApiError` with all errors, in Connect's format.
     """
     config = {key: value for key, value in given.items() if value is not None}
     nulls = [NULL_VALUE] * (len(given) - len(config))
     if CONNECTOR_CLASS not in config:
-        keys = ", ".join(config)  # a value may be secret
+        keys = ", ".join(config)  # not the values, which may be secret
         told = f"Connector config {{{keys}}} contains no connector type"
         raise ApiError(HTTPStatus.BAD_REQUEST, told)
     try:
@@ -123,16 +123,16 @@ def prepare(
 
 
 class Told(NamedTuple):
-    """What a stored config gives rise to: what is strange about it, what it promises."""
+    """The warnings and the delivery guarantee of a stored config."""
 
     warnings: tuple[str, ...] = ()
     delivery: str = ""
 
 
 def told_of(plugins: Plugins, config: Mapping[str, str]) -> Told:
-    """Return what is told of a stored config; nothing if its class is not installed here.
+    """Return the warnings and the guarantee of a stored config; empty if its class is missing.
 
-    It is found once for each config: a status that is read again asks, and loads, no plugin.
+    The result is cached, so that the next status needs no plugin.
     """
     with suppress(PluginUnknown, ApiError):
         plugin = plugins.find(config.get(CONNECTOR_CLASS, ""))
@@ -147,18 +147,18 @@ def _told(plugin: Plugin, config: tuple[tuple[str, str], ...]) -> Told:
 
 
 def keeps_outside(plugins: Plugins, config: Mapping[str, str]) -> bool:
-    """Tell whether a deletion of a stored connector has anything to remove outside."""
+    """Return whether deleting a stored connector has to remove external state."""
     try:
         return plugins.find(config.get(CONNECTOR_CLASS, "")).made_by.keeps_outside(config)
     except PluginUnknown:
-        return False  # nobody could be asked to remove it
+        return False  # without its class it cannot be removed
     except (Exception, SystemExit):
         LOGGER.exception("it is not known what %s keeps outside", config.get(CONNECTOR_CLASS))
         return True
 
 
 def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return a config that says its connector's name; raises `ApiError` if it says another."""
+    """Return a config with the connector's name in it; raises `ApiError` if it has another."""
     included = config.get(NAME)
     if included is not None and included != name:
         raise ApiError(
@@ -170,7 +170,7 @@ def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
 
 
 def check_name(name: str) -> None:
-    """Raise `ApiError` for a name that no path could lead to, or no log could hold."""
+    """Raise `ApiError` for a name that cannot be in a URL path or in the log."""
     if name in {".", ".."}:
         flaw = "String may not be . or .., which no path leads to"
     elif len(name.encode(errors="replace")) > LONGEST_CONNECTOR:
@@ -195,7 +195,7 @@ def _opened(vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]) 
 def _secret_keys(
     plain: Mapping[str, str], defined: Mapping[str, SettingType], misspelt: Collection[str]
 ) -> frozenset[str]:
-    """Return the keys whose values are sealed: by definition, by name, or for what they hold."""
+    """Return the keys to seal: by their definition, their name, or a password in their value."""
 
     def may_hold_anything(key: str) -> bool:
         return key not in defined or key in misspelt or key.startswith(SPARK)
@@ -222,7 +222,7 @@ def _flaws(plain: Mapping[str, str], secret_keys: Collection[str]) -> Iterator[t
 def _without_secrets(
     validation: Validation, secrets: Collection[str], secret_keys: Collection[str]
 ) -> Validation:
-    """Return a validation that neither shows nor quotes what is secret, however it is worded."""
+    """Redact all secrets in the values and errors of a validation."""
 
     def hushed(told: str) -> str:
         for secret in secrets:
@@ -243,7 +243,7 @@ def _without_secrets(
 
 
 class _Judged(NamedTuple):
-    """What a plugin finds in a config, and what it promises under it if that is sound."""
+    """The result of a plugin's validation, and the delivery guarantee of a valid config."""
 
     validation: Validation
     promise: Promise | None
@@ -255,8 +255,8 @@ def _validate(plugin: Plugin, plain: Mapping[str, str]) -> _Judged:
         if validation.errors:
             return _Judged(validation, None)
         promise = plugin.made_by.delivery_of(plain)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # what others install fails in any way
-        frames = "".join(format_tb(error.__traceback__))  # the error's words may hold a secret
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # third-party code may raise anything
+        frames = "".join(format_tb(error.__traceback__))  # the error's message may have a secret
         kind = type(error).__name__
         LOGGER.error("%s failed on a config: %s\n%s", plugin.name, kind, frames)  # noqa: TRY400
         raise ApiError(
@@ -270,7 +270,7 @@ def _validate(plugin: Plugin, plain: Mapping[str, str]) -> _Judged:
 
 
 def _less_than(best: Delivery, promise: Promise) -> tuple[str, ...]:
-    """Return a warning if a config promises less than its class can do."""
+    """Return a warning if the guarantee of a config is weaker than its class allows."""
     if Promise(best).and_also(promise).delivery is best:
         return ()
     why = "".join(f"; {each}" for each in promise.why)
@@ -278,7 +278,7 @@ def _less_than(best: Delivery, promise: Promise) -> tuple[str, ...]:
 
 
 def invalid(errors: list[str]) -> ApiError:
-    """Return the error for a config, with all that is wrong with it."""
+    """Return the response for an invalid config, with all its errors."""
     lines = "\n".join(errors)
     return ApiError(
         HTTPStatus.BAD_REQUEST,

@@ -1,7 +1,7 @@
-"""One thread's connection with the supervisor and the groups of a node.
+"""One thread's connection to the supervisor and the groups of a node.
 
-A command without an answer is sent once more: all commands here may be repeated, and the
-`Outcome` says that it was. Where a group is served is remembered as long as its process lives.
+A command without a reply is sent once more: all commands here are idempotent, and the `Outcome`
+says that it was repeated. The address of a group is cached while its process lives.
 """
 
 import time
@@ -26,7 +26,7 @@ from ....cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
 from .errors import Unanswered
 
 QUESTION_SECONDS = 2.0
-"""How long the supervisor has to answer a question."""
+"""The time limit for an answer of the supervisor."""
 _PAUSE_SECONDS = 0.1
 UNKNOWN = (
     "the group did not answer in time: whether the command was carried out is not known; look at"
@@ -43,14 +43,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a command ended; `repeated` if it was sent twice, so that the first may have counted."""
+    """The reply to a command; `repeated` if it was sent twice: both may have been executed."""
 
     reply: CommandReply
     repeated: bool = False
 
 
 class Connection:
-    """One thread's talk with the supervisor and the groups of a node."""
+    """One thread's requests to the supervisor and the groups of a node."""
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
@@ -59,12 +59,12 @@ class Connection:
         self._line: Line | None = None
         self._supervisor: Address | None = None
         self._groups: dict[str, tuple[Address, ProcessId]] = {}
-        """Where each group was served when it was last asked for, by group id."""
+        """The cached address and process of each group, by group id."""
         self._open = ExitStack()
-        """What is to be closed with the connection."""
+        """Closes the actor system's context with the connection."""
 
     def carry_out(self, command: Command, deadline: float) -> Outcome:
-        """Send a command, and a second time if there is no answer; raises `Unanswered`."""
+        """Send a command, and repeat it once if there is no reply; raises `Unanswered`."""
         address = self._await_group(command.group_id, deadline)
         half = (deadline - time.monotonic()) / 2
         if reply := self._ask_group(command.group_id, address, command, CommandReply, half):
@@ -78,7 +78,7 @@ class Connection:
         raise Unanswered(UNKNOWN)
 
     def traffic(self, group_id: str, deadline: float) -> Traffic:
-        """Ask a group's actor what went through it; raises `Unanswered`."""
+        """Ask a group's actor for its traffic counters; raises `Unanswered`."""
         address = self._find_group(group_id, deadline)
         left = deadline - time.monotonic()
         question = DescribeTraffic(group_id)
@@ -88,7 +88,7 @@ class Connection:
         return traffic
 
     def ask_supervisor(self, question: object, kind: type[T], deadline: float) -> T:
-        """Ask the supervisor, or the one that has its place by now; raises `Unanswered`."""
+        """Ask the supervisor, or the new one that replaced it; raises `Unanswered`."""
         is_known = self._supervisor is not None
         answer = self._ask_once(question, kind, deadline)
         if answer is None and is_known and time.monotonic() < deadline - _PAUSE_SECONDS:
@@ -98,13 +98,13 @@ class Connection:
         return answer
 
     def hang_up(self) -> None:
-        """Close the connection; the next question opens another."""
+        """Close the connection; the next request opens a new one."""
         self._open.close()
         self._system = self._line = self._supervisor = None
         self._groups.clear()
 
     def _await_group(self, group_id: str, deadline: float) -> Address:
-        """Return the group's address, as soon as it has one: it changes with each restart."""
+        """Wait for and return the group's address, which changes with each restart."""
         while (address := self._find_group(group_id, deadline)) is None:
             if time.monotonic() > deadline:
                 raise Unanswered(_not_served(group_id, self._data_dir))
@@ -112,7 +112,7 @@ class Connection:
         return address
 
     def _find_group(self, group_id: str, deadline: float) -> Address | None:
-        """Return where a group is served: where it was last, while that process lives."""
+        """Return the cached address of a group if its process lives, else ask the supervisor."""
         if group_id in self._groups:
             address, process = self._groups[group_id]
             if is_alive(process):
@@ -125,7 +125,7 @@ class Connection:
     def _ask_group(
         self, group_id: str, address: Address, message: object, kind: type[T], seconds: float
     ) -> T | None:
-        """Ask a group; one that does not answer is looked for anew the next time."""
+        """Ask a group; if it does not answer, its cached address is dropped."""
         answer = self._ask(address, message, kind, seconds)
         if answer is None:
             self._groups.pop(group_id, None)
@@ -141,7 +141,7 @@ class Connection:
         return answer
 
     def _ask(self, actor: Address, message: object, kind: type[T], seconds: float) -> T | None:
-        """Return an actor's answer, None if there is none of that kind in time."""
+        """Return an actor's answer, None if no answer of this type comes in time."""
         if self._line is None or seconds <= 0:
             return None
         with suppress(UnreachableError):
@@ -164,7 +164,7 @@ class Connection:
 
 
 def _not_served(group_id: str, data_dir: Path) -> str:
-    """Return why a group takes no commands, as far as that is known: its disk may be full."""
+    """Return why a group accepts no commands, if known: its disk may be full."""
     room = room_at(data_dir)
     if room.is_low:
         return f"group {group_id} is not served at this moment: {room.refusal()}"

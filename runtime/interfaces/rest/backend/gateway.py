@@ -1,7 +1,7 @@
-"""The way from the REST process to the actors: one thread, one connection, for commands only.
+"""The REST process's access to the actors: one thread with one connection, for commands only.
 
-An actor system's connection belongs to one thread. So requests queue up here, each with the
-moment at which its caller stops waiting; one that is overdue when its turn comes is not sent.
+A connection of the actor system belongs to one thread. So requests are queued here, each with its
+deadline; a request whose deadline has passed when it reaches the thread is not sent.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class _Job:
 
 
 class CommandGateway:
-    """Carries out commands on a thread of its own; `close` it once nobody asks any more."""
+    """Sends commands on its own thread, until `close`."""
 
     def __init__(self, data_dir: Path) -> None:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
@@ -53,38 +53,38 @@ class CommandGateway:
         self._thread.start()
 
     async def carry_out(self, command: Command) -> Outcome:
-        """Have a group carry out a command; raises `Unanswered`."""
+        """Have a group execute a command; raises `Unanswered`."""
         return await self._submit(
             lambda connection, deadline: connection.carry_out(command, deadline), COMMAND_SECONDS
         )
 
     async def locate(self, group_id: str) -> Whereabouts:
-        """Ask where a group is served now; raises `Unanswered`."""
+        """Ask for the current address of a group; raises `Unanswered`."""
         return await self._ask_supervisor(WhereIs(group_id), Whereabouts)
 
     async def describe_node(self) -> NodeView:
-        """Ask which processes the node has; raises `Unanswered`."""
+        """Ask for the state of the node's processes; raises `Unanswered`."""
         return await self._ask_supervisor(DescribeNode(), NodeView)
 
     async def traffic(self, group_id: str) -> Traffic:
-        """Ask what went through a group's actor; raises `Unanswered`."""
+        """Ask for the traffic counters of a group's actor; raises `Unanswered`."""
         return await self._submit(
             lambda connection, deadline: connection.traffic(group_id, deadline), QUESTION_SECONDS
         )
 
     async def let_go(self, worker: str, *, force: bool) -> None:
-        """Have the process of a worker end and not start again; raises `Unanswered`."""
+        """Have the process of a worker stopped without a restart; raises `Unanswered`."""
         try:
             await self._ask_supervisor(StopWorker(worker, force), WorkerAdded)
         except Unanswered:
             raise Unanswered(_NOT_LET_GO) from None
 
     async def announce_log_levels(self) -> None:
-        """Have all processes of the actors read their levels; raises `Unanswered`."""
+        """Have all actor processes reload their log levels; raises `Unanswered`."""
         await self._ask_supervisor(ReadLogLevels(), LogLevelsRead)
 
     def close(self, seconds: float = 1.0) -> None:
-        """Close the connection, once what is under way has ended; do not wait longer than that."""
+        """Close the connection after the current request; queued requests are dropped."""
         self._jobs.put(None)
         self._thread.join(seconds)
 
@@ -114,7 +114,7 @@ class CommandGateway:
 def _carry_out(job: _Job, connection: Connection) -> None:
     try:
         job.future.set_result(_answer(job, connection))
-    except Exception as error:  # noqa: BLE001  # it is raised where the job was handed in
+    except Exception as error:  # noqa: BLE001  # it is raised in the caller
         job.future.set_exception(error)
 
 

@@ -1,8 +1,8 @@
-"""Where the REST process listens, and how long a connection may take for a request.
+"""The listening sockets of the REST process, and the time limits for receiving a request.
 
-Sockets are bound before anything else is done. uvicorn waits for a request for ever once its first
-byte is there. The time runs here from the first byte, not from the last one, so that a trickle of
-bytes gains nothing.
+Sockets are bound before all other startup work. uvicorn has no time limit for a request whose first
+byte has come. The limit here runs from the first byte, so that a client that sends byte by byte
+(slowloris) gains nothing.
 """
 
 import asyncio
@@ -23,23 +23,23 @@ DEFAULT = "http://127.0.0.1:8083"
 LOOPBACK = "127.0.0.1"
 BACKLOG = 128
 HEAD_SECONDS = 10.0
-"""From the connection, or the first byte of a further request, to the end of its headers."""
+"""The limit from the connection, or the first byte of a later request, to the last header."""
 BODY_SECONDS = 30.0
-"""From the end of the headers to the end of the body."""
+"""The limit from the last header to the end of the body."""
 MOST_CONNECTIONS = 512
-"""Open at once; beyond it the one that has waited longest for a request makes room."""
+"""The maximum number of open connections; beyond it the longest idle one is closed."""
 LINGER_SECONDS = 1.0
-"""From a refusal to the close: what still comes would have the refusal lost by a reset."""
+"""The delay between an error response and the close: unread input would reset the connection."""
 
 SECONDS: dict[object, float] = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}
 
 
 class CannotListen(Exception):  # noqa: N818  # says what happened
-    """A listener is malformed, or its port cannot be had."""
+    """The URL of a listener is malformed, or its port cannot be bound."""
 
 
 class RestListener(NamedTuple):
-    """One address to listen at; port 0 takes any that is free."""
+    """An address to listen on; port 0 is any free port."""
 
     host: str
     port: int
@@ -51,9 +51,9 @@ class RestListener(NamedTuple):
 
 
 def parse(text: str) -> RestListener:
-    """Return the listener that `http://host:port` means; raises `CannotListen`.
+    """Parse `http://host:port`; raises `CannotListen`.
 
-    Without a host it is this machine's loopback: other machines have to be let in by name.
+    The default host is loopback: other machines can connect only if a host is given.
     """
     try:
         parts = urlsplit(text.strip())
@@ -66,7 +66,7 @@ def parse(text: str) -> RestListener:
 
 
 def listen(listeners: Sequence[RestListener]) -> list[socket.socket]:
-    """Return a listening socket for each; raises `CannotListen` and then leaves none open."""
+    """Return a listening socket for each listener; raises `CannotListen` and closes all."""
     with ExitStack() as undo:
         sockets = [undo.enter_context(_listen(listener)) for listener in listeners]
         undo.pop_all()
@@ -74,14 +74,14 @@ def listen(listeners: Sequence[RestListener]) -> list[socket.socket]:
 
 
 def where(bound: socket.socket) -> RestListener:
-    """Return where a socket listens."""
+    """Return the address of a listening socket."""
     host, port = bound.getsockname()[:2]
     return RestListener(host, port)
 
 
 def _listen(listener: RestListener) -> socket.socket:
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
-    # Only where the protocol is named does asyncio switch off Nagle's delay, 40 ms an answer.
+    # asyncio sets TCP_NODELAY only if the protocol is given; else a response takes 40 ms longer.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -97,14 +97,14 @@ def _listen(listener: RestListener) -> socket.socket:
 
 
 class ReceiveTimeoutProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1 connection with a time limit for what is received."""
+    """uvicorn's HTTP/1.1 connection with a time limit for receiving a request."""
 
-    _receives: type | None = None  # the state of the other side, as h11 names it
-    _limit: asyncio.TimerHandle | None = None  # the time that runs, if any
-    _refused = False  # whether the request was given up, so that what comes is dropped
+    _receives: type | None = None  # the state of the client in h11
+    _limit: asyncio.TimerHandle | None = None  # the running time limit
+    _refused = False  # whether the request was refused: further input is dropped
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request."""
+        """Start the time limit for the first request."""
         super().connection_made(transport)
         self._watch()
         if len(self.connections) > MOST_CONNECTIONS:
@@ -114,19 +114,19 @@ class ReceiveTimeoutProtocol(H11Protocol):
             min(waiting, key=ReceiveTimeoutProtocol.ends_at).transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come, and wait for the rest of it."""
+        """Handle input, and update the time limit."""
         if self._refused:
             return
         super().data_received(data)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Cancel the time limit."""
         self._stop_watching()
         super().connection_lost(exc)
 
     def ends_at(self) -> float:
-        """Return when the time for the request is over, on the loop's clock."""
+        """Return the deadline of the request, on the loop's clock."""
         waits = self._limit is not None and not self._limit.cancelled()
         return self._limit.when() if self._limit and waits else math.inf
 
@@ -144,7 +144,7 @@ class ReceiveTimeoutProtocol(H11Protocol):
             self._limit.cancel()
 
     def _give_up(self) -> None:
-        """Close a connection whose request does not come to an end."""
+        """Close a connection whose request is incomplete at its deadline."""
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             status = HTTPStatus.REQUEST_TIMEOUT
             body = error_reply(status, "the request took too long to come; nothing was done").body

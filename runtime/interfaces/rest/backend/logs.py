@@ -1,8 +1,8 @@
-"""What requests are answered from: followers of this node's group logs.
+"""The read side of the REST interface: followers (projections) of this node's group logs.
 
-Reads never wait for an actor. Each request first catches up with the log, which is cheap; a
-follower belongs to one thread at a time, hence the lock. A request that reads much of a log has
-a fold of its own, and reads apart from the lock.
+Reads never wait for an actor. Each request first catches up with the log, which is cheap. A lock
+keeps a follower to one thread at a time. Requests that read much of a log have their own
+projection, and read without the lock.
 """
 
 import logging
@@ -38,9 +38,9 @@ LOGGER = logging.getLogger(__name__)
 
 
 class FollowedGroup:
-    """The two logs of one group, read by one thread at a time.
+    """The two logs of one group, used by one thread at a time.
 
-    Meanwhile another may read the epochs, and one may count.
+    At the same time one other thread may read the epochs, and one may count for the metrics.
     """
 
     def __init__(self, group_id: str, folder: Path) -> None:
@@ -53,26 +53,26 @@ class FollowedGroup:
             self._follower = Follower(group_id, self._control)
             self._open = undo.pop_all()
         self._offsets: LogReader | None = None
-        """The offset log, once it was there to be opened."""
+        """The offset log, None before it exists."""
         self.epochs = EpochCache(self._control)
         self._rebalances = Rebalances()
 
     @property
     def group(self) -> Group:
-        """The group as of the last catching up."""
+        """The group as of the last `catch_up`."""
         return self._follower.group
 
     def catch_up(self) -> None:
-        """Fold what is new; raises `LogError`, `CodecError`."""
+        """Apply new records; raises `LogError`, `CodecError`."""
         self._follower.catch_up()
 
     def task_progress(self, connector: str) -> Mapping[int, Progress]:
-        """Return how far each task has come; raises `LogError`, `CodecError`."""
+        """Return the progress of each task; raises `LogError`, `CodecError`."""
         offsets = self._offset_log()
         return {} if offsets is None else task_progress(offsets, connector)
 
     def unpublished(self, connector: str) -> Sequence[Commit]:
-        """Return what counts and is not yet in place; raises `LogError`, `CodecError`."""
+        """Return the commits that are not published yet; raises `LogError`, `CodecError`."""
         offsets = self._offset_log()
         return () if offsets is None else unpublished(offsets, connector)
 
@@ -82,12 +82,12 @@ class FollowedGroup:
         return [] if offsets is None else topics(offsets, connector)
 
     def offsets(self, connector: str) -> Sequence[Offset]:
-        """Return how far source partitions were read; raises `LogError`, `CodecError`."""
+        """Return the offsets of source partitions; raises `LogError`, `CodecError`."""
         log = self._offset_log()
         return () if log is None else logged_offsets(log, connector)
 
     def figures(self) -> GroupFigures:
-        """Return what is measured of the group; raises `LogError`, `CodecError`."""
+        """Return the metrics of the group; raises `LogError`, `CodecError`."""
         self.count()
         offsets = self._offset_log()
         logs = {"control": LogFigures.of(self._control)}
@@ -107,15 +107,15 @@ class FollowedGroup:
         return GroupFigures(self.group, self._rebalances.by_cause, logs, progress, skipping)
 
     def count(self) -> None:
-        """Count rebalances, so that the next figures are cheap; raises `LogError`, `CodecError`."""
+        """Count rebalances, so that the next metrics are cheap; raises `LogError`, `CodecError`."""
         self._rebalances.catch_up(self._control)
 
     def close(self) -> None:
-        """Let go of the logs."""
+        """Close the logs."""
         self._open.close()
 
     def _offset_log(self) -> LogReader | None:
-        """Return the offset log, which is made after the control log; None until then."""
+        """Return the offset log, which is created after the control log; None until then."""
         if self._offsets is None:
             with suppress(NoLogError):
                 reader = LogReader.open(self._folder / "offsets", self.group.group_id, OFFSETS)
@@ -124,50 +124,50 @@ class FollowedGroup:
 
 
 class NodeLogs:
-    """The groups of a node by their logs; they are opened when they are first asked for."""
+    """The logs of all groups of a node; each is opened at its first request."""
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
         self._folder = data_dir / "groups"
         self._lock = Lock()
-        """Held while a group is caught up with its log, or read."""
+        """Held while a group catches up with its log, or is read."""
         self._counting = Lock()
-        """Held while all groups are measured: one at a time counts."""
+        """Held while the metrics of all groups are read, by one thread at a time."""
         self._groups: dict[str, FollowedGroup] = {}
         """The groups whose logs are open, by group id."""
         self.shards = ShardLogs(data_dir)
-        """The groups of Kafka's clients, which share logs."""
+        """The groups of Kafka clients, which share logs."""
 
     def room(self) -> Room:
-        """Return how much may still be written to the logs."""
+        """Return the free space for the logs."""
         return room_at(self._data_dir)
 
     def group_ids(self) -> list[str]:
-        """Return the groups that have a control log of their own."""
+        """Return the ids of groups with their own logs."""
         with suppress(FileNotFoundError):
             found = (each.name for each in self._folder.iterdir() if (each / "control").is_dir())
             return sorted(unquote(name) for name in found)
         return []
 
     def has_own_logs(self, group_id: str) -> bool:
-        """Tell whether a group has logs of its own, as those of workers have."""
+        """Return whether a group has its own logs, as groups of workers do."""
         return group_id in self.group_ids()
 
     @contextmanager
     def reading(self, group_id: str) -> Generator[FollowedGroup]:
-        """Give one thread the logs of a group, caught up; nobody else reads meanwhile.
+        """Lock the logs of a group for the context, caught up.
 
-        Raises `NoLogError` while the group has none. Logs that cannot be read are let go of,
-        so that the next request tries anew.
+        Raises `NoLogError` if the group has none. Logs that cannot be read are closed, so that the
+        next request opens them again.
         """
         with self._lock, self._letting_go(group_id):
             yield self._caught_up(group_id)
 
     @contextmanager
     def apart(self, group_id: str) -> Generator[FollowedGroup]:
-        """Give a thread what it may use of a group's logs while others read; raises as `reading`.
+        """Return a part of a group's logs for use without the lock; raises as `reading`.
 
-        Only one may use the same of it: each use has an order of its own.
+        Only one thread at a time may use the same part, which the caller has to ensure.
         """
         with self._lock, self._letting_go(group_id):
             logs = self._caught_up(group_id)
@@ -181,13 +181,13 @@ class NodeLogs:
 
     @contextmanager
     def reading_epochs(self, group_id: str) -> Generator[EpochCache]:
-        """Give the one thread that explains a group's epochs; raises as `reading`."""
+        """Return a group's epochs, for the one explaining thread; raises as `reading`."""
         with self.apart(group_id) as logs:
             yield logs.epochs
 
     @contextmanager
     def reading_any_epochs(self, group_id: str) -> Generator[EpochCache | None]:
-        """Give the same thread those of a group of Kafka's clients as well; None: of no group."""
+        """Return them for a group of Kafka clients, too; None if it is unknown."""
         if self.has_own_logs(group_id):
             with self.reading_epochs(group_id) as epochs:
                 yield epochs
@@ -197,7 +197,7 @@ class NodeLogs:
 
     @contextmanager
     def measuring(self) -> Generator[list[GroupFigures]]:
-        """Give one thread the figures of all groups; those that cannot be read are left out."""
+        """Return the metrics of all groups but those that cannot be read."""
         with self._counting:
             for group_id in self.group_ids():
                 self._count(group_id)
@@ -206,14 +206,14 @@ class NodeLogs:
                 yield [each for each in measured if each is not None]
 
     def close(self) -> None:
-        """Let go of all logs."""
+        """Close all logs."""
         with self._lock:
             for group_id in list(self._groups):
                 self._let_go(group_id)
         self.shards.close()
 
     def _count(self, group_id: str) -> None:
-        """Count what a group's figures count; what cannot be read is told with the figures."""
+        """Count in advance for a group's metrics; errors are reported with the metrics."""
         with suppress(LogError, CodecError), self.apart(group_id) as logs:
             logs.count()
 

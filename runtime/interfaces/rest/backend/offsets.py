@@ -1,7 +1,7 @@
-"""Offsets of a stopped connector on their way in: judged and found by its class.
+"""Validates new offsets of a stopped connector, and finds them for a seek, with its class.
 
-The class is asked here, without a task, with the config that the log has: secrets are open,
-references to what workers know are not.
+The class is called in the REST process, without a task, with the logged config: its secrets are
+decrypted, but references to files and variables of workers are not resolved.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,13 +25,13 @@ from .service import Service
 
 T = TypeVar("T")
 MOST_MOVES: Final = 200_000
-"""How many offsets a seek changes at most: they go to the group in one message."""
+"""The maximum number of offsets that a seek changes: the group gets them in one message."""
 _KEPT: Final = "nothing was changed"
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A connector's class, with the connector's config as the class reads it."""
+    """A connector's class with the connector's decrypted config."""
 
     plugin: Plugin
     config: Mapping[str, str]
@@ -40,7 +40,7 @@ class Judge:
 
     @classmethod
     def of(cls, service: Service, stored: ConnectorConfig) -> "Judge":
-        """Return the judge of a connector; raises `ApiError` if it has none on this node."""
+        """Return the class of a connector; raises `ApiError` if it is not installed here."""
         name = stored.connector
         sealed = [key for key, value in stored.config.items() if is_sealed(value)]
         try:
@@ -56,7 +56,7 @@ class Judge:
         return judge
 
     def check(self, offsets: Sequence[PartitionOffset]) -> None:
-        """Raise `ApiError` for the first offset that no task could go on from."""
+        """Raise `ApiError` for the first offset that is invalid for the class."""
 
         def check_each(_: Outside) -> None:
             for number, (partition, offset) in enumerate(offsets):
@@ -68,7 +68,7 @@ class Judge:
         self._ask(check_each)
 
     def seek(self, to: Seek, known: Sequence[PartitionOffset]) -> Sequence[PartitionOffset]:
-        """Return the offsets that change; raises `ApiError` if the class cannot tell."""
+        """Return the offsets that change; raises `ApiError` if the class does not support it."""
         seek = self.plugin.made_by.seek
         found = self._ask(lambda outside: seek(self.config, outside, to, known))
         offsets = {identity(partition): offset for partition, offset in known}

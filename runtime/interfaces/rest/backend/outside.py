@@ -1,7 +1,7 @@
-"""What connector classes find outside: asked within a time, and by a few requests at once.
+"""Checks of connector classes against external systems, with limits in time and number.
 
-What they look at may be a mount that hangs or a query that takes for ever: a thread is left behind
-with it then, and the request goes on without.
+A check may hang, on a mount or in a query: then its thread is abandoned, and the request continues
+without the check.
 """
 
 import logging
@@ -16,30 +16,30 @@ from ....pipeline.spi.errors import Away, OffsetRefused
 
 LOGGER = logging.getLogger(__name__)
 OUTSIDE_SECONDS: Final = 20.0
-"""How long a request waits for what is found outside."""
+"""How long a request waits for a check."""
 MOST_AT_ONCE: Final = 8
-"""How many requests look outside at once, those that were left behind included."""
+"""The maximum number of checks at once, including abandoned threads."""
 T = TypeVar("T")
 
 
 class Unchecked(Exception):  # noqa: N818  # says what happened
-    """What was to be looked at was not; the text says why, without a secret."""
+    """A check was not done; the message says why, without secrets."""
 
 
 class OutsideChecks:
-    """Asks connector classes what they find; at most so many at once, each within so long."""
+    """Runs the checks of connector classes, within the limits."""
 
     def __init__(
         self, outside: Callable[[], Outside] = Outside, seconds: float = OUTSIDE_SECONDS
     ) -> None:
-        """Take what makes what they are given, and how long a request waits for them."""
+        """`context_of` creates the context of a check; `seconds` is the time limit."""
         self._outside = outside
         self._seconds = seconds
         self._free = Semaphore(MOST_AT_ONCE)
-        """How many more may look now."""
+        """How many more checks may run now."""
 
     def find(self, plugin: Plugin, config: Mapping[str, str]) -> Findings:
-        """Return what keeps a sound config from working; never raises, and never waits longer."""
+        """Return the warnings for a valid config; never raises, and returns within the limit."""
         try:
             return self.ask(plugin, lambda outside: plugin.made_by.check_outside(config, outside))
         except (Unchecked, Away, OffsetRefused) as error:
@@ -47,7 +47,7 @@ class OutsideChecks:
             return Findings(warnings=(f"what the config leads to was not looked at: {told}",))
 
     def ask(self, plugin: Plugin, question: Callable[[Outside], T]) -> T:
-        """Return what a connector class answers; raises `Unchecked`, `Away`, `OffsetRefused`."""
+        """Call a connector class; raises `Unchecked`, `Away`, `OffsetRefused`."""
         if not self._free.acquire(timeout=self._seconds):
             raise Unchecked("others are being looked at")
         found: Future[T] = Future()

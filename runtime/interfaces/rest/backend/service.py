@@ -1,4 +1,4 @@
-"""What every route works with, and how it has a group carry out a command."""
+"""The shared state of all routes, and the execution of commands by groups."""
 
 import asyncio
 import os
@@ -47,44 +47,44 @@ _STATUS = {
     Error.COORDINATOR_NOT_AVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 ORDER_ERRORS = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
-"""What any command to a group can be refused with."""
+"""The error statuses of every command to a group."""
 WAIT_SECONDS: Final = 60
-"""How long a request waits for its turn: a client waits for 90 s at most."""
+"""How long a request may wait in the queue of a `SerialExecutor`: clients time out after 90 s."""
 
 
 class Commands(Protocol):
-    """Carries out commands; each of these raises `Unanswered`."""
+    """Sends commands and questions to the actors; each method raises `Unanswered`."""
 
     async def carry_out(self, command: Command) -> Outcome:
-        """Have a group carry out a command."""
+        """Have a group execute a command."""
         ...
 
     async def locate(self, group_id: str) -> Whereabouts:
-        """Ask where a group is served now."""
+        """Ask for the current address of a group."""
         ...
 
     async def describe_node(self) -> NodeView:
-        """Ask which processes the node has."""
+        """Ask for the state of the node's processes."""
         ...
 
     async def traffic(self, group_id: str) -> Traffic:
-        """Ask what went through a group's actor."""
+        """Ask for the traffic counters of a group's actor."""
         ...
 
     async def announce_log_levels(self) -> None:
-        """Have all processes of the actors read their levels of logging."""
+        """Have all actor processes reload their log levels."""
         ...
 
     async def let_go(self, worker: str, *, force: bool) -> None:
-        """Have the process of a worker end, at once if by force, and not start again."""
+        """Have the process of a worker stopped, or killed by force, without a restart."""
         ...
 
 
 class SerialExecutor:
-    """A thread that runs functions in the order in which they were handed in.
+    """A thread that runs functions one after another, in the order of their submission.
 
-    A first explanation reads a group's log from its beginning, which may take seconds. One request
-    at a time does so; those that wait take no thread from other requests.
+    The first explanation of a group reads its whole log, which may take seconds. One request at a
+    time does so; waiting requests block no thread of the server.
     """
 
     def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
@@ -92,7 +92,7 @@ class SerialExecutor:
         self._wait_seconds = wait_seconds
 
     async def run(self, function: Callable[[], T]) -> T:
-        """Return what a function returns; raises `ApiError` if its turn does not come in time."""
+        """Run a function, and return its result; raises `ApiError` if it does not start in time."""
         turn = self._thread.submit(function)
         result = asyncio.wrap_future(turn)
         try:
@@ -105,15 +105,15 @@ class SerialExecutor:
             result.cancel()  # nobody waits for it any more: what has not begun need not begin
 
     def close(self) -> None:
-        """Start nothing more; a function that reads a log ends when that is closed."""
+        """Start nothing more; a running function ends when its log is closed."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One REST process: what it reads, whom it asks, and what it knows by itself.
+    """The state of a REST process: its logs, its gateway to the actors, and the node's settings.
 
-    `group_id` is the default group, which the paths of Connect's API mean.
+    `group_id` is the default group, to which the paths of Connect's API apply.
     """
 
     group_id: str
@@ -122,34 +122,34 @@ class Service:
     logs: NodeLogs
     commands: Commands
     find_plugins: Callable[[], Plugins]
-    """Loads the connector classes, which takes a while, or returns what it has loaded."""
+    """Returns the connector classes; the first call loads them, which is slow."""
     vault: Vault
     requests: RequestMetrics
     exposition: Exposition
     assignors: AssignorSpec = field(default_factory=AssignorSpec)
-    """What this node's workers compute with: plans are made by the same."""
+    """The assignors of this node's workers, which plans use as well."""
     assignor_log: Path = Path(os.devnull)
-    """Where what third-party assignors print goes."""
+    """The file for the output of third-party assignors."""
     log_folder: Path = Path(os.devnull)
-    """Where the node's logs lie, and the levels that were set."""
+    """The folder of the node's log files and of the log levels that were set."""
     run_folder: Path = Path(os.devnull)
-    """Where the node's first process writes down which of the others are silent."""
+    """The folder in which the launcher lists the processes that do not answer."""
     traits: WorkerTraits = field(default_factory=WorkerTraits)
-    """What sets this node's workers apart from others, unless they are started otherwise."""
+    """The default properties of this node's workers."""
     outside: OutsideChecks | None = None
-    """What holds new configs against this node; None: they are taken as they are."""
+    """The checks of new configs against external systems; None: no checks."""
     planning: Lock = field(default_factory=Lock)
-    """Held while a plan is made: one at a time, since each costs as much as a large group."""
+    """Held while a plan is computed: one at a time, since each may need much memory."""
     explaining: SerialExecutor = field(default_factory=SerialExecutor)
-    """Runs what reads a whole log, for one request at a time."""
+    """Runs the requests that read a whole log, one at a time."""
 
     @property
     def plugins(self) -> Plugins:
-        """The connector classes that can be run here."""
+        """The connector classes that are installed here."""
         return self.find_plugins()
 
     def made_by(self, config: Mapping[str, str]) -> MadeBy:
-        """Return what is known of a connector by its config."""
+        """Return the type and version of a connector's class."""
         try:
             found = self.plugins.find(config.get(CONNECTOR_CLASS, "")).made_by
         except PluginUnknown:
@@ -172,10 +172,10 @@ Principal = Annotated[str, Depends(_principal)]
 
 
 async def carry_out(service: Service, command: Command, read: Callable[[Group], T]) -> T:
-    """Have a known group carry out a command, and return what is read of it afterwards.
+    """Have a group execute a command, then return `read(group)` at a state that includes it.
 
-    Raises `ApiError` if the group is not known, refuses, or its log here does not yet hold what
-    the command led to; `Unanswered`.
+    Raises `ApiError` if the group is unknown, refuses the command, or if its log as read here does
+    not include it yet; `Unanswered`.
     """
     await run_in_threadpool(require_group, service, command.group_id)
     outcome = await service.commands.carry_out(command)
@@ -190,14 +190,14 @@ async def carry_out(service: Service, command: Command, read: Callable[[Group], 
 
 
 def refuse(reply: CommandReply) -> None:
-    """Raise `ApiError` unless the command was carried out."""
+    """Raise `ApiError` unless the command was executed."""
     if reply.error is not Error.NONE:
         status = _STATUS.get(reply.error, HTTPStatus.INTERNAL_SERVER_ERROR)
         raise ApiError(status, reply.message or f"the group answered {reply.error.value}")
 
 
 def require_written(group: Group, reply: CommandReply) -> None:
-    """Raise `ApiError` if the log does not yet hold here what the command led to."""
+    """Raise `ApiError` if the log as read here does not include the command yet."""
     if group.end < reply.log_offset:
         raise ApiError(
             HTTPStatus.SERVICE_UNAVAILABLE,
@@ -207,7 +207,7 @@ def require_written(group: Group, reply: CommandReply) -> None:
 
 
 def require_group(service: Service, group_id: str) -> None:
-    """Raise `ApiError` if no group of that id has a log of its own on this node."""
+    """Raise `ApiError` if no group with this id has its own log on this node."""
     if service.logs.has_own_logs(group_id):
         return
     with service.logs.shards.holding(group_id) as shard:

@@ -1,4 +1,4 @@
-"""What requests about the groups of Kafka's clients are answered from: the logs of the shards.
+"""The read side of the REST interface for groups of Kafka clients: followers of the shards' logs.
 
 They are opened when they are first asked for, and caught up at each request, which costs what is
 new. Where a group's history lies is looked for when somebody asks for one, or measures.
@@ -34,14 +34,14 @@ from .errors import ApiError
 
 LOGGER = logging.getLogger(__name__)
 RETRY_SECONDS: Final = 2
-"""How long a shard that cannot be opened, or followed, is left alone before the next attempt."""
+"""The pause before a shard that cannot be read is tried again."""
 
 
 class FollowedShard:
-    """The two logs of one shard, read by one thread at a time; another may read its history."""
+    """The two logs of one shard, used by one thread at a time; another may read its history."""
 
     def __init__(self, number: int, folder: Path) -> None:
-        """Open its logs; raises `LogError`, `CodecError`."""
+        """Open the logs; raises `LogError`, `CodecError`."""
         self.number, self._folder = number, folder
         self._open = ExitStack()
         with ExitStack() as undo:
@@ -50,14 +50,14 @@ class FollowedShard:
             self._follower = ShardFollower(log)
             self._open = undo.pop_all()
         self.count_of_all = count_of_shards(log.log_id)
-        """Of how many shards it is one; None: its log does not say."""
+        """The total number of shards; None: its log does not have it."""
         self.history = ShardHistory(self._control)
         self._offsets: LogReader | None = None
-        """The offset log, once it was there to be opened."""
+        """The offset log, None before it exists."""
         self._committed: CommittedGroups | None = None
 
     def catch_up(self) -> None:
-        """Fold what is new; raises `LogError`, `CodecError`."""
+        """Apply new records; raises `LogError`, `CodecError`."""
         self._follower.catch_up()
         if self._offsets is None:
             with suppress(NoLogError):
@@ -68,11 +68,11 @@ class FollowedShard:
             self._committed.catch_up()
 
     def groups(self) -> list[Group]:
-        """Return all groups as of the last catching up, by id."""
+        """Return all groups as of the last `catch_up`, by id."""
         return all_groups(self._follower.groups, self._committing)
 
     def group(self, group_id: str) -> Group | None:
-        """Return a group as of the last catching up."""
+        """Return a group as of the last `catch_up`."""
         is_committing = group_id in self._committing
         return self._follower.groups.get(group_id) or (Group(group_id) if is_committing else None)
 
@@ -81,11 +81,11 @@ class FollowedShard:
         return self._committed.group_ids if self._committed is not None else set()
 
     def committed(self, group_id: str) -> list[ConsumerOffset]:
-        """Return how far a group has read; raises `LogError`, `CodecError`."""
+        """Return the committed offsets of a group; raises `LogError`, `CodecError`."""
         return [] if self._offsets is None else committed(self._offsets, group_id)
 
     def history_of(self, group_id: str) -> GroupEntries | None:
-        """Return what was written of a group, also of one that is gone; None: it never was here.
+        """Return the history of a group, even if it is deleted; None if it never was here.
 
         Raises `LogError`, `CodecError`.
         """
@@ -94,11 +94,11 @@ class FollowedShard:
         return GroupEntries(self._control, group_id, self.history)
 
     def count(self) -> None:
-        """Count rebalances, so that the next figures are cheap; raises `LogError`, `CodecError`."""
+        """Count rebalances, so that the next metrics are cheap; raises `LogError`, `CodecError`."""
         self.history.catch_up()
 
     def figures(self) -> ShardFigures:
-        """Return what is measured of it; raises `LogError`, `CodecError`."""
+        """Return the metrics of the shard; raises `LogError`, `CodecError`."""
         self.count()
         logs = {"control": LogFigures.of(self._control)}
         if self._offsets is not None:
@@ -106,45 +106,45 @@ class FollowedShard:
         return figures_of(self.number, self.groups(), self.history.rebalances, logs)
 
     def close(self) -> None:
-        """Let go of the logs."""
+        """Close the logs."""
         self._open.close()
 
 
 class ShardLogs:
-    """All shards of a node; one that cannot be read takes nothing from the others."""
+    """All shards of a node; one that cannot be read does not affect the others."""
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir / "shards"
         self._lock = Lock()
-        """Held while shards are caught up with their logs, or read."""
+        """Held while shards catch up with their logs, or are read."""
         self._shards: dict[int, FollowedShard] = {}
-        """Those whose logs are open, by number."""
+        """The shards whose logs are open, by number."""
         self._count: int | None = None
-        """Over how many shards groups are spread; None: no log has told yet."""
+        """The total number of shards; None: no log with it was read yet."""
         self._unreadable: dict[int, str] = {}
-        """Why those cannot be read that could not be at the last look, by number."""
+        """The errors of the shards that could not be read last, by number."""
         self._failed_at: dict[int, float] = {}
-        """When the last attempt failed to open or follow a shard, by number, in seconds."""
+        """When the last attempt to read a shard failed, by number, in monotonic seconds."""
         self._logged: dict[int, str] = {}
-        """What was logged last of a shard that cannot be read, by number."""
+        """The last logged error of each shard, by number."""
         self._caches = EpochCaches(read_shares)
-        """Used by the one thread that explains, and changed under the lock."""
+        """Used by the one explaining thread, and changed under the lock."""
 
     @contextmanager
     def reading(self) -> Generator[list[FollowedShard]]:
-        """Give one thread all shards that can be read, caught up; nobody else reads meanwhile.
+        """Lock all readable shards for the context, caught up.
 
-        A request tries anew to read the others, if none has tried just before it.
+        Shards that could not be read are tried again after `RETRY_SECONDS`.
         """
         with self._lock:
             yield self._caught_up()
 
     @contextmanager
     def holding(self, group_id: str) -> Generator[FollowedShard | None]:
-        """Give one thread the shard of a group, caught up; nobody else reads meanwhile.
+        """Lock the shard of a group for the context, caught up; None if no shard has the group.
 
-        None: no shard has the group. Raises `ApiError` if it may be in one that cannot be read,
-        `LogError`, `CodecError`.
+        Raises `ApiError` if the group may be in a shard that cannot be read, `LogError`,
+        `CodecError`.
         """
         with self._lock:
             found = next((each for each in self._caught_up() if each.group(group_id)), None)
@@ -157,9 +157,9 @@ class ShardLogs:
 
     @contextmanager
     def epochs(self, group_id: str) -> Generator[EpochCache | None]:
-        """Give the one thread that explains what it may use of a group's history.
+        """Return a group's history for the one explaining thread; None if no shard ever had it.
 
-        None: no shard was ever told of the group. Raises as `holding`.
+        Raises as `holding`.
         """
         with self._lock:
             shards = self._caught_up()
@@ -181,7 +181,7 @@ class ShardLogs:
             raise
 
     def figures(self) -> list[ShardFigures]:
-        """Return what is measured of the shards that can be read."""
+        """Return the metrics of all readable shards."""
         with self._lock:
             shards = self._caught_up()
         for each in shards:
@@ -195,13 +195,13 @@ class ShardLogs:
         return found
 
     def close(self) -> None:
-        """Let go of all logs."""
+        """Close all logs."""
         with self._lock:
             while self._shards:
                 self._shards.popitem()[1].close()
 
     def _history_in(self, shard: FollowedShard, group_id: str) -> GroupEntries | None:
-        """Return what a shard has of a group's history; None too if that cannot be read."""
+        """Return a group's history in a shard; None also if that cannot be read."""
         try:
             return shard.history_of(group_id)
         except (LogError, CodecError) as error:
@@ -210,19 +210,19 @@ class ShardLogs:
         return None
 
     def _caught_up(self) -> list[FollowedShard]:
-        """Return the shards that can be read, by number, as their logs are now."""
+        """Catch up with all readable shards, and return them by number."""
         numbers = {*self._numbers(), *self._shards}
         for number in self._unreadable.keys() - numbers:  # its folder is gone
             del self._unreadable[number]
         for number in sorted(numbers):
             failed_at = self._failed_at.get(number)
-            # To read much of it again with each request would hold up all others.
+            # Reading much of the log again in each request would delay all others.
             if failed_at is None or monotonic() - failed_at >= RETRY_SECONDS:
                 self._catch_up(number)
         return [self._shards[each] for each in sorted(self._shards)]
 
     def _catch_up(self, number: int) -> None:
-        """Open a shard if it is not, and follow it; note why where it cannot be read."""
+        """Open a shard if necessary, and catch up; record the error if that fails."""
         try:
             if number not in self._shards:
                 with suppress(NoLogError):  # its process has not made it yet
@@ -245,7 +245,7 @@ class ShardLogs:
         return []
 
     def _check_is_gone(self, group_id: str) -> None:
-        """Raise `ApiError` if a group that no other shard has may be in one that is unreadable."""
+        """Raise `ApiError` if the group may be in a shard that cannot be read."""
         own = None if self._count is None else shard_of_group(group_id, self._count)
         numbers = sorted(each for each in self._unreadable if own in {None, each})
         if numbers:
@@ -264,13 +264,13 @@ class ShardLogs:
             raise
 
     def _let_go(self, shard: FollowedShard, error: Exception) -> None:
-        """Close the logs of a shard that cannot be read, unless another thread did so already."""
+        """Close the logs of an unreadable shard, unless another thread has done it already."""
         if self._shards.get(shard.number) is shard:
             self._note_unreadable(shard.number, error)
             self._close(shard.number)
 
     def _note_unreadable(self, number: int, error: Exception) -> None:
-        """Note why a shard cannot be read, and log it unless that was logged last of it."""
+        """Record why a shard cannot be read; log it if it is not the last logged error."""
         why = self._unreadable[number] = str(error)
         if self._logged.get(number) != why:
             self._logged[number] = why
