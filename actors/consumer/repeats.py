@@ -4,7 +4,8 @@ A consumer that runs says hour after hour that it is there. As long as its group
 was answered to that is the answer, and nothing is left to do but to begin its session anew.
 """
 
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from ...events.group import Group
 from ..messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
@@ -17,6 +18,13 @@ Said = tuple[str, int, str, str]
 """What a heartbeat says that says nothing new: who is at which epoch, and which client is where."""
 
 
+class Noted(NamedTuple):
+    """A heartbeat that led to nothing, and its answer."""
+
+    request: ConsumerGroupHeartbeat
+    reply: ConsumerGroupHeartbeatReply
+
+
 class RepeatedHeartbeats:
     """The answers to those of one group's members that may be given again."""
 
@@ -24,14 +32,21 @@ class RepeatedHeartbeats:
         self._group = group
         self._end = group.end
         """Where the group's log ended when these were given: anything written changes the group."""
-        self._replies: dict[Said, ConsumerGroupHeartbeatReply] = {}
+        self._noted: dict[Said, Noted] = {}
 
     def reply_to(self, request: ConsumerGroupHeartbeat) -> ConsumerGroupHeartbeatReply | None:
         """Return what was answered to the same in the group as it is; None: it is to be decided."""
         if self._end != self._group.end:
-            self._replies.clear()
+            self._noted.clear()
             self._end = self._group.end
-        return self._replies.get(_said(request)) if _is_bare(request) else None
+        said = _said(request)
+        noted = self._noted.get(said)
+        if noted is None or not (noted.request is request or _is_bare(request)):
+            return None
+        if noted.request.number != request.number:
+            reply = replace(noted.reply, number=request.number)
+            noted = self._noted[said] = Noted(request, reply)
+        return noted.reply
 
     def note(
         self, request: ConsumerGroupHeartbeat, end: int, reply: ConsumerGroupHeartbeatReply
@@ -39,7 +54,7 @@ class RepeatedHeartbeats:
         """Take note of an answer, unless anything was written since the log ended at `end`."""
         has_news = reply.error is not Error.NONE or reply.assignment is not None
         if end == self._end == self._group.end and not has_news and _is_bare(request):
-            self._replies[_said(request)] = reply
+            self._noted[_said(request)] = Noted(request, reply)
 
 
 def _said(request: ConsumerGroupHeartbeat) -> Said:

@@ -140,7 +140,7 @@ class ConsumerShard:
             if told is None:
                 return None
             self.sides.hear(call.member_id, now)
-            return replace(told, number=call.number)
+            return told
         classic, who = self.sides.classic, (call.member_id, call.instance_id, call.generation)
         if self.group.members or classic.phase is not RoundPhase.STABLE:
             return None

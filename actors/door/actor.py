@@ -14,6 +14,7 @@ down, and handlers bear repetition.
 import logging
 import os
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -25,7 +26,9 @@ from thespian.actors import (
     ChildActorExited,
     DeadEnvelope,
     PoisonMessage,
+    ThespianWatch,
     WakeupMessage,
+    WatchMessage,
 )
 
 from .log_levels import LogLevelsRead, ReadLogLevels
@@ -83,6 +86,13 @@ class Actor(ThespianActor):
 
     def woken(self, payload: object) -> None:
         """Handle a timer that was asked for with `wake_after`."""
+
+    def watched(self) -> Sequence[int]:
+        """Return the descriptors of which `readable` is told when there is something to read."""
+        return ()
+
+    def readable(self, numbers: Sequence[int]) -> None:
+        """Read what has come to watched descriptors."""
 
     def child_exited(self, child: Address) -> None:
         """Handle the exit of an actor that was made with `create`; called once for each."""
@@ -148,7 +158,7 @@ class Actor(ThespianActor):
             os._exit(code)
         raise SystemExit(code)  # in-process base: the process is not the actor's to end
 
-    def receiveMessage(self, message: object, sender: Address) -> None:
+    def receiveMessage(self, message: object, sender: Address) -> ThespianWatch | None:
         """Turn Thespian's one call into ours, and let no error out."""
         try:
             self._dispatch(message, sender)
@@ -158,6 +168,8 @@ class Actor(ThespianActor):
                 self.failed(error, content, asker)
             except Exception:
                 LOGGER.exception("%s failed to answer for an error", type(self).__name__)
+        watched = self.watched()  # Thespian forgets them unless it is told each time
+        return ThespianWatch(watched) if watched else None
 
     def _dispatch(self, message: object, sender: Address) -> None:
         match message:
@@ -171,6 +183,8 @@ class Actor(ThespianActor):
                 super().send(message.to, message.message)
             case _Posted():
                 self.receive(message.message, self.myAddress)
+            case WatchMessage():
+                self.readable(message.ready)
             case ActorSystemMessage() | ReadLogLevels() | LogLevelsRead():
                 self._notice(message, sender)
             case _:

@@ -60,6 +60,11 @@ def arm(host: str, key: bytes) -> None:
     LoopbackAddress.host = host
 
 
+def accepted(plain: socket.socket) -> Channel:
+    """Return a connection that came in as a channel whose other end has to hold the key."""
+    return Channel(plain, _key, accepted=True)
+
+
 class MessageBuffer:
     """One message as it comes out of a channel: in one piece, after its MAC has been checked."""
 
@@ -129,7 +134,7 @@ class Transport(TCPTransport.TCPTransport):
                 time.sleep(SCARCE_SECONDS)
             raise
         if isinstance(made, tuple):
-            return Channel(made[0], _key, accepted=True), made[1]
+            return accepted(made[0]), made[1]
         return Channel(made, _key, accepted=False)
 
     def external_transport_clone(self) -> "Transport":

@@ -1,12 +1,16 @@
 """What is asked of the groups of Kafka's clients, many of which share a process (PROTOCOL §15).
 
-Their members speak with the listener's process, which hands on what they say: all calls that came
-within one tick travel as one packed message, and each has a number by which its answer is known.
-A call that has to wait, such as a JoinGroup, is answered with a later packet; the listener's
-process asks for those on a line of its own (`AwaitReplies`). So no side speaks unasked.
+Their members speak with the listener's process, which hands on what they say by a stream to each
+process of groups: all calls that came within one tick travel as one packed message, and each has a
+number by which its answer is known. A packet is answered at once, with all that is known by then;
+a call that has to wait, such as a JoinGroup, is answered with a later message.
+
+A heartbeat that a client says again and again is told once, as a call that is kept: from then on
+its number says it, and where the answer is the one before that number is the answer as well.
 """
 
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...events.kafka.consumers import Topic
@@ -202,6 +206,19 @@ PackedReply = HostReply | ConnectReply
 """What travels in packets, be they for a shard or for the workers' group."""
 
 
+@dataclass(frozen=True, slots=True)
+class FindStream:
+    """The host asks where a process takes streams."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAt:
+    """The process takes them at this port; `epoch` tells it from earlier ones."""
+
+    port: int
+    epoch: int
+
+
 @pickled_by_values
 @dataclass(frozen=True, slots=True)
 class GroupCalls:
@@ -209,31 +226,33 @@ class GroupCalls:
 
     host: int
     number: int
-    """Which of the host's packets this is: it counts them, and no number comes twice."""
-    calls: tuple[PackedCall, ...]
-    heard: int = 0
-    """Which answers have come last to who sends the packets: those after it were lost."""
-
-
-@pickled_by_values
-@dataclass(frozen=True, slots=True)
-class AwaitReplies:
-    """The host asks for the next answers that had to wait."""
-
-    host: int
-    heard: int = 0
-    """Which answers have come last to who asks for these: those after it were lost."""
+    """Which of the packets of its stream this is."""
+    calls: tuple[PackedCall, ...] = ()
+    kept: tuple[PackedCall, ...] = ()
+    """What is asked as well, and is going to be repeated."""
+    repeated: bytes = b""
+    """The numbers of those kept calls that are asked once more, by `pack_numbers`."""
+    dropped: bytes = b""
+    """The numbers of those that are not going to be, ever."""
 
 
 @pickled_by_values
 @dataclass(frozen=True, slots=True)
 class GroupReplies:
-    """Answers, in whatever order they came to be; `epoch` tells this process from earlier ones.
+    """Answers, in whatever order they came to be."""
 
-    What an earlier process was asked and had not answered is not answered any more.
-    """
-
-    epoch: int
+    taken: int
+    """Up to which packet all is taken: what of it has no answer by now has to wait for it."""
     replies: tuple[PackedReply, ...] = ()
-    number: int = 0
-    """Which answers these are: no number comes twice, nor from another process."""
+    same: bytes = b""
+    """The numbers of the kept calls to which the answer is what it was the last time."""
+
+
+def pack_numbers(numbers: Iterable[int]) -> bytes:
+    """Return numbers of calls as bytes, for a process on the same machine."""
+    return array("Q", numbers).tobytes()
+
+
+def unpack_numbers(packed: bytes) -> Sequence[int]:
+    """Return the numbers again."""
+    return array("Q", packed)

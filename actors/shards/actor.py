@@ -13,12 +13,12 @@ from ..group.actor import Flush, HostActor, HostedLogs, Ping, Pong, clocks, new_
 from ..group.shard import AddressedReply
 from ..group.state.settings import GroupSettings
 from ..messages.commands import DescribeTraffic
-from ..messages.groups import AwaitReplies, GroupCalls, HostCall
-from .host_side import EndWait, HostSide
+from ..messages.groups import FindStream, HostCall
+from .host_side import HostSide, SendRest
 from .hosting import HostedGroups
 
 SILENT_MS: Final = 1_000
-"""How long a host that does not wait may say nothing: then it is away, and so are its members."""
+"""How long a host may say nothing: then it is away, and so are its members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class ShardActor(HostActor[HostCall]):
         super().__init__()
         self._groups: HostedGroups | None = None
         """What it is the shell of."""
-        self._host = HostSide(self.send, self.wake_after)
+        self._host = HostSide(self._begin_host, self.wake_after)
         self._heard_ms = clocks().steady_ms
         """When a host has spoken last, steady clock."""
 
@@ -65,42 +65,45 @@ class ShardActor(HostActor[HostCall]):
             self.send(sender, Pong())
         elif self._shard is None:
             self.send(sender, Failure("the groups are not open yet: ask again"))
-        elif isinstance(message, GroupCalls | AwaitReplies):
-            if self._is_of_latest(message.host):
-                self._hear_host()
-                calls = self._host.take(message, sender)
-                if calls:  # a host packs itself what came together: nothing has to be awaited
-                    self._queue += [(each, self._host.number) for each in calls]
-                    self.woken(Flush())
+        elif isinstance(message, FindStream):
+            self.send(sender, self._host.place(self._shard.coordinator_epoch))
         elif isinstance(message, DescribeTraffic):
             self.send(sender, self._shard.traffic())
         else:
             self.send(sender, Failure(f"groups do not understand {type(message).__name__}"))
 
+    def watched(self) -> Sequence[int]:
+        """Return the descriptors by which the host speaks."""
+        return self._host.watched
+
+    def readable(self, numbers: Sequence[int]) -> None:
+        """Decide what the host asks; it packs itself what came together."""
+        for calls in self._host.read(numbers):
+            self._hear_host()
+            self._queue += [(each, self._host.number) for each in calls]
+            self.woken(Flush())
+
     def woken(self, payload: object) -> None:
-        """Decide what has arrived, or end a wait."""
-        if isinstance(payload, EndWait):
-            self._host.end_wait(payload)
+        """Decide what has arrived, or go on telling."""
+        if isinstance(payload, SendRest):
+            self._host.send_rest()
         else:
             self._miss_host()
             super().woken(payload)
 
     def say(self, answers: Sequence[AddressedReply]) -> None:
-        """Tell the host, if it asks; what it does not ask for now it is told later."""
+        """Tell the host what is known by now."""
         self._host.say(each.reply for each in answers if each.to == self._host.number)
 
-    def _is_of_latest(self, host: int) -> bool:
-        """Tell whether a host is the latest; one that is new has asked nothing yet."""
-        if host > self._host.number:
-            if self._groups is not None:
-                self._groups.hear_nobody(self._heard_ms)  # they have to find the new one first
-            self._host.begin(host)
-        return host == self._host.number
+    def _begin_host(self) -> None:
+        """Have nobody heard until the host is: members have to find the new one first."""
+        if self._groups is not None:
+            self._groups.hear_nobody(self._heard_ms)
 
     def _miss_host(self) -> None:
         """Let no time pass while there is no host: nobody's silence is its own then."""
         is_silent = clocks().steady_ms - self._heard_ms > SILENT_MS
-        if is_silent and not self._host.is_waiting and self._groups is not None:
+        if is_silent and self._groups is not None:
             self._groups.hear_nobody(self._heard_ms)
 
     def _hear_host(self) -> None:
@@ -121,7 +124,7 @@ class ShardActor(HostActor[HostCall]):
                     f" {order.folder.parent} were spread over ({error}): set it back"
                 ) from None
             entries, _ = self._logs.control.load()
-            epoch = self._host.epoch = self._logs.control.epoch
+            epoch = self._logs.control.epoch
             groups = HostedGroups(entries, self._logs.offsets, order.settings, epoch, now, new_id)
             self._groups, self._heard_ms = groups, now.steady_ms
             self.begin(groups, now)

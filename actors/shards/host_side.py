@@ -1,109 +1,155 @@
 """The host of members, as an actor knows it: its packets of calls, and the answers to them.
 
-A host has two lines: on one it sends the calls of a tick and is answered at once, with all that is
-known by then; on the other it waits for what had to wait. So neither side ever speaks unasked.
+A host has one stream: by it the calls of a tick come, and are answered at once, with all that is
+known by then; what has to wait follows. When a stream ends, what was asked by it is answered by
+nobody any more: the host begins a new one.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..door.actor import Address
-from ..messages.groups import AwaitReplies, GroupCalls, GroupReplies
+from ..door.stream import MessageStream, StreamEndedError, StreamPort
+from ..messages.groups import (
+    GroupCalls,
+    GroupReplies,
+    PackedCall,
+    PackedReply,
+    StreamAt,
+    pack_numbers,
+    unpack_numbers,
+)
 from .packets import Undelivered
 
-WAIT_SECONDS: Final = 1.0
-"""How long a host waits for later answers at most: then it is told that there are none."""
+UNSENT_SECONDS: Final = 0.005
+"""How often a host is looked at that does not take what it is told."""
 
 
 @dataclass(frozen=True, slots=True)
-class EndWait:
-    """A host has waited for long enough; the number is that of its question."""
+class SendRest:
+    """A host may take more by now."""
 
-    number: int
+
+class _KeptCall:
+    """A call that the host repeats, and what was answered to it last."""
+
+    __slots__ = ("call", "told")
+
+    def __init__(self, call: PackedCall) -> None:
+        self.call = call
+        self.told: PackedReply | None = None
 
 
 class HostSide:
     """The latest host that has spoken; what others wait for is said to nobody."""
 
     def __init__(
-        self,
-        send: Callable[[Address, GroupReplies], None],
-        wake_after: Callable[[float, EndWait], None],
+        self, begun: Callable[[], None], wake_after: Callable[[float, SendRest], None]
     ) -> None:
-        """Take how its actor sends, and how it is woken with an `EndWait`."""
-        self._send, self._wake_after = send, wake_after
-        self.epoch = 0
-        """That of the actor's process, as the host is told it."""
+        """Take what is to be done once a host begins anew, and how to be woken with `SendRest`."""
+        self._begun, self._wake_after = begun, wake_after
         self.number = 0
         """Which host it is."""
-        self._calling: Address | None = None
-        """Where the host waits for the answer to its last packet of calls."""
-        self._seen = 0
-        """The number of the host's last packet: one that comes a second time is dropped."""
-        self._waiting: Address | None = None
-        """Where the host waits for later answers."""
-        self._waits = 0
-        """How often it has begun to."""
+        self._port: StreamPort | None = None
+        self._stream: MessageStream | None = None
+        """That of the host; None: there is none."""
+        self._taken = self._told_taken = 0
+        """Which of its packets was taken last, and up to which it knows so."""
+        self._kept: dict[int, _KeptCall] = {}
+        """By number."""
         self._outbox = Undelivered()
         """What the host is to be told next."""
-        self._told: dict[type, GroupReplies] = {}
-        """What each of the host's two ways was told last, which may be lost; by what it asks."""
-        self._tellings = 0
+        self._same: list[int] = []
+        """And which of its kept calls have the answer of before."""
+        self._is_late = False
+        """Whether it does not take all that it is told at this moment."""
+
+    def place(self, epoch: int) -> StreamAt:
+        """Return where a host reaches this process, whose epoch is given."""
+        self._port = self._port or StreamPort()
+        return StreamAt(self._port.number, epoch)
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether the host waits for later answers at this moment."""
-        return self._waiting is not None
+    def watched(self) -> Sequence[int]:
+        """The descriptors that may have something to read."""
+        return self._port.watched if self._port else ()
 
-    def begin(self, host: int) -> None:
-        """Take a host for the latest; it has asked nothing yet."""
-        self.number, self._seen, self._waiting, self._calling = host, 0, None, None
+    def read(self, readable: Sequence[int]) -> Iterator[list[Any]]:
+        """Yield the calls of each packet that has come, to be decided now; there may be none."""
+        assert self._port is not None  # noqa: S101  # its descriptors are read
+        for stream, message in self._port.receive(readable):
+            if not isinstance(message, GroupCalls) or message.host < self.number:
+                self._port.close(stream)
+                continue
+            if stream is not self._stream:
+                self._begin(message.host, stream)
+            self._taken = message.number
+            yield self._calls_of(message)
+
+    def _begin(self, host: int, stream: MessageStream) -> None:
+        """Take a host for the latest, with nothing that was asked before."""
+        if self._stream is not None and self._port is not None:
+            self._port.close(self._stream)
+        self.number, self._stream = host, stream
+        self._taken = self._told_taken = 0
+        self._kept.clear()
+        self._same.clear()
         self._outbox.clear()
-        self._told.clear()
+        self._begun()
 
-    def take(self, message: GroupCalls | AwaitReplies, sender: Address) -> Sequence[Any]:
-        """Return the calls that the host brings, to be decided now; none where it waits."""
-        if isinstance(message, AwaitReplies):
-            self._tell_anew(message)
-            self._waiting, self._waits = sender, self._waits + 1
-            self._wake_after(WAIT_SECONDS, EndWait(self._waits))
-            if self._outbox:
-                self._tell_waiting()
-        elif message.number > self._seen:
-            self._tell_anew(message)
-            self._seen = message.number
-            self._calling = sender
-            return message.calls
-        return ()
+    def _calls_of(self, packet: GroupCalls) -> list[PackedCall]:
+        kept = self._kept
+        for call in packet.kept:
+            kept[call.number] = _KeptCall(call)
+        repeated = [kept[number].call for number in unpack_numbers(packet.repeated)]
+        for number in unpack_numbers(packet.dropped):
+            kept.pop(number, None)
+        return [*packet.calls, *packet.kept, *repeated]
 
     def say(self, replies: Iterable[Any]) -> None:
-        """Tell the host, if it asks; what it does not ask for now it is told later."""
-        self._outbox.add(replies)
-        calling, self._calling = self._calling, None
-        if calling is not None:
-            self._tell(calling, GroupCalls)
-        if self._outbox:
-            self._tell_waiting()
+        """Tell the host, which hears of the packets that were taken by now as well."""
+        new: list[Any] = []
+        for reply in replies:
+            kept = self._kept.get(reply.number)
+            if kept is None:
+                new.append(reply)
+            elif kept.told is reply or kept.told == reply:
+                self._same.append(reply.number)
+            else:
+                kept.told = reply
+                new.append(reply)
+        self._outbox.add(new)
+        self._tell()
 
-    def end_wait(self, wait: EndWait) -> None:
-        """Tell the host that there is nothing, if this is still what it waits for."""
-        if wait.number == self._waits:
-            self._tell_waiting()
+    def send_rest(self) -> None:
+        """Tell the host what it did not take before."""
+        self._is_late = False
+        self._tell()
 
-    def _tell_waiting(self) -> None:
-        if (waiting := self._waiting) is not None:
-            self._waiting = None
-            self._tell(waiting, AwaitReplies)
+    def _tell(self) -> None:
+        stream, port = self._stream, self._port
+        if stream is None or port is None:
+            self._outbox.clear()
+            return
+        try:
+            while self._outbox or self._same or self._told_taken != self._taken:
+                if self._is_late or not stream.flush():
+                    self._wait()
+                    return
+                replies, same = tuple(self._outbox.take()), pack_numbers(self._same)
+                self._same.clear()
+                if not self._outbox:  # else more of what is known already follows
+                    self._told_taken = self._taken
+                stream.send(GroupReplies(self._told_taken, replies, same))
+            if not stream.flush():
+                self._wait()
+        except StreamEndedError:
+            port.close(stream)
+            self._stream = None
+            self._outbox.clear()
 
-    def _tell(self, sender: Address, way: type) -> None:
-        self._tellings += 1
-        number = (self.epoch << 32) + self._tellings
-        told = self._told[way] = GroupReplies(self.epoch, tuple(self._outbox.take()), number)
-        self._send(sender, told)
-
-    def _tell_anew(self, message: GroupCalls | AwaitReplies) -> None:
-        """Tell once more what has not come to who asks: by now it waits for that no longer."""
-        told = self._told.pop(type(message), None)
-        if told is not None and told.number != message.heard:
-            self._outbox.put_back(told.replies)
+    def _wait(self) -> None:
+        """Go on once the host may take more."""
+        if not self._is_late:
+            self._is_late = True
+            self._wake_after(UNSENT_SECONDS, SendRest())

@@ -12,21 +12,20 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..door.actor import Address
-from ..group.actor import GroupActor, log_fence
+from ..group.actor import Flush, GroupActor, log_fence
 from ..group.shard import AddressedReply
 from ..group.typed_shard import TypedShard
 from ..messages.commands import AnswerHeld
 from ..messages.computing import InstallReply, PrepareReply
 from ..messages.groups import (
-    AwaitReplies,
     ConnectCall,
     ConnectReply,
     EndHold,
-    GroupCalls,
+    FindStream,
     PackedCall,
 )
 from ..messages.members import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
-from .host_side import EndWait, HostSide
+from .host_side import HostSide, SendRest
 
 
 class MemberProcess(NamedTuple):
@@ -67,7 +66,7 @@ class WorkersGroupActor(GroupActor):
 
     def __init__(self) -> None:
         super().__init__()
-        self._host = HostSide(self.send, self.wake_after)
+        self._host = HostSide(self._begin_host, self.wake_after)
         self._unanswered: dict[int, Caller] = {}
         """Who waits for the answer to a heartbeat, by the number of the call."""
         self._newest: dict[MemberProcess, Caller] = {}
@@ -78,25 +77,33 @@ class WorkersGroupActor(GroupActor):
         """What is to be said of heartbeats that are not answered any more."""
 
     def receive(self, message: object, sender: Address) -> None:
-        """Queue what a host brings; all else is as with any group."""
-        shard = self._shard
-        if shard is None or not isinstance(message, GroupCalls | AwaitReplies):
+        """Tell a host where it speaks; all else is as with any group."""
+        if self._shard is not None and isinstance(message, FindStream):
+            self.send(sender, self._host.place(self._shard.coordinator_epoch))
+        else:
             super().receive(message, sender)
-        elif message.host >= self._host.number:
-            if message.host > self._host.number:
-                self._host.begin(message.host)
-                self._host.epoch = self._host.epoch or shard.coordinator_epoch
-                for each in (self._unanswered, self._newest, self._hurrying, self._given_up):
-                    each.clear()
-            for call in self._host.take(message, sender):
-                self._enqueue_call(call, shard.coordinator_epoch)
+
+    def watched(self) -> Sequence[int]:
+        """Return the descriptors by which a host speaks."""
+        return self._host.watched
+
+    def readable(self, numbers: Sequence[int]) -> None:
+        """Decide what a host asks."""
+        for calls in self._host.read(numbers):
+            for call in calls:
+                self._enqueue_call(call)
+            self.woken(Flush())
 
     def woken(self, payload: object) -> None:
-        """Decide what has arrived, or end a wait."""
-        if isinstance(payload, EndWait):
-            self._host.end_wait(payload)
+        """Decide what has arrived, or go on telling."""
+        if isinstance(payload, SendRest):
+            self._host.send_rest()
         else:
             super().woken(payload)
+
+    def _begin_host(self) -> None:
+        for each in (self._unanswered, self._newest, self._hurrying, self._given_up):
+            each.clear()
 
     def say(self, answers: Sequence[AddressedReply]) -> None:
         """Answer the workers, and tell the host what is for its members."""
@@ -114,23 +121,25 @@ class WorkersGroupActor(GroupActor):
                 log_fence(reply)
                 yield ConnectReply(reply, to.number)
 
-    def _enqueue_call(self, call: PackedCall, coordinator_epoch: int) -> None:
-        """Have a call decided; something is queued whatever it is: the host waits to be told."""
+    def _enqueue_call(self, call: PackedCall) -> None:
+        """Have a call decided."""
         if isinstance(call, EndHold):
             caller = self._unanswered.get(call.held)
             if caller is not None:
                 self._hurrying.add(call.held)
-            self.enqueue(AnswerHeld(caller.member_id if caller else ""), caller)
+                self._queue.append((AnswerHeld(caller.member_id), caller))
         elif isinstance(call, ConnectCall) and isinstance(call.request, Heartbeat):
-            self._enqueue_heartbeat(call.request, call.number, coordinator_epoch)
+            self._enqueue_heartbeat(call.request, call.number)
         elif isinstance(call, ConnectCall):
-            self.enqueue(call.request, Caller(self._host.number, call.number))
+            self._queue.append((call.request, Caller(self._host.number, call.number)))
 
-    def _enqueue_heartbeat(self, request: Heartbeat, number: int, coordinator_epoch: int) -> None:
+    def _enqueue_heartbeat(self, request: Heartbeat, number: int) -> None:
         """Have a heartbeat decided; the older one of two of the same process is given up.
 
         Who names its process and no coordinator says it to this one: the host has just read it.
         """
+        shard = self._shard
+        assert shard is not None  # noqa: S101  # a host knows it by then
         process = (
             MemberProcess(request.member_id, request.incarnation) if request.member_id else None
         )
@@ -139,8 +148,8 @@ class WorkersGroupActor(GroupActor):
         if process:
             self._keep_newest(process, caller)
         if request.incarnation and request.coordinator_epoch == NO_COORDINATOR_EPOCH:
-            request = replace(request, coordinator_epoch=coordinator_epoch)
-        self.enqueue(request, caller)
+            request = replace(request, coordinator_epoch=shard.coordinator_epoch)
+        self._queue.append((request, caller))
 
     # -- what is given up
 

@@ -25,9 +25,10 @@ from ..cluster.spec import KafkaSpec
 from .amend import HostPort
 from .counts import Counts
 from .groups import Groups
-from .line import ShardLine, WayIn
+from .line import ShardLine
 from .server import Limits, Listener
 from .topics import Topics
+from .way_in import WayIn
 
 LOGGER = logging.getLogger(__name__)
 EXIT_FAILED: Final = 1
@@ -54,13 +55,10 @@ async def serve(spec: KafkaSpec, data_dir: Path, workers_group: str) -> None:
     has_to_end = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, has_to_end.set)
     host = time.time_ns()
-    lines = [
-        ShardLine((WayIn(data_dir, number), WayIn(data_dir, number)), host)
-        for number in range(spec.shards)
-    ]
+    lines = [ShardLine(WayIn(data_dir, number), host) for number in range(spec.shards)]
     for line in lines:
         line.begin()
-    workers = ShardLine((WayIn(data_dir, workers_group), WayIn(data_dir, workers_group)), host)
+    workers = ShardLine(WayIn(data_dir, workers_group), host)
     counts = Counts(RunFolder(data_dir).metrics)
     brokers = [HostPort(*each) for each in spec.brokers]
     topics = Topics(lines, brokers, counts)

@@ -18,8 +18,7 @@ from .client.stream import Stream
 from .client.wait_limit import ConnectionState, WaitLimit
 from .counts import Counts
 from .groups import Groups
-from .repeated import LastSaid
-from .synchronous import SynchronousHeartbeats
+from .synchronous import LastSaid, SynchronousHeartbeats
 from .upstream import BrokerAway, Upstream
 from .wire.bounds import (
     FRAME_SECONDS,
@@ -34,6 +33,7 @@ from .wire.bounds import (
     BudgetShare,
     FrameRefused,
 )
+from .wire.dispatch import answer_of
 from .wire.frames import (
     HEAD,
     LENGTH,
@@ -89,9 +89,7 @@ class ClientConnection:
         self.address = str(stream.transport.get_extra_info("peername")[0])
         self._limit, self._last = WaitLimit(), LastSaid()
         self._task: asyncio.Task[None] | None = None
-        self._heartbeats = SynchronousHeartbeats(
-            stream, self._last, self._limit, groups, budget, counts
-        )
+        self._heartbeats = SynchronousHeartbeats(stream, self._last, self._limit, groups, counts)
 
     async def serve(self) -> None:
         """Answer requests until the client has gone, or has sent what is refused."""
@@ -168,7 +166,7 @@ class ClientConnection:
             replies = await self._groups.ask(asked.calls, wait, lists=self._shared.lists)
         finally:
             held.give_back()
-        await self._write(self._last.write(head, asked, replies))
+        await self._write(write_response(head, answer_of(asked.request, replies)))
 
     def _let_wait(self, held: BudgetShare, api: int, end_hold: Callable[[], None]) -> None:
         """Wait with an answer: for news with a heartbeat's, until its client sends more or goes."""

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead.actors.messages.errors import Error
-from fairlead.runtime.kafka import server
 from fairlead.runtime.kafka.groups import Groups
-from fairlead.runtime.kafka.repeated import LastSaid
 from fairlead.runtime.kafka.wire.served import CONSUMER_GROUP_HEARTBEAT, HEARTBEAT
 from fairlead_tests.kafka_listener.served import Served, listening
 from fairlead_tests.kafka_listener.spoken import asking, told
@@ -117,20 +115,6 @@ def test_requests_that_come_together_or_in_parts_are_answered_in_their_order(
     serving(tmp_path, play)
 
 
-def test_where_too_much_is_held_already_it_waits_as_any_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_tasks: list[Any]
-) -> None:
-    monkeypatch.setattr(server, "BUDGET", len(BEAT))
-
-    async def play(served: Served) -> None:
-        client = await served.dial()
-        assert await client.asks(BEAT)
-        assert await client.asks(BEAT), "with its length it is more than there is at once"
-        assert len(by_tasks) == 2
-
-    serving(tmp_path, play)
-
-
 def test_where_its_call_is_lost_the_client_is_to_ask_again(tmp_path: Path) -> None:
     async def play(served: Served) -> None:
         client = await served.dial()
@@ -149,10 +133,9 @@ def test_an_answer_that_cannot_be_written_ends_its_own_connection(
         client, other = await served.dial(), await served.dial()
         for each in (client, other):
             await each.asks(BEAT)
-        write = LastSaid.write
-        monkeypatch.setattr(LastSaid, "write", None)
-        assert await client.asks(BEAT) == b""
-        monkeypatch.setattr(LastSaid, "write", write)
+        with monkeypatch.context() as patched:
+            patched.setattr("fairlead.runtime.kafka.synchronous.write_response", None)
+            assert await client.asks(BEAT) == b""
         assert await other.asks(BEAT)
 
     serving(tmp_path, play)

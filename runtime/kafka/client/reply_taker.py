@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from ....actors.messages.errors import Error
+from ....actors.messages.groups import PackedCall
 
 Wait = Callable[[Callable[[], None]], None]
 """Is called when a group has taken a call, and has to wait with its answer: with what ends that
@@ -24,10 +25,14 @@ class Lost(Exception):  # noqa: N818  # says what happened
 
 
 class ReplyTaker(Protocol):
-    """Who waits for the answer to a call: one of the first two comes, unless it is forgotten."""
+    """Who waits for the answer to a call: one of the first three comes, unless it is forgotten."""
 
     def answer(self, reply: Any, /) -> None:
         """Take the answer."""
+        ...
+
+    def answer_again(self) -> None:
+        """Learn that the answer to a call that is repeated is that of the last time."""
         ...
 
     def lose(self, error: Error, /) -> None:
@@ -37,6 +42,18 @@ class ReplyTaker(Protocol):
     def let_wait(self, end_hold: Callable[[], None], /) -> None:
         """Learn that the group has taken the call, as `Wait` does."""
         ...
+
+
+class KeptCall:
+    """A call that its client repeats: what it says is told once, then its number alone."""
+
+    __slots__ = ("call", "life", "number")
+
+    def __init__(self, call: PackedCall) -> None:
+        self.call = call
+        self.number = 0
+        self.life = 0
+        """The number of the stream by which it was told; 0: it was not, yet."""
 
 
 class Asker(NamedTuple):
@@ -50,6 +67,9 @@ class Asker(NamedTuple):
         """Wake the task."""
         if not self.answered.done():
             self.answered.set_result(reply)
+
+    def answer_again(self) -> None:
+        """Never happen: a task repeats nothing."""
 
     def lose(self, error: Error) -> None:
         """Wake the task."""

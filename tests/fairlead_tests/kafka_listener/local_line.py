@@ -11,7 +11,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import EndHold, HostCall
 from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.events.log.frame import NewEntry
-from fairlead.runtime.kafka.client.reply_taker import Asker, ReplyTaker, Wait, no_wait
+from fairlead.runtime.kafka.client.reply_taker import Asker, KeptCall, ReplyTaker, Wait, no_wait
 from fairlead_tests.consumer.driver import MemoryLog
 from fairlead_tests.shards.driver import AT_ONCE, WALL_MS, AnsweringAtOnce
 
@@ -35,6 +35,8 @@ class LocalLine:
         self.calls = 0
         """How many calls have come."""
         self._callers: dict[int, ReplyTaker] = {}
+        self._told: dict[int, Any] = {}
+        """What was answered last to calls that are kept, by number."""
         self._lost: Error | None = None
         """What becomes of the next call, if it is lost."""
 
@@ -59,6 +61,22 @@ class LocalLine:
         self._callers[number] = caller
         asyncio.get_running_loop().call_soon(self._decide, replace(call, number=number))
         return number
+
+    def repeat(self, kept: KeptCall, caller: ReplyTaker) -> None:
+        """Have a call decided as any other; the answer of before is not said again."""
+        self.calls += 1
+        if not kept.life:
+            kept.number, kept.life = self.calls, 1
+            self._told[kept.number] = None
+        self._callers[kept.number] = caller
+        call: Any = replace(kept.call, number=kept.number)  # a line to a shard has no others
+        asyncio.get_running_loop().call_soon(self._decide, call)
+
+    def drop(self, kept: KeptCall) -> None:
+        """Have nobody wait for its answer any more."""
+        self.forget(kept.number)
+        self._told.pop(kept.number, None)
+        kept.life = 0
 
     def forget(self, number: int) -> None:
         """Have nobody wait for an answer any more."""
@@ -103,5 +121,10 @@ class LocalLine:
     def _say(self) -> None:
         for each in drain(self.groups, self, self.now):
             reply: Any = each.reply
-            if (caller := self._callers.pop(reply.number, None)) is not None:
+            caller = self._callers.pop(reply.number, None)
+            if caller is not None and self._told.get(reply.number) == reply:
+                caller.answer_again()
+            elif caller is not None:
+                if reply.number in self._told:
+                    self._told[reply.number] = reply
                 caller.answer(reply)

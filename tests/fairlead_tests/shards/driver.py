@@ -35,11 +35,12 @@ AT_ONCE = GroupSettings(
 WALL_MS = 1_700_000_000_000
 
 
-def joining(group_id: str, member_id: str = "", *, asks_for_id: bool = False) -> JoinGroup:
+def joining(
+    group_id: str, member_id: str = "", *, asks_for_id: bool = False, number: int = 0
+) -> JoinGroup:
     """What a member says to join; by default it needs no id before."""
-    return JoinGroup(
-        group_id, member_id, "game", offers("chess"), 6_000, 20_000, asks_for_id=asks_for_id
-    )
+    said = group_id, member_id, "game", offers("chess"), 6_000, 20_000
+    return JoinGroup(*said, asks_for_id=asks_for_id, number=number)
 
 
 class AnsweringAtOnce(HostedGroups):

@@ -1,0 +1,66 @@
+"""The way to a process of groups: where its streams are is asked of the actors, by letter."""
+
+import logging
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ...actors.door.stream import MessageStream, StreamEndedError, dial
+from ...actors.door.system import UnreachableError, connect
+from ...actors.messages.groups import FindStream, StreamAt
+from ..cluster.messages import SUPERVISOR, ShardsAt, Whereabouts, WhereAreShards, WhereIs
+from ..cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
+
+LOGGER = logging.getLogger(__name__)
+WHERE_SECONDS: Final = 2.0
+"""How long each of those who are asked may take."""
+
+
+class OpenStream(NamedTuple):
+    """A stream to a process of groups, and the epoch of that process."""
+
+    stream: MessageStream
+    epoch: int
+
+
+class WayIn:
+    """The way to the actor of a shard, which may be another one each time."""
+
+    def __init__(self, data_dir: Path, shard: int | str) -> None:
+        """Take the number of a shard, or the id of the workers' group."""
+        self._folder, self._shard = RunFolder(data_dir), shard
+
+    def open(self) -> OpenStream | None:
+        """Return a new stream to it; None: it is not there, or does not answer. It may block."""
+        try:
+            return self._find()
+        except (
+            KeyRefusedError,
+            NoNodeError,
+            UnreachableError,
+            StreamEndedError,
+            OSError,
+            ValueError,
+        ) as error:
+            LOGGER.debug("shard %s cannot be reached: %s", self._shard, error)
+        return None
+
+    def _find(self) -> OpenStream | None:
+        door, shard = self._folder.door(), self._shard
+        system = connect(door)
+        try:
+            supervisor = system.named(SUPERVISOR)
+            if supervisor is None:
+                return None
+            with system.private() as line:
+                where = WhereIs(shard) if isinstance(shard, str) else WhereAreShards()
+                found, actor = line.ask(supervisor, where, WHERE_SECONDS), None
+                if isinstance(found, Whereabouts):
+                    actor = found.address
+                elif isinstance(found, ShardsAt) and isinstance(shard, int):
+                    actor = found.addresses[shard] if shard < len(found.addresses) else None
+                at = line.ask(actor, FindStream(), WHERE_SECONDS) if actor is not None else None
+        finally:
+            system.close()
+        if not isinstance(at, StreamAt):
+            return None
+        return OpenStream(dial(at.port, door.key, door.host, WHERE_SECONDS), at.epoch)

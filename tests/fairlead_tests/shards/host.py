@@ -1,0 +1,99 @@
+"""A host of members, as a process of groups knows it: one stream, and what comes by it."""
+
+import select
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from fairlead.actors.door.actor import Address
+from fairlead.actors.door.stream import MessageStream, StreamEndedError, dial
+from fairlead.actors.messages.groups import (
+    FindStream,
+    GroupCalls,
+    GroupReplies,
+    PackedCall,
+    StreamAt,
+    pack_numbers,
+    unpack_numbers,
+)
+from fairlead_tests.actor_system import Running
+
+SECONDS = 10.0
+
+
+class StreamHost:
+    """A host, by one stream."""
+
+    def __init__(self, stream: MessageStream, number: int, epoch: int) -> None:
+        self.stream, self.number, self.epoch = stream, number, epoch
+        self._packets = 0
+
+    def asks(
+        self,
+        *calls: PackedCall,
+        kept: tuple[PackedCall, ...] = (),
+        repeated: tuple[int, ...] = (),
+        dropped: tuple[int, ...] = (),
+    ) -> GroupReplies:
+        """Send a packet, and return all that is told until it is taken."""
+        self.says(*calls, kept=kept, repeated=repeated, dropped=dropped)
+        told = self.hears()
+        while told.taken < self._packets:
+            more = self.hears()
+            told = GroupReplies(more.taken, told.replies + more.replies, told.same + more.same)
+        return told
+
+    def says(
+        self,
+        *calls: PackedCall,
+        kept: tuple[PackedCall, ...] = (),
+        repeated: tuple[int, ...] = (),
+        dropped: tuple[int, ...] = (),
+    ) -> None:
+        """Send a packet."""
+        self._packets += 1
+        again = pack_numbers(repeated), pack_numbers(dropped)
+        assert self.stream.send(GroupCalls(self.number, self._packets, calls, kept, *again))
+
+    def hears(self) -> GroupReplies:
+        """Return what is told next; raises `StreamEndedError`."""
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            select.select([self.stream], [], [], SECONDS)
+            told = self.stream.receive()
+            if told is not None:
+                assert isinstance(told, GroupReplies)
+                return told
+        raise AssertionError("nothing is told")
+
+    def has_ended(self) -> bool:
+        """Tell whether the process lets go of it, rather than say anything."""
+        try:
+            self.hears()
+        except StreamEndedError:
+            return True
+        return False
+
+
+@contextmanager
+def stream_host(running: Running, actor: Address, number: int = 7) -> Generator[StreamHost]:
+    """Have a host speak with an actor."""
+    at: Any = running.system.ask(actor, FindStream(), SECONDS)
+    assert isinstance(at, StreamAt), at
+    stream = dial(at.port, running.door.key, running.door.host, SECONDS)
+    try:
+        yield StreamHost(stream, number, at.epoch)
+    finally:
+        stream.close()
+
+
+def in_order(*calls: PackedCall) -> tuple[PackedCall, ...]:
+    """Return calls with the numbers 1, 2, …"""
+    return tuple(replace(call, number=at) for at, call in enumerate(calls, 1))
+
+
+def same_of(told: GroupReplies) -> list[int]:
+    """Return the numbers to which the answer is what it was before."""
+    return [*unpack_numbers(told.same)]
