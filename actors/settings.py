@@ -87,6 +87,11 @@ def spell(value: Value) -> str | None:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
+def trimmed(text: str) -> str:
+    """Return a text without what Java's `trim` takes for blanks: an NBSP is a letter."""
+    return text.strip(_BLANKS)
+
+
 def whole(least: int, most: int) -> Convert:
     """Return how a whole number between two is read: digits, and nothing else."""
 
@@ -148,7 +153,7 @@ def not_blank(value: Value) -> str | None:
 
 def _integer(kind: SettingType, bits: int) -> Convert:
     def convert(text: str) -> Value:
-        digits = text.strip()
+        digits = trimmed(text)
         if _WHOLE.fullmatch(digits) and -(1 << bits - 1) <= int(digits) < 1 << bits - 1:
             return int(digits)
         raise ValueError(f"Not a number of type {kind.value}")
@@ -167,6 +172,7 @@ def _list(text: str) -> Value:
     return tuple(part.strip() for part in text.split(",")) if text.strip() else ()
 
 
+_BLANKS: Final = "".join(map(chr, range(33)))
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,20}")
 _CONVERT: Mapping[SettingType, Convert] = {
     SettingType.STRING: str,

@@ -40,7 +40,8 @@ def test_a_method_that_a_path_does_not_take_is_a_405(
     assert (reply.status_code, set(told.split(","))) == (405, allowed)
     assert reply.json() == error(405, "HTTP 405 Method Not Allowed")
     asked = client.request("OPTIONS", path)
-    assert (asked.status_code, asked.headers["allow"], asked.content) == (200, told, b"")
+    assert (asked.status_code, asked.headers["allow"]) == (200, told)
+    assert asked.text == told.replace(",", ", ")
 
 
 @pytest.mark.parametrize("path", READABLE)
@@ -63,10 +64,13 @@ def test_parameters_in_a_segment_and_unknown_ones_of_a_query_count_for_nothing(
     [
         (f"{HERE}//connectors", "Ambiguous URI empty segment"),
         ("/connectors//", "Ambiguous URI empty segment"),
+        (f"{HERE}//", "Ambiguous URI empty segment"),
         ("/connectors/%2e%2e/health", "Ambiguous URI path segment"),
         ("/connectors/a%0Ab", "Suspicious Path Character"),
         ("/connectors/a%00b", "Suspicious Path Character"),
         ("/connectors/Gr%F6%DFe", "Bad UTF-8 encoding"),
+        ("/connectors/a%2", "HTTP 400 Bad Request"),
+        ("/connectors/%zz", "HTTP 400 Bad Request"),
     ],
 )
 def test_a_path_that_can_be_read_in_two_ways_is_a_400(client: Client, path: str, why: str) -> None:
@@ -88,7 +92,7 @@ def test_a_name_stands_in_a_path_percent_encoded(client: Client, name: str) -> N
         ("text/html, */*;q=0.1", 200),
         ("", 200),
         ("application/xml", 406),
-        ("text/html, application/json;q=0.0", 406),
+        ("text/html, application/json;q=0.0", 200),
     ],
 )
 def test_an_answer_is_json_or_none(client: Client, accept: str, status: int) -> None:

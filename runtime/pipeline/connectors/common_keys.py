@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from ....actors.settings import SettingType, Value, not_blank, one_of
+from ....actors.settings import SettingType, Value, not_blank, one_of, trimmed
 from ..spi.config import ConfigDef, ConfigInvalid, Importance, ParsedConfig, Width
 from ..spi.key_kinds import list_key, number_key, text_key, with_group
 from .placement_keys import PLACEMENT
@@ -38,7 +38,7 @@ def _name(value: Value) -> str | None:
         return (
             f"String may not contain control sequences but had the following ASCII chars: {codes}"
         )
-    return not_blank(value)
+    return None if value else "String may not be empty"
 
 
 _whole_number = partial(number_key, least=1, kind=SettingType.INT, importance=Importance.LOW)
@@ -50,6 +50,7 @@ _CONNECTOR: Final = (
         importance=Importance.HIGH,
         required=True,
         validator=_name,
+        convert=trimmed,
         display_name="Connector name",
     ),
     text_key(
@@ -75,6 +76,7 @@ _CONNECTOR: Final = (
         "restart",
         importance=Importance.LOW,
         validator=one_of("none", "restart"),
+        convert=trimmed,
         display_name="Reload Action",
     ),
     text_key(

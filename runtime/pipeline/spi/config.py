@@ -11,7 +11,7 @@ from enum import Enum
 from itertools import chain
 
 from ....actors.misspelling import did_you_mean, meant_by
-from ....actors.settings import MISSING, NO_VALUE, Setting, SettingType, Value, spell
+from ....actors.settings import MISSING, NO_VALUE, Setting, SettingType, Value, spell, trimmed
 
 HIDDEN = "********"
 MOST_SEARCHED = 250
@@ -86,6 +86,8 @@ class Checked:
         name, given = self.definition.name, self._shown(self.given)
         if given is not None and self.definition.type is SettingType.LIST:
             given = f"[{', '.join(each.strip() for each in given.split(','))}]"
+        elif given is not None and self.definition.convert is trimmed:
+            given = trimmed(given)
         return tuple(error_message(name, given, error) for error in self.errors)
 
     def _shown(self, text: str | None) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
-from ....actors.settings import SettingType, Validator, Value, at_least, one_of
+from ....actors.settings import Convert, SettingType, Validator, Value, at_least, one_of
 from .config import Definition, Importance, Width
 
 
@@ -18,6 +18,7 @@ class KeyTraits(TypedDict, total=False):
     importance: Importance
     required: bool
     validator: Validator
+    convert: Convert
     recommended: tuple[str, ...]
     dependents: tuple[str, ...]
     width: Width

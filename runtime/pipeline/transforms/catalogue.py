@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from ....actors.settings import SettingType, Validator, Value
+from ....actors.settings import SettingType, Validator, Value, trimmed
 from ..connectors.common_keys import PREDICATES, TRANSFORMS
 from ..connectors.installed import flaw_in_version
 from ..spi.config import (
@@ -28,7 +28,6 @@ from .types import GROUP, PREDICATES_BY_NAME, TYPES, find_predicate, find_transf
 
 MOST_TRANSFORMS: Final = 100
 """How many transforms, or predicates, a pipeline may have: each has keys of its own."""
-_BLANKS: Final = "".join(map(chr, range(33)))
 """What Java trims off."""
 
 
@@ -119,11 +118,7 @@ def _keys(kind: str, alias: str, bare: Mapping[str, str]) -> ConfigDef:
 def _trimming(definition: Definition) -> Definition:
     """Return a definition of Connect's as Connect reads it: texts without blanks around them."""
     is_text = definition.type is SettingType.STRING
-    return replace(definition, convert=_trimmed) if is_text else definition
-
-
-def _trimmed(text: str) -> str:
-    return text.strip(_BLANKS)
+    return replace(definition, convert=trimmed) if is_text else definition
 
 
 def _type_key(kind: str, alias: str, rest: Sequence[Definition]) -> Definition:

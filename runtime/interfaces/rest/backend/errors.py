@@ -90,8 +90,10 @@ async def _http_error(request: Request, error: Exception) -> Response:
         reply.headers.update(dict(error.headers or {}))
         return reply
     is_asked = request.method == HTTPMethod.OPTIONS
-    reply = Response() if is_asked else error_reply(status, detail)
-    reply.headers["Allow"] = ",".join(_methods(request))
+    methods = _methods(request)
+    told = Response(", ".join(methods), media_type="text/plain")
+    reply = told if is_asked else error_reply(status, detail)
+    reply.headers["Allow"] = ",".join(methods)
     return reply
 
 

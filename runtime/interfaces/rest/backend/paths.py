@@ -3,8 +3,9 @@
 A path is matched as it was sent, its segments percent-encoded; a name in it is decoded only once
 its route is found. So a name may hold a slash (`%2F`). As in Connect, one slash at the end counts
 for nothing, what follows a semicolon in a segment is dropped, and a path is refused that servers
-could read in more than one way: with an empty segment, `.` or `..`, control characters, or bytes
-that are no UTF-8. HEAD is GET without the body.
+could read in more than one way: with an empty segment, `.` or `..` percent-encoded, control
+characters, a `%` that encodes nothing, or bytes that are no UTF-8. Of a parameter that a query
+gives twice the first counts. HEAD is GET without the body.
 """
 
 import re
@@ -15,10 +16,11 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from .errors import ApiError, error_reply
+from .errors import ApiError, bare_error, error_reply
 
 _PARAMETERS: Final = re.compile(r"\{(\w+)(:path)?\}")
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f]")
+_NO_ENCODING: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 class NameConvertor(Convertor[str]):
@@ -62,12 +64,14 @@ class ConnectPaths:
             await self._app(scope, receive, send)
             return
         try:
-            path = encoded(scope["raw_path"].partition(b"?")[0])
+            path = encoded(scope["raw_path"].partition(b"?")[0].partition(b"#")[0])
         except ApiError as error:
             await error_reply(error.status, error.message)(scope, receive, send)
             return
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        inner = {**scope, "path": path, "method": method}
+        # The framework takes the last value of a parameter.
+        query = b"&".join(reversed(scope["query_string"].split(b"&")))
+        inner = {**scope, "path": path, "method": method, "query_string": query}
         try:
             await self._app(inner, receive, send)  # the server leaves the body of HEAD out
         finally:
@@ -80,17 +84,19 @@ def encoded(raw_path: bytes) -> str:
     named = [segment.partition(";")[0] for segment in segments]
     if len(named) > 1 and not named[-1]:
         named.pop()
-    if first or ("" in named and len(named) > 1):
+    if first or ("" in named and len(segments) > 1):
         raise _refused("Ambiguous URI empty segment")
     return "".join(f"/{_encoded_segment(each)}" for each in named)
 
 
 def _encoded_segment(raw: str) -> str:
+    if _NO_ENCODING.search(raw):
+        raise bare_error(HTTPStatus.BAD_REQUEST)
     try:
         name = unquote_to_bytes(raw.encode("latin-1")).decode()
     except UnicodeDecodeError:
         raise _refused("Bad UTF-8 encoding") from None
-    if name in {".", ".."}:
+    if name in {".", ".."} and name != raw:
         raise _refused("Ambiguous URI path segment")
     if _CONTROLS.search(name):
         raise _refused("Suspicious Path Character")

@@ -7,7 +7,7 @@ headers are not always the same, and None where there is nothing to say (204).
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from http import HTTPMethod, HTTPStatus
@@ -17,6 +17,7 @@ from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin,
 import msgspec
 from fastapi import APIRouter, Body, Depends, FastAPI, Query
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic import BeforeValidator
 from starlette.requests import Request
 from starlette.responses import Response
@@ -28,7 +29,9 @@ from .paths import template
 T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
-_NO_QUALITY = re.compile(r"q\s*=\s*0(\.0*)?")
+_MEDIA_TYPE = re.compile(r"[^\s/,]+/[^\s/,]+")
+_TAKES_JSON = ("/connectors", "/connector-plugins", "/admin/")
+"""The paths at which a request without a body is refused as well if it says that it has another."""
 REFERENCE = "#/components/schemas/{name}"
 BODY_ERRORS = (
     HTTPStatus.BAD_REQUEST,
@@ -38,9 +41,48 @@ BODY_ERRORS = (
 """What every request with a body can be refused with."""
 
 
+class Numeral(float):
+    """A number of a JSON text that is no whole one, with its spelling there."""
+
+    text: str
+
+    def __new__(cls, text: str) -> "Numeral":
+        """Read a number."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+class JsonRequest(Request):
+    """A request whose body is JSON as RFC 8259 has it: NaN and infinities are none."""
+
+    async def json(self) -> object:
+        """Return the body, with a `Numeral` for each fraction."""
+        return json.loads(await self.body(), parse_float=Numeral, parse_constant=_no_number)
+
+
+class JsonRoute(APIRoute):
+    """A route that takes a `JsonRequest`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        answer = super().get_route_handler()
+
+        async def answer_json(request: Request) -> Response:
+            return await answer(JsonRequest(request.scope, request.receive))
+
+        return answer_json
+
+
+def _no_number(text: str) -> object:
+    raise json.JSONDecodeError(f"{text} is no number", text, 0)
+
+
 def text_of(value: object) -> object:
     """Return a number or a boolean as the text that JSON has for it, as Connect does."""
-    return json.dumps(value) if isinstance(value, bool | int | float) else whole(value)
+    if isinstance(value, Numeral):
+        return value.text
+    return json.dumps(value) if isinstance(value, bool | int) else whole(value)
 
 
 def whole(value: object) -> object:
@@ -96,23 +138,23 @@ async def _negotiate(request: Request) -> None:
     """
     headers = request.headers
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if "content-type" in headers and not _MEDIA_TYPE.fullmatch(kind):
+        raise bare_error(HTTPStatus.BAD_REQUEST)
     has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-    if kind != JSON and (has_body or kind) and request.method != HTTPMethod.GET:
+    if request.method == HTTPMethod.GET:
+        is_said = kind not in {"", JSON} and request.scope["path"].startswith(_TAKES_JSON)
+    else:
+        is_said = kind != JSON and (has_body or kind != "")
+    if is_said:
         raise bare_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     if not _takes_json(",".join(headers.getlist("accept"))):
         raise bare_error(HTTPStatus.NOT_ACCEPTABLE)
 
 
 def _takes_json(accept: str) -> bool:
-    """Tell whether an Accept header lets JSON through; one that is empty takes anything."""
-    if not accept.strip():
-        return True
-    for each in accept.lower().split(","):
-        kind, *parameters = (part.strip() for part in each.split(";"))
-        is_excluded = any(_NO_QUALITY.fullmatch(part) for part in parameters)
-        if kind in {JSON, "application/*", "*/*", "*"} and not is_excluded:
-            return True
-    return False
+    """Tell whether an Accept header names JSON, of whatever quality; an empty one does."""
+    kinds = {each.partition(";")[0].strip() for each in accept.lower().split(",")}
+    return not accept.strip() or not kinds.isdisjoint({JSON, "application/*", "*/*", "*"})
 
 
 Negotiates = Depends(_negotiate)
@@ -132,7 +174,8 @@ class Routes:
 
     def __init__(self, tag: str) -> None:
         told = {"description": "Any error.", **ERROR}
-        self.router = APIRouter(tags=[tag], responses={"default": told})
+        responses: dict[int | str, dict[str, Any]] = {"default": told}
+        self.router = APIRouter(tags=[tag], responses=responses, route_class=JsonRoute)
         self.types: list[Any] = [ErrorMessage]
         """The types of all answers."""
 

@@ -20,6 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from .....actors.messages.commands import CommandReply
 from .....actors.messages.errors import Error
 from .....actors.messages.orders import DeleteConnector, PutConnector
+from .....actors.settings import trimmed
 from .....events.connectors import ConnectorConfig
 from .....events.log.errors import NoLogError
 from .....events.model import RunState
@@ -87,13 +88,11 @@ async def create_connector(
     extended: Extended = False,  # noqa: FBT002
 ) -> HttpAnswer[ConnectorInfo]:
     """Create a connector, RUNNING or in another `initial_state`."""
-    name = connector.name.strip()
+    name = trimmed(connector.name)
     config, warnings = await run_in_threadpool(_prepare, service, name, connector.config, None)
     before = await _find_settled(service, name)
     if before is not None:
-        raise ApiError(
-            HTTPStatus.CONFLICT, await run_in_threadpool(_name_conflict, service, before)
-        )
+        raise await run_in_threadpool(_name_conflict, service, before)
     command = PutConnector(
         service.group_id,
         name,
@@ -129,9 +128,7 @@ async def put_config(
     """Create a connector (201), or give one a new config (200)."""
     before = await _find_settled(service, connector)
     if before is not None and before.deleting:
-        raise ApiError(
-            HTTPStatus.CONFLICT, await run_in_threadpool(_name_conflict, service, before)
-        )
+        raise await run_in_threadpool(_name_conflict, service, before)
     return await _put(service, principal, connector, config, before, extended=extended)
 
 
@@ -151,6 +148,8 @@ async def patch_config(
     config = {key: value for key, value in changed.items() if changes.get(key, "") is not None}
     if NAME not in config:
         raise invalid([f'Missing required configuration "{NAME}" which has no default value.'])
+    if not config[NAME]:
+        raise invalid([f"Invalid value  for configuration {NAME}: String may not be empty"])
     return await _put(service, principal, connector, config, before, extended=extended)
 
 
@@ -284,12 +283,12 @@ async def _answer_with(
     return HttpAnswer(await run_in_threadpool(read), status, headers)
 
 
-def _name_conflict(service: Service, found: ConnectorConfig) -> str:
-    name = found.connector
-    if not found.deleting:
-        return f"Connector {name} already exists"
-    why = _reason_kept(service, name)
-    return f"connector {name} is being deleted: create it once it is gone{why}"
+def _name_conflict(service: Service, found: ConnectorConfig) -> ApiError:
+    name, told = found.connector, f"Connector {found.connector} already exists"
+    if found.deleting:
+        why = _reason_kept(service, name)
+        told = f"connector {name} is being deleted: create it once it is gone{why}"
+    return ApiError(HTTPStatus.CONFLICT, told)
 
 
 def _reason_kept(service: Service, name: str) -> str:

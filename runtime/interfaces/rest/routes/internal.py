@@ -18,6 +18,12 @@ ALGORITHM: Final = "x-connect-request-signature-algorithm"
 _ALGORITHMS: Final = frozenset(
     f"hmac{each}" for each in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 )
+DEFAULT: Final = "HmacSHA256"
+_OTHER: Final = (
+    "This worker does not support the '{}' key signing algorithm used by other workers. This worker"
+    " is currently configured to use: [{}]. Check that all workers' configuration files permit the"
+    " same set of signature algorithms, and correct any misconfigured worker and restart it."
+)
 REFUSALS: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
 
 
@@ -42,4 +48,6 @@ def _refusal(request: Request) -> ApiError:
         return ApiError(HTTPStatus.BAD_REQUEST, told)
     if algorithm.lower() not in _ALGORITHMS:
         return ApiError(HTTPStatus.BAD_REQUEST, f"Algorithm {algorithm} not available")
+    if algorithm != DEFAULT:
+        return ApiError(HTTPStatus.BAD_REQUEST, _OTHER.format(algorithm, DEFAULT))
     return ApiError(HTTPStatus.FORBIDDEN, "Internal request contained invalid signature.")

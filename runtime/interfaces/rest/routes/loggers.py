@@ -39,7 +39,7 @@ def list_loggers(service: Served) -> dict[str, LoggerLevel]:
 @routes.add("GET /admin/loggers/{logger}", errors=(HTTPStatus.NOT_FOUND,))
 def get_logger(service: Served, logger: str) -> LoggerLevel:
     """Tell the level of a logger."""
-    found = log_levels.loggers(service.log_folder).get(logger)
+    found = log_levels.loggers(service.log_folder).get(_named(logger))
     if found is None:
         raise not_found(f"Logger {logger} not found.")
     return _describe(found)
@@ -70,7 +70,7 @@ async def set_level(
     level = given.strip().upper()
     if level not in LEVELS:
         raise not_found(f"invalid log level '{given}'.")
-    changed = await run_in_threadpool(_set, service, logger, level, principal)
+    changed = await run_in_threadpool(_set, service, _named(logger), level, principal)
     try:
         await service.commands.announce_log_levels()
     except Unanswered:
@@ -90,8 +90,14 @@ def _set(service: Service, logger: str, level: str, principal: str) -> list[str]
     log_levels.take_up(folder)
     LOGGER.warning("the level of %s is %s now, by %s", ascii(logger), level, principal)
     after = log_levels.loggers(folder)
-    # A module that another request has loaded meanwhile has a logger that was not there before.
-    return [name for name, was in before.items() if after[name].level != was.level]
+    # Another request may set others meanwhile, or load a module whose logger was not there before.
+    mine = (name for name in before if log_levels.is_below(name, logger))
+    return [name for name in mine if after[name].level != before[name].level]
+
+
+def _named(logger: str) -> str:
+    """Return a logger's name; the root's is known in any case."""
+    return log_levels.ROOT if logger.lower() == log_levels.ROOT else logger
 
 
 def _describe(found: LoggerState) -> LoggerLevel:

@@ -5,7 +5,7 @@ means the connector's class alone knows, so it is asked before anything is sent 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any, Final
@@ -38,24 +38,27 @@ FIRST: Final = 10
 _WHOLE: Final = 1 << 63
 
 
-def _flat(value: object) -> object:
-    """Refuse what is no flat object of texts and numbers, as the log keeps them."""
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        raise ValueError("must be an object, or null")  # noqa: TRY004  # what pydantic takes
-    for key, each in value.items():  # pyright: ignore[reportUnknownVariableType]
-        if isinstance(each, dict | list):
-            told = f"{key}: must be a text, a number, true, false or null"
-            raise ValueError(told)  # noqa: TRY004  # what pydantic takes
-        if isinstance(each, int | float) and not -_WHOLE <= each < _WHOLE:
-            raise ValueError(f"{key}: is no number of 64 bits")
-        whole(key)  # pyright: ignore[reportUnknownArgumentType]
-        whole(each)  # pyright: ignore[reportUnknownArgumentType]
+def _object(value: object) -> object:
+    """Refuse what is no object."""
+    if value is not None and not isinstance(value, dict):
+        raise ValueError("must be an object, or null")  # what pydantic takes
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
-FlatObject = Annotated[dict[str, Any] | None, BeforeValidator(_flat)]
+def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object of texts and numbers, as the log keeps them; raises `ValueError`."""
+    for key, each in given.items():
+        if isinstance(each, dict | list):
+            told = f"{key}: must be a text, a number, true, false or null"
+            raise ValueError(told)  # noqa: TRY004  # what is given is a text
+        if isinstance(each, int | float) and not -_WHOLE <= each < _WHOLE:
+            raise ValueError(f"{key}: is no number of 64 bits")
+        whole(key)
+        whole(each)
+    return {key: float(each) if isinstance(each, float) else each for key, each in given.items()}
+
+
+GivenObject = Annotated[dict[str, Any] | None, BeforeValidator(_object)]
 
 
 class GivenOffset(BaseModel):
@@ -63,8 +66,18 @@ class GivenOffset(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    partition: FlatObject = None
-    offset: FlatObject = None
+    partition: GivenObject = None
+    offset: GivenObject = None
+
+    def as_kept(self, number: int) -> PartitionOffset:
+        """Return it as the log keeps it; raises `ApiError`, with its `number` in the request."""
+        part = "partition"
+        try:
+            partition, part = _flat(self.partition or {}), "offset"
+            return PartitionOffset(partition, None if self.offset is None else _flat(self.offset))
+        except ValueError as error:
+            told = f"the request is malformed: offsets.{number}.{part}: {error}"
+            raise ApiError(HTTPStatus.BAD_REQUEST, told) from None
 
 
 class GivenOffsets(BaseModel):
@@ -103,15 +116,17 @@ async def alter_offsets(
 ) -> Message:
     """Set offsets of a STOPPED connector; of a partition that is there twice the last counts."""
     if not given.offsets:
-        told = "Partitions / offsets need to be provided for an alter offsets request"
-        raise ApiError(HTTPStatus.BAD_REQUEST, told)
-    offsets = [PartitionOffset(each.partition or {}, each.offset) for each in given.offsets]
+        why = "Partitions / offsets need to be provided for an alter offsets request"
+        raise ApiError(HTTPStatus.BAD_REQUEST, why)
+    told = given.offsets
 
-    def check() -> None:
+    def check() -> list[PartitionOffset]:
         stored, _ = _stopped(service, connector)
+        offsets = [each.as_kept(number) for number, each in enumerate(told)]
         Judge.of(service, stored).check(offsets)
+        return offsets
 
-    await run_in_threadpool(check)
+    offsets = await run_in_threadpool(check)
     order = AlterOffsets(service.group_id, connector, "altered", offsets, principal=principal)
     refuse((await service.commands.carry_out(order)).reply)
     return Message("The offsets for this connector have been altered successfully")

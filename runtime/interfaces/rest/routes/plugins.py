@@ -5,11 +5,13 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated
 
+from fastapi import Query
 from msgspec.structs import replace
 
 from .....events.log.errors import NoLogError
 from ....pipeline.connectors.builtin.plugins import Plugin
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
+from ....pipeline.connectors.installed import LATEST, flaw_in_version
 from ....pipeline.connectors.kafka.converters import converter_names, find_converter
 from ....pipeline.spi.config import Checked, ConfigDef, Definition, Validation
 from ....pipeline.spi.errors import PluginUnknown
@@ -75,10 +77,25 @@ def _version_of(find: "_Find", name: str) -> str:
         return "undefined"
 
 
-@routes.add("GET /connector-plugins/{plugin}/config", errors=(HTTPStatus.NOT_FOUND,))
-def get_plugin_config(service: Served, plugin: str) -> list[ConfigKeyInfo]:
+@routes.add(
+    "GET /connector-plugins/{plugin}/config",
+    errors=(HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND),
+)
+def get_plugin_config(
+    service: Served,
+    plugin: str,
+    version: Annotated[str, Query(description="A version, a range of them, or latest.")] = LATEST,
+) -> list[ConfigKeyInfo]:
     """List the keys of a connector class, a converter, a transform or a predicate."""
-    keys = _keys_of(service, plugin)
+    name, installed, keys = _find_any(service, plugin)
+    wanted = version.strip()
+    asked = wanted if wanted == LATEST or wanted.startswith(("[", "(")) else f"[{wanted},{wanted}]"
+    if not wanted or flaw_in_version(asked, installed):
+        told = (
+            f"Plugin {name} not found that matches the version range {asked},"
+            f" available versions: [{installed}]"
+        )
+        raise ApiError(HTTPStatus.BAD_REQUEST, told)
     return [_describe_key(each) for each in (*keys.definitions, *keys.families)]
 
 
@@ -128,7 +145,8 @@ def _bare(name: str) -> str:
     return name.removesuffix("Connector") or name
 
 
-def _keys_of(service: Service, name: str) -> ConfigDef:
+def _find_any(service: Service, name: str) -> tuple[str, str, ConfigDef]:
+    """Return the full name of a plugin, its version and its keys; raises `ApiError`."""
     from ....pipeline.transforms.types import (  # noqa: PLC0415  # loads Spark's libraries
         find_predicate,
         find_transform,
@@ -136,8 +154,10 @@ def _keys_of(service: Service, name: str) -> ConfigDef:
 
     for find in (find_converter, find_transform, find_predicate):
         with suppress(PluginUnknown):
-            return find(name).config()
-    return _find(service, name).made_by.config()
+            found = find(name)
+            return name, found.version, found.config()
+    connector = _find(service, name)
+    return connector.name, connector.made_by.version, connector.made_by.config()
 
 
 def _find(service: Service, name: str) -> Plugin:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from .....actors.settings import SettingType, Value
+from .....actors.settings import SettingType, Value, trimmed
 from ...spi.config import Importance, ParsedConfig, Width
 from ...spi.connector import Tolerance
 from ...spi.context import Context
@@ -32,6 +32,7 @@ ERRORS: Final = (
         f"skipped and counted, and kept if {QUEUE_PATH} or {QUEUE_TOPIC} is set.",
         "none",
         "all",
+        convert=trimmed,
         width=Width.SHORT,
         display_name="Error Tolerance",
     ),
@@ -40,7 +41,8 @@ ERRORS: Final = (
         LOG,
         "Whether bad rows are logged by the worker, with their reason; at most 100 of a batch.",
         default=False,
-        importance=Importance.LOW,
+        width=Width.SHORT,
+        display_name="Log Errors",
     ),
     text_key(
         MAX_RATIO,

@@ -217,7 +217,7 @@ def _inferred(
 def _sampled(config: Mapping[str, str]) -> Look:
     """Look at some of the files that there are."""
     source = {key: value for key, value in config.items() if key.startswith("source.")}
-    tolerant = config.get(TOLERANCE) == "all"
+    tolerant = config.get(TOLERANCE, "").strip() == "all"
     if any(map(is_deferred, source.values())):
         return Look()
     config = {**source, keys.SOURCE_SAMPLE_BYTES: str(MOST_BYTES)}
