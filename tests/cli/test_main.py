@@ -43,7 +43,7 @@ def test_every_verb_has_help_that_fits_the_terminal(verb: str, run: Run) -> None
 
 def test_a_paragraph_of_help_has_its_lines_where_the_terminal_ends(run: Run) -> None:
     lines = run("plan", "--help").out.splitlines()
-    (first,) = (number for number, line in enumerate(lines) if "Computed by the code" in line)
+    (first,) = (number for number, line in enumerate(lines) if "The code of the real group" in line)
     assert min(map(len, map(str.rstrip, lines[first : first + 2]))) > 80
 
 

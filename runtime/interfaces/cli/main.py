@@ -1,7 +1,7 @@
-"""The command line as a whole: which verbs there are, and how all of them end.
+"""The entry point of the command line: its commands, error messages and exit codes.
 
-Exit codes: 0 done, 1 failed, 2 misused, 3 no cluster reached. A traceback is shown
-with FAIRLEAD_DEBUG=1 only.
+Exit codes: 0 success, 1 failure, 2 usage error, 3 cluster unreachable. A traceback is shown only
+with FAIRLEAD_DEBUG=1.
 """
 
 import io
@@ -32,7 +32,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version  # noqa: PLC0415  # slow, and seldom asked for
+        from importlib.metadata import version  # noqa: PLC0415  # slow, and rarely used
 
         sys.stdout.write(f"{PROGRAM} {version(PROGRAM)}\n")
         raise typer.Exit
@@ -40,12 +40,12 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def fairlead(
-    version: Annotated[  # the callback is all there is to it
+    version: Annotated[  # its callback does all the work
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Run data connectors on Spark, in groups that can explain themselves."""
+    """Run data connectors on Spark, in groups that can explain their decisions."""
 
 
 for _verb in (
@@ -69,7 +69,7 @@ for _verb in (
 app.add_typer(
     log.log,
     name="log",
-    help="Read, check and copy a group's logs; no cluster has to run.",
+    help="Read, check and copy a group's logs, also without a running cluster.",
     rich_help_panel=LOOK,
 )
 for _verb in (
@@ -89,7 +89,7 @@ for _verb in (
 app.add_typer(
     offsets.offsets,
     name="offsets",
-    help="Read, set, reset and seek how far a connector's source was read.",
+    help="Show, set, reset and seek the offsets of a connector.",
     rich_help_panel=CHANGE,
 )
 
@@ -111,10 +111,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fill_closed_places() -> None:
-    """Put nothing where a standard stream was closed.
+    """Open /dev/null in place of each closed standard stream.
 
-    Else the next file that is opened, a log's even, would be in its place, and get what
-    libraries and children write there.
+    Otherwise the next opened file, such as a log, would get its descriptor, and the output of
+    libraries and child processes would be written to it.
     """
     for place in range(3):
         try:
@@ -126,14 +126,14 @@ def _fill_closed_places() -> None:
 
 
 def _survive_any_text() -> None:
-    """Spell out what the terminal's encoding, or any, has no bytes for."""
+    """Escape characters that the encoding of a standard stream cannot represent."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportUnknownMemberType]
 
 
 def _report(error: Exception) -> int:
-    """Say what went wrong, a line for each thing, and return the exit code."""
+    """Print the error, one line for each problem, and return the exit code."""
     status = FAILED
     match error:
         case ConfigError():

@@ -1,1 +1,1 @@
-"""What the verbs work with: options, the cluster's client, logs on disk, tables, exit codes."""
+"""Shared by the commands: options, the REST client, logs on disk, tables, exit codes."""

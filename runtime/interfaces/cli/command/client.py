@@ -1,4 +1,4 @@
-"""Speaking with a cluster over its REST interface."""
+"""The command line's REST client of a cluster."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 95.0
-"""A worker of Connect gives up on a request after 90 s; wait for it to say so."""
+"""A Connect worker times out after 90 s; the client waits longer, to get that response."""
 
 HTTP_PORT: Final = 80
 SNIPPET_CHARACTERS: Final = 120
@@ -30,32 +30,32 @@ T = TypeVar("T")
 
 
 class _NodeNote(msgspec.Struct):
-    """What a running node leaves in its run folder."""
+    """The part of a running node's `node.json` that the client uses."""
 
     rest: Annotated[str, msgspec.Meta(min_length=1)]
     """The URL of its REST interface."""
 
 
 class Refused(Failed):
-    """The cluster answered with an error; the text is its own."""
+    """The cluster answered with an error, whose message is this one's."""
 
     def __init__(self, text: str, body: object = None) -> None:
         super().__init__(text)
         self.body = body
-        """All that it said, as plain data."""
+        """The body of the error response, as plain data."""
 
 
 class ExpectedNode(NamedTuple):
-    """The node whose answers are taken: that of a data folder, "" where none has run there yet."""
+    """The node of a data folder, whose answers are accepted; "" if none has run there yet."""
 
     node: str
     data_dir: Path
 
 
 class Client:
-    """The REST interface of one cluster; `origin` says where its address comes from.
+    """A client of one cluster; `origin` says where its address comes from.
 
-    Where a node is expected, another one is asked for nothing but its identity.
+    If a node is expected, no request with content is sent before the identity has been checked.
     """
 
     def __init__(self, base: str, origin: str, expected: ExpectedNode | None = None) -> None:
@@ -64,35 +64,35 @@ class Client:
             raise Misused(f"{origin} is no http URL: {_without_user(base)!r}")
         self._address = base.rstrip("/")
         self.base = _without_user(self._address)
-        """Where it is, without what only its user may know."""
+        """Its URL without user name and password."""
         self._name = f"{self.base} ({origin})"
         self._expected = expected
 
     def get(self, kind: type[T], *path: str, **query: str | tuple[str, ...]) -> T:
-        """Return what lies at a path; raises `Failed`, `Unreachable`."""
+        """GET a path; raises `Failed`, `Unreachable`."""
         return self._convert(self._ask("GET", path, query=query), kind)
 
     def post(self, kind: type[T], *path: str, body: object) -> T:
-        """Send a document to a path and return the answer; raises `Failed`, `Unreachable`."""
+        """POST a document to a path, and return the response; raises `Failed`, `Unreachable`."""
         return self._convert(self._ask("POST", path, body=body), kind)
 
     def put(self, kind: type[T], *path: str, body: object = None) -> T:
-        """Set what lies at a path and return the answer; raises `Failed`, `Unreachable`."""
+        """PUT a document to a path, and return the response; raises `Failed`, `Unreachable`."""
         return self._convert(self._ask("PUT", path, body=body), kind)
 
     def patch(self, kind: type[T], *path: str, body: object) -> T:
-        """Change what lies at a path and return the answer; raises `Failed`, `Unreachable`."""
+        """PATCH a path, and return the response; raises `Failed`, `Unreachable`."""
         return self._convert(self._ask("PATCH", path, body=body), kind)
 
     def delete(self, kind: type[T], *path: str, **query: str) -> T | None:
-        """Delete what lies at a path; return the answer, None for an empty one.
+        """DELETE a path; return the response, None for an empty one.
 
         Raises `Failed`, `Unreachable`.
         """
         return self.order("DELETE", kind, *path, **query)
 
     def order(self, method: str, kind: type[T], *path: str, **query: str) -> T | None:
-        """Have something done that needs no document; return the answer, None for an empty one.
+        """Send a request without a body; return the response, None for an empty one.
 
         Raises `Failed`, `Unreachable`.
         """
@@ -122,8 +122,8 @@ class Client:
         timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
         doing = "GET"
         try:
-            # A proxy of the environment knows nothing of what listens on loopback.
-            # Certificates take longer to read than an answer takes to come, so only if need be.
+            # A proxy from the environment cannot reach this machine's loopback address.
+            # Loading certificates takes longer than a request, so only if necessary.
             verify = self._address.startswith("https:")
             with httpx.Client(timeout=timeout, trust_env=False, verify=verify) as client:
                 if method != doing and self._expected is not None:
@@ -142,7 +142,7 @@ class Client:
         return self._read(answer)
 
     def _check(self, answer: "httpx.Response") -> None:
-        """Raise `Unreachable` if it is not the expected node that answers."""
+        """Raise `Unreachable` if another node than the expected one answers."""
         served_by = answer.headers.get(HEADER, "")
         if self._expected is None or (served_by and served_by == self._expected.node):
             return
@@ -179,7 +179,7 @@ class Client:
 
 
 def client_of(place: There) -> Client:
-    """Return the client of the cluster that is meant: by URL, by the running node, by config.
+    """Return the client of a cluster, found by its URL, the running node, or the configuration.
 
     Raises `ConfigError`, `Failed`, `Misused`.
     """
@@ -195,9 +195,9 @@ def client_of(place: There) -> Client:
 
 
 def _expected(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
-    """Return the node that is to answer for a data folder; None where that is not known.
+    """Return the expected node of a data folder; None if any node is accepted.
 
-    A folder that nobody named and on which no node has run stands for no node at all.
+    That is so for a default folder on which no node has run.
     """
     run_folder = data_dir / "run"
     try:
@@ -212,12 +212,12 @@ def _expected(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
 
 
 def note_of(config: "Config") -> Path:
-    """Return where a node leaves word of how it is reached, as long as it runs."""
+    """Return the path of the running node's `node.json`."""
     return config.data_path / "run" / "node.json"
 
 
 def _url_in(note: Path) -> str | None:
-    """Return the URL that a running node left word of, None if there is none."""
+    """Return the REST URL in a `node.json`, None if it cannot be read."""
     try:
         return msgspec.json.decode(note.read_bytes(), type=_NodeNote).rest
     except FileNotFoundError:
@@ -233,7 +233,7 @@ def _url_in(note: Path) -> str | None:
 
 
 def _message_in(body: object) -> str:
-    """Return what an error says, nothing if it is none of a cluster's."""
+    """Return the message of an error response; "" if it has another format."""
     try:
         return msgspec.convert(body, Message).message
     except msgspec.ValidationError:

@@ -1,4 +1,4 @@
-"""The records of groups of Kafka's clients, each told in one line."""
+"""Describes the log records of groups of Kafka clients, each in one line."""
 
 from .....events.kafka.consumers import ConsumerOffset, ConsumerSubscription, SubscribedTopics
 from .....events.model import ClassicMember
@@ -9,7 +9,7 @@ from .phrases import listed
 
 
 def generation(names: MemberNames, record: ClassicGroup) -> str:
-    """Return who is in a generation of classic members, and what its leader gives them."""
+    """Describe a generation of classic members, and the assignment by its leader."""
     cause = names.cause(record.cause.why.value, record.cause.subject)
     subject = f"classic generation {record.generation}: {cause}"
     if not record.members:
@@ -31,7 +31,7 @@ def _seat(names: MemberNames, member: ClassicMember) -> str:
 
 
 def topics(record: SubscribedTopics) -> str:
-    """Return which topics a group shares out."""
+    """Describe the topics that a group reads."""
     told = (
         f"{name} ({'given up' if each.is_released else each.partitions})"
         for name, each in sorted(record.topics.items())
@@ -40,13 +40,13 @@ def topics(record: SubscribedTopics) -> str:
 
 
 def subscription(names: MemberNames, record: ConsumerSubscription) -> str:
-    """Return what a consumer wants to read."""
+    """Describe the subscription of a consumer."""
     pattern = f", {record.pattern!r}: {', '.join(record.matched)}" if record.pattern else ""
     by_name = ", ".join(record.names) or "no topic by name"
     return f"{names.short(record.member_id)} subscribes to {by_name}{pattern}"
 
 
 def read_offset(record: ConsumerOffset) -> str:
-    """Return how far a group has read a partition."""
+    """Describe the committed offset of a partition."""
     note = f", {record.metadata!r}" if record.metadata else ""
     return f"{record.topic}-{record.partition} is read up to {record.offset}{note}"

@@ -1,4 +1,4 @@
-"""Connectors, their tasks and their classes as tables, and as documents of one of them in full."""
+"""Tables of connectors, tasks and plugins, and documents with all details of one of them."""
 
 from collections.abc import Mapping
 
@@ -19,11 +19,11 @@ from .phrases import age, worker_name
 from .printing import FactList, Section, Table
 
 Expanded = dict[str, ExpandedConnector]
-"""What `/connectors?expand=…` answers."""
+"""The response of `/connectors?expand=…`."""
 
 
 class TaskLine(Struct, frozen=True, omit_defaults=True):
-    """A task with its connector, its state, and how far it has come."""
+    """A task with its connector, its state and its progress."""
 
     connector: str
     task: int
@@ -31,7 +31,7 @@ class TaskLine(Struct, frozen=True, omit_defaults=True):
     worker_id: str
     trace: str = ""
     reason: str = ""
-    autoRestart: AutoRestartInfo | None = None  # noqa: N815  # as REST has it
+    autoRestart: AutoRestartInfo | None = None  # noqa: N815  # its name in REST
     progress: TaskCounts | None = None
 
 
@@ -49,7 +49,7 @@ class PluginInFull(PluginInfo, frozen=True, kw_only=True):
 
 
 def list_tasks(reply: Mapping[str, ExpandedConnector]) -> list[TaskLine]:
-    """Return the tasks of all connectors that were expanded by status, and perhaps progress."""
+    """Return the tasks of all connectors in a response expanded by status, and maybe progress."""
     return [
         line
         for name, entry in sorted(reply.items())
@@ -59,7 +59,7 @@ def list_tasks(reply: Mapping[str, ExpandedConnector]) -> list[TaskLine]:
 
 
 def connectors(reply: Mapping[str, ExpandedConnector]) -> list[Section]:
-    """Return the table of connectors that were expanded by status and info."""
+    """Return the table of connectors in a response expanded by status and info."""
     rows = [_connector_row(name, entry) for name, entry in sorted(reply.items())]
     columns = ("NAME", "TYPE", "STATE", "WORKER", "TASKS", "CLASS", "REASON")
     empty = "no connectors: add one with `fairlead create -f FILE`"
@@ -91,7 +91,7 @@ def connector(reply: ConnectorInFull) -> list[Section]:
 
 
 def _batches(lines: list[TaskLine]) -> list[Section]:
-    """Return how fast tasks are, and what their batches take; nothing where nobody told."""
+    """Return the throughput and batch durations of tasks; nothing if all are unknown."""
     told = [
         (
             f"{each.connector}-{each.task}",
@@ -105,7 +105,7 @@ def _batches(lines: list[TaskLine]) -> list[Section]:
 
 
 def _bad_rows(lines: list[TaskLine]) -> list[Section]:
-    """Return how many bad rows tasks left out; nothing if none did."""
+    """Return the numbers of skipped bad rows; nothing if there are none."""
     told = [
         (f"{each.connector}-{each.task}", f"{progress.skipped} left out, {kept}")
         for each in lines
@@ -123,7 +123,7 @@ def tasks(reply: list[TaskLine]) -> list[Section]:
 
 
 def config_warnings(reply: Expanded) -> list[Section]:
-    """Return what is strange about the configs of connectors; nothing if nothing is."""
+    """Return the warnings about the configs of connectors; nothing if there are none."""
     rows = [
         (name, warning)
         for name, entry in sorted(reply.items())
@@ -215,14 +215,14 @@ def _task_row(each: TaskLine) -> tuple[str, ...]:
 
 
 def _lag(lag: UnreadInput | None) -> str:
-    """Return what is left to read: bytes where there are any, else how many ranges."""
+    """Return the lag in bytes if known, else as a number of ranges."""
     if lag is None:
         return ""
     return decimal(lag.bytes) if lag.bytes or not lag.ranges else f"{lag.ranges} ranges"
 
 
 def _reason(state: ConnectorState | TaskLine) -> str:
-    """Return in a line why something failed, or what it waits for, and how often it restarted."""
+    """Return in one line the reason of a failure or a wait, and the number of restarts."""
     why = state.trace or state.reason
     line = next((each for each in why.splitlines() if each.strip()), "")
     if state.autoRestart is None:

@@ -1,4 +1,4 @@
-"""What became of a group's epochs, as tables: the list of them, one in full, a resource's moves."""
+"""Tables of a group's epochs: their list, one in full, and the moves of one resource."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -12,10 +12,10 @@ from .phrases import first_of, group_ids, moment, seconds
 from .printing import FactList, Section, Table
 
 _USUAL: Final = {"NEW", "KEPT"}
-"""The counts that are shown in any case: the others only where there is anything."""
+"""The counts that are always shown; others only if they are not 0."""
 DELETED: Final = "deleted"
 NOBODY: Final = "nobody"
-"""Stands for the taker of what stopped because no worker may run it."""
+"""The new owner of a resource that stopped since no worker may run it."""
 CONSUMER: Final = "consumer"
 OF_HANDOVER: Final = ("REASON", "FROM", "TO", "DOWN")
 
@@ -76,7 +76,7 @@ def move_tables(reply: ResourceHistory) -> list[Section]:
 
 
 def _counts(epochs: Sequence[EpochLine]) -> dict[str, list[str]]:
-    """Return what is counted of each epoch besides what moved, by heading."""
+    """Return the counts of each epoch besides moves, by heading."""
     counts = {
         "NEW": [each.placed for each in epochs],
         "KEPT": [each.kept for each in epochs],
@@ -97,7 +97,7 @@ def _trimmed(first_epoch: int | None) -> str:
 
 
 def _line(each: EpochLine, names: MemberNames) -> tuple[str, ...]:
-    """Return what an epoch was, and how much moved."""
+    """Return the cells of an epoch: its cause, and the number of moves."""
     return (
         str(each.group_epoch),
         _to_the_second(each.time_ms),
@@ -113,7 +113,7 @@ def _to_the_second(time_ms: int) -> str:
 
 
 def _settled(each: EpochLine, last_epoch: int | None) -> str:
-    """Return how long an epoch took, or which later one took it along."""
+    """Return the duration of an epoch, or the later epoch whose target answers it."""
     if each.assignment_epoch is None:
         return "unanswered"
     if each.assignment_epoch != each.group_epoch:
@@ -123,7 +123,7 @@ def _settled(each: EpochLine, last_epoch: int | None) -> str:
 
 
 def _wait(each: AbsenceInfo, names: MemberNames) -> tuple[str, ...]:
-    """Return for whose return something waited, and what came of it."""
+    """Return the cells of a wait for a member's return, and its outcome."""
     outcome = "it was back" if each.is_back else "others were given it"
     outcome = f"goes on in {each.superseded_by}" if each.superseded_by else outcome
     until = moment(each.until_ms)
@@ -183,7 +183,7 @@ def _kept(change: TargetChangeInfo, names: MemberNames) -> str:
 
 
 def _handover(each: HandoverInfo, names: MemberNames) -> tuple[str, ...]:
-    """Return why a resource changed hands, between whom, and for how long nobody ran it."""
+    """Return the cells of a handover: cause, workers, downtime."""
     taker = names.of(each.taker)
     if not taker and each.reason != DELETED:
         taker = NOBODY
@@ -196,7 +196,7 @@ def _handover(each: HandoverInfo, names: MemberNames) -> tuple[str, ...]:
 
 
 def _down(each: HandoverInfo) -> str:
-    """Return for how long nobody ran a resource, as far as the log tells."""
+    """Return the downtime of a resource, or its known bounds."""
     if each.freed_by:
         return f"see {each.freed_by}"
     at_least, at_most = seconds(each.downtime_at_least_ms), seconds(each.downtime_at_most_ms)

@@ -1,4 +1,4 @@
-"""Groups, the workers that are their members, and what these compute with, as tables."""
+"""Tables of groups, workers and assignors."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ from .printing import FactList, Section, Table
 
 
 def groups(reply: list[GroupSummary]) -> list[Section]:
-    """Return the tables of `/groups`: groups of workers, and those of Kafka's clients."""
+    """Return the tables of `/groups`: groups of workers, and those of Kafka clients."""
     columns = ("GROUP", "TYPE", "STATE", "EPOCH", "ASSIGNMENT", "MEMBERS", "CONNECTORS", "ASSIGNED")
     of_workers = [each for each in reply if each.shard is None]
     has_assignors = any(each.assignor for each in of_workers)
@@ -44,7 +44,7 @@ def groups(reply: list[GroupSummary]) -> list[Section]:
 
 
 def group(reply: GroupDescription) -> list[Section]:
-    """Return `/groups/{g}`, which is also what a replay of its log tells."""
+    """Return the sections of `/groups/{g}`, also for a replay of its log."""
     if reply.shard is not None:
         return client_tables.group(reply)
     sections: list[Section] = [FactList(_group_facts(reply))]
@@ -72,7 +72,7 @@ def workers(reply: WorkerList) -> list[Section]:
 
 
 def engine(process: ProcessDescription | None) -> list[tuple[str, str]]:
-    """Return what is told at a glance of the JVM that workers share; nothing if none do."""
+    """Return the summary of the JVM that workers share; nothing if they share none."""
     if process is None:
         return []
     pid = "" if process.pid is None else f", pid {process.pid}"
@@ -80,7 +80,7 @@ def engine(process: ProcessDescription | None) -> list[tuple[str, str]]:
 
 
 def worker(reply: WorkerDescription) -> list[Section]:
-    """Return one worker: the process, and the member that it is once it joined."""
+    """Return the sections of one worker: its process, and its member once it has joined."""
     process = reply.process
     worker_facts = (
         ("Name", worker_label(reply)),
@@ -97,7 +97,7 @@ def worker(reply: WorkerDescription) -> list[Section]:
 
 
 def assignors(reply: AssignorList) -> list[Section]:
-    """Return the tables of `/assignors`: which there are, and the process that runs them."""
+    """Return the tables of `/assignors`: all assignors, and the process that runs them."""
     rows = [(each.name, each.origin) for each in reply.assignors]
     processes = [
         (pid, each.state, restarts, each.detail)
@@ -139,7 +139,7 @@ def _group_facts(reply: GroupDescription) -> Sequence[tuple[str, str]]:
 
 
 def _generation(last: GenerationDescription | None) -> str:
-    """Return whom a classic group's generation holds, who leads it, and what they speak."""
+    """Return the members, the leader and the protocol of a classic group's generation."""
     if last is None:
         return ""
     names = ", ".join(last.members) or "nobody"
@@ -176,7 +176,7 @@ def _worker_row(reply: WorkerDescription) -> tuple[str, ...]:
 
 
 def _state(member: MemberDescription | None) -> str:
-    """Return where a member stands; `cold` is one that takes no work yet."""
+    """Return the state of a member; `cold` if it takes no work yet."""
     if member is None:
         return ""
     return member.state if member.capacity else f"{member.state},cold"
@@ -209,7 +209,7 @@ def _members(reply: Sequence[MemberDescription]) -> Table:
 def _traits(
     members: Sequence[MemberDescription | None],
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Return the headings and the cells of what sets workers apart, where anything does."""
+    """Return the headings and cells of traits (zone, tags ...) in which workers differ."""
     cells_by_heading = {
         "ZONE": [(each.rack or "") if each else "" for each in members],
         "TAGS": [",".join(each.tags) if each else "" for each in members],
@@ -228,7 +228,7 @@ def _traits(
 
 
 def _order_word(order: WorkerOrder | None) -> str:
-    """Return what operators want of a worker, in a word."""
+    """Return the operator order for a worker in one word."""
     if order is None:
         return ""
     wishes = {

@@ -1,4 +1,4 @@
-"""A group's logs on disk: where they lie, a backup of both, their entries in words or whole."""
+"""Access to a group's logs on disk: reading, backup, and printing of entries."""
 
 import shutil
 import sys
@@ -42,24 +42,24 @@ class LogName(StrEnum):
 
     @property
     def kind(self) -> LogKind:
-        """What the log is known by in its own words."""
+        """The kind of a log with this name of a group of workers."""
         return CONTROL if self is LogName.CONTROL else OFFSETS
 
     @property
     def shared(self) -> LogKind:
-        """The same of a log that groups of Kafka's clients share."""
+        """The kind of a log with this name that groups of Kafka clients share."""
         return SHARED_CONTROL if self is LogName.CONTROL else SHARED_OFFSETS
 
 
 BACKED_UP: Final = (LogName.OFFSETS, LogName.CONTROL)
-"""In this order."""
+"""The logs of a backup, in the order of copying."""
 
 GroupReader = LogReader | GroupEntries
-"""A group's log, or what the group has in a log that it shares."""
+"""A group's own log, or its entries in a shared log."""
 
 
 class GroupFolder:
-    """The folder of one group, `control` and `offsets` within."""
+    """The folder of one group, with its logs `control` and `offsets`."""
 
     def __init__(self, place: Here) -> None:
         config = place.configured()
@@ -72,7 +72,7 @@ class GroupFolder:
         return self.path / name.value
 
     def read(self, name: LogName) -> GroupReader:
-        """Open a log, or what the group has in one of the shards'; raises `LogError`."""
+        """Open the group's own log, or its entries in a shard's log; raises `LogError`."""
         if not self.path_of(name).is_dir():
             for each in sorted(self._shards.glob(f"*/{name.value}")):
                 log = LogReader.open(each, kind=name.shared)
@@ -83,7 +83,7 @@ class GroupFolder:
         return self.open(name)
 
     def open(self, name: LogName) -> LogReader:
-        """Open a log of the group's own for reading; raises `LogError`."""
+        """Open the group's own log; raises `LogError`."""
         path = self.path_of(name)
         if not path.is_dir():
             raise NoLogError(
@@ -98,9 +98,9 @@ class GroupFolder:
         return sorted(found, key=lambda each: int(each.name))
 
     def back_up(self, target: Path) -> list[LogName]:
-        """Copy what there is of both logs into a new folder, all or nothing; raises `LogError`.
+        """Copy the logs into a new folder, all or nothing; raises `LogError`.
 
-        The offsets go first: what they rest on in the control log is then in its copy as well.
+        The offset log is copied first: so the copy of the control log has all that it refers to.
         """
         done = [
             each for each in BACKED_UP if each is LogName.CONTROL or self.path_of(each).is_dir()
@@ -109,7 +109,7 @@ class GroupFolder:
         return done
 
     def back_up_shards(self, target: Path) -> list[Path]:
-        """Copy the logs of all shards likewise, each pair into a folder of its number."""
+        """Copy the logs of all shards in the same way, each pair into a folder of its number."""
         shards = self.shards()
         if not shards:
             raise NoLogError(f"there are no shards at {self._shards}: no client of Kafka's came")
@@ -123,7 +123,7 @@ class GroupFolder:
 
 
 def _copy(target: Path, logs: Iterable[tuple[str, Callable[[], LogReader]]]) -> None:
-    """Copy logs into a new folder, each to a path within, all or nothing; raises `LogError`."""
+    """Copy logs into a new folder under these paths, all or nothing; raises `LogError`."""
     if target.exists():
         raise BackupError(f"{target} exists already; a backup never overwrites, choose a new name")
     part = target.with_name(f".{target.name}.part")
@@ -141,7 +141,7 @@ def _copy(target: Path, logs: Iterable[tuple[str, Callable[[], LogReader]]]) -> 
 
 
 class LogLine(NamedTuple):
-    """One entry, and what could be made of it: `flaw` says why there is no record."""
+    """One entry and its decoded record; `flaw` is the error if it cannot be decoded."""
 
     entry: Entry
     record: Record | None
@@ -149,13 +149,13 @@ class LogLine(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The name of the record's kind."""
+        """The name of the record's type."""
         row = BY_NUMBER.get(self.entry.type)
         return row.record.__name__ if row else f"type {self.entry.type}"
 
 
 def entries_from(reader: GroupReader, start: int) -> Iterator[Entry]:
-    """Yield what is written from an offset on; raises `Failed` for one behind the end."""
+    """Yield the entries from an offset on; raises `Failed` if it is after the end."""
     end = reader.end()
     if start > end:
         raise Failed(f"{reader.path} ends at {end}, there is nothing from {start} on")
@@ -164,7 +164,7 @@ def entries_from(reader: GroupReader, start: int) -> Iterator[Entry]:
 
 
 def follow_from(reader: GroupReader, start: int) -> Iterator[Entry]:
-    """Yield what is written from an offset on, and wait for more, for ever."""
+    """Yield the entries from an offset on, and wait for new ones endlessly."""
     while True:
         for entry in entries_from(reader, start):
             yield entry
@@ -174,7 +174,7 @@ def follow_from(reader: GroupReader, start: int) -> Iterator[Entry]:
 
 
 def printer_of(output: Output, reader: GroupReader) -> Printer:
-    """Return what prints one entry of a log; members are told by the names of their workers."""
+    """Return a function that prints one entry; members have the names of their workers."""
     if output is Output.TABLE:
         narrator = Narrator(_members(reader))
         return lambda entry: say(_line(narrator, read_line(entry)))
@@ -208,7 +208,7 @@ def _members(reader: GroupReader) -> Iterator[Record | None]:
 
 
 def read_line(entry: Entry) -> LogLine:
-    """Return an entry with its record; one that cannot be read does not stop the reading."""
+    """Decode an entry; an error is returned in the line, so that reading continues."""
     try:
         record = decode(entry)
     except CodecError as error:
@@ -217,7 +217,7 @@ def read_line(entry: Entry) -> LogLine:
 
 
 def to_document(line: LogLine) -> dict[str, object]:
-    """Return all of an entry; `value` is None for a tombstone, base64 where there is no record."""
+    """Return an entry as a document; `value` is None for a tombstone, base64 if undecodable."""
     entry, record = line.entry, line.record
     told: dict[str, object] = {
         "offset": entry.offset,

@@ -1,4 +1,4 @@
-"""The records of a group's log, each told in one line with the words of the protocol."""
+"""Describes the records of a group's log, each in one line, in the terms of the protocol."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from .phrases import SHORT_ID, cause_in_words, listed, moment, worker_name
 
 
 class Narrator:
-    """Tells records; it remembers who is behind each member it has heard of."""
+    """Describes records; it keeps the name of each member that has occurred."""
 
     def __init__(self, seen: Iterable[Record | None] = ()) -> None:
         self.names = MemberNames()
@@ -29,7 +29,7 @@ class Narrator:
             self.names.note(record)
 
     def tell(self, record: Record) -> str:
-        """Return what a record says, without its offset, time and kind."""
+        """Describe the content of a record, without its offset, time and type."""
         self.names.note(record)
         return TELL[type(record)](self, record)
 
@@ -52,7 +52,7 @@ def _configured(_: Narrator, record: records.ConnectorsTasksMetadata) -> str:
 
 
 def _in_shards(count: int) -> str:
-    """Return where the resources of a large fact are told; nothing for a small one."""
+    """Return in how many further records the resources of a large one are; "" for a small one."""
     return f"what {count} shards say by now" if count else ""
 
 

@@ -1,7 +1,7 @@
-"""The options that many verbs share, as values, and how a verb takes them.
+"""Options that several commands share, each declared once as the field of a dataclass.
 
-A verb that wants them has the value as its first parameter; `takes` replaces it by the
-options that it is made of, so that each of them is declared once.
+A command has such a dataclass as its first parameter; the decorator `takes` replaces that by the
+options of its fields.
 """
 
 import functools
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Output(StrEnum):
-    """How a reading verb prints what it read."""
+    """The output format of a command."""
 
     TABLE = "table"
     JSON = "json"
@@ -32,7 +32,7 @@ class Output(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """Which node is meant, by its configuration."""
+    """A node on this machine, selected by its configuration."""
 
     config: Annotated[
         Path | None,
@@ -40,7 +40,7 @@ class Here:
     ] = None
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting; may be given repeatedly."),
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting; repeatable."),
     ] = None
     data_dir: Annotated[
         Path | None,
@@ -63,7 +63,7 @@ class Here:
 
 @dataclass(frozen=True, slots=True)
 class There(Here):
-    """Which cluster is meant, by its URL or by the node's configuration."""
+    """A cluster, selected by its URL or by the node's configuration."""
 
     url: Annotated[
         str | None,
@@ -72,31 +72,31 @@ class There(Here):
 
 
 OfGroup = Annotated[
-    str | None, typer.Option("--group", metavar="NAME", help="Another group than the node's.")
+    str | None, typer.Option("--group", metavar="NAME", help="A group other than the node's.")
 ]
 PlaceT = TypeVar("PlaceT", bound=Here)
 
 
 def of_group(place: PlaceT, group: str | None) -> PlaceT:
-    """Return a place with another group than its own, unless that is None."""
+    """Return the options with another group, unless that is None."""
     if group is None:
         return place
     return replace(place, overrides=[*(place.overrides or ()), f"group.id={group}"])
 
 
-_OUTPUT = typer.Option("--output", "-o", help="How to print it.")
+_OUTPUT = typer.Option("--output", "-o", help="The output format.")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadHere(Here):
-    """A node, and how to print what was read of its files."""
+    """A node on this machine, and the output format."""
 
     output: Annotated[Output, _OUTPUT] = Output.TABLE
 
 
 @dataclass(frozen=True, slots=True)
 class ReadThere(There):
-    """A cluster, and how to print what it answered."""
+    """A cluster, and the output format."""
 
     output: Annotated[Output, _OUTPUT] = Output.TABLE
 
@@ -104,14 +104,14 @@ class ReadThere(There):
 def takes(
     shared: Callable[..., T],
 ) -> Callable[[Callable[Concatenate[T, P], None]], Callable[..., None]]:
-    """Return a decorator that gives a verb the options of `shared` for its first parameter."""
+    """Return a decorator that replaces a command's first parameter by the options of `shared`."""
     offered = dict(inspect.signature(shared, eval_str=True).parameters)
 
     def decorate(verb: Callable[Concatenate[T, P], None]) -> Callable[..., None]:
         own = list(inspect.signature(verb, eval_str=True).parameters.values())[1:]
 
         @functools.wraps(verb)
-        def run(**options: Any) -> None:  # noqa: ANN401  # Typer hands over what it parsed
+        def run(**options: Any) -> None:  # noqa: ANN401  # the values that Typer has parsed
             split = _split(options, offered)
             verb(shared(**split[0]), **split[1])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
@@ -126,7 +126,7 @@ def takes(
 
 
 def _unwrapped(text: str) -> str:
-    """Return a text with each paragraph in one line: the terminal decides where lines end."""
+    """Join the lines of each paragraph: they are wrapped at the terminal's width."""
     return "\n\n".join(" ".join(each.splitlines()) for each in text.split("\n\n"))
 
 

@@ -1,4 +1,4 @@
-"""Names and times as people see them: workers without their address, causes, moments, durations."""
+"""Formats names, causes, times and durations for users."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,9 +12,9 @@ from ...replies.node import ResourceId
 T = TypeVar("T")
 
 NAMES_MAX: Final = 12
-"""How many names stand in one line; -o json has them all."""
+"""The maximum number of names in one line; -o json has all."""
 SHORT_ID: Final = 8
-"""Letters of a member id that are enough to tell members of one worker apart."""
+"""The length of a shortened member id, which still distinguishes members."""
 
 ABOUT_WORKERS: Final = frozenset(
     {
@@ -47,20 +47,20 @@ def worker_name(url: str) -> str:
 
 
 def member_name(url: str, member_id: str) -> str:
-    """Return `w1(1b9d6bcd)`, or only the start of the member id where no worker is known."""
+    """Return `w1(1b9d6bcd)`, or only the start of the member id if the worker is unknown."""
     short = member_id[:SHORT_ID]
     return f"{worker_name(url)}({short})" if url and url != member_id else short
 
 
 def cause_in_words(cause: Cause) -> str:
-    """Return a cause; a subject that is a worker goes by its name."""
+    """Return a cause as text, with the name of a worker instead of its URL."""
     if cause.why in ABOUT_WORKERS:
         return str(cause._replace(subject=worker_name(cause.subject)))
     return str(cause)
 
 
 def cause_of(cause: str, subject: str) -> str:
-    """Return a cause as it was answered; one that this version does not know as it is."""
+    """Return a cause in a reply as text; unknown ones of other versions unchanged."""
     if cause in _WHYS:
         return cause_in_words(Cause(_WHYS[cause], subject))
     return f"{cause} {subject}".rstrip()
@@ -72,13 +72,13 @@ def short_form(resources: Iterable[ResourceId]) -> str:
 
 
 def first_of(ids: Sequence[str]) -> str:
-    """Return so many ids as stand in one line, and how many there are beside them."""
+    """Return the first `NAMES_MAX` ids, and the number of the others."""
     more = f" and {len(ids) - NAMES_MAX} more" if len(ids) > NAMES_MAX else ""
     return " ".join(ids[:NAMES_MAX]) + more
 
 
 def group_ids(pairs: Iterable[tuple[T, str]]) -> Iterator[tuple[T, str]]:
-    """Yield what resources have in common, and the ids of those that have it, in one line."""
+    """Group ids by their first element; yield it with its ids in one line."""
     sharing: dict[T, list[str]] = {}
     for common, resource_id in pairs:
         sharing.setdefault(common, []).append(resource_id)
@@ -87,7 +87,7 @@ def group_ids(pairs: Iterable[tuple[T, str]]) -> Iterator[tuple[T, str]]:
 
 
 def named(resources: Iterable[tuple[str, int | None]]) -> str:
-    """Return connectors (task None) and tasks in the protocol's short form, runs drawn together."""
+    """Return connectors (task None) and tasks in short form, with ranges of task numbers."""
     names: list[str] = []
     ordered = sorted(resources, key=lambda each: (each[0], -1 if each[1] is None else each[1]))
     for connector, group in groupby(ordered, lambda each: each[0]):
@@ -108,7 +108,7 @@ def listed(resources: Resources | Grants | Iterable[Resource]) -> str:
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[str]:
-    """Yield `4` for a number alone and `0..3` for those in a row."""
+    """Yield `4` for a single number and `0..3` for consecutive ones."""
     for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
         found = [number for _, number in run]
         yield str(found[0]) if len(found) == 1 else f"{found[0]}..{found[-1]}"
@@ -118,7 +118,7 @@ _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 
 def age(time_ms: int | None) -> str:
-    """Return how long ago a moment was, in its largest whole unit: `5m ago`."""
+    """Return the age of a time in its largest whole unit: `5m ago`."""
     if time_ms is None:
         return ""
     seconds = max(0, int(time.time() - time_ms / 1000))
@@ -127,7 +127,7 @@ def age(time_ms: int | None) -> str:
 
 
 def moment(time_ms: int | None) -> str:
-    """Return `2013-01-31T23:59:59.999Z`; nothing for no time, the number for an absurd one."""
+    """Return `2013-01-31T23:59:59.999Z`; "" for None, the number if it is out of range."""
     if not time_ms:
         return ""
     try:
@@ -138,5 +138,5 @@ def moment(time_ms: int | None) -> str:
 
 
 def seconds(duration_ms: int | None) -> str:
-    """Return a duration as `0.024 s`; nothing where none is known."""
+    """Return a duration as `0.024 s`; "" for None."""
     return "" if duration_ms is None else f"{duration_ms / 1000:.3f} s"

@@ -1,7 +1,7 @@
-"""How a command ends: what it prints, for people or for programs, and its exit code.
+"""The output of commands, as tables for users or as JSON and YAML for programs, and their errors.
 
-Text from a cluster or a log may hold anything, so control characters are escaped before a
-terminal can act on them.
+Text from a cluster or a log may contain anything, so control characters are escaped: a terminal
+would execute them.
 """
 
 import json
@@ -25,37 +25,37 @@ UNREACHABLE = 3
 
 
 class Failed(Exception):  # noqa: N818  # what happened
-    """The command could not be carried out; the text says what is kept and what to do."""
+    """The command failed; the message says what was kept and what to do."""
 
     status: ClassVar[int] = FAILED
 
 
 class Misused(Failed):
-    """What was asked for makes no sense as it was written; nothing was done."""
+    """The command line is invalid; nothing was done."""
 
     status: ClassVar[int] = MISUSED
 
 
 class Unreachable(Failed):
-    """No cluster answered; whether a command took place is unknown if it was on its way."""
+    """No cluster answered; if a command had been sent, its outcome is unknown."""
 
     status: ClassVar[int] = UNREACHABLE
 
 
 WIDTH: Final = 100
-"""Columns of prose where there is no terminal to ask."""
+"""The width of text without a terminal, in columns."""
 
 ENDLESS: Final = 100_000
-"""Columns of a table where there is none: a row is a line there, for programs to search."""
+"""The width of tables without a terminal: each row is one line, for grep."""
 
 BRIEF: Final = 60
-"""Characters of a brief cell on a terminal."""
+"""The width of a `brief` cell on a terminal."""
 
 GAP: Final = 2
 """Spaces between columns."""
 
 FOLDED: Final = 6
-"""Columns that a cell needs that is folded: fewer, and nobody could read it."""
+"""The minimum width of a folded cell."""
 
 STYLES: Final = {
     "RUNNING": "green",
@@ -81,7 +81,7 @@ STYLES: Final = {
     "CompletingRebalance": "yellow",
     "Reconciling": "yellow",
 }
-"""How the words of states look in a terminal."""
+"""The terminal style of each state."""
 
 _ESCAPED: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 _ESCAPED_IN_JSON: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
@@ -89,12 +89,11 @@ _ESCAPED_IN_JSON: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under headings; `empty` is printed where there are none.
+    """Rows under headings; `empty` is printed if there are no rows.
 
-    Cells are folded where the terminal is too narrow, those of a `rigid` first column last.
-    Where `folded` names columns, those of all others last; and where even that would leave
-    nothing of them, each row is told as facts. Cells of `brief` columns are cut on a terminal;
-    programs, and readers of a pipe, get them whole.
+    If the terminal is too narrow, cells are folded; those of a `rigid` first column last. If
+    `folded` names columns, those are folded first, and if that is not enough, each row is printed
+    as a list of facts. Cells of `brief` columns are truncated on a terminal only.
     """
 
     columns: Sequence[str]
@@ -108,7 +107,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class FactList:
-    """Names and what they are; those without a value are left out."""
+    """A list of names and values; empty values are omitted."""
 
     pairs: Sequence[tuple[str, str]]
     title: str = ""
@@ -118,7 +117,7 @@ Section = Table | FactList
 
 
 def show(output: Output, data: object, sections: Sequence[Section]) -> None:
-    """Print `data`, plain data or a reply, for a program, or its sections for a person."""
+    """Print `data` as JSON or YAML, or its `sections` as tables."""
     if output is Output.TABLE:
         show_sections(sections)
     elif output is Output.JSON:
@@ -128,18 +127,18 @@ def show(output: Output, data: object, sections: Sequence[Section]) -> None:
 
 
 def say(line: str) -> None:
-    """Print one line as it is, except for what a terminal would act on."""
+    """Print one line, with control characters escaped."""
     sys.stdout.write(plain(line) + "\n")
 
 
 def as_json(data: object, indent: int | None = None) -> str:
-    """Return JSON that a terminal can be trusted with."""
+    """Return JSON with control characters escaped."""
     return json.dumps(data, indent=indent, ensure_ascii=False).translate(_ESCAPED_IN_JSON)
 
 
 def as_yaml(data: object) -> str:
-    """Return YAML, members in the order in which they came."""
-    import yaml  # noqa: PLC0415  # seldom wanted
+    """Return YAML with the keys in their order."""
+    import yaml  # noqa: PLC0415  # rarely used
 
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=WIDTH)
 
@@ -164,7 +163,7 @@ def show_sections(sections: Sequence[Section]) -> None:
                 _print_rows(console, section)
             else:
                 _print_table(console, section)
-    # Rich fills cells up to their column's width, the last ones too.
+    # Rich pads all cells to the width of their column, even in the last column.
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in capture.get().splitlines())
 
 
@@ -198,7 +197,7 @@ def _brief(cell: str) -> str:
 
 
 def _width(section: Table) -> int:
-    """Return how many columns a table takes at least; one that may be folded at will, none."""
+    """Return the minimum width of a table; 0 if all its columns may be folded."""
     if not section.folded:
         return 0
     widths = (

@@ -1,1 +1,1 @@
-"""The commands, a module for what is asked of one kind of thing."""
+"""The commands, one module for each subject."""

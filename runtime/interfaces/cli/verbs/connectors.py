@@ -1,4 +1,4 @@
-"""What people order of connectors: `create`, `delete`, `pause`, `resume`, `stop`, `restart`."""
+"""The commands for connectors: `create`, `delete`, `pause`, `resume`, `stop`, `restart`."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ Connector = Annotated[
 
 
 class Deletable(StrEnum):
-    """What `delete` can delete."""
+    """The types that `delete` accepts."""
 
     CONNECTOR = "connector"
 
@@ -39,19 +39,19 @@ def create(
             "--filename",
             "-f",
             metavar="FILE",
-            help="JSON or YAML; - is standard input.",
+            help="A JSON or YAML file; - is standard input.",
             show_default=False,
         ),
     ],
     initial_state: Annotated[
         InitialState | None,
-        typer.Option("--initial-state", help="How they begin; RUNNING unless it is given."),
+        typer.Option("--initial-state", help="Their first state; default: RUNNING."),
     ] = None,
 ) -> None:
     """Create connectors from a file: each is {name, config}, or a plain config with its name.
 
-    A file may hold several, as a list or as documents of YAML. They are created in turn: where
-    one fails, those before it stay, and those after it are not tried.
+    A file may hold several, as a list or as YAML documents. They are created one after the other:
+    if one fails, those before it stay, and those after it are not tried.
     """
     connectors = read_connectors(file)
     client = client_of(place)
@@ -83,7 +83,7 @@ def delete(
         bool,
         typer.Option(
             "--forget/--no-forget",
-            help="Remove what its source keeps outside, such as a replication slot.",
+            help="Remove what its source keeps elsewhere, such as a replication slot.",
         ),
     ] = True,
 ) -> None:
@@ -95,14 +95,14 @@ def delete(
 
 @takes(There)
 def pause(place: There, name: Connector) -> None:
-    """Pause a connector: its tasks keep their places, and begin no batch."""
+    """Pause a connector: its tasks stay on their workers and begin no batch."""
     _order(place, name, "pause")
     say(f"connector {name} pauses")
 
 
 @takes(There)
 def resume(place: There, name: Connector) -> None:
-    """Have a connector run again that is paused or stopped."""
+    """Resume a connector that is paused or stopped."""
     _order(place, name, "resume")
     say(f"connector {name} runs")
 
@@ -122,9 +122,7 @@ def restart(
     place: There,
     name: Connector,
     *,
-    task: Annotated[
-        int | None, typer.Option(metavar="N", help="Restart this task, and nothing else.")
-    ] = None,
+    task: Annotated[int | None, typer.Option(metavar="N", help="Restart only this task.")] = None,
     include_tasks: Annotated[
         bool, typer.Option("--include-tasks", help="Restart the connector's tasks as well.")
     ] = False,
@@ -132,7 +130,7 @@ def restart(
         bool, typer.Option("--only-failed", help="Restart only what has failed.")
     ] = False,
 ) -> None:
-    """Restart a connector where it is, or one task, or all of it that has failed."""
+    """Restart a connector, one task, or everything of the connector that has failed."""
     client = client_of(place)
     if task is not None:
         if include_tasks or only_failed:
@@ -214,13 +212,13 @@ def _parsed_yaml(file: Path, content: bytes) -> list[object]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         told = str(error).partition("\n")[0]
         raise Misused(f"{file} is neither JSON nor YAML: {told}") from None
-    if len(documents) > 1:  # what stands in front of a first `---`, or behind a last one, is none
+    if len(documents) > 1:  # empty text before the first `---` or after the last is no document
         documents = [each for each in documents if each is not None]
     return documents
 
 
 def _texts(file: Path, config: Mapping[object, object] | Mapping[str, object]) -> dict[str, str]:
-    """Return a config as Connect has it: texts only."""
+    """Return a config with all values as texts, as in Connect."""
     texts: dict[str, str] = {}
     for key, value in config.items():
         if isinstance(value, str | bool | int | float):

@@ -1,7 +1,7 @@
-"""`history` and `explain`: what became of a group's epochs, with or without a cluster.
+"""The commands `history` and `explain`, which work with or without a running cluster.
 
-A cluster that runs is asked, so that it is told the same as everybody; without one the log's
-files are read. All that is told is in the log, so both say the same.
+They ask the running cluster, or read the log files if there is none. Both give the same result,
+since all of it is in the log.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ Limit = Annotated[
 
 @takes(ReadThere)
 def history(place: ReadThere, limit: Limit = LINES, group: OfGroup = None) -> None:
-    """List the last epochs: cause, who asked, what moved, stayed and waits, how long it took."""
+    """List the last epochs: cause, user, what moved, stayed and waits, how long it took."""
 
     def ask(client: Client, group_id: str) -> EpochList:
         return client.get(EpochList, "groups", group_id, "history", limit=str(limit))
@@ -56,8 +56,8 @@ def explain(
 ) -> None:
     """Explain an epoch: its cause, its target, how long each phase took, what moved and why.
 
-    Or tell why a connector, a task or a partition is where it is. From the log alone: also for
-    epochs of long ago, and where no cluster runs.
+    Or explain why a connector, a task or a partition is where it is. It reads only the log, so it
+    works for old epochs too, and without a running cluster.
     """
     place = of_group(place, group)
     if what is None or what.isdecimal():
@@ -92,7 +92,7 @@ def _read(
     ask: Callable[[Client, str], T],
     read: Callable[[EpochCache, str], T],
 ) -> T:
-    """Return what the cluster at `--url` or on this node answers, or else what its files say.
+    """Return the answer of the cluster at `--url` or on this node, or else read its files.
 
     `--data-dir` means the files, whatever runs.
     """

@@ -1,4 +1,4 @@
-"""`log`: a group's logs as they lie on disk; no cluster has to run."""
+"""The command `log`: it reads a group's logs on disk, without a running cluster."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
@@ -47,19 +47,21 @@ def show_log(
     group: OfGroup = None,
     start: Annotated[
         int | None,
-        typer.Option("--from", metavar="OFFSET", min=0, help="Begin here, not at the oldest."),
+        typer.Option(
+            "--from", metavar="OFFSET", min=0, help="Begin at this offset, not at the oldest."
+        ),
     ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="Stop after N records.")
     ] = None,
     offsets: Annotated[
-        bool, typer.Option("--offsets", help="The log of offsets and commits instead.")
+        bool, typer.Option("--offsets", help="Show the log of offsets and commits instead.")
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on with what is written, until Ctrl-C.")
+        bool, typer.Option("--follow", help="Continue with new records until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Print a log, one record a line: offset, time, kind, and what it says.
+    """Print a log, one record per line: offset, time, kind and content.
 
     With -o json each line is one whole record, with -o yaml each document.
     """
@@ -72,7 +74,7 @@ def show_log(
         try:
             for entry in islice(entries, limit):
                 printer(entry)
-        except KeyboardInterrupt:  # how one who follows says that it is enough
+        except KeyboardInterrupt:  # the normal end of `--follow`
             return
 
 
@@ -88,7 +90,7 @@ def tell_story(
         int | None, typer.Option("--until", metavar="EPOCH", min=0, help="End with this epoch.")
     ] = None,
 ) -> None:
-    """Tell of each group epoch its cause, who asked, and what moved, stayed and waits."""
+    """Show for each group epoch its cause, the user, and what moved, stayed and waits."""
     with GroupFolder(of_group(place, group)).read(LogName.CONTROL) as reader:
         readings = [
             each
@@ -107,9 +109,9 @@ def tell_story(
 @log.command()
 @takes(ReadHere)
 def verify(place: ReadHere) -> None:
-    """Check every entry, commit and key of both logs, in a process of its own.
+    """Check every entry, commit and key of both logs, in a separate process.
 
-    Those of the groups of Kafka's clients, which share logs, are checked as well.
+    The shared logs of the groups of Kafka's clients are checked as well.
     """
     folder = GroupFolder(place)
     reports = [
@@ -138,14 +140,15 @@ def backup(
         Path, typer.Argument(metavar="DEST", help="A new folder.", show_default=False)
     ],
     shards: Annotated[
-        bool, typer.Option("--shards", help="Those of the groups of Kafka's clients instead.")
+        bool,
+        typer.Option("--shards", help="Copy the logs of the groups of Kafka's clients instead."),
     ] = False,
 ) -> None:
-    """Copy both logs into a new folder, checked; they may be written to meanwhile.
+    """Copy both logs to a new folder and check the copy; the node may run meanwhile.
 
-    To restore, stop the node and put the folder in the place of the group's, or of the shards'.
-    Sinks that were written to since then refuse it: move the files that are newer than the backup
-    out of them, or their rows come twice, and set sink.adopt=true on their connectors.
+    To restore, stop the node and replace the folder of the group, or of the shards, with the copy.
+    Sinks that were written to since the backup refuse it: move the files that are newer than the
+    backup out of them, or their rows come twice, and set sink.adopt=true on their connectors.
     """
     folder = GroupFolder(place)
     if shards:
@@ -166,7 +169,7 @@ def replay(
         typer.Option("--until", metavar="OFFSET", min=0, help="Stop before this offset."),
     ] = None,
 ) -> None:
-    """Fold the log into the group that it tells of, as it is or as it was at an offset."""
+    """Build the group from its log, as it is now or as it was at an offset."""
     folder = GroupFolder(of_group(place, group))
     with folder.read(LogName.CONTROL) as reader:
         shard = int(reader.path.parent.name) if isinstance(reader, GroupEntries) else None
@@ -185,7 +188,7 @@ def _verified(name: str, path: Path, log_id: str | None, kind: LogKind) -> dict[
 
 
 def _folded(reader: GroupReader, group_id: str, until: int | None) -> Group:
-    """Return the group by its whole history, or by its latest values if that was trimmed."""
+    """Build the group from its whole history, or from its latest values if that was trimmed."""
     low, end = reader.low(), reader.end()
     if until is None and low:
         return restore(group_id, *reader.load())
@@ -200,7 +203,7 @@ def _folded(reader: GroupReader, group_id: str, until: int | None) -> Group:
 
 
 def tell(reading: EpochReading) -> Iterator[str]:
-    """Yield the lines of one epoch, the first one its cause."""
+    """Yield the lines of one epoch; the first has its cause."""
     report, names = reading.report, MemberNames(reading.clients)
     bump, change, generation = report.bump, report.target_change, report.generation
     asked = f" (asked by {bump.actor})" if bump.actor else ""
@@ -226,7 +229,7 @@ def tell(reading: EpochReading) -> Iterator[str]:
 
 
 def _changes(change: TargetChange, names: MemberNames) -> Iterator[str]:
-    """Yield what a target changed; told once, at the last of the epochs that it answers."""
+    """Yield the changes of a target, only at the last of the epochs that it answers."""
     yield from _transfers("moved", change.moved, names)
     yield from _transfers("returned", change.returned, names)
     yield from _transfers("placed", change.placed, names)
@@ -249,7 +252,7 @@ def _changes(change: TargetChange, names: MemberNames) -> Iterator[str]:
 
 
 def _transfers(word: str, transfers: Iterable[Transfer], names: MemberNames) -> Iterator[str]:
-    """Yield one line for each pair of giver and taker."""
+    """Yield one line for each pair of old and new owner."""
     ways: dict[tuple[Seat | None, Seat], list[Resource]] = {}
     for resource, giver, taker in transfers:
         ways.setdefault((giver, taker), []).append(resource)

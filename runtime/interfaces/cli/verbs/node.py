@@ -1,4 +1,4 @@
-"""`up`, `down`, `worker`, `demo` and `config`: a node on this machine, and its settings."""
+"""The commands `up`, `down`, `worker`, `demo` and `config`: a node on this machine."""
 
 import os
 import re
@@ -21,7 +21,7 @@ HIDDEN: Final = "********"
 SECRET: Final = re.compile(
     "passw|passphrase|secret|token|credential|key|authoriz|bearer|cookie", re.IGNORECASE
 )
-"""Parts of the names of passed-on settings whose values are not shown."""
+"""Words in the names of passed-through settings whose values are hidden."""
 WORKER_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
 
@@ -29,19 +29,19 @@ WORKER_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 def up(
     place: Here,
     new_key: Annotated[
-        bool, typer.Option("--new-key", help="Make a new key where the cluster's is lost.")
+        bool, typer.Option("--new-key", help="Make a new key if the cluster's key is lost.")
     ] = False,
 ) -> None:
     """Run this node in the foreground: actors, groups, workers, REST. Ctrl-C ends it."""
     config = place.configured()
-    from ....node.commands import up as run  # noqa: PLC0415  # the actors are no matter of reading verbs
+    from ....node.commands import up as run  # noqa: PLC0415  # reading verbs load no actors
 
     raise typer.Exit(run(config, new_key=new_key))
 
 
 @takes(Here)
 def down(place: Here) -> None:
-    """Stop the node that runs on this data folder; its workers leave in good order."""
+    """Stop the node that runs on this data folder; its workers leave gracefully."""
     config = place.configured()
     from ....node.commands import down as run  # noqa: PLC0415
 
@@ -59,7 +59,9 @@ def worker(
     ] = None,
     tags: Annotated[
         list[str] | None,
-        typer.Option("--tag", metavar="TAG", help="A tag of it, repeatable; default: the node's."),
+        typer.Option(
+            "--tag", metavar="TAG", help="One of its tags, repeatable; default: the node's."
+        ),
     ] = None,
     capacity: Annotated[
         int | None,
@@ -68,7 +70,7 @@ def worker(
             metavar="N",
             min=1,
             max=LARGEST_CAPACITY,
-            help="How much it takes next to others; default: as the node's.",
+            help="How much work it takes, compared with others; default: the node's.",
         ),
     ] = None,
     protocol: Annotated[
@@ -76,11 +78,11 @@ def worker(
         typer.Option(
             "--protocol",
             metavar="<connect|classic>",
-            help="How it speaks with its group; default: group.protocol, else as the node's.",
+            help="Its protocol with the group; default: group.protocol, else the node's.",
         ),
     ] = None,
 ) -> None:
-    """Run one more worker on the node that is up. Ctrl-C lets it leave."""
+    """Run one more worker on the running node. Ctrl-C ends it."""
     _refuse(name, zone, tags or (), protocol)
     loaded = place.load()
     from ....cluster.messages import AddWorker  # noqa: PLC0415
@@ -93,7 +95,7 @@ def worker(
 
 
 def _refuse(name: str | None, zone: str | None, tags: Sequence[str], protocol: str | None) -> None:
-    """Refuse what a worker cannot be told, before a node is asked for it; raises `Misused`."""
+    """Check the options of a new worker before a node is asked for it; raises `Misused`."""
     if name is not None and not WORKER_NAME.fullmatch(name):
         raise Misused(
             f"a worker cannot be called {name!r}: letters, digits, dots, hyphens and underscores"
@@ -107,9 +109,9 @@ def _refuse(name: str | None, zone: str | None, tags: Sequence[str], protocol: s
 
 
 def classic_mode(loaded: "Loaded", protocol: str | None) -> str | None:
-    """Return what a worker is to speak as a classic member, None if that is as on its node.
+    """Return the `connect.protocol` of a classic worker, None for the node's default.
 
-    The option has the last word over `group.protocol`, which may stand in a file for a whole node.
+    The option overrides `group.protocol`, which a file may set for the whole node.
     """
     if protocol is None and "group.protocol" not in loaded.sources:
         return None
@@ -118,7 +120,7 @@ def classic_mode(loaded: "Loaded", protocol: str | None) -> str | None:
 
 
 class Scene(StrEnum):
-    """What the demo shows."""
+    """The scenes of the demo."""
 
     FLIGHTS = "flights"
     CDC = "cdc"
@@ -131,17 +133,22 @@ def demo(
     ] = Scene.FLIGHTS,
     seconds: Annotated[
         float,
-        typer.Option("--seconds", metavar="S", min=1, max=3600, help="How long data arrives."),
+        typer.Option(
+            "--seconds", metavar="S", min=1, max=3600, help="For how many seconds data arrives."
+        ),
     ] = 30.0,
     workers: Annotated[
-        int, typer.Option("--workers", metavar="N", min=1, max=16, help="Workers to begin with.")
+        int,
+        typer.Option(
+            "--workers", metavar="N", min=1, max=16, help="The number of workers at the start."
+        ),
     ] = 2,
     keep: Annotated[
         Path | None,
         typer.Option("--keep", metavar="DIR", help="A new folder for all files, kept afterwards."),
     ] = None,
 ) -> None:
-    """Watch a year of flights go through; a worker joins, one is killed, no row is lost."""
+    """Watch a year of flights pass; a worker joins, one is killed, no row is lost."""
     if scene is Scene.CDC:
         from ....demo.cdc import demo_cdc  # noqa: PLC0415
 
@@ -153,13 +160,13 @@ def demo(
 
 @takes(ReadHere)
 def config(place: ReadHere) -> None:
-    """Show every setting: its value, default, unit and meaning, and what it was given by."""
+    """Show every setting: its value, default, unit and meaning, and where its value is from."""
     lines = list_settings(place.load())
     show(place.output, lines, _sections(lines) if place.output is Output.TABLE else ())
 
 
 class SettingLine(Struct, frozen=True, kw_only=True):
-    """One setting: what it is, and what it was given by."""
+    """One setting with its value, and the source of that."""
 
     key: str
     value: str
@@ -173,7 +180,7 @@ class SettingLine(Struct, frozen=True, kw_only=True):
 
 
 def list_settings(loaded: "Loaded") -> list[SettingLine]:
-    """Return each setting, and each that is passed on to others, without what may be secret."""
+    """Return all settings, including passed-through ones, with secrets hidden."""
     from ....config.keys import ASSIGNOR_CONF, KEYS, SPARK_CONF  # noqa: PLC0415
     from ....config.secrets import passwords_in  # noqa: PLC0415
     from ....config.sources import ASSIGNORS, SPARK  # noqa: PLC0415
@@ -210,7 +217,7 @@ def _setting(key: str, name: str, loaded: "Loaded") -> SettingLine:
 
 
 def _sections(lines: list[SettingLine]) -> list[Section]:
-    """Return values and meanings apart: together they are too wide for a terminal."""
+    """Return two tables, values and meanings: one would be too wide for a terminal."""
     rows = [(each.key, each.value, each.unit, each.source) for each in lines]
     meanings = [(each.key, f"{each.meaning}{_default(each)}") for each in lines]
     return [

@@ -1,4 +1,4 @@
-"""`offsets`: how far a connector's source was read, and where a stopped connector is to go on."""
+"""The command `offsets`: get, set, reset and seek the source offsets of a connector."""
 
 import json
 import sys
@@ -26,9 +26,9 @@ Connector = Annotated[
 @offsets.command()
 @takes(ReadThere)
 def get(place: ReadThere, name: Connector) -> None:
-    """List how far each source partition was read, by partition.
+    """List the offset of each source partition.
 
-    What -o json prints is what `offsets set` takes.
+    `offsets set` accepts what -o json prints.
     """
     reply = client_of(place).get(ConnectorOffsets, "connectors", name, "offsets")
     rows = [(spelled(each.partition), spelled(each.offset)) for each in reply.offsets]
@@ -47,16 +47,18 @@ def set_offsets(
     *,
     file: Annotated[
         Path | None,
-        typer.Option("--filename", "-f", metavar="FILE", help="JSON as `get -o json` prints it."),
+        typer.Option(
+            "--filename", "-f", metavar="FILE", help="JSON, as `offsets get -o json` prints it."
+        ),
     ] = None,
     partition: Annotated[
         str | None, typer.Option(metavar="JSON", help='One partition, {"path": "a.csv"}.')
     ] = None,
     offset: Annotated[
-        str | None, typer.Option(metavar="JSON", help="Its offset; null takes it away.")
+        str | None, typer.Option(metavar="JSON", help="Its offset; null removes it.")
     ] = None,
 ) -> None:
-    """Set offsets of a stopped connector: all that a file names, or one."""
+    """Set offsets of a stopped connector: all offsets in a file, or one."""
     if (file is None) == (partition is None) or (partition is None) != (offset is None):
         raise Misused("give either --filename, or --partition with --offset")
     body: object
@@ -71,7 +73,7 @@ def set_offsets(
 @offsets.command()
 @takes(There)
 def reset(place: There, name: Connector) -> None:
-    """Take all offsets of a stopped connector away: its source is read from the beginning."""
+    """Remove all offsets of a stopped connector: it then reads its source from the beginning."""
     told = client_of(place).delete(Message, "connectors", name, "offsets")
     say(told.message if told else f"the offsets of {name} are reset")
 
@@ -91,17 +93,17 @@ def seek(
         ),
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell which offsets would change.")
+        bool, typer.Option("--dry-run", help="Only show which offsets would change.")
     ] = False,
 ) -> None:
-    """Have a stopped connector go on at an end of its source, or with what came at a time."""
+    """Move the offsets of a stopped connector to an end of its source, or to a time."""
     body = {"to": to, "dry_run": dry_run}
     reply = client_of(place).post(OffsetsSought, "connectors", name, "offsets", "seek", body=body)
     show(place.output, reply, seek_tables(reply))
 
 
 def seek_tables(reply: OffsetsSought) -> Sequence[Section]:
-    """Return the table of what a seek changes, or would change."""
+    """Return the table of the offsets that a seek changes, or would change."""
     rows = [
         (spelled(each.partition), spelled(each.before), spelled(each.after)) for each in reply.first
     ]
@@ -112,7 +114,7 @@ def seek_tables(reply: OffsetsSought) -> Sequence[Section]:
 
 
 def spelled(document: Document | None) -> str:
-    """Return a partition or an offset in one line; nothing for none."""
+    """Return a partition or an offset in one line; "" for None."""
     return "" if document is None else json.dumps(dict(document), ensure_ascii=False)
 
 
@@ -124,7 +126,7 @@ def _read(file: Path) -> str:
 
 
 def _offsets_in(found: object) -> object:
-    """Return the body of a request, without what else `get` tells."""
+    """Return the body of a request, without the other fields of `get`."""
     if not isinstance(found, Mapping):
         return found
     members = cast("Mapping[str, object]", found)

@@ -1,4 +1,4 @@
-"""`plan`: what would come of changes that nobody has made yet, and how that is shown."""
+"""The command `plan`: a dry run of changes, and the tables of its result."""
 
 import re
 from collections import Counter
@@ -34,7 +34,7 @@ NOTHING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Proposed(ReadThere):
-    """A cluster, and what somebody thinks of changing there."""
+    """A cluster, and the proposed changes."""
 
     file: Annotated[
         list[Path] | None,
@@ -43,7 +43,7 @@ class Proposed(ReadThere):
         ),
     ] = None
     add_worker: Annotated[
-        int, typer.Option("--add-worker", metavar="N", min=0, help="So many workers join.")
+        int, typer.Option("--add-worker", metavar="N", min=0, help="This number of workers joins.")
     ] = 0
     tag: Annotated[
         list[str] | None, typer.Option("--tag", metavar="TAG", help="A tag of the added workers.")
@@ -53,15 +53,15 @@ class Proposed(ReadThere):
     ] = None
     capacity: Annotated[
         int | None,
-        typer.Option("--capacity", metavar="C", min=1, help="What the added workers can take."),
+        typer.Option("--capacity", metavar="C", min=1, help="The capacity of the added workers."),
     ] = None
     remove_worker: Annotated[
         list[str] | None,
-        typer.Option("--remove-worker", metavar="WORKER", help="A worker leaves in good order."),
+        typer.Option("--remove-worker", metavar="WORKER", help="A worker leaves gracefully."),
     ] = None
     drain: Annotated[
         list[str] | None,
-        typer.Option("--drain", metavar="WORKER", help="A worker gives up what it has, and stays."),
+        typer.Option("--drain", metavar="WORKER", help="A worker gives up its work, and stays."),
     ] = None
     scale: Annotated[
         list[str] | None,
@@ -72,11 +72,11 @@ class Proposed(ReadThere):
         typer.Option("--delete", metavar="CONNECTOR", help="A connector is deleted."),
     ] = None
     group: Annotated[
-        str | None, typer.Option("--group", metavar="NAME", help="Another group than the node's.")
+        str | None, typer.Option("--group", metavar="NAME", help="A group other than the node's.")
     ] = None
 
     def body(self) -> Mapping[str, object]:
-        """Return the changes as the cluster takes them; raises `Failed`, `Misused`."""
+        """Return the changes as the body of a request; raises `Failed`, `Misused`."""
         asked = {"zone": self.zone, "tags": self.tag, "capacity": self.capacity}
         worker = {name: each for name, each in asked.items() if each not in (None, [])}
         if worker and not self.add_worker:
@@ -95,11 +95,11 @@ class Proposed(ReadThere):
 
 @takes(Proposed)
 def plan(asked: Proposed) -> None:
-    """Show what would move, start, stop and stay if changes were made; makes none.
+    """Show what would move, start, stop and stay after changes; change nothing.
 
-    Computed by the code that does it, from the group as it is now. Changes are made in this
-    order: workers join, drain, leave; connectors are deleted, created or changed, scaled; each
-    once the group has come to rest after the one before.
+    The code of the real group computes it, from the group as it is now. The order of changes:
+    workers join, drain, leave; connectors are deleted, created or changed, scaled. Each change
+    begins when the group is stable after the one before.
     """
     body = asked.body()
     if not body:
@@ -135,7 +135,7 @@ def _scaled(given: list[str]) -> dict[str, int]:
 
 
 def plan_tables(plan: Plan) -> list[Section]:
-    """Return the sections of a plan; the last one is the verdict."""
+    """Return the sections of a plan; the last one is a summary."""
     names = _Names(plan)
     return [
         FactList([*_facts(plan)]),
@@ -188,14 +188,14 @@ def _split(each: PlannedSplit, *, is_run: bool) -> str:
 
 
 class _Names:
-    """What the workers of a plan are called: those of one name with their member ids."""
+    """The names of the workers in a plan; workers with the same name have their member ids."""
 
     def __init__(self, plan: Plan) -> None:
         self._counts = Counter(worker_name(each.worker) for each in plan.workers)
-        """How many members have a worker of that name."""
+        """The number of members by worker name."""
 
     def of(self, seat: PlannedSeat | PlannedWorker) -> str:
-        """Return what a member is called."""
+        """Return the name of a member."""
         name = worker_name(seat.worker)
         return member_name(seat.worker, seat.member_id) if self._counts[name] > 1 else name
 

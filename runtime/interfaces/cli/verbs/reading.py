@@ -1,4 +1,4 @@
-"""`status`, `get` and `describe`: what a cluster says of itself."""
+"""The commands `status`, `get` and `describe`, which show the state of a cluster."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,13 +32,13 @@ from ..command.printing import FactList, Failed, Section, Table, show
 T = TypeVar("T")
 
 RESTING: Final = frozenset({"PAUSED", "STOPPED"})
-"""States that somebody asked for."""
+"""States that a user has requested: they are no problem."""
 
 BACKING_OFF: Final = "backing-off"
 
 
 class ClusterStatus(Struct, frozen=True):
-    """A cluster at a glance."""
+    """The summary of a cluster."""
 
     url: str
     version: str
@@ -51,7 +51,7 @@ class ClusterStatus(Struct, frozen=True):
 
 
 class Listed(StrEnum):
-    """What `get` can list."""
+    """The types that `get` lists."""
 
     CONNECTORS = "connectors"
     TASKS = "tasks"
@@ -62,7 +62,7 @@ class Listed(StrEnum):
 
 
 class Described(StrEnum):
-    """What `describe` can show one of."""
+    """The types that `describe` shows."""
 
     CONNECTOR = "connector"
     WORKER = "worker"
@@ -82,7 +82,7 @@ def get(
         Listed, typer.Argument(metavar="KIND", help=_choice(Listed), show_default=False)
     ],
 ) -> None:
-    """List what there is of a kind."""
+    """List all connectors, tasks, workers, groups, plugins or assignors."""
     LISTS[what].show(place)
 
 
@@ -100,9 +100,9 @@ def describe(
 
 @takes(ReadThere)
 def status(place: ReadThere, group: OfGroup = None) -> None:
-    """Show the cluster at a glance: its health, groups, workers and connectors; or one group.
+    """Show the health, groups, workers, connectors and tasks of the cluster; or one group.
 
-    Groups of Kafka's clients are counted here: `get groups` lists them.
+    Groups of Kafka's clients are only counted here: `get groups` lists them.
     """
     if group is not None:
         DESCRIPTIONS[Described.GROUP].show(place, group)
@@ -126,20 +126,20 @@ def status(place: ReadThere, group: OfGroup = None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class View(Generic[T]):
-    """How something is asked for, and the tables that it is shown in."""
+    """A request to a cluster, and the tables of its response."""
 
     fetch: Callable[[Client, str], T]
-    """Asks a cluster for what has a name; for a list there is none."""
+    """Sends the request; the name is "" for a list."""
     sections: Callable[[T], Sequence[Section]]
 
     def show(self, place: ReadThere, name: str = "") -> None:
-        """Ask the cluster, and print what it answers."""
+        """Send the request, and print the response."""
         reply = self.fetch(client_of(place), name)
         show(place.output, reply, self.sections(reply))
 
 
 def status_tables(reply: ClusterStatus) -> list[Section]:
-    """Return the sections of a cluster at a glance."""
+    """Return the sections of a cluster's summary."""
     states = Counter(each.state for each in reply.tasks)
     facts = (
         ("Cluster", reply.url),
@@ -173,7 +173,7 @@ def _health(client: Client) -> Health:
 
 
 def _condition(reply: ClusterStatus) -> Health:
-    """Return the health of the cluster, degraded while anything failed, waits or has a remark."""
+    """Return the health of the cluster; `degraded` if anything failed, waits or has a warning."""
     states: list[ConnectorState | TaskLine] = [
         *(each.status.connector for each in reply.connectors.values() if each.status),
         *reply.tasks,
@@ -193,14 +193,14 @@ def _condition(reply: ClusterStatus) -> Health:
 
 
 def _trouble(each: ConnectorState | TaskLine) -> str:
-    """Return in what way a connector or a task does not simply run; nothing if it does."""
+    """Return the problem of a connector or a task; "" if it runs."""
     if each.state == "RUNNING":
         return "RUNNING with a remark" if each.reason else ""
     return "" if each.state in RESTING else each.state
 
 
 def _troubles(reply: ClusterStatus) -> list[Section]:
-    """Return what keeps groups and workers from going on; nothing if nothing does."""
+    """Return the problems of groups and workers; nothing if there are none."""
     engine = reply.workers.engine
     rows = [
         *((f"group {each.group_id}", each.assignor_error) for each in reply.groups),
@@ -241,7 +241,7 @@ def _plugin(client: Client, name: str) -> PluginInFull:
 
 
 def _one_of(kind: str, name: str, named: Iterable[tuple[Sequence[str], T]]) -> T:
-    """Return what has a name; the first of its names is how it is listed. Raises `Failed`."""
+    """Return the only object with this name, of several per object; raises `Failed`."""
     known: list[str] = []
     for names, reply in named:
         if name in names:

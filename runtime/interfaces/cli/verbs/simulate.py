@@ -1,4 +1,4 @@
-"""`simulate`: whole groups in virtual time, under everything that can go wrong."""
+"""The command `simulate`: whole groups in virtual time, under random faults."""
 
 import re
 import time
@@ -23,33 +23,38 @@ HOUR_MS: Final = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How large each simulation is."""
+    """The size of each simulation."""
 
     steps: Annotated[
         int,
-        typer.Option("--steps", metavar="N", min=0, max=100_000, help="How many things go wrong."),
+        typer.Option("--steps", metavar="N", min=0, max=100_000, help="The number of faults."),
     ] = 120
     workers: Annotated[
-        int, typer.Option("--workers", metavar="N", min=1, max=1_000, help="To begin with.")
+        int, typer.Option("--workers", metavar="N", min=1, max=1_000, help="Workers at the start.")
     ] = 3
     connectors: Annotated[
-        int, typer.Option("--connectors", metavar="N", min=1, max=1_000, help="To begin with.")
+        int,
+        typer.Option(
+            "--connectors", metavar="N", min=1, max=1_000, help="Connectors at the start."
+        ),
     ] = 2
     pace: Annotated[
         int,
-        typer.Option("--pace", metavar="MS", min=1, max=86_400_000, help="From step to step."),
+        typer.Option(
+            "--pace", metavar="MS", min=1, max=86_400_000, help="The time between two steps."
+        ),
     ] = 800
     only: Annotated[
         str | None,
-        typer.Option("--only", metavar="KIND,KIND", help="What goes wrong, as in lose,cut,crash."),
+        typer.Option("--only", metavar="KIND,KIND", help="Which faults, such as lose,cut,crash."),
     ] = None
     crew: Annotated[
-        str, typer.Option("--crew", metavar="KIND", help="Of connect, classic or mixed workers.")
+        str, typer.Option("--crew", metavar="KIND", help="The workers: connect, classic or mixed.")
     ] = "connect"
-    log: Annotated[bool, typer.Option("--log", help="With a real log on disk; slower.")] = False
+    log: Annotated[bool, typer.Option("--log", help="Use a real log on disk; slower.")] = False
 
     def size(self) -> "Size":
-        """Return it as the simulation knows it."""
+        """Return the same as a `Size` of the simulation."""
         from ....simulation.environment.kinds import Fault  # noqa: PLC0415
         from ....simulation.schedule import Crew, Size  # noqa: PLC0415  # --help needs no group
 
@@ -68,25 +73,27 @@ class Extent:
 @takes(Extent)
 def simulate(
     extent: Extent,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The one to play.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The seed to run.")] = 0,
     seeds: Annotated[
-        str | None, typer.Option("--seeds", metavar="A-B", help="Play these; B is not among them.")
+        str | None, typer.Option("--seeds", metavar="A-B", help="Run seeds A to B, without B.")
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option("--minutes", metavar="M", min=0, help="Go on with seeds for so long."),
+        typer.Option("--minutes", metavar="M", min=0, help="Run further seeds for this time."),
     ] = None,
     keep: Annotated[
         str | None,
-        typer.Option("--keep", metavar="N,N", help="Of one seed only these steps; tell the story."),
+        typer.Option(
+            "--keep", metavar="N,N", help="Run only these steps of one seed, and print the story."
+        ),
     ] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = (
+    output: Annotated[Output, typer.Option("--output", "-o", help="The output format.")] = (
         Output.TABLE
     ),
 ) -> None:
-    """Simulate groups from seeds, and see that no rule of the protocol is ever broken.
+    """Simulate groups under faults, and check that no rule of the protocol is broken.
 
-    Where one is, the exit code is 1, and the shortest story that leads there is told.
+    If one is broken, the exit code is 1, and the shortest story that breaks it is printed.
     """
     from ....simulation import campaign  # noqa: PLC0415
 
@@ -124,7 +131,7 @@ def _patience(minutes: float | None) -> Callable[[], bool]:
 
 
 def _print(output: Output, result: "CampaignResult") -> None:
-    """Print the story, what was simulated, and last how to see it again."""
+    """Print the story, the statistics, and the command that repeats the simulation."""
     from ....simulation.campaign import again  # noqa: PLC0415
 
     last = result.last

@@ -1,4 +1,4 @@
-"""What people order of workers: `cordon`, `uncordon`, `drain`, `expect`, `remove`."""
+"""The commands for workers: `cordon`, `uncordon`, `drain`, `expect`, `remove`."""
 
 import re
 from enum import StrEnum
@@ -18,32 +18,32 @@ LONGEST_MS: Final = (1 << 31) - 1
 Worker = Annotated[
     str,
     typer.Argument(
-        metavar="WORKER", help="Its name, as `get workers` tells it.", show_default=False
+        metavar="WORKER", help="Its name, as `get workers` shows it.", show_default=False
     ),
 ]
 
 
 class Removable(StrEnum):
-    """What `remove` can remove."""
+    """The types that `remove` accepts."""
 
     WORKER = "worker"
 
 
 @takes(There)
 def cordon(place: There, worker: Worker) -> None:
-    """Give a worker nothing more; what it has it keeps."""
+    """Give a worker no new work; it keeps what it has."""
     _order(place, worker, "cordon")
 
 
 @takes(There)
 def uncordon(place: There, worker: Worker) -> None:
-    """Let a worker be given work again: ends a cordon, and a drain."""
+    """Let a worker get work again: ends a cordon or a drain."""
     _order(place, worker, "uncordon")
 
 
 @takes(There)
 def drain(place: There, worker: Worker) -> None:
-    """Give a worker nothing more, and have it give up what it has."""
+    """Give a worker no new work, and take away what it has."""
     _order(place, worker, "drain")
 
 
@@ -52,12 +52,12 @@ def expect(
     place: There,
     worker: Worker,
     within: Annotated[
-        str, typer.Option(metavar="TIME", help="Such as 90s, 10m or 2h; 0s: wait no longer.")
+        str, typer.Option(metavar="TIME", help="For example 90s, 10m or 2h; 0s: do not wait.")
     ] = "10m",
 ) -> None:
-    """Have a worker's work wait for it when it is lost, until it is back or the time is over.
+    """If a worker is lost, keep its work for it until it is back or the time is over.
 
-    A worker that leaves in good order is not waited for: its work goes to the others at once.
+    There is no wait for a worker that leaves gracefully: its work goes to the others at once.
     """
     _order(place, worker, "expect", {"within_ms": milliseconds(within)})
 
@@ -69,12 +69,12 @@ def remove(
     name: Worker,
     *,
     force: Annotated[
-        bool, typer.Option("--force", help="End its process at once, whatever it runs.")
+        bool, typer.Option("--force", help="End its process at once, also if it has work.")
     ] = False,
 ) -> None:
-    """Remove a worker: it gives up what it has, leaves, and its process ends for good.
+    """Remove a worker: it gives up its work and leaves, and its process ends for good.
 
-    Nothing waits for its return. Of a worker that is away or lost, only the wait for it ends.
+    Nothing waits for its return. For a worker that is away or lost, this only ends the wait for it.
     """
     query = {"force": "true"} if force else dict[str, str]()
     removal = client_of(place).delete(WorkerRemoval, "workers", name, **query)
@@ -92,7 +92,7 @@ def milliseconds(duration: str) -> int:
 
 
 def _order(place: There, worker: str, verb: str, body: object = None) -> None:
-    """Have an order carried out, and say what is in force now."""
+    """Send an order, and print the order in force."""
     order = client_of(place).put(GroupWorkerOrder, "workers", worker, verb, body=body)
     wishes = {"cordoned": order.cordoned, "draining": order.draining}
     words = [word for word, is_wished in wishes.items() if is_wished] or ["open to work"]
