@@ -198,12 +198,12 @@ def _line(narrator: Narrator, line: LogLine) -> str:
 
 
 def _members(reader: GroupReader) -> Iterator[Record | None]:
-    """Yield those that sit in the group now: the log may be shown from after they joined."""
+    """Yield the records of current members, which may precede the shown part of the log."""
     kinds = (reader.scan(TYPE_OF[each].number) for each in (MemberMetadata, ClassicGroup))
     for entry in (entry for entries in kinds for entry in entries):
         try:
             yield decode(entry)
-        except (CodecError, LogError):  # it is told in its own line, if that is shown
+        except (CodecError, LogError):  # its own line has the error, if it is shown
             continue
 
 

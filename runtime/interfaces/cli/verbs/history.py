@@ -94,13 +94,13 @@ def _read(
 ) -> T:
     """Return the answer of the cluster at `--url` or on this node, or else read its files.
 
-    `--data-dir` means the files, whatever runs.
+    With `--data-dir` the files are always read.
     """
     config = place.configured()
     if place.url is not None:
         return ask(client_of(place), config.group_id)
     if place.data_dir is None and note_of(config).exists():
-        with suppress(Unreachable):  # it was killed, and its word of how it is reached is left
+        with suppress(Unreachable):  # it was killed, and its `node.json` is still there
             return ask(client_of(place), config.group_id)
     try:
         with GroupFolder(place).read(LogName.CONTROL) as log:

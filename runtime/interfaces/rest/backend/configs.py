@@ -122,28 +122,28 @@ def prepare(
     return Prepared(sealed, examined.validation.warnings)
 
 
-class Told(NamedTuple):
+class ConfigRemarks(NamedTuple):
     """The warnings and the delivery guarantee of a stored config."""
 
     warnings: tuple[str, ...] = ()
     delivery: str = ""
 
 
-def told_of(plugins: Plugins, config: Mapping[str, str]) -> Told:
+def remarks_on(plugins: Plugins, config: Mapping[str, str]) -> ConfigRemarks:
     """Return the warnings and the guarantee of a stored config; empty if its class is missing.
 
     The result is cached, so that the next status needs no plugin.
     """
     with suppress(PluginUnknown, ApiError):
         plugin = plugins.find(config.get(CONNECTOR_CLASS, ""))
-        return _told(plugin, tuple(sorted(config.items())))
-    return Told()
+        return _remarks_on(plugin, tuple(sorted(config.items())))
+    return ConfigRemarks()
 
 
 @lru_cache(maxsize=CONFIGS_KEPT)
-def _told(plugin: Plugin, config: tuple[tuple[str, str], ...]) -> Told:
+def _remarks_on(plugin: Plugin, config: tuple[tuple[str, str], ...]) -> ConfigRemarks:
     validation, promise = _validate(plugin, dict(config))
-    return Told(validation.remarks, promise.delivery.value if promise else "")
+    return ConfigRemarks(validation.remarks, promise.delivery.value if promise else "")
 
 
 def keeps_outside(plugins: Plugins, config: Mapping[str, str]) -> bool:

@@ -1,1 +1,1 @@
-"""The routes, a module for each kind of thing that they are about."""
+"""The routes of the REST interface, one module for each resource type."""

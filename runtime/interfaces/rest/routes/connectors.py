@@ -1,4 +1,4 @@
-"""What is read of connectors, in Connect's shapes."""
+"""The GET routes of connectors, in Connect's format."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ from ...replies.connectors import (
     TaskState,
 )
 from ...replies.progress import ConnectorProgressInfo, connector_progress
-from ..backend.configs import Told, told_of
+from ..backend.configs import ConfigRemarks, remarks_on
 from ..backend.errors import ApiError, not_found
 from ..backend.logs import FollowedGroup
 from ..backend.schema import Extended, Routes
@@ -38,7 +38,7 @@ LARGEST_TASK = (1 << 31) - 1
 
 
 def _number_of(text: object) -> object:
-    """Refuse what Java reads no number in, such as `1.0` and a blank before it."""
+    """Refuse texts that are not an integer for Java, such as `1.0` or a leading blank."""
     if isinstance(text, str) and re.fullmatch(r"[+-]?[0-9]+", text) is None:
         raise ValueError("is no whole number")
     return text
@@ -47,7 +47,7 @@ def _number_of(text: object) -> object:
 TaskNumber = Annotated[
     int, Path(ge=-LARGEST_TASK - 1, le=LARGEST_TASK), BeforeValidator(_number_of)
 ]
-"""The number of a task in a path: an int32, as in Connect; what is none is no path at all."""
+"""The number of a task in a path: an int32, as in Connect; for other values the path is unknown."""
 State = TypeVar("State", ConnectorState, TaskState)
 Warned = TypeVar("Warned", ConnectorInfo, ConnectorStateInfo)
 
@@ -58,7 +58,7 @@ def list_connectors(
     expand: Annotated[list[str] | None, Query()] = None,
     extended: Extended = False,  # noqa: FBT002
 ) -> list[str] | dict[str, ExpandedConnector]:
-    """List the connectors; `expand` with status, info and progress tells more of each."""
+    """List the connectors; `expand` adds status, info or progress of each."""
     with service.logs.reading(service.group_id) as logs:
         names = views.connector_names(logs.group)
         if expand is None:
@@ -72,7 +72,7 @@ def get_connector(
     connector: str,
     extended: Extended = False,  # noqa: FBT002
 ) -> ConnectorInfo:
-    """Tell a connector's config and tasks."""
+    """Return a connector's config and tasks."""
     with service.logs.reading(service.group_id) as logs:
         found = require_connector(logs, connector)
         described = describe_connector(service, logs.group, connector)
@@ -81,7 +81,7 @@ def get_connector(
 
 @routes.add("GET /connectors/{connector}/config", errors=MISSING)
 def get_config(service: Served, connector: str) -> dict[str, str]:
-    """Tell a connector's config; secret values are not shown."""
+    """Return a connector's config; secret values are not shown."""
     with service.logs.reading(service.group_id) as logs:
         return shown(require_connector(logs, connector).config)
 
@@ -92,7 +92,7 @@ def get_status(
     connector: str,
     extended: Extended = False,  # noqa: FBT002
 ) -> ConnectorStateInfo:
-    """Tell what a connector and its tasks do, and where; if it is `extended`, also why."""
+    """Return the status of a connector and its tasks; if `extended`, with reasons."""
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector, f"No status found for connector {connector}")
         return describe_state(service, logs.group, connector, extended=extended)
@@ -100,7 +100,7 @@ def get_status(
 
 @routes.add("GET /connectors/{connector}/progress", errors=MISSING)
 def get_progress(service: Served, connector: str) -> ConnectorProgressInfo:
-    """Tell how far each task has come: rows, batches, last commit, and what is left to read."""
+    """Return the progress of each task: rows, batches, last commit, and lag."""
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector)
         return _describe_progress(logs, connector)
@@ -125,7 +125,7 @@ def get_task_status(
     task: TaskNumber,
     extended: Extended = False,  # noqa: FBT002
 ) -> TaskState:
-    """Tell what one task does, and where; if it is `extended`, also why."""
+    """Return the status of one task; if `extended`, with the reason."""
     unknown = f"No status found for task {connector}-{task}"
     with service.logs.reading(service.group_id) as logs:
         found = require_connector(logs, connector, unknown)
@@ -138,7 +138,7 @@ def get_task_status(
 
 @routes.add("GET /connectors/{connector}/topics", errors=MISSING)
 def get_topics(service: Served, connector: str) -> dict[str, ActiveTopics]:
-    """Tell the topics that a connector has read so far, as its offsets name them."""
+    """Return the topics that a connector has read, from its offsets."""
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector)
         return {connector: ActiveTopics(logs.topics(connector))}
@@ -146,16 +146,16 @@ def get_topics(service: Served, connector: str) -> dict[str, ActiveTopics]:
 
 @routes.add("PUT /connectors/{connector}/topics/reset", errors=(HTTPStatus.FORBIDDEN, *MISSING))
 def reset_topics(service: Served, connector: str) -> None:
-    """Refuse to forget topics: their offsets tell of them."""
+    """Refuse to reset the active topics: they are derived from the offsets."""
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector)
     raise ApiError(HTTPStatus.FORBIDDEN, "Topic tracking reset is disabled.")
 
 
 def require_connector(logs: FollowedGroup, name: str, unknown: str = "") -> ConnectorConfig:
-    """Return a connector; raises `ApiError` if there is none, or no longer.
+    """Return a connector; raises `ApiError` if it is unknown or deleted.
 
-    `unknown` is what Connect's own route says then, if it has words of its own.
+    `unknown` is the error message of Connect's own route, if it has a special one.
     """
     found = logs.group.connectors.get(name)
     if found is not None and not found.deleting:
@@ -166,7 +166,7 @@ def require_connector(logs: FollowedGroup, name: str, unknown: str = "") -> Conn
 
 
 def deletion_waits(logs: FollowedGroup, name: str) -> str:
-    """Say which batches, or what else, keep a connector from being deleted; or nothing."""
+    """Return why the deletion of a connector is not finished, such as its batches; "" if it is."""
     left = logs.unpublished(name)
     if not left:
         config = logs.group.connectors.get(name)
@@ -186,7 +186,7 @@ FORGETS: Final = (
 
 
 def describe_connector(service: Service, group: Group, name: str) -> ConnectorInfo:
-    """Return Connect's `ConnectorInfo` of an existing connector, without its secrets."""
+    """Return Connect's `ConnectorInfo` of a connector, without its secrets."""
     connector = group.connectors[name]
     tasks = [ConnectorTaskId(name, number) for number in group.task_numbers(name)]
     kind = service.made_by(connector.config).kind
@@ -196,7 +196,7 @@ def describe_connector(service: Service, group: Group, name: str) -> ConnectorIn
 def describe_state(
     service: Service, group: Group, name: str, *, extended: bool
 ) -> ConnectorStateInfo:
-    """Return Connect's `ConnectorStateInfo`; if it is extended, with what it lacks."""
+    """Return Connect's `ConnectorStateInfo`; if extended, with fairlead's own fields."""
     connector = group.connectors[name]
     made_by = service.made_by(connector.config)
     described = replies.connector_status(group, name, made_by, _held_up(service))
@@ -210,12 +210,12 @@ def describe_state(
 
 
 def _plain(state: State) -> State:
-    """Return a state as Connect has it."""
+    """Return a state without fairlead's own fields."""
     return replace(state, reason="", autoRestart=None)
 
 
 def _held_up(service: Service) -> str:
-    """Return why no task can commit, also where there is no room left to write that down."""
+    """Return why no task can commit, even if the log has no space for the reason."""
     room = service.logs.room()
     return f"waiting for space: {room.why}" if room.is_low else ""
 
@@ -223,17 +223,17 @@ def _held_up(service: Service) -> str:
 def with_warnings(
     service: Service, connector: ConnectorConfig, described: Warned, found: Iterable[str] = ()
 ) -> Warned:
-    """Return a reply with what is strange about its connector, if anything is, and its promise.
+    """Return a reply with the warnings and the delivery guarantee of its connector.
 
-    `found` are warnings that its config alone does not give rise to.
+    `found` are warnings that do not come from the config alone.
     """
-    told: Told = told_of(service.plugins, connector.config)
+    told: ConfigRemarks = remarks_on(service.plugins, connector.config)
     warnings = tuple(dict.fromkeys((*_inherited(connector), *told.warnings, *found)))
     return replace(described, warnings=warnings, delivery=told.delivery)
 
 
 def _inherited(connector: ConnectorConfig) -> Iterator[str]:
-    """Yield a warning if the connector goes on where an earlier one of its name has stopped."""
+    """Yield a warning if the connector continues with the offsets of a deleted one of its name."""
     if count := connector.offsets_before:
         yield (
             f"{count} offsets of an earlier connector {connector.connector} count for this one: "

@@ -1,7 +1,7 @@
-"""Groups: what their logs say of them, their epochs and settings, where work is to run, their end.
+"""The routes of groups: state, epochs, settings, placement orders, deletion.
 
-A log may be long: epochs are read in a thread of their own, and what was told is kept. An order for
-a connector or a task stands until it is taken back, whatever the connector's config says meanwhile.
+A log may be long, so epochs are read in a separate thread, and cached. A placement order for a
+connector or a task is in force until it is released, and overrides the connector's config.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,7 @@ OF_TASK = "/groups/{group}/placements/{connector}/{task}"
 
 
 class PlacementBody(BaseModel):
-    """What a connector or a task weighs, and which workers may run it; null leaves it as it is."""
+    """The weight of a connector or task, and the workers that may run it; null: unchanged."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -76,15 +76,15 @@ class PlacementBody(BaseModel):
 
 
 TAKEN_BACK = PlacementBody(weight=1, workers=[])
-"""The order that asks nothing: the config counts again."""
+"""The empty order: the config is in force again."""
 
 
 @routes.add("GET /groups")
 def list_groups(service: Served) -> list[GroupSummary]:
-    """List the groups of this node, a line each, and then those of Kafka's clients.
+    """List the groups of this node, then those of Kafka clients.
 
-    Those of a shard whose logs cannot be read are left out; `logs/rest.log` of the data folder
-    says why.
+    The groups of a shard whose logs cannot be read are omitted; the reason is in `logs/rest.log`
+    of the data folder.
     """
     summaries: list[GroupSummary] = []
     for group_id in service.logs.group_ids():
@@ -99,9 +99,9 @@ def list_groups(service: Served) -> list[GroupSummary]:
 
 @routes.add("GET /groups/{group}", errors=MISSING)
 def get_group(service: Served, group: str) -> GroupDescription:
-    """Tell all that the log says of a group: epochs, members, target, parked work, losses.
+    """Return the full state of a group: epochs, members, target, parked work, losses.
 
-    Of a group of Kafka's clients also how far it has read.
+    A group of Kafka clients has its committed offsets as well.
     """
     if service.logs.has_own_logs(group):
         with service.logs.reading(group) as logs:
@@ -115,10 +115,10 @@ def get_group(service: Served, group: str) -> GroupDescription:
 
 @routes.add("GET /groups/{group}/history", errors=(HTTPStatus.BAD_REQUEST, *MISSING))
 async def get_history(service: Served, group: str, limit: Limit = LINES) -> EpochList:
-    """List a group's last epochs: cause, who asked, how much moved, how long it took.
+    """List a group's last epochs: cause, principal, number of moves, duration.
 
-    `first_epoch` is the first that the log tells of, `is_trimmed` whether there were others
-    before. What a target changed is counted at the last of the epochs that it answers.
+    `first_epoch` is the first one in the log, `is_trimmed` whether there were earlier ones. If one
+    target answers several epochs, its changes are counted in the last of them.
     """
     return await _tell(service, group, lambda epochs: epochs.history(limit))
 
@@ -127,7 +127,7 @@ async def get_history(service: Served, group: str, limit: Limit = LINES) -> Epoc
 async def explain_epoch(service: Served, group: str, epoch: Epoch) -> EpochExplanation:
     """Explain one epoch: its cause, its target, each phase, and each resource that moved.
 
-    An epoch that the log does not tell of is a 404 that says of which ones it does.
+    For an epoch that is not in the log, a 404 names the range of epochs that are.
     """
     wanted = None if epoch == "latest" else epoch
     return await _tell(service, group, lambda epochs: describe_epoch(epochs.explain(wanted)))
@@ -137,9 +137,9 @@ async def explain_epoch(service: Served, group: str, epoch: Epoch) -> EpochExpla
 async def list_moves(
     service: Served, group: str, resource: str, limit: Limit = LINES
 ) -> ResourceHistory:
-    """Tell where a connector, a task (`flights-0`) or a partition (`orders-3`) has been, and why.
+    """List the moves of a connector, a task (`flights-0`) or a partition (`orders-3`), with causes.
 
-    What did not move in the epochs that are kept in full is a 404 that says which these are.
+    If it did not move in the epochs that are kept in full, a 404 names the range of these.
     """
     return await _tell(
         service,
@@ -149,7 +149,7 @@ async def list_moves(
 
 
 async def _tell(service: Service, group_id: str, read: Callable[[EpochCache], T]) -> T:
-    """Return what is read of a group's epochs, in its turn; raises `ApiError`."""
+    """Return `read(epochs)` of a group, run on the explaining thread; raises `ApiError`."""
 
     def run() -> T:
         with service.logs.reading_any_epochs(group_id) as epochs:
@@ -169,7 +169,7 @@ async def _tell(service: Service, group_id: str, read: Callable[[EpochCache], T]
     description=f"Tell a group's own settings.\n\n{_SETTINGS}",
 )
 def get_group_config(service: Served, group: str) -> dict[str, str]:
-    """Tell the settings in which a group differs from its node."""
+    """Return the settings of a group that override those of its node."""
     return _read_configs(service, group)
 
 
@@ -177,7 +177,7 @@ def get_group_config(service: Served, group: str) -> dict[str, str]:
 async def put_group_config(
     service: Served, principal: Principal, group: str, config: ConfigBody
 ) -> dict[str, str]:
-    """Give a group these settings of its own and no others."""
+    """Replace all settings of a group."""
     before = await run_in_threadpool(_read_configs, service, group)
     changes = {**dict.fromkeys(before), **config}
     command = ConfigureGroup(group, changes, principal)
@@ -188,7 +188,7 @@ async def put_group_config(
 async def patch_group_config(
     service: Served, principal: Principal, group: str, changes: ChangesBody
 ) -> dict[str, str]:
-    """Change some of a group's own settings; null takes one back to the node's."""
+    """Change some settings of a group; null resets one to the node's."""
     command = ConfigureGroup(group, changes, principal)
     return await carry_out(service, command, _configs)
 
@@ -199,10 +199,9 @@ async def patch_group_config(
     errors=(HTTPStatus.CONFLICT, *ORDER_ERRORS),
 )
 async def delete_group(service: Served, principal: Principal, group: str) -> None:
-    """Delete a group that has no members (409 if it has), with its connectors.
+    """Delete a group without members (409 if it has any), with its connectors.
 
-    The offsets of its connectors stay, as they do when a connector is deleted; so does the
-    history.
+    The connectors' offsets are kept, as when a connector is deleted; so is the history.
     """
     await run_in_threadpool(require_group, service, group)
     outcome = await service.commands.carry_out(DeleteGroup(group, principal))
@@ -214,7 +213,7 @@ async def delete_group(service: Served, principal: Principal, group: str) -> Non
 async def place_connector(
     service: Served, principal: Principal, group: str, connector: str, body: PlacementBody
 ) -> GroupPlacement:
-    """Say what a connector and its tasks weigh, and which workers may run them."""
+    """Order the weight of a connector and its tasks, and the workers that may run them."""
     return await _place(service, principal, group, Resource(connector), body)
 
 
@@ -227,7 +226,7 @@ async def place_task(
     task: Task,
     body: PlacementBody,
 ) -> GroupPlacement:
-    """Say what one task weighs, and which workers may run it, whatever its connector's order."""
+    """Order the weight of one task, and the workers that may run it; overrides its connector."""
     return await _place(service, principal, group, Resource(connector, task), body)
 
 
@@ -235,7 +234,7 @@ async def place_task(
 async def release_connector(
     service: Served, principal: Principal, group: str, connector: str
 ) -> GroupPlacement:
-    """Take back what was said of a connector: its config counts again."""
+    """Release the order for a connector: its config is in force again."""
     return await _place(service, principal, group, Resource(connector), TAKEN_BACK)
 
 
@@ -243,13 +242,13 @@ async def release_connector(
 async def release_task(
     service: Served, principal: Principal, group: str, connector: str, task: Task
 ) -> GroupPlacement:
-    """Take back what was said of a task: its connector's order counts again, or the config."""
+    """Release the order for a task: its connector's order or config is in force again."""
     return await _place(service, principal, group, Resource(connector, task), TAKEN_BACK)
 
 
 @order_routes.add("POST /groups/{group}/rebalance", status=ACCEPTED, errors=ORDER_ERRORS)
 async def rebalance(service: Served, principal: Principal, group: str) -> GroupSummary:
-    """Have a group's target computed anew; nothing happens to one without members."""
+    """Have a group compute a new target; without members nothing happens."""
     return await carry_out(service, Rebalance(group, principal), summarize_group)
 
 
@@ -266,7 +265,7 @@ def _configs(group: Group) -> dict[str, str]:
 async def _place(
     service: Service, principal: str, group_id: str, resource: Resource, wanted: PlacementBody
 ) -> GroupPlacement:
-    """Have an order carried out, and return the one in force: one that asks nothing if none is."""
+    """Execute a placement order, and return the order in force; an empty one if there is none."""
 
     def read(group: Group) -> GroupPlacement:
         order = group.resource_orders.get(resource)

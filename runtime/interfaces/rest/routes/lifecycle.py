@@ -1,8 +1,8 @@
-"""The life of a connector: pause, resume, stop and restart, in Connect's shapes and codes.
+"""The routes that pause, resume, stop and restart a connector, in Connect's format and codes.
 
-An order counts once it is answered, and workers follow it as they hear of it. A restart of one
-connector or one task is answered when it runs again, or after a while, as in Connect; a restart
-that is told what to include says at once what is RESTARTING.
+An order is durable when it is answered; workers then follow it. The restart of one connector or one
+task is answered when it runs again, or after `START_SECONDS`, as in Connect. A restart with
+`includeTasks` or `onlyFailed` is answered at once with what is RESTARTING.
 """
 
 import asyncio
@@ -27,25 +27,25 @@ from .connectors import TaskNumber, describe_state, require_connector
 routes = Routes("connectors")
 LOOK_SECONDS: Final = 0.05
 START_SECONDS: Final = 5.0
-"""How long a restart is waited for."""
+"""How long a request waits for the end of a restart."""
 Flag = Annotated[bool, flag(default=False)]
 
 
 @routes.add("PUT /connectors/{connector}/pause", status=HTTPStatus.ACCEPTED, errors=ORDER_ERRORS)
 async def pause(service: Served, principal: Principal, connector: str) -> None:
-    """Pause a connector: its tasks keep their places, and begin no batch."""
+    """Pause a connector: its tasks stay assigned, and start no batch."""
     await _set(service, SetTargetState(service.group_id, connector, RunState.PAUSED, principal))
 
 
 @routes.add("PUT /connectors/{connector}/resume", status=HTTPStatus.ACCEPTED, errors=ORDER_ERRORS)
 async def resume(service: Served, principal: Principal, connector: str) -> None:
-    """Have a connector that is paused or stopped run again."""
+    """Resume a connector that is paused or stopped."""
     await _set(service, SetTargetState(service.group_id, connector, RunState.RUNNING, principal))
 
 
 @routes.add("PUT /connectors/{connector}/stop", status=HTTPStatus.NO_CONTENT, errors=ORDER_ERRORS)
 async def stop(service: Served, principal: Principal, connector: str) -> None:
-    """Stop a connector: it has no tasks any more; its status says when the last has ended."""
+    """Stop a connector and its tasks; its status shows when the last task has ended."""
     await _set(service, SetTargetState(service.group_id, connector, RunState.STOPPED, principal))
 
 
@@ -62,7 +62,7 @@ async def restart_connector(
     includeTasks: Flag = False,  # noqa: FBT002, N803  # Connect's parameter
     onlyFailed: Flag = False,  # noqa: FBT002, N803  # Connect's parameter
 ) -> HttpAnswer[ConnectorStateInfo] | None:
-    """Restart a connector (204), or it with its tasks, or only what has failed of them (202)."""
+    """Restart a connector (204), with its tasks, or only the failed ones of these (202)."""
     restart = Restart(service.group_id, Resource(connector), includeTasks, onlyFailed, principal)
     before = await run_in_threadpool(_foresee, service, restart)
     await carry_out(service, restart, _nothing)
@@ -96,7 +96,7 @@ def _nothing(_: Group) -> None:
 
 
 def _foresee(service: Service, restart: Restart) -> ConnectorStateInfo:
-    """Return the status of a connector as it is once a restart has begun, failures included."""
+    """Return the status of a connector after a restart has begun, including failures."""
     name = restart.resource.connector
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, name, f"Unknown connector: {name}")
@@ -124,7 +124,7 @@ def _require_task(service: Service, connector: str, task: int) -> None:
 
 
 async def _started(service: Service, resource: Resource) -> None:
-    """Wait until a resource is no longer RESTARTING, but not too long."""
+    """Wait until a resource is no longer RESTARTING, at most `START_SECONDS`."""
     until = time.monotonic() + START_SECONDS
 
     def state() -> RunState:

@@ -1,4 +1,4 @@
-"""The node and its workers: is it well, what is measured, who is there, what computes."""
+"""The routes of the node: version, health, metrics, workers, assignors."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -39,22 +39,22 @@ from .connectors import deletion_waits
 routes = Routes("this process")
 worker_routes = Routes("groups")
 TAKERS = frozenset({"supervisor", "group"})
-"""The kinds of processes without which no command is taken."""
+"""The kinds of processes that are needed to accept commands."""
 READY = "Worker has completed startup and is ready to handle requests."
-"""What Connect says of a worker that is well."""
+"""Connect's message for a healthy worker."""
 COMMIT = "unknown"
-"""The root document of Connect names the commit it was built from; wheels do not know theirs."""
+"""Connect's root document has the commit of its build; a wheel does not know its own."""
 
 
 @routes.add("GET /")
 def get_root(service: Served) -> ServerInfo:
-    """Tell the version, and which cluster this is."""
+    """Return the version, and the id of the cluster."""
     return ServerInfo(service.version, COMMIT, service.cluster_id)
 
 
 @routes.add("GET /health", also={HTTPStatus.SERVICE_UNAVAILABLE: Health})
 async def get_health(service: Served) -> HttpAnswer[Health]:
-    """Tell whether commands would be taken now, and which processes are slow to answer."""
+    """Return whether commands are accepted now, and which processes do not answer."""
     slow = read_slow(service.run_folder)
     if any(each.kind in TAKERS for each in slow):
         return _slow(slow, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -77,7 +77,7 @@ async def get_health(service: Served) -> HttpAnswer[Health]:
 
 @routes.add("GET /metrics")
 async def get_metrics(service: Served, request: Request) -> Response:
-    """Tell what is measured, for Prometheus; without an answer, all but the traffic."""
+    """Return the metrics for Prometheus; without traffic counters if the group does not answer."""
     beats: dict[str, Beats] = {}
     with suppress(Unanswered):
         traffic = await service.commands.traffic(service.group_id)
@@ -89,9 +89,9 @@ async def get_metrics(service: Served, request: Request) -> Response:
 async def list_workers(service: Served) -> WorkerList:
     """List the members of all groups, and the worker processes of this node.
 
-    A worker is both once it has joined. A member whose process has ended, and whose place a later
-    process has taken, is told as `ended`. Without the supervisor `processes_known` is false, and
-    only the members are told.
+    A worker that has joined has both. A member whose process has ended and was replaced has the
+    state `ended`. If the supervisor does not answer, `processes_known` is false, and only members
+    are listed.
     """
     try:
         node = await service.commands.describe_node()
@@ -104,10 +104,10 @@ async def list_workers(service: Served) -> WorkerList:
 
 @worker_routes.add("GET /assignors")
 async def list_assignors(service: Served) -> AssignorList:
-    """List what `group.local.assignors` can name, and the process that runs what it names.
+    """List the assignors that `group.local.assignors` can name, and the assignor process.
 
-    Installed ones are listed by their entry points: whether they load is seen in the process
-    alone. Without the supervisor `processes_known` is false.
+    Installed ones are listed by their entry points; only the process shows whether they can be
+    loaded. If the supervisor does not answer, `processes_known` is false.
     """
     assignors = [AssignorDescription(each.name, each.origin) for each in known_assignors()]
     try:
@@ -126,13 +126,13 @@ def _measured(service: Service, accept: str, beats: Mapping[str, Beats]) -> Resp
 
 
 def _no_room(service: Service) -> str:
-    """Return why no command is taken for want of space; nothing if there is enough."""
+    """Return the error if the disk has too little space for commands; "" if it has enough."""
     room = service.logs.room()
     return f"group {service.group_id} takes no commands: {room.why}" if room.is_low else ""
 
 
 def _warnings(service: Service) -> list[str]:
-    """Return what is to be known of the group though it is well."""
+    """Return a note about a healthy group, for users."""
     with suppress(LogError, CodecError), service.logs.reading(service.group_id) as logs:
         deleted = [name for name, each in logs.group.connectors.items() if each.deleting]
         waits = ((name, deletion_waits(logs, name)) for name in deleted)
@@ -165,7 +165,7 @@ def _describe_engine(run_folder: Path) -> ProcessDescription | None:
 def _describe_workers(
     service: Service, processes: Mapping[str, ProcessView]
 ) -> list[WorkerDescription]:
-    """Return the members of all groups, and then the processes that have not joined, by URL."""
+    """Return the members of all groups, then the processes that have not joined, by URL."""
     workers: list[WorkerDescription] = []
     joined: set[str] = set()
     for group_id in service.logs.group_ids():
@@ -196,7 +196,7 @@ def _describe_member(
 
 def _describe_process_of(member: Member, process: ProcessView) -> ProcessDescription:
     if member.is_away or process.member_id in {"", member.member_id}:
-        return _describe_process(process)  # of a member that is away, the one about to return
+        return _describe_process(process)  # for a member that is away: its next process
     why = "another process is this worker now"
     return _describe_process(replace(process, pid=None, state="ended", detail=why))
 

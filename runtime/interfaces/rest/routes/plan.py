@@ -1,8 +1,8 @@
-"""`/groups/{g}/plan`: what would come of changes, computed here and written nowhere.
+"""The route `/groups/{g}/plan`: a dry run of changes, computed here without any write.
 
-Only the group's log is read, and no actor is asked: a plan can be made while the group rebalances,
-and `settled` is then false. A connector's config is examined as if it were sent. `planning` makes
-the plan; the body says what somebody thinks of changing, in the words of the commands.
+It reads only the group's log, and asks no actor. So a plan is possible during a rebalance; then
+`settled` is false. A connector's config is validated as for a real change. The body has the
+proposed changes; `runtime.planning` computes the plan.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from ....planning.compare import make_plan
 from ....planning.dry_run import PlanError
 from ....planning.report import ExpectedDowntimes, Plan
 from ....planning.sandbox import all_assignors
-from ..backend.configs import check_name, named, prepare, told_of
+from ..backend.configs import check_name, named, prepare, remarks_on
 from ..backend.errors import ApiError
 from ..backend.schema import Config, Key, Routes
 from ..backend.service import Served, Service, require_group
@@ -44,11 +44,11 @@ from ..backend.service import Served, Service, require_group
 routes = Routes("groups")
 
 PLAN_SECONDS: Final = 20
-"""How long a plan may take: its client waits no longer than a worker of Connect's would."""
+"""The time limit of a plan, so that its client does not time out."""
 WAIT_SECONDS: Final = 30
-"""How long a plan waits until another one is made."""
+"""How long a plan waits for the end of another one."""
 HISTORY_SECONDS: Final = 5
-"""How long a plan waits for past downtimes: the first to ask has a whole log read."""
+"""How long a plan waits for past downtimes: the first request reads the whole log."""
 
 UNREAD: Final = (
     "the group's history is still being read: what past moves took is not known yet, ask again"
@@ -59,16 +59,16 @@ _STATUS: Final = {
     Error.INVALID_REQUEST: HTTPStatus.BAD_REQUEST,
     Error.INVALID_CONFIG: HTTPStatus.BAD_REQUEST,
 }
-"""Errors of changes that make no sense; with any other, the group does not allow the change now."""
+"""Errors of invalid changes; with other errors, the group does not allow the change at present."""
 
 
 WORKERS_MAX = 100
-"""How many workers a plan adds at most: each of them is an epoch of its own."""
+"""The maximum number of workers that a plan adds: each one is a separate epoch."""
 TASKS_MAX = 100_000
-"""How many tasks of a connector a plan is made for at most; a cluster has no such bound."""
+"""The maximum number of tasks of a connector in a plan; a cluster has no such limit."""
 
 NAMES_MAX = 100
-"""How many workers, or connectors, a member of a plan names at most."""
+"""The maximum number of workers, or connectors, in one field of a plan."""
 
 Tasks = Annotated[int, Field(ge=1, le=TASKS_MAX)]
 
@@ -85,7 +85,7 @@ Label = Annotated[Key, AfterValidator(_label)]
 
 
 class NewWorker(BaseModel):
-    """What a worker that is added is able to; null: what this node's settings say."""
+    """The capacity and tags of an added worker; null: this node's settings."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -95,7 +95,7 @@ class NewWorker(BaseModel):
 
 
 class PlannedConnector(BaseModel):
-    """A connector to create, or to change."""
+    """A connector to create or change."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -104,7 +104,7 @@ class PlannedConnector(BaseModel):
 
 
 class Proposal(BaseModel):
-    """Changes, made in the order of these members; at least one."""
+    """At least one change; they are applied in the order of these fields."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -125,7 +125,7 @@ class Proposal(BaseModel):
     )
 
     def workers(self, node: WorkerTraits) -> list[Change]:
-        """Return what is to become of the workers; those added are of this node."""
+        """Return the changes of workers; added ones are of this node."""
         found: list[Change] = []
         if self.add_workers:
             worker, usual = self.worker, node.abilities
@@ -137,11 +137,11 @@ class Proposal(BaseModel):
         return found
 
     def deleted(self) -> list[Change]:
-        """Return which connectors are to go."""
+        """Return the connectors to delete."""
         return [ConnectorDeleted(name) for name in self.delete]
 
     def scaled(self) -> list[Change]:
-        """Return which connectors are to have another number of tasks."""
+        """Return the new numbers of tasks of connectors."""
         return [ConnectorScaled(name, tasks) for name, tasks in self.scale.items()]
 
 
@@ -151,11 +151,11 @@ class Proposal(BaseModel):
     errors=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 async def plan(service: Served, group: str, body: Proposal) -> Plan:
-    """Tell what would move, start, stop and stay if these changes were made now.
+    """Return what would move, start, stop and stay if these changes were made now.
 
-    The end state is that of a group that is left alone meanwhile. A downtime is that of past
-    hand-overs, of the connector's own if it had any; null if none was measured, or the history is
-    still being read. `warnings` say that, and which keys of configs nobody reads.
+    The end state assumes no other changes meanwhile. A downtime is estimated from past handovers,
+    of the same connector if it had any; null if none was measured, or if the history is still being
+    read. `warnings` mention that, and unused keys of configs.
     """
     await run_in_threadpool(require_group, service, group)
     expected = await _expected_downtimes(service, group)
@@ -211,7 +211,7 @@ def _make(
 
 
 def _changes(service: Service, group: Group, body: Proposal) -> Sequence[Change]:
-    """Return what is proposed, in its order; raises `ApiError` if that is nothing, or too much."""
+    """Return the proposed changes in order; raises `ApiError` if there are none or too many."""
     puts = _puts(service, group, body.connectors)
     if sum(each.tasks for each in puts) + sum(body.scale.values()) > TASKS_MAX:
         most = f"a plan is made for at most {TASKS_MAX} tasks"
@@ -229,14 +229,14 @@ def _changes(service: Service, group: Group, body: Proposal) -> Sequence[Change]
 def _warnings(service: Service, changes: Sequence[Change]) -> Iterator[str]:
     for each in changes:
         if isinstance(each, ConnectorPut):
-            for warning in told_of(service.plugins, each.config).warnings:
+            for warning in remarks_on(service.plugins, each.config).warnings:
                 yield f"{each.connector}: {warning}"
 
 
 def _puts(
     service: Service, group: Group, given: Sequence[PlannedConnector]
 ) -> Sequence[ConnectorPut]:
-    """Return a change for each connector; of several, an error says which one it is about."""
+    """Return a change for each connector; with several, an error names its connector."""
     puts: list[ConnectorPut] = []
     for each in given:
         try:
@@ -250,7 +250,7 @@ def _puts(
 
 
 def _put(service: Service, group: Group, given: PlannedConnector) -> ConnectorPut:
-    """Return a change whose config was examined, and sealed, as for the real one."""
+    """Return a change with a config that was validated and sealed as for a real change."""
     name = given.name.strip()
     check_name(name)
     before = group.connectors.get(name)
@@ -260,11 +260,11 @@ def _put(service: Service, group: Group, given: PlannedConnector) -> ConnectorPu
 
 
 def _tasks(name: str, config: Mapping[str, str]) -> int:
-    """Return into how many tasks a connector may split; only it knows whether it will."""
+    """Return the maximum number of tasks of a connector; it may use fewer."""
     (definition,) = (each for each in COMMON.definitions if each.name == TASKS_KEY)
     try:
         tasks = definition.parse(config.get(TASKS_KEY))
-    except ValueError:  # it may be a reference, which only a worker can follow
+    except ValueError:  # it may be a reference, which only a worker can resolve
         tasks = None
     if not isinstance(tasks, int) or tasks > TASKS_MAX:
         raise ApiError(

@@ -1,11 +1,11 @@
-"""What operators order of workers: cordon, uncordon, drain, expect, and remove.
+"""The routes of operator orders for workers: cordon, uncordon, drain, expect, and remove.
 
-Each answer tells the order that is in force, once it is in the log (202): what the group makes
-of it follows. A worker is named as `/workers` tells it, or by its member, instance or client id.
+Each response (202) has the order in force, once it is in the log; the group acts on it later. A
+worker is named by its name in `/workers`, or by its member, instance or client id.
 
-A worker that is removed leaves its group, and its process on this node ends for good. The group is
-told first, so that its log knows who asked; then the supervisor, which would else start the process
-again. Either may be told twice without harm.
+A removed worker leaves its group, and its process on this node is not restarted. The group gets the
+order first, so that its log has the principal; then the supervisor, which would otherwise restart
+the process. Both orders are idempotent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,7 +59,7 @@ GroupOfWorker = Annotated[str, Depends(_group_of_worker)]
 
 
 class Expectation(BaseModel):
-    """When a worker is expected back."""
+    """The time when a worker is expected back."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -70,7 +70,7 @@ class Expectation(BaseModel):
 async def cordon(
     service: Served, principal: Principal, worker: str, group: GroupOfWorker
 ) -> GroupWorkerOrder:
-    """Give a worker nothing more; what it has it keeps."""
+    """Assign no more work to a worker; it keeps what it has."""
     return await _order(service, Cordon(group, worker, principal=principal))
 
 
@@ -78,7 +78,7 @@ async def cordon(
 async def drain(
     service: Served, principal: Principal, worker: str, group: GroupOfWorker
 ) -> GroupWorkerOrder:
-    """Give a worker nothing more, and have it give up what it has."""
+    """Assign no more work to a worker, and revoke what it has."""
     return await _order(service, Cordon(group, worker, drain=True, principal=principal))
 
 
@@ -86,7 +86,7 @@ async def drain(
 async def uncordon(
     service: Served, principal: Principal, worker: str, group: GroupOfWorker
 ) -> GroupWorkerOrder:
-    """Let a worker be given work again: ends a cordon, and a drain."""
+    """Allow work for a worker again: ends a cordon or a drain."""
     return await _order(service, Uncordon(group, worker, principal))
 
 
@@ -99,7 +99,7 @@ async def uncordon(
 async def expect(
     service: Served, principal: Principal, worker: str, body: Expectation, group: GroupOfWorker
 ) -> GroupWorkerOrder:
-    """Have a worker's work wait for its return, or, with 0, wait no longer."""
+    """Have a worker's work wait for its return; 0 ends the wait."""
     command = Expect(group, worker, body.within_ms, principal)
     return await _order(service, command)
 
@@ -112,10 +112,10 @@ async def remove_worker(
     group_id: GroupOfWorker,
     force: Force = False,  # noqa: FBT002  # a parameter of the query
 ) -> WorkerRemoval:
-    """Remove a worker: it gives up what it has, leaves, and its process is not started again.
+    """Remove a worker: it gives up its work, leaves, and its process is not restarted.
 
-    Nothing of its work is parked. Of a worker that is away or lost already, only the wait for it
-    ends. `message` tells what is to be expected.
+    Its work is not parked. For a worker that is away or lost, only the wait for its return ends.
+    `message` describes what happens next.
     """
     await run_in_threadpool(require_group, service, group_id)
     node = await service.commands.describe_node()
@@ -132,10 +132,7 @@ async def remove_worker(
 
 
 async def _order(service: Service, command: Cordon | Uncordon | Expect) -> GroupWorkerOrder:
-    """Have an order carried out, and return the one that is in force then.
-
-    A worker that is not known any more goes by what it was called.
-    """
+    """Execute an order, and return the order in force; an unknown worker keeps the given name."""
 
     def read(group: Group) -> GroupWorkerOrder:
         name = find_worker(group, command.worker).name or command.worker
@@ -146,11 +143,11 @@ async def _order(service: Service, command: Cordon | Uncordon | Expect) -> Group
 
 @dataclass(frozen=True, slots=True)
 class _NamedWorker:
-    """Whom a name means before the removal, as the log tells it."""
+    """The worker that a name refers to, before its removal."""
 
     called: str
     name: str
-    """By which orders know the worker; empty where the group knows none."""
+    """The worker's name in orders; empty if the group does not know it."""
     member: Member | None
     is_last: bool
 
@@ -168,15 +165,15 @@ def _find(service: Service, group_id: str, worker: str) -> _NamedWorker:
 
 
 def _is_last(group: Group, member: Member | None) -> bool:
-    """Tell whether nobody is left that runs anything once this member is gone."""
+    """Return whether no other member can run work after the removal."""
     others = group.members.keys() - group.away - {member.member_id if member else ""}
     return member is not None and not others
 
 
 def _process_of(found: _NamedWorker, processes: Sequence[ProcessView]) -> ProcessView | None:
-    """Return the process of this node that is the worker, None if there is none.
+    """Return the process of the worker on this node, None if there is none.
 
-    A member that is there and another process than the worker is now, is the only one to go.
+    If the member is present but the worker's current process is another one, that is not stopped.
     """
     member = found.member
     if member is None:
@@ -201,7 +198,7 @@ def _describe_removal(
 
 
 def _sentences(found: _NamedWorker, process: ProcessView | None, *, forced: bool) -> Iterator[str]:
-    """Yield what is to be expected, a sentence for each thing."""
+    """Yield sentences about what happens next."""
     member = found.member
     if member is not None:
         yield _becomes_of(member, process, forced=forced)
