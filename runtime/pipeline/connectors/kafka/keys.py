@@ -65,7 +65,7 @@ SOURCE: Final = (
     text_key(
         TOPICS_REGEX,
         "A regular expression, which the whole name of a topic has to match to be read. Topics "
-        "that come later are found within half a minute.",
+        "that come later are found within 10 s.",
         importance=Importance.HIGH,
         validator=check_patterns,
         width=Width.LONG,
