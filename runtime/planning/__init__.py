@@ -1,1 +1,1 @@
-"""Plans: what would come of changes to a group, held against how it is now."""
+"""Plans: a dry run of changes to a group, compared with its current state."""

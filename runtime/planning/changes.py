@@ -1,12 +1,11 @@
-"""What can be planned: changes to a group that nobody has made yet, and how a dry run makes them.
+"""The changes of a plan, and their execution in a dry run.
 
-Each stands for the command, or the join or leave, that would make it. A connector comes in two
-epochs, as it really does: it is placed first, and its worker then splits it into tasks.
+Each change stands for a command, or for a join or leave of a worker. A new connector takes two
+epochs, as in the real group: first the connector is assigned, then its worker reports its tasks.
 
-A worker that is added joins like the worker that joined last: it names the same assignors, or
-leaves the computing to the group like that one. Its url is the one that the next worker of that
-node is given: where two workers have an equal claim their names decide, and an order for a worker
-of that name holds for it.
+An added worker joins like the worker that joined last, with the same assignors or the same server
+assignor. Its url is that of the next worker of this node, since names break ties in assignments,
+and operator orders apply by name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +29,7 @@ from .dry_run import DryRun, DryRunAssignor, PlanError, Step
 
 @dataclass(frozen=True, slots=True)
 class WorkersJoined:
-    """`count` workers join, one after the other, with engines that are warm."""
+    """`count` workers join, one after another, with warm engines."""
 
     count: int
     zone: str | None = None
@@ -39,21 +38,21 @@ class WorkersJoined:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRemoved:
-    """A worker is drained, and leaves for good; nothing is parked."""
+    """A worker is drained and leaves permanently; nothing is parked."""
 
     worker: str
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerDrained:
-    """A worker gives up what it has and gets nothing more, but stays."""
+    """A worker gives up its work and gets no more, but stays a member."""
 
     worker: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectorPut:
-    """A connector is created, or given another config, and splits into so many tasks."""
+    """A connector is created, or gets a new config, and has this number of tasks."""
 
     connector: str
     config: Mapping[str, str]
@@ -62,7 +61,7 @@ class ConnectorPut:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorScaled:
-    """An existing connector splits into another number of tasks."""
+    """An existing connector gets another number of tasks."""
 
     connector: str
     tasks: int
@@ -70,7 +69,7 @@ class ConnectorScaled:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorDeleted:
-    """A connector and all its tasks stop for good."""
+    """A connector is deleted with all its tasks."""
 
     connector: str
 
@@ -83,7 +82,7 @@ Change = (
     | ConnectorScaled
     | ConnectorDeleted
 )
-"""A worker or a connector is named as in the command that would make the change."""
+"""Workers and connectors have the same names as in the commands."""
 
 
 FIRST = MemberMetadata(
@@ -91,11 +90,11 @@ FIRST = MemberMetadata(
     rebalance_timeout_ms=60_000,
     assignors=(ClientAssignor(balanced.NAME),),
 )
-"""How the first worker of a group joins."""
+"""The metadata of the first worker of a group."""
 
 
 def make_change(dry_run: DryRun, change: Change) -> Iterator[Step]:
-    """Make a change, and yield each target that it leads to, once the group has it.
+    """Execute a change, and yield each target that results, once the group has it.
 
     Raises `PlanError` if the group refuses the change, or cannot compute a target.
     """
@@ -131,9 +130,9 @@ def _add(dry_run: DryRun, change: WorkersJoined) -> Iterator[Step]:
 
 
 def _join_heartbeat(dry_run: DryRun, member_id: str, change: WorkersJoined) -> Heartbeat:
-    """Return the heartbeat by which a worker would join, with the metadata of its assignors.
+    """Return the heartbeat with which a worker joins, with the metadata of its assignors.
 
-    Raises `PlanError` where the worker is to have abilities and no assignor could tell them.
+    Raises `PlanError` if the worker has a capacity or tags, and no assignor that reports them.
     """
     group, able = dry_run.group, change.abilities
     members = (member.metadata for member in group.members.values())
@@ -174,7 +173,7 @@ def _describe(
 def _free_url(group: Group, like: MemberMetadata) -> str:
     place = like.url.rpartition("/")[0]
     taken = {member.metadata.url for member in group.members.values()}
-    taken |= {loss.url for loss in group.losses.values()}  # they may come back
+    taken |= {loss.url for loss in group.losses.values()}  # lost workers may return
     number = 1
     while f"{place}/w{number}" in taken:
         number += 1
@@ -182,7 +181,7 @@ def _free_url(group: Group, like: MemberMetadata) -> str:
 
 
 def _remove(dry_run: DryRun, worker: str) -> Iterator[Step]:
-    """Remove a worker as an operator does: it is drained, and goes once it holds nothing."""
+    """Remove a worker as an operator does: it is drained, then leaves."""
     _command(dry_run, RemoveMember(dry_run.group.group_id, worker))
     yield from dry_run.settle()
     for again in [*due_removals(dry_run.group, dry_run.now_ms + GOODBYE_MS)]:
@@ -190,7 +189,7 @@ def _remove(dry_run: DryRun, worker: str) -> Iterator[Step]:
 
 
 def _split(dry_run: DryRun, connector: str, tasks: int) -> None:
-    """Have the worker that runs a connector split it; one that no worker runs stays as it is."""
+    """Report new tasks of a connector from its worker; without a worker nothing changes."""
     group = dry_run.group
     holder = group.owner.get(Resource(connector))
     token = token_of(group, holder, Resource(connector)) if holder is not None else None

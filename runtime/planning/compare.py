@@ -1,7 +1,7 @@
-"""How a plan is made: changes are made in a dry run, and its end is compared with its beginning.
+"""Computes a plan: it executes changes in a dry run, and compares the group before and after.
 
-What is compared is the occupancy of a group at rest: which worker has what, how much that is, and
-what no worker has. The rounds between tell why each resource moves.
+It compares the occupancy of the stable group: the resources and the load of each worker, and the
+unassigned resources. The targets in between give the reason for each move.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ from .report import (
 )
 
 _UNKNOWN: Final = frozenset({Error.UNKNOWN_MEMBER_ID, Error.UNKNOWN_CONNECTOR})
-"""Errors that an earlier change of the same plan may be the cause of."""
+"""Errors that an earlier change of the same plan may have caused."""
 
 NOWHERE = "no worker is left to run it"
 
@@ -48,7 +48,7 @@ def make_plan(
     expected: ExpectedDowntimes,
     now_ms: int,
 ) -> Plan:
-    """Return what would come of changes, made in this order; `group` stays as it is.
+    """Compute the plan of changes in this order; `group` is not changed.
 
     `assignors` are those that can be asked here, by name; `expected` are past downtimes;
     `now_ms` is wall clock. Raises `PlanError`.
@@ -72,25 +72,25 @@ def make_plan(
 
 @dataclass(frozen=True, slots=True)
 class _Occupancy:
-    """What a plan says of a group at one moment: a copy, since the group of a dry run changes."""
+    """The assignments of a group at one time, copied since the group of a dry run changes."""
 
     assignor: str
     homes: Mapping[Resource, MemberMetadata]
-    """The member that has each resource; others are parked or unplaceable."""
+    """The owner of each resource; other resources are parked or unplaceable."""
     seats: Mapping[str, PlannedSeat]
-    """How a plan names each member, by member id."""
+    """The name of each member in the plan, by member id."""
     loads: Mapping[str, PlannedLoad]
-    """How much each member has, by member id."""
+    """The load of each member, by member id."""
     tasks: Mapping[str, int]
-    """How many tasks each connector has."""
+    """The number of tasks of each connector."""
     parked: Grants
     unplaceable: Mapping[Resource, str]
     cold: frozenset[PlannedSeat]
-    """Members that cannot take work yet, by their own word."""
+    """Members that report that they cannot take work yet."""
 
 
 def _occupancy_of(dry_run: DryRun) -> _Occupancy:
-    """Return the occupancy of a dry run's group; it takes as long as the group is large."""
+    """Return the occupancy of a dry run's group, in time linear in its size."""
     group, added = dry_run.group, dry_run.joiners
     weights = snapshot_of(group, group.target.assignor, dry_run.now_ms).weights
     members = {each: member.metadata for each, member in group.members.items()}
@@ -132,18 +132,18 @@ def _left_out(
 
 @dataclass(slots=True)
 class _Rounds:
-    """What changes hands from target to target."""
+    """Collects the moves from target to target."""
 
     first: Mapping[Resource, MemberMetadata]
-    """The member that has each resource at the beginning."""
+    """The owner of each resource at the beginning."""
     homes: Homes
-    """The member that has each resource by the latest target."""
+    """The owner of each resource in the latest target."""
     rounds: list[PlannedRound] = field(default_factory=list[PlannedRound])
     reasons: dict[Resource, Reason] = field(default_factory=dict[Resource, Reason])
-    """Why each resource leaves the member that has it first, wherever it goes from there."""
+    """The reason why each resource leaves its first owner."""
 
     def add(self, dry_run: DryRun, step: Step) -> None:
-        """Compare the target that the group of the dry run has now with the one before."""
+        """Compare the current target of the dry run's group with the one before."""
         group = dry_run.group
         change = self.homes.compare(group, step.target, dry_run.now_ms, step.bumps)
         causes = [
@@ -164,7 +164,7 @@ class _Rounds:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """The end of a dry run compared with its beginning."""
+    """Compares the end of a dry run with its beginning."""
 
     before: _Occupancy
     after: _Occupancy
@@ -172,7 +172,7 @@ class _Comparison:
     expected: ExpectedDowntimes
 
     def plan(self, group: Group, changes: Iterable[Change]) -> Plan:
-        """Return the plan for a group as it is now."""
+        """Return the plan for a group."""
         had, has = self.before.homes.keys(), self.after.homes.keys()
         moved = sorted(each for each in had & has if not self._stays(each))
         rounds, workers = self.rounds.rounds, [*self._workers()]
@@ -240,7 +240,7 @@ class _Comparison:
             yield PlannedSplit(connector, before, after, before != after, restarts)
 
     def _changes_work(self, group: Group, change: ConnectorPut | ConnectorScaled) -> bool:
-        """Tell whether an existing connector, and its tasks, will see another config."""
+        """Return whether an existing connector and its tasks will get another config."""
         if isinstance(change, ConnectorScaled):
             return self.before.tasks.get(change.connector, 0) != change.tasks
         was = group.connectors.get(change.connector)
@@ -248,6 +248,6 @@ class _Comparison:
 
 
 def _is_settled(group: Group) -> bool:
-    """Tell whether nothing moves any more, nor is about to."""
+    """Return whether no move is in progress or due."""
     at_rest = group.state in {GroupState.STABLE, GroupState.EMPTY, GroupState.DEAD}
     return at_rest and not group.schedule.again_at_ms and not group.target.retry_at_ms

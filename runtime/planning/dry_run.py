@@ -1,8 +1,8 @@
-"""A dry run: changes are made to a copy of a group, by the rules that lead the group itself.
+"""A dry run: it executes changes on a copy of a group, with the code of the real group.
 
-`decide` decides what the real commands would write, `evolve` folds it, the elected assignor
-computes each target, and every member reaches it before the next change is made. So a group that is
-left alone meanwhile does just what its dry run does.
+`decide` handles the same commands as in the real group, `evolve` applies their records, the elected
+assignor computes each target, and every member reaches it before the next change. So without other
+changes the real group behaves exactly as its dry run.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,28 +33,28 @@ from ...events.model import NOTHING, MemberState, Resources
 from ...events.records import GroupMetadata, Record, TargetAssignment
 
 ROUNDS_MAX = 10_000
-"""How many further rounds of moves a dry run waits for."""
+"""The maximum number of rounds of moves in a dry run."""
 
 
 class DryRunAssignor(Protocol):
-    """An assignor as a dry run asks it: it is never told what came of its assignments."""
+    """The interface of an assignor in a dry run, which never calls `on_assignment`."""
 
     def metadata(self, worker: Worker) -> Metadata:
-        """Return what it says for a worker that joins."""
+        """Return the assignor's metadata for a worker that joins."""
         ...
 
     def assign(self, group: Snapshot) -> Assignment:
-        """Return where everything configured in a group is to go."""
+        """Compute the assignment of all configured resources."""
         ...
 
 
 class PlanError(Exception):
-    """No plan can be made: the group refuses a change, or a target cannot be computed."""
+    """The plan is impossible: the group refuses a change, or a target cannot be computed."""
 
     def __init__(self, error: Error, message: str) -> None:
         super().__init__(message)
         self.error = error
-        """The error of the group's reply, or the one that it would answer with."""
+        """The error of the group's reply, or an equivalent one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,48 +62,48 @@ class Step:
     """A new target, which the group of the dry run has already."""
 
     bumps: tuple[GroupMetadata, ...]
-    """The epochs since the target before: this one answers them."""
+    """The epochs since the former target, which this one answers."""
     target: TargetAssignment
 
 
 class DryRun:
-    """A copy of a group to which changes are made.
+    """A copy of a group on which changes are executed.
 
-    `assignors` are those that can be asked here, by name. Time stands still at `now_ms`, wall
-    clock, until an assignor that moves in rounds needs the next round: then it goes on to that.
+    `assignors` are the available ones, by name. The clock stands still at `now_ms` (wall clock),
+    except that it advances to the next round of an assignor that moves in rounds.
     """
 
     def __init__(self, group: Group, assignors: Mapping[str, DryRunAssignor], now_ms: int) -> None:
         self.group = evolve_copy(group, ())
-        """The copy; it changes with each command."""
+        """The copy, which changes with each command."""
         self.now_ms = now_ms
         self.assignors = assignors
         self.joiners: dict[str, str] = {}
-        """The member ids of the workers that were added, new-1, new-2 and so on, by their urls."""
+        """The member ids of the added workers, new-1, new-2 and so on, by their urls."""
         settings = effective(GroupSettings(), group.configs)
-        # Time stands still, so a target that is put off would never be computed.
+        # The clock stands still, so a delayed target would never be computed.
         settings = replace(settings, assignment_interval_ms=0, connect_initial_delay_ms=0)
         self._soft = SoftState(settings)
         self._rounds = 0
-        """How many further rounds of moves there were."""
+        """The number of rounds of moves so far."""
         self._round_began_with: Mapping[str, Resources] | None = None
-        """The target that the latest further round began with, by member id."""
+        """The target at the start of the latest round, by member id."""
         self._bumps: list[GroupMetadata] = []
         """The epochs since the latest target."""
         self._targets: list[Step] = []
         """The targets that `settle` has not yielded yet."""
 
     def carry_out(self, command: Command) -> Reply:
-        """Carry out a command; targets that are due then come with `settle`."""
+        """Execute a command; `settle` then yields the targets that are due."""
         decision = decide(self.group, self._soft, command, self.now_ms)
         self._soft = decision.soft
         self._write(decision.records)
         return decision.reply
 
     def settle(self) -> Iterator[Step]:
-        """Yield each target that is due, once the group has it, until the group is at rest.
+        """Yield each target that is due, once the group has it, until the group is stable.
 
-        Raises `PlanError` where a target cannot be computed.
+        Raises `PlanError` if a target cannot be computed.
         """
         while True:
             if is_due(self.group):
@@ -114,9 +114,9 @@ class DryRun:
                 return
 
     def _begin_round(self) -> bool:
-        """Go on in time to the next round of a target's moves; return False if there is none.
+        """Advance the clock to the next round of moves; return False if there is none.
 
-        A round that moves nothing waits for a member that is away, and does not return here.
+        There is none after a round without moves, since that waits for a member that is away.
         """
         again_at_ms = self.group.schedule.again_at_ms
         if (
@@ -139,13 +139,13 @@ class DryRun:
         yield from targets
 
     def _compute(self) -> None:
-        """Have the elected member compute, as the coordinator would have it."""
+        """Compute a target with the assignor of the elected member, as the coordinator does."""
         group = self.group
         self._soft, records, _ = schedule_target(group, self._soft, (), self.now_ms)
         self._write(records)
         computation = self._soft.computation
         if computation is None:
-            return  # the group computed it itself
+            return  # the group has computed it itself
         member = group.members[computation.member_id]
         who = (group.group_id, member.member_id, member.current.member_epoch)
         prepared = self.carry_out(Prepare(*who))
@@ -185,14 +185,14 @@ class DryRun:
                 self._bumps.clear()
 
     def _reach_target(self) -> None:
-        """Have every present member reach the target, step by step."""
+        """Let every present member reach the target, step by step."""
         has_moved = True
         while has_moved:
             steps = [self._step(member) for member in list(self.group.members.values())]
             has_moved = any(steps)
 
     def _step(self, member: Member) -> bool:
-        """Have a member do what it is asked to; tell whether that took it further."""
+        """Let a member execute its current assignment; return whether its state changed."""
         group, current = self.group, member.current
         if current.member_epoch < JOIN_EPOCH:
             return False  # it left for a while

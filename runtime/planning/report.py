@@ -1,7 +1,7 @@
-"""A plan: what changes would lead to, and what would stay; REST answers it, the CLI reads it.
+"""The result of a plan, as REST returns it and the command line shows it.
 
-The fields are those of the JSON document. Resources are named as in logs and stories (`flights-0`),
-times are in milliseconds, a deadline is wall clock.
+The fields are those of the JSON document. Resources have their usual names (`flights-0`), times are
+in milliseconds, a deadline is wall clock.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from ...projections.explain.handovers import Handover
 
 
 class PlannedSeat(Struct, frozen=True, order=True):
-    """A member that a plan names: its worker's url, and its member id.
+    """A member in a plan: its worker's url, and its member id.
 
     A worker that is added is `new-1`, `new-2` and so on.
     """
@@ -25,36 +25,36 @@ class PlannedSeat(Struct, frozen=True, order=True):
 
 
 class PlannedCause(Struct, frozen=True):
-    """What a target answers: the cause of an epoch, and its subject."""
+    """The cause of an epoch, and its subject."""
 
     cause: str
     subject: str = ""
 
 
 class PlannedRound(Struct, frozen=True):
-    """One new target on the way: what it answers, and how many resources change hands for it."""
+    """One intermediate target: its causes, and the number of resources that move."""
 
     causes: Sequence[PlannedCause]
     moved: int = 0
     placed: int = 0
     retired: int = 0
     displaced: int = 0
-    """Resources that run, and would find no place any more."""
+    """Running resources that become unplaceable."""
 
 
 class ExpectedDowntime(Struct, frozen=True):
-    """The downtime of a move, as past ones took."""
+    """The downtime of a move, estimated from past ones."""
 
     median_ms: int
     p99_ms: int
     measured: int
-    """How many past moves were measured."""
+    """The number of past moves that were measured."""
     of: str
-    """`connector` if they were the connector's own, `group` if it has had none."""
+    """`connector` if these were moves of the same connector, `group` if it has had none."""
 
 
 class PlannedMove(Struct, frozen=True):
-    """A resource that runs and would run elsewhere."""
+    """A resource that would move to another worker."""
 
     id: str
     giver: PlannedSeat
@@ -66,21 +66,21 @@ class PlannedMove(Struct, frozen=True):
 
 
 class PlannedStart(Struct, frozen=True):
-    """A resource that runs nowhere now, and would run."""
+    """A resource that does not run now, and would start."""
 
     id: str
     taker: PlannedSeat
 
 
 class PlannedStop(Struct, frozen=True):
-    """A resource that runs now, and would not any more."""
+    """A resource that runs now, and would stop."""
 
     id: str
     giver: PlannedSeat
 
 
 class PlannedWait(Struct, frozen=True):
-    """A resource that waits, parked, for the worker that lost it."""
+    """A resource that is parked, until the return of its lost worker."""
 
     id: str
     deadline_ms: int
@@ -94,7 +94,7 @@ class PlannedRefusal(Struct, frozen=True):
 
 
 class PlannedLoad(Struct, frozen=True):
-    """What a worker has, counted, and what all of it weighs."""
+    """The number of a worker's resources, and their total weight."""
 
     connectors: int = 0
     tasks: int = 0
@@ -102,40 +102,40 @@ class PlannedLoad(Struct, frozen=True):
 
 
 class PlannedWorker(Struct, frozen=True):
-    """One worker before and after; None where it is not there yet, or no longer."""
+    """One worker before and after; None if it is not a member then."""
 
     worker: str
     member_id: str
     before: PlannedLoad | None
     after: PlannedLoad | None
     stays: int
-    """How many resources it keeps."""
+    """The number of resources that it keeps."""
 
 
 class PlannedSplit(Struct, frozen=True):
-    """How many tasks a connector has, and would have."""
+    """The number of tasks of a connector before and after."""
 
     connector: str
     before: int
     after: int
     is_most: bool
-    """Whether the connector itself decides, and may make fewer tasks."""
+    """Whether this is an upper limit: the connector decides, and may use fewer tasks."""
     restarts: int = 0
-    """How many of its resources stay where they are, and start anew: their config is another."""
+    """How many of its resources restart on the same worker, with a new config."""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What would come of changes, once the group has come to rest.
+    """The result of changes, from one stable state of the group to another.
 
-    It begins where the group comes to rest by itself. A resource that changes hands more than once
-    on the way is one move.
+    It starts from the state in which the group becomes stable without the changes. A resource that
+    moves more than once counts as one move.
     """
 
     group_id: str
     state: GroupState
     group_epoch: int
     settled: bool
-    """Whether the group was at rest when the plan was made."""
+    """Whether the group was stable when the plan was computed."""
     assignor: str
     rounds: Sequence[PlannedRound] = ()
     moves: Sequence[PlannedMove] = ()
@@ -145,20 +145,20 @@ class Plan(Struct, frozen=True, kw_only=True):
     unplaceable: Sequence[PlannedRefusal] = ()
     workers: Sequence[PlannedWorker] = ()
     splits: Sequence[PlannedSplit] = ()
-    """Of the connectors that the changes are about."""
+    """Only of the connectors in the changes."""
     cold: Sequence[PlannedSeat] = ()
-    """Workers that can take nothing yet: the plan knows nothing of when they can."""
+    """Workers that cannot take work yet; the plan ignores when they can."""
     stays: int
-    """How many resources stay where they are."""
+    """The number of resources that do not move."""
     handovers: int
-    """How often anything changes hands on the way."""
+    """The total number of moves, intermediate ones included."""
     warnings: Sequence[str] = ()
-    """Keys of configs that nobody reads, and what is not known yet of past downtimes."""
+    """Unused keys of configs, and missing data about past downtimes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedDowntimes:
-    """The downtimes of past moves: of each connector that has had any, and of all together."""
+    """The downtimes of past moves, for each connector with any, and for the whole group."""
 
     by_connector: Mapping[str, ExpectedDowntime] = field(
         default_factory=dict[str, ExpectedDowntime]
@@ -167,10 +167,9 @@ class ExpectedDowntimes:
 
     @classmethod
     def of(cls, handovers: Iterable[Handover]) -> "ExpectedDowntimes":
-        """Return what past hand-overs took whose givers were asked and were there to give.
+        """Collect the downtimes of past handovers between two present workers.
 
-        Such are the moves that plans are made of; what waited for a worker that was lost, or away,
-        says nothing of them.
+        These are the kind of moves in plans; waits for lost or absent workers are excluded.
         """
         took_ms: defaultdict[str, list[int]] = defaultdict(list)
         for each in handovers:
@@ -185,7 +184,7 @@ class ExpectedDowntimes:
         )
 
     def of_connector(self, connector: str) -> ExpectedDowntime | None:
-        """Return what is expected of a connector: by its own past, or else by that of the group."""
+        """Return the expected downtime of a connector, from its own or else the group's moves."""
         return self.by_connector.get(connector, self.overall)
 
 

@@ -1,8 +1,7 @@
-"""The assignors that a plan is computed with: fairlead's own here, third-party ones in a sandbox.
+"""The assignors for a plan: built-in ones in this process, third-party ones in a sandbox.
 
-That process lives for this plan alone. It is started by the first question, and ended with all
-that it has started when the plan is made, or when it takes too long. Its answers are read as plain
-data.
+The sandbox process is started by the first question of a plan, and killed with its children when
+the plan is finished or takes too long. Its answers are decoded as plain data.
 """
 
 import threading
@@ -31,14 +30,14 @@ from ..node.assignors.sandbox import Answer, Question, Sandbox, SandboxEndedErro
 from .dry_run import DryRunAssignor, PlanError
 
 MEMBER = "plan"
-"""The member id in all questions: one set of assignors speaks and computes for all members."""
+"""The member id in all questions: one set of assignors serves all members."""
 
 
 class PlanSandbox:
-    """The process in which third-party assignors are asked for one plan."""
+    """The sandbox process of one plan."""
 
     def __init__(self, spec: AssignorSpec, log_file: Path, late_at: float) -> None:
-        """Take their names from `spec`; `log_file` gets what they print.
+        """Use the assignors of `spec`; `log_file` gets their output.
 
         They answer until `late_at`, on the monotonic clock.
         """
@@ -49,13 +48,13 @@ class PlanSandbox:
         self._sandbox: Sandbox | None = None
         self._alarm: threading.Timer | None = None
         self._why = ""
-        """Why the process was ended from here, if it was."""
+        """Why the process was killed from here; "" if it was not."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End their process, if there is one."""
+        """Kill the process, if there is one."""
         if self._alarm is not None:
             self._alarm.cancel()
         if self._sandbox is not None:
@@ -74,7 +73,7 @@ class PlanSandbox:
             raise _refusal(name, self._why or str(error)) from None
 
     def _start(self, name: str) -> Sandbox:
-        """Start the process, and check that the assignors can be used at all."""
+        """Start the process, and check that the assignors can be loaded."""
         self._sandbox = Sandbox(self._spec, self._log_file)
         self._alarm = threading.Timer(max(0.0, self._late_at - time.monotonic()), self._too_late)
         self._alarm.daemon = True
@@ -93,14 +92,14 @@ class PlanSandbox:
 
 
 class SandboxedAssignor:
-    """One third-party assignor, which is asked as a built-in one is."""
+    """A third-party assignor in the sandbox, with the interface of a built-in one."""
 
     def __init__(self, sandbox: PlanSandbox, name: str) -> None:
         self._sandbox = sandbox
         self._name = name
 
     def metadata(self, worker: Worker) -> Metadata:
-        """Return what it says for a worker that joins; raises `PlanError`."""
+        """Return the assignor's metadata for a worker that joins; raises `PlanError`."""
         reply = self._sandbox.ask(self._name, DescribeAssignors(MEMBER, worker, 0))
         if not isinstance(reply, DescribeAssignorsReply):
             raise _refusal(self._name, "it says nothing of a new worker")
@@ -110,7 +109,7 @@ class SandboxedAssignor:
         raise _refusal(self._name, "; ".join(reply.errors) or "it says nothing of a new worker")
 
     def assign(self, group: Snapshot) -> Assignment:
-        """Return what it makes of a group; raises `PlanError`."""
+        """Compute an assignment; raises `PlanError`."""
         reply = self._sandbox.ask(self._name, ComputeAssignment(group, MEMBER))
         if not isinstance(reply, ComputeAssignmentReply) or reply.assignment is None:
             raise _refusal(
@@ -135,13 +134,13 @@ def built_in_assignors(conf: Mapping[str, str] = NO_CONF) -> Mapping[str, DryRun
 
 @dataclass(frozen=True, slots=True)
 class _TimedAssignor:
-    """An assignor that is asked nothing more once the plan takes too long."""
+    """An assignor that raises `PlanError` once the plan takes too long."""
 
     assignor: DryRunAssignor
     late_at: float
     """On the monotonic clock."""
     seconds: float
-    """How long the plan may take."""
+    """The time limit of the plan."""
 
     def metadata(self, worker: Worker) -> Metadata:
         self._check_time()
@@ -161,9 +160,9 @@ class _TimedAssignor:
 def all_assignors(
     spec: AssignorSpec, log_file: Path, seconds: float
 ) -> Generator[Mapping[str, DryRunAssignor]]:
-    """Yield built-in and third-party assignors that workers of a node may use, for one plan.
+    """Yield the built-in and third-party assignors of a node's workers, for one plan.
 
-    They answer for so many seconds; what third-party ones print goes to `log_file`.
+    They answer for so many seconds; `log_file` gets the output of third-party ones.
     """
     late_at = time.monotonic() + seconds
     with PlanSandbox(spec, log_file, late_at) as sandbox:

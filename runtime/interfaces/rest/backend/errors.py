@@ -1,4 +1,4 @@
-"""How a request fails: always in Connect's shape, `{"error_code": ..., "message": ...}`."""
+"""Error responses, always in Connect's format `{"error_code": ..., "message": ...}`."""
 
 import logging
 from http import HTTPMethod, HTTPStatus
@@ -18,11 +18,11 @@ from ...replies.node import ErrorMessage
 LOGGER = logging.getLogger(__name__)
 JSON = "application/json"
 _PASSING = (NoLogError, LowSpaceError, ReadersFullError)
-"""What goes away by itself, or once somebody makes room: worth another try."""
+"""Temporary errors (503): a retry may succeed, perhaps after disk space was freed."""
 
 
 class ApiError(Exception):
-    """A request that is refused, with its HTTP status and what to tell."""
+    """A request is refused, with this HTTP status and message."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -31,28 +31,28 @@ class ApiError(Exception):
 
 
 class Unanswered(Exception):  # noqa: N818  # says what happened
-    """Nobody answered for a command in time; the text says what may have become of it."""
+    """A command was not answered in time; the message says whether it may have been executed."""
 
 
 def not_found(message: str) -> ApiError:
-    """Return the error for what is not there."""
+    """Return the 404 error for an unknown object."""
     return ApiError(HTTPStatus.NOT_FOUND, message)
 
 
 def bare_error(status: HTTPStatus) -> ApiError:
-    """Return an error in the words that Connect has for those of HTTP itself."""
+    """Return an HTTP error with Connect's message for its status."""
     return ApiError(status, f"HTTP {status.value} {status.phrase}")
 
 
 def error_reply(status: int, message: str) -> Response:
-    """Return an error in its one shape."""
+    """Return an error response."""
     told = message.encode(errors="backslashreplace").decode()  # it may quote a lone surrogate
     body = msgspec.json.encode(ErrorMessage(int(status), told))
     return Response(body, status, media_type=JSON)
 
 
 def handle_errors(app: FastAPI) -> None:
-    """Have every error answered in the one shape, without a traceback."""
+    """Install handlers that answer every error in Connect's format, without a traceback."""
     app.exception_handler(ApiError)(_refused)
     app.exception_handler(Unanswered)(_unanswered)
     app.exception_handler(LogError)(_unreadable)
@@ -83,7 +83,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     status, detail = HTTPStatus(error.status_code), str(error.detail)
-    if detail == status.phrase:  # nobody had anything to add
+    if detail == status.phrase:  # the default text
         detail = bare_error(status).message
     if status is not HTTPStatus.METHOD_NOT_ALLOWED:
         reply = error_reply(status, detail)
@@ -98,7 +98,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """Return the methods that a path takes; the framework names those of its first route only."""
+    """Return the allowed methods of a path; the framework has only those of its first route."""
     taken = {
         method
         for method in HTTPMethod
@@ -112,7 +112,7 @@ def _methods(request: Request) -> list[str]:
 
 
 async def _malformed(request: Request, error: Exception) -> Response:
-    """Say where a request is malformed; never what was sent, it may be secret."""
+    """Answer where a request is malformed, without its values, which may be secret."""
     if not isinstance(error, RequestValidationError):
         raise error
     flaws = [

@@ -1,11 +1,10 @@
-"""A request's path and method as Connect's server takes them.
+"""Matches the paths and methods of requests as Connect's server (Jetty, Jersey) does.
 
-A path is matched as it was sent, its segments percent-encoded; a name in it is decoded only once
-its route is found. So a name may hold a slash (`%2F`). As in Connect, one slash at the end counts
-for nothing, what follows a semicolon in a segment is dropped, and a path is refused that servers
-could read in more than one way: with an empty segment, `.` or `..` percent-encoded, control
-characters, a `%` that encodes nothing, or bytes that are no UTF-8. Of a parameter that a query
-gives twice the first counts. HEAD is GET without the body.
+A path is matched in its percent-encoded form, and a name in it is decoded only after its route is
+found: so a name may contain a slash (`%2F`). As in Connect, a slash at the end is ignored, and the
+part of a segment after a semicolon is dropped. Ambiguous paths are refused: those with an empty
+segment, percent-encoded `.` or `..`, control characters, an invalid `%` or invalid UTF-8. If a
+query has a parameter twice, the first one is used. HEAD is GET without the body.
 """
 
 import re
@@ -24,12 +23,12 @@ _NO_ENCODING: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 class NameConvertor(Convertor[str]):
-    """A segment of a path as the name that it encodes."""
+    """A path segment that is a percent-encoded name."""
 
     regex = "[^/]+"
 
     def convert(self, value: str) -> str:
-        """Decode a segment; it is known to be UTF-8."""
+        """Decode a segment, which is valid UTF-8."""
         return unquote(value)
 
     def to_string(self, value: str) -> str:
@@ -38,7 +37,7 @@ class NameConvertor(Convertor[str]):
 
 
 class NamesConvertor(NameConvertor):
-    """A name that may hold slashes, encoded or not."""
+    """A path part that is a name, which may contain slashes, encoded or not."""
 
     regex = ".+"
 
@@ -48,18 +47,18 @@ register_url_convertor("names", NamesConvertor())
 
 
 def template(path: str) -> str:
-    """Return a route's path such as `/groups/{group}` as one that is matched encoded."""
+    """Return a route's path such as `/groups/{group}` with converters for encoded names."""
     return _PARAMETERS.sub(lambda told: f"{{{told[1]}:name{'s' if told[2] else ''}}}", path)
 
 
 class ConnectPaths:
-    """Has requests matched by their encoded path, HEAD as GET; pure ASGI."""
+    """ASGI middleware: requests are matched by their encoded path, and HEAD as GET."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer 400."""
+        """Handle a request, or answer 400."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -69,17 +68,17 @@ class ConnectPaths:
             await error_reply(error.status, error.message)(scope, receive, send)
             return
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        # The framework takes the last value of a parameter.
+        # The framework would use the last value of a parameter.
         query = b"&".join(reversed(scope["query_string"].split(b"&")))
         inner = {**scope, "path": path, "method": method, "query_string": query}
         try:
-            await self._app(inner, receive, send)  # the server leaves the body of HEAD out
+            await self._app(inner, receive, send)  # uvicorn omits the body of HEAD
         finally:
             scope["route"] = inner.get("route")
 
 
 def encoded(raw_path: bytes) -> str:
-    """Return a path with each segment percent-encoded in one way; raises `ApiError`."""
+    """Return a path with normalised percent-encoding; raises `ApiError`."""
     first, *segments = raw_path.decode("latin-1").split("/")
     named = [segment.partition(";")[0] for segment in segments]
     if len(named) > 1 and not named[-1]:
@@ -104,5 +103,5 @@ def _encoded_segment(raw: str) -> str:
 
 
 def _refused(what: str) -> ApiError:
-    """Return the error for a path, in the words of Connect's server."""
+    """Return the error for a path, with the message of Connect's server."""
     return ApiError(HTTPStatus.BAD_REQUEST, what)

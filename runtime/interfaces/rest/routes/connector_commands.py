@@ -1,8 +1,8 @@
-"""What is ordered of connectors: create, change, delete, in Connect's shapes and codes.
+"""The routes that create, change and delete connectors, in Connect's format and codes.
 
-Nothing here is refused because of a rebalance, and what is being deleted is waited for. A config
-is examined before it is sent, and a command that had to be repeated is answered for by what the
-log says of its first sending.
+No request is refused because of a rebalance; creating a connector waits for the end of a deletion
+of the same name. A config is validated before it is sent. The response to a repeated command is
+that of its first execution, from the log.
 """
 
 import asyncio
@@ -44,11 +44,11 @@ routes = Routes("connectors")
 CONFLICTS = (HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE)
 LOOK_SECONDS: Final = 0.05
 DELETION_SECONDS: Final = 10.0
-"""How long a new connector waits until one of its name is gone that is being deleted."""
+"""How long creating a connector waits for the end of a deletion of the same name."""
 PUBLISH_SECONDS: Final = 1.0
-"""How long a deletion waits for a batch that may be about to be published."""
+"""How long a deletion waits for the publication of committed batches."""
 FORGET_SECONDS: Final = 5.0
-"""How long it waits for tasks to end, and their source to remove what it keeps outside."""
+"""How long a deletion waits for the end of tasks and the removal of external state."""
 
 
 def _name_of(value: object) -> object:
@@ -56,7 +56,7 @@ def _name_of(value: object) -> object:
 
 
 def _state_of(value: object) -> object:
-    """Return the state that is meant, in whatever case; None is RUNNING."""
+    """Parse an initial state, in any case; None is RUNNING."""
     told = InitialState.RUNNING if value is None else value
     if not isinstance(told, str) or told.upper() not in set(InitialState):
         raise ValueError(f"must be one of {', '.join(InitialState)}")
@@ -125,7 +125,7 @@ async def put_config(
     config: ChangesBody,
     extended: Extended = False,  # noqa: FBT002
 ) -> HttpAnswer[ConnectorInfo]:
-    """Create a connector (201), or give one a new config (200)."""
+    """Create a connector (201), or replace its config (200)."""
     before = await _find_settled(service, connector)
     if before is not None and before.deleting:
         raise await run_in_threadpool(_name_conflict, service, before)
@@ -140,7 +140,7 @@ async def patch_config(
     changes: ChangesBody,
     extended: Extended = False,  # noqa: FBT002
 ) -> HttpAnswer[ConnectorInfo]:
-    """Change keys of a config, and take out those that are given null (KIP-477)."""
+    """Change keys of a config, and remove those that are null (KIP-477)."""
     before = await run_in_threadpool(_find, service, connector)
     if before is None or before.deleting:
         raise not_found(f"Connector {connector} not found")
@@ -165,11 +165,11 @@ async def delete_connector(
     connector: str,
     forget: Forget = True,  # noqa: FBT002
 ) -> HttpAnswer[Message] | None:
-    """Delete a connector; its last batches are brought to an end, its offsets stay.
+    """Delete a connector; its committed batches are published, and its offsets are kept.
 
-    The answer is 202 and says what it waits for if one of them cannot be published, or if its
-    source cannot remove what it keeps outside, such as a replication slot. With `forget=false`
-    that stays there.
+    The response is 202, with the reason, if a batch cannot be published yet, or if the source
+    cannot remove its external state yet, such as a replication slot. With `forget=false` external
+    state is kept.
     """
     before = await run_in_threadpool(_find, service, connector)
     gives_up = before is not None and before.to_forget and not forget
@@ -214,9 +214,9 @@ async def _put(
 
 
 async def _find_settled(service: Service, name: str) -> ConnectorConfig | None:
-    """Return what the log says of a connector, once one of that name that is being deleted is gone.
+    """Return a connector from the log, after waiting for the end of a deletion in progress.
 
-    One that waits longer than that is returned as it is.
+    If that takes longer than `DELETION_SECONDS`, the connector is returned as it is.
     """
     found = await run_in_threadpool(_find, service, name)
     until = time.monotonic() + DELETION_SECONDS
@@ -227,7 +227,7 @@ async def _find_settled(service: Service, name: str) -> ConnectorConfig | None:
 
 
 def _find(service: Service, name: str) -> ConnectorConfig | None:
-    """Return what the log says of a connector; a group without a log has none."""
+    """Return a connector from the log, None if there is none or no log."""
     try:
         with service.logs.reading(service.group_id) as logs:
             return logs.group.connectors.get(name)
@@ -261,10 +261,10 @@ async def _answer_with(
     warnings: tuple[str, ...] | None,
     tasks: list[ConnectorTaskId] | None = None,
 ) -> HttpAnswer[ConnectorInfo]:
-    """Answer with the connector as the log has it, which is at least as far as the command.
+    """Answer with the connector from the log, which includes the command.
 
-    Without any `warnings`, not even an empty list of them, none are told. `tasks` are those that
-    the command found: Connect answers with them, however soon the work is split anew.
+    If `warnings` is None, the response has no warnings. `tasks` are those before the command, as in
+    Connect, even if the new task configs are known already.
     """
 
     def read() -> ConnectorInfo:
@@ -292,7 +292,7 @@ def _name_conflict(service: Service, found: ConnectorConfig) -> ApiError:
 
 
 def _reason_kept(service: Service, name: str) -> str:
-    """Return what keeps a connector from being gone, as the end of a sentence."""
+    """Return why the deletion of a connector is not finished, as the end of a sentence."""
     with service.logs.reading(service.group_id) as logs:
         waits = deletion_waits(logs, name)
     return f"; {waits}" if waits else ""

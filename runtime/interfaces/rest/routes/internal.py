@@ -1,7 +1,7 @@
-"""What Connect's workers tell each other over REST (KIP-507), signed with a key that they share.
+"""The routes for requests between Connect workers (KIP-507), signed with a shared session key.
 
-Workers here speak as actors, so nobody has such a key, and no signature is valid: these routes
-answer as a worker of Connect answers everybody who is none.
+Workers here communicate as actors, so there is no session key and no signature is valid: the
+responses are those of a Connect worker to an unauthorised client.
 """
 
 from http import HTTPStatus
@@ -29,14 +29,14 @@ REFUSALS: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
 
 @routes.add("POST /connectors/{connector}/tasks", status=HTTPStatus.NO_CONTENT, errors=REFUSALS)
 def put_task_configs(request: Request, connector: str) -> None:
-    """Refuse task configs: connectors hand them in through their worker."""
+    """Refuse task configs: a connector reports them through its worker."""
     del connector
     raise _refusal(request)
 
 
 @routes.add("PUT /connectors/{connector}/fence", status=HTTPStatus.NO_CONTENT, errors=REFUSALS)
 def fence_zombies(request: Request, connector: str) -> None:
-    """Refuse to fence: tokens do so."""
+    """Refuse to fence tasks: fencing tokens do that."""
     del connector
     raise _refusal(request)
 

@@ -1,7 +1,7 @@
-"""Levels of logging (KIP-495, KIP-976): listed as this process has them, set for all of the node.
+"""The routes of log levels (KIP-495, KIP-976): those of this process, set for the whole node.
 
-The workers of a node have one REST interface, so what Connect does for one worker or for the
-cluster is the same here; as there, the levels of the settings count again after a restart.
+All workers of a node share one REST interface, so the scopes worker and cluster are the same here.
+As in Connect, a restart resets the levels to those of the configuration.
 """
 
 import logging
@@ -38,7 +38,7 @@ def list_loggers(service: Served) -> dict[str, LoggerLevel]:
 
 @routes.add("GET /admin/loggers/{logger}", errors=(HTTPStatus.NOT_FOUND,))
 def get_logger(service: Served, logger: str) -> LoggerLevel:
-    """Tell the level of a logger."""
+    """Return the level of a logger."""
     found = log_levels.loggers(service.log_folder).get(_named(logger))
     if found is None:
         raise not_found(f"Logger {logger} not found.")
@@ -90,13 +90,13 @@ def _set(service: Service, logger: str, level: str, principal: str) -> list[str]
     log_levels.take_up(folder)
     LOGGER.warning("the level of %s is %s now, by %s", ascii(logger), level, principal)
     after = log_levels.loggers(folder)
-    # Another request may set others meanwhile, or load a module whose logger was not there before.
+    # Another request may set levels, or import a module with new loggers, at the same time.
     mine = (name for name in before if log_levels.is_below(name, logger))
     return [name for name in mine if after[name].level != before[name].level]
 
 
 def _named(logger: str) -> str:
-    """Return a logger's name; the root's is known in any case."""
+    """Return the name of an existing logger; the root logger always exists."""
     return log_levels.ROOT if logger.lower() == log_levels.ROOT else logger
 
 

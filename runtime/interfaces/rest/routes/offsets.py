@@ -1,7 +1,7 @@
-"""Offsets of a connector: read at any time, set, reset and sought while it is STOPPED (KIP-875).
+"""The routes of a connector's offsets: get at any time; set, reset, seek while STOPPED (KIP-875).
 
-GET, PATCH and DELETE are Connect's, in its shapes and words; `seek` is beyond it. What an offset
-means the connector's class alone knows, so it is asked before anything is sent to the group.
+GET, PATCH and DELETE are Connect's, with its formats and messages; `seek` is an extension. Only the
+connector's class can interpret offsets, so it validates them before they are sent to the group.
 """
 
 import math
@@ -34,12 +34,12 @@ from .connectors import MISSING, require_connector
 
 routes = Routes("offsets")
 FIRST: Final = 10
-"""How many of the partitions that a seek changes are told one by one."""
+"""How many of the changed partitions the response to a seek lists."""
 _WHOLE: Final = 1 << 63
 
 
 def _object(value: object) -> object:
-    """Refuse what is no object."""
+    """Refuse values that are not JSON objects."""
     if value is not None and not isinstance(value, dict):
         raise ValueError("must be an object, or null")  # what pydantic takes
     return value  # pyright: ignore[reportUnknownVariableType]
@@ -62,7 +62,7 @@ GivenObject = Annotated[dict[str, Any] | None, BeforeValidator(_object)]
 
 
 class GivenOffset(BaseModel):
-    """Connect's `ConnectorOffset`; a null offset takes the partition's away."""
+    """Connect's `ConnectorOffset`; a null offset removes that of the partition."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -70,7 +70,7 @@ class GivenOffset(BaseModel):
     offset: GivenObject = None
 
     def as_kept(self, number: int) -> PartitionOffset:
-        """Return it as the log keeps it; raises `ApiError`, with its `number` in the request."""
+        """Convert it to its form in the log; raises `ApiError` with its `number` in the request."""
         part = "partition"
         try:
             partition, part = _flat(self.partition or {}), "offset"
@@ -89,7 +89,7 @@ class GivenOffsets(BaseModel):
 
 
 class SeekOrder(BaseModel):
-    """Where to go on: `earliest`, `latest`, or a time with its zone, `2026-01-01T00:00:00Z`."""
+    """The position: `earliest`, `latest`, or a time with its zone, `2026-01-01T00:00:00Z`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -103,7 +103,7 @@ def list_offsets(
     connector: str,
     extended: Extended = False,  # noqa: FBT002
 ) -> ConnectorOffsets:
-    """Tell how far each source partition was read; if it is `extended`, also the lag."""
+    """Return the offset of each source partition; if `extended`, also the lag."""
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector)
         listed = [_shown(each) for each in logs.offsets(connector)]
@@ -114,7 +114,7 @@ def list_offsets(
 async def alter_offsets(
     service: Served, principal: Principal, connector: str, given: GivenOffsets
 ) -> Message:
-    """Set offsets of a STOPPED connector; of a partition that is there twice the last counts."""
+    """Set offsets of a STOPPED connector; if a partition occurs twice, the last one is used."""
     if not given.offsets:
         why = "Partitions / offsets need to be provided for an alter offsets request"
         raise ApiError(HTTPStatus.BAD_REQUEST, why)
@@ -134,7 +134,7 @@ async def alter_offsets(
 
 @routes.add("DELETE /connectors/{connector}/offsets", errors=ORDER_ERRORS)
 async def reset_offsets(service: Served, principal: Principal, connector: str) -> Message:
-    """Take all offsets of a STOPPED connector away: its source is read from the beginning."""
+    """Remove all offsets of a STOPPED connector: its source is then read from the beginning."""
     await run_in_threadpool(_stopped, service, connector)
     order = AlterOffsets(service.group_id, connector, "reset", principal=principal)
     refuse((await service.commands.carry_out(order)).reply)
@@ -145,7 +145,7 @@ async def reset_offsets(service: Served, principal: Principal, connector: str) -
 async def seek_offsets(
     service: Served, principal: Principal, connector: str, order: SeekOrder
 ) -> OffsetsSought:
-    """Have a STOPPED connector go on at another place; a dry run tells which offsets change."""
+    """Move a STOPPED connector to another position; a dry run returns the offsets that change."""
     to = _place(order.to)
 
     def find() -> tuple[int | None, Sequence[OffsetMove], Sequence[PartitionOffset]]:
@@ -172,7 +172,7 @@ async def seek_offsets(
 
 
 def _place(text: str) -> Seek:
-    """Return where a seek goes; raises `ApiError`."""
+    """Parse the position of a seek; raises `ApiError`."""
     for end in SeekEnd:
         if text == end.value:
             return end
@@ -194,7 +194,7 @@ def _found(service: Service, name: str) -> ConnectorConfig:
 
 
 def _stopped(service: Service, name: str) -> tuple[ConnectorConfig, int]:
-    """Return a stopped connector, and since when it is; raises `ApiError` for any other."""
+    """Return a STOPPED connector, and since when it is stopped; raises `ApiError` otherwise."""
     with service.logs.reading(service.group_id) as logs:
         stored, group = require_connector(logs, name), logs.group
         if not group.is_stopped(name):
@@ -207,7 +207,7 @@ def _shown(each: Offset) -> ConnectorOffset:
 
 
 def _told(moves: Sequence[PartitionOffset], known: Sequence[PartitionOffset]) -> list[OffsetMove]:
-    """Return the first few moves with what was there before."""
+    """Return the first moves, with the offsets before."""
     before = {identity(partition): offset for partition, offset in known}
     return [
         OffsetMove(partition, before.get(identity(partition)), offset)
@@ -216,7 +216,7 @@ def _told(moves: Sequence[PartitionOffset], known: Sequence[PartitionOffset]) ->
 
 
 def _lag(logs: FollowedGroup, name: str) -> UnreadInput | None:
-    """Return what the tasks of the last split left to read; None where one cannot tell."""
+    """Return the total lag of the current tasks; None if it is unknown for one of them."""
     split = logs.group.task_configs.get(name)
     progress = logs.task_progress(name)
     lags = [progress[n].lag for n in range(len(split.tasks) if split else 0) if n in progress]

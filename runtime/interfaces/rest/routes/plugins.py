@@ -1,4 +1,4 @@
-"""The connector classes that can be run here, and what they say of a config."""
+"""The routes of plugins: connector classes, converters and transforms; config validation."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 routes = Routes("connector plugins")
 
 CONVERTER, TRANSFORMATION, PREDICATE = "converter", "transformation", "predicate"
-"""Connect's words for plugins that are no connectors."""
+"""Connect's plugin types other than connectors."""
 
 
 @routes.add("GET /connector-plugins")
@@ -46,9 +46,9 @@ def list_plugins(
     connectorsOnly: Annotated[bool, flag(default=True)] = True,  # noqa: FBT002, N803  # Connect's
     extended: Extended = False,  # noqa: FBT002
 ) -> list[PluginInfo]:
-    """List the connector classes and, if asked for, converters, transforms and predicates.
+    """List the connector classes and, if requested, converters, transforms and predicates.
 
-    Where `extended` is asked for, with what each connector class promises about rows.
+    With `extended`, each connector class has its delivery guarantee.
     """
     connectors = [describe_plugin(each) for each in service.plugins.plugins]
     if not extended:
@@ -70,7 +70,7 @@ def list_plugins(
 
 
 def _version_of(find: "_Find", name: str) -> str:
-    """Return the version of a plugin; what cannot be loaded has none, as Connect puts it."""
+    """Return the version of a plugin; one that cannot be loaded has Connect's text for none."""
     try:
         return find(name).version
     except PluginUnknown:
@@ -110,7 +110,7 @@ def validate_config(
     given: ChangesBody,
     extended: Extended = False,  # noqa: FBT002
 ) -> ConfigInfos:
-    """Examine a config without putting it to use; if `extended` is asked for, with warnings."""
+    """Validate a config without using it; with `extended` also return warnings."""
     config = {key: value for key, value in given.items() if value is not None}
     named = config.get(CONNECTOR_CLASS, plugin)
     if not _bare(named).endswith(_bare(plugin)):
@@ -129,7 +129,7 @@ def validate_config(
 
 
 def _with_nulls(told: ConfigInfos, keys: Sequence[str]) -> ConfigInfos:
-    """Return what is told of a config with an error for each key that was given as null."""
+    """Add an error for each key whose value is null."""
     known = {each.value.name: each for each in told.configs}
     for key in keys:
         bare = ConfigInfo(None, ConfigValueInfo(key, None, (), (), visible=True))
@@ -141,7 +141,7 @@ def _with_nulls(told: ConfigInfos, keys: Sequence[str]) -> ConfigInfos:
 
 
 def _bare(name: str) -> str:
-    """Return a class's name as Connect compares it."""
+    """Normalise the name of a class for comparison, as Connect does."""
     return name.removesuffix("Connector") or name
 
 
@@ -168,7 +168,7 @@ def _find(service: Service, name: str) -> Plugin:
 
 
 def _stored(service: Service, name: str) -> dict[str, str]:
-    """Return the config of a connector that exists already: it keeps its secrets."""
+    """Return the config of an existing connector, whose secrets are kept."""
     try:
         with service.logs.reading(service.group_id) as logs:
             found = logs.group.connectors.get(name)
@@ -208,7 +208,7 @@ def _describe_checked(checked: Checked) -> ConfigInfo:
 
 
 def describe_validation(name: str, validation: Validation) -> ConfigInfos:
-    """Return what was found in a config; `name` is the class's as it was given."""
+    """Return the validation of a config; `name` is the class's name in the request."""
     return ConfigInfos(
         name,
         sum(len(each.errors) for each in validation.checked),
