@@ -1,8 +1,7 @@
-"""What requests carry and what routes answer: declared as types, which /openapi.json describes.
+"""Declares requests and responses as types, from which /openapi.json is generated.
 
-A body is JSON, a config's values are text. A handler returns a value of the type that it is
-annotated with, in an `HttpAnswer` where status or
-headers are not always the same, and None where there is nothing to say (204).
+A body is JSON, the values of a config are texts. A handler returns a value of its annotated return
+type: in an `HttpAnswer` if status or headers vary, or None for an empty response (204).
 """
 
 import json
@@ -30,42 +29,43 @@ T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 _MEDIA_TYPE = re.compile(r"[^\s/,]+/[^\s/,]+")
+_ANY_JSON = frozenset({"", JSON, "application/*", "*/*"})
 _TAKES_JSON = ("/connectors", "/connector-plugins", "/admin/")
-"""The paths at which a request without a body is refused as well if it says that it has another."""
+"""The paths at which another Content-Type is refused even for a request without a body."""
 REFERENCE = "#/components/schemas/{name}"
 BODY_ERRORS = (
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 )
-"""What every request with a body can be refused with."""
+"""The error statuses of every request with a body."""
 
 
 class Numeral(float):
-    """A number of a JSON text that is no whole one, with its spelling there."""
+    """A JSON number that is not an integer, with its text in the document."""
 
     text: str
 
     def __new__(cls, text: str) -> "Numeral":
-        """Read a number."""
+        """Parse the text of a number."""
         made = super().__new__(cls, text)
         made.text = text
         return made
 
 
 class JsonRequest(Request):
-    """A request whose body is JSON as RFC 8259 has it: NaN and infinities are none."""
+    """A request with a strict JSON body (RFC 8259): no NaN or infinities."""
 
     async def json(self) -> object:
-        """Return the body, with a `Numeral` for each fraction."""
+        """Decode the body, with a `Numeral` for each number that is not an integer."""
         return json.loads(await self.body(), parse_float=Numeral, parse_constant=_no_number)
 
 
 class JsonRoute(APIRoute):
-    """A route that takes a `JsonRequest`."""
+    """A route that gets a `JsonRequest`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
+        """Return the handler of requests."""
         answer = super().get_route_handler()
 
         async def answer_json(request: Request) -> Response:
@@ -79,14 +79,14 @@ def _no_number(text: str) -> object:
 
 
 def text_of(value: object) -> object:
-    """Return a number or a boolean as the text that JSON has for it, as Connect does."""
+    """Convert a number or a boolean to its JSON text, as Connect does."""
     if isinstance(value, Numeral):
         return value.text
     return json.dumps(value) if isinstance(value, bool | int) else whole(value)
 
 
 def whole(value: object) -> object:
-    """Refuse a text that no log and no answer can hold."""
+    """Refuse a text that cannot be encoded, such as one with a lone surrogate."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -96,7 +96,7 @@ def whole(value: object) -> object:
 
 
 def _given(value: object) -> object:
-    """Leave out the keys without a value."""
+    """Remove keys whose value is None."""
     if not isinstance(value, dict):
         return value
     return {key: each for key, each in value.items() if each is not None}  # pyright: ignore
@@ -115,7 +115,7 @@ ChangesBody = Annotated[
 
 
 def flag(*, default: bool) -> BeforeValidator:
-    """Return how a query's parameter is read as Java does: `true`, and anything else is false."""
+    """Return the type of a boolean query parameter, parsed as in Java: all but `true` is false."""
 
     def read(value: object) -> object:
         return value.lower() == "true" if isinstance(value, str) and value else default
@@ -131,10 +131,10 @@ Extended = Annotated[
 
 
 async def _negotiate(request: Request) -> None:
-    """Refuse a body that is no JSON, and a client that takes no JSON.
+    """Refuse a body that is not declared as JSON, and a client that does not accept JSON.
 
-    A form is all that a page can send to another site without asking first: so a body has to be
-    said to be JSON, also where nobody looks at it.
+    A web page can send forms to another site without a CORS preflight, but no JSON: so the type is
+    required even if the body is not used.
     """
     headers = request.headers
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -142,7 +142,7 @@ async def _negotiate(request: Request) -> None:
         raise bare_error(HTTPStatus.BAD_REQUEST)
     has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
     if request.method == HTTPMethod.GET:
-        is_said = kind not in {"", JSON} and request.scope["path"].startswith(_TAKES_JSON)
+        is_said = kind not in _ANY_JSON and request.scope["path"].startswith(_TAKES_JSON)
     else:
         is_said = kind != JSON and (has_body or kind != "")
     if is_said:
@@ -152,7 +152,7 @@ async def _negotiate(request: Request) -> None:
 
 
 def _takes_json(accept: str) -> bool:
-    """Tell whether an Accept header names JSON, of whatever quality; an empty one does."""
+    """Return whether an Accept header includes JSON with any quality; an empty one does."""
     kinds = {each.partition(";")[0].strip() for each in accept.lower().split(",")}
     return not accept.strip() or not kinds.isdisjoint({JSON, "application/*", "*/*", "*"})
 
@@ -162,7 +162,7 @@ Negotiates = Depends(_negotiate)
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer(Generic[T]):
-    """A body that is answered with a status, and headers, of its own."""
+    """A response body with its own status and headers."""
 
     body: T
     status: HTTPStatus = HTTPStatus.OK
@@ -170,14 +170,14 @@ class HttpAnswer(Generic[T]):
 
 
 class Routes:
-    """The routes of one subject, on a router of their own."""
+    """The routes of one subject, with their own router."""
 
     def __init__(self, tag: str) -> None:
         told = {"description": "Any error.", **ERROR}
         responses: dict[int | str, dict[str, Any]] = {"default": told}
         self.router = APIRouter(tags=[tag], responses=responses, route_class=JsonRoute)
         self.types: list[Any] = [ErrorMessage]
-        """The types of all answers."""
+        """The types of all response bodies."""
 
     def add(
         self,
@@ -189,10 +189,10 @@ class Routes:
         takes_json: bool = False,
         description: str | None = None,
     ) -> Callable[[Handler], Handler]:
-        """Return a decorator that makes a handler the route of a request such as `GET /groups`.
+        """Return a decorator that registers a handler for a request such as `GET /groups`.
 
-        `status` goes with the type that the handler is annotated with, `also` has the types of
-        further ones; `errors` are the statuses that the route itself answers an error with.
+        `status` is that of the annotated return type, `also` has the types of other statuses;
+        `errors` are the error statuses of the route itself.
         """
         method, _, path = request.partition(" ")
 
@@ -223,19 +223,19 @@ class Routes:
     def _describe(self, kind: Any) -> dict[str, Any]:  # noqa: ANN401  # any type
         if kind is None:
             return {}
-        if kind is Response:  # it is written by hand, as text
+        if kind is Response:  # a text response
             return {"description": "Done.", **TEXT}
         self.types.append(kind)
         return {"description": "Done.", **_content(kind)}
 
 
 def encode(body: object, status: int = HTTPStatus.OK) -> Response:
-    """Return a body as JSON."""
+    """Return a JSON response."""
     return Response(msgspec.json.encode(body), status, media_type=JSON)
 
 
 def describe_answers(app: FastAPI, types: list[Any]) -> None:
-    """Have the schemas of all answers in the application's /openapi.json."""
+    """Add the schemas of all response bodies to the application's /openapi.json."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -257,17 +257,17 @@ def _content(kind: Any) -> dict[str, Any]:  # noqa: ANN401  # any type
 
 TEXT: Mapping[str, Any] = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 ERROR: Mapping[str, Any] = _content(ErrorMessage)
-"""How an error is described."""
+"""The OpenAPI description of an error response."""
 
 
 def _answered_by(handler: Callable[..., object]) -> Any:  # noqa: ANN401  # any type
-    """Return the type that a handler's annotation says it answers."""
+    """Return the annotated return type of a handler."""
     hint = get_type_hints(handler)["return"]
     return get_args(hint)[0] if get_origin(hint) is HttpAnswer else hint
 
 
 def _encoding(handler: Callable[..., Any], status: HTTPStatus) -> Callable[..., Any]:
-    """Return a handler's function that returns responses."""
+    """Wrap a handler so that it returns a `Response`."""
 
     def respond(found: object) -> Response:
         if found is None:
