@@ -1,8 +1,8 @@
-"""The classic side of a group: decides call by call, and keeps the time of its members.
+"""The coordinator of a group's classic members: decides each call, and keeps their timers.
 
-It neither writes nor speaks. What is decided goes into the hands of its host, in order: first the
-record, then the answers that rest on it. A decision for which there is no room is not taken: the
-group goes on as it was, and whoever asked is told so.
+It does no input or output. What it decides goes to its host, in order: first the record, then the
+answers that depend on it. A decision for which the disk has no room is not carried out: the group
+stays as it is, and the caller is told so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,12 +19,12 @@ from ..messages.classic import ClassicCall, JoinGroupReply, SyncGroupReply
 from ..messages.errors import Error
 from ..timer_queue import Moment, TimerQueue
 from .decide import (
-    BeginRound,
     ClassicCommand,
     EndPhase,
     ExpireMember,
     MemberCall,
     MemberEnded,
+    PrepareRebalance,
     decide,
 )
 from .refusals import refusal_of, refuse_commit
@@ -39,21 +39,21 @@ from .state import (
 )
 
 NEWCOMER_MS = 300_000
-"""How long a newcomer waits at most for the answer to its first JoinGroup, as with Kafka."""
+"""How long a new member waits at most for the answer to its first JoinGroup, as with Kafka."""
 
 
 class ClassicHost(Protocol):
-    """Who carries out what is decided."""
+    """Carries out what is decided."""
 
     def write(self, record: ClassicGroup) -> None:
-        """Have the group evolve by a record, and see that it is written.
+        """Evolve the group by a record, and queue it for the log.
 
         Raises `NoRoomError`, and does neither then.
         """
         ...
 
     def say(self, answer: Answer) -> None:
-        """Say this once all is durable that was written by now."""
+        """Send an answer once everything written so far is durable."""
         ...
 
 
@@ -67,24 +67,24 @@ class ClassicCoordinator:
         steady_ms: int,
         new_id: Callable[[], str],
     ) -> None:
-        """Take up a group; every member of its log has a full session."""
+        """Coordinate a group; every member in its log has a full session."""
         self._group, self._host, self._new_id = group, host, new_id
         self._state = state_of(group, steady_ms)
         self._silences: TimerQueue[str] = TimerQueue()
-        """When each id has been silent for too long, by a clock that stands still while excused."""
+        """When each member id expires, by a clock that stands still while time is excused."""
         self._excused_ms = 0
-        """For how long in all nobody could be heard."""
+        """For how long in all no member could be heard."""
         self.grant_sessions(steady_ms)
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no members, and none that wait to be."""
+        """Whether it has no members, new ones included."""
         return not self._state.seats
 
     @property
     def is_unused(self) -> bool:
-        """Whether it has no members, and no id is out that one could join with."""
-        return not self._state.seats and not self._state.expected
+        """Whether it has no members, and has given out no id with which one could join."""
+        return not self._state.seats and not self._state.pending_joins
 
     @property
     def phase(self) -> RoundPhase:
@@ -93,11 +93,11 @@ class ClassicCoordinator:
 
     @property
     def protocol_type(self) -> str:
-        """What its members do together, or did last."""
+        """The protocol type of its members, or of the last ones that it had."""
         return self._state.protocol_type
 
     def members(self) -> tuple[ClassicMember, ...]:
-        """Return its members in the order in which they came."""
+        """Return its members in the order in which they joined."""
         return tuple(seat.member for seat in self._state.seats.values())
 
     @property
@@ -106,17 +106,17 @@ class ClassicCoordinator:
         return sum(seat.is_new for seat in self._state.seats.values())
 
     def remaining(self) -> Sequence[ClassicMember]:
-        """Return the members of the last generation that have not left, as they said last."""
+        """Return the members of the last generation that have not left, as they joined last."""
         return [seat.member for seat in self._state.seats.values() if not seat.is_new]
 
     def heard(self) -> frozenset[str]:
-        """Return which members were told their assignment of the last generation."""
+        """Return the ids of the members that were sent their assignment of the last generation."""
         return frozenset(seat.member_id for seat in self._state.seats.values() if seat.has_heard)
 
     def hear_commit(
         self, member_id: str, instance_id: str | None, generation: int, steady_ms: int
     ) -> Error | None:
-        """Hear a member that commits offsets; return why it may not."""
+        """Renew the session of a member that commits offsets; return why it may not."""
         last = self._group.classic
         refused = refuse_commit(self._state, last, member_id, instance_id, generation)
         if refused is None:
@@ -124,19 +124,20 @@ class ClassicCoordinator:
         return refused
 
     def grant_sessions(self, steady_ms: int) -> None:
-        """Give every member a full session, as after a time in which nobody was heard."""
-        for each in (*self._state.seats, *self._state.expected):
+        """Give every member a full session again."""
+        for each in (*self._state.seats, *self._state.pending_joins):
             self._wait_for(each, steady_ms - self._excused_ms)
 
     def excuse(self, late_ms: int) -> None:
-        """Give every member, and each phase, as much time more."""
+        """Extend every session, and the phase, by this time."""
         self._excused_ms += late_ms
 
     def hand_over(self) -> Mapping[str, int]:
-        """Let go of all members, since the group is of the connect type from now on.
+        """Forget all members, since the group is of the connect type from now on.
 
-        Who waits is told to join anew. Returns the ids that may join for the first time, each with
-        its session, in milliseconds: those that were given out, and newcomers that waited.
+        Waiting calls are answered with REBALANCE_IN_PROGRESS. Returns the ids that may join for the
+        first time, each with its session, in milliseconds: those that were given out, and those of
+        new members.
         """
         state, self._state = self._state, ClassicState()
         self._silences = TimerQueue()
@@ -149,17 +150,17 @@ class ClassicCoordinator:
                 self._host.say(Answer(seat.syncing, told))
         newcomers = (each for each in state.seats.values() if each.is_new)
         sessions = {each.member_id: each.member.session_timeout_ms for each in newcomers}
-        return {**state.expected, **sessions}
+        return {**state.pending_joins, **sessions}
 
     def take_up(self, cause: Cause | None, settings: ClassicSettings, now: Moment) -> None:
-        """Take up the members of a group that has become classic, and have them agree anew.
+        """Coordinate the members of a group that has become classic, and begin a round.
 
-        Without a cause they have nothing to agree on.
+        Without a cause no round is needed.
         """
         self._state = state_of(self._group, now.steady_ms - self._excused_ms)
         self.grant_sessions(now.steady_ms)
         if cause is not None:
-            self._decide(BeginRound(cause), settings, now.wall_ms, now.steady_ms)
+            self._decide(PrepareRebalance(cause), settings, now.wall_ms, now.steady_ms)
 
     def take(
         self,
@@ -177,10 +178,10 @@ class ClassicCoordinator:
             refused = refusal_of(call, Error.COORDINATOR_NOT_AVAILABLE, str(error))
             self._host.say(Answer(asked, replace(refused, number=asked.number)))
 
-    def take_end(self, member_id: str, settings: ClassicSettings, now: Moment) -> None:
-        """Let nobody wait for the session of a member whose process was seen to end.
+    def end_member(self, member_id: str, settings: ClassicSettings, now: Moment) -> None:
+        """Remove a member whose process was seen to end, without waiting for its session.
 
-        Where there is no room to write that, its session runs out as any other.
+        If there is no room to write that, its session expires as any other.
         """
         with suppress(NoRoomError):
             self._decide(MemberEnded(member_id), settings, now.wall_ms, now.steady_ms)
@@ -205,15 +206,17 @@ class ClassicCoordinator:
         if decision.record is not None:
             self._host.write(decision.record)
         self._state = decision.state
-        for member_id in decision.heard:
+        for member_id in decision.renewed:
             self._wait_for(member_id, since_ms)
         for answer in decision.answers:
             self._host.say(answer)
 
     def _wait_for(self, member_id: str, since_ms: int) -> None:
-        """Have an id come due when its time is up; nothing for one that is gone."""
+        """Start the session timer of a member id; one that is gone has none."""
         seat = self._state.seats.get(member_id)
-        session_ms = self._state.expected.get(member_id) if seat is None else _patience_ms(seat)
+        session_ms = (
+            self._state.pending_joins.get(member_id) if seat is None else _patience_ms(seat)
+        )
         if session_ms is not None:
             self._silences.set(member_id, since_ms + session_ms)
 

@@ -1,4 +1,4 @@
-"""The rules of a classic group by what is asked, and what a decision is."""
+"""The commands of a classic group, the rule for each, and what a decision is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from ...events.records import ClassicGroup
 from ..messages.classic import ClassicCall, ClassicHeartbeat, JoinGroup, SyncGroup
 from .calls import heartbeat, join, leave, sync
 from .refusals import refusal_of, refuse_group
-from .rounds import begin_round, end_phase, expire, take_end
+from .rounds import end_member, end_phase, expire_member, prepare_rebalance
 from .state import Answer, Asked, ClassicSettings, ClassicState, Turn
 
 
 @dataclass(frozen=True, slots=True)
 class MemberCall:
-    """What a member asks; `fresh` is an id that nobody ever had."""
+    """A call of a member; `fresh` is an id that was never used."""
 
     call: ClassicCall
     asked: Asked
@@ -38,28 +38,28 @@ class MemberEnded:
 
 @dataclass(frozen=True, slots=True)
 class EndPhase:
-    """The phase may be over by now."""
+    """The time of the phase may be up."""
 
 
 @dataclass(frozen=True, slots=True)
-class BeginRound:
-    """The members have to agree anew: a connect group has become theirs."""
+class PrepareRebalance:
+    """The members are to rebalance: the group was of the connect type before."""
 
     cause: Cause
 
 
-ClassicCommand = BeginRound | MemberCall | MemberEnded | ExpireMember | EndPhase
+ClassicCommand = PrepareRebalance | MemberCall | MemberEnded | ExpireMember | EndPhase
 
 
 @dataclass(frozen=True, slots=True)
 class ClassicDecision:
-    """The soft state to go on with, the record to write, and what may be said once it is."""
+    """The next soft state, the record to write, and the answers once it is durable."""
 
     state: ClassicState
     record: ClassicGroup | None = None
     answers: Sequence[Answer] = ()
-    heard: Sequence[str] = ()
-    """The ids whose time begins anew; some may be gone by now."""
+    renewed: Sequence[str] = ()
+    """The member ids whose session starts again; some may be removed by now."""
 
 
 def decide(
@@ -75,16 +75,16 @@ def decide(
     state = state if is_beat else state.copy()  # a heartbeat changes nothing
     turn = Turn(group, state, settings, wall_ms, steady_ms)
     if isinstance(command, ExpireMember):
-        expire(turn, command.member_id)
+        expire_member(turn, command.member_id)
     elif isinstance(command, MemberEnded):
-        take_end(turn, command.member_id)
+        end_member(turn, command.member_id)
     elif isinstance(command, EndPhase):
         end_phase(turn)
-    elif isinstance(command, BeginRound):
-        begin_round(turn, command.cause)
+    elif isinstance(command, PrepareRebalance):
+        prepare_rebalance(turn, command.cause)
     else:
         _carry_out(turn, command)
-    return ClassicDecision(turn.state, turn.record, turn.answers, turn.heard)
+    return ClassicDecision(turn.state, turn.record, turn.answers, turn.renewed)
 
 
 def _carry_out(turn: Turn, command: MemberCall) -> None:

@@ -1,6 +1,6 @@
-"""Whether what members tell each other through the group can be read, and what consumers read.
+"""The bytes that members send each other through the group: whether they are readable.
 
-Consumers and Connect's workers are known; what others tell each other is their own affair.
+Those of consumers and of Connect's workers are known; those of other protocol types are not read.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ CONSUMER = "consumer"
 
 
 def flaw_in_metadata(protocol_type: str, protocol: str, metadata: bytes) -> str:
-    """Return why nobody can read what a member offers with a protocol; nothing if it can be."""
+    """Return why a member's metadata for a protocol is unreadable; nothing if it is readable."""
     version = VERSIONS.get(protocol)
     if protocol_type == CONSUMER:
         return _flaw(lambda: consumer.decode_subscription(metadata))
@@ -26,7 +26,7 @@ def flaw_in_metadata(protocol_type: str, protocol: str, metadata: bytes) -> str:
 
 
 def flaw_in_assignment(protocol_type: str, protocol: str, assignment: bytes) -> str:
-    """Return why nobody can read what a leader assigns; nothing if it can be, or is nothing."""
+    """Return why a leader's assignment is unreadable; nothing if it is readable, or empty."""
     version = VERSIONS.get(protocol)
     if protocol_type == CONSUMER and assignment:
         return _flaw(lambda: consumer.decode_assignment(assignment))
@@ -36,7 +36,7 @@ def flaw_in_assignment(protocol_type: str, protocol: str, assignment: bytes) -> 
 
 
 def url_of_worker(protocol_type: str, protocols: Iterable[ClassicProtocol]) -> str:
-    """Return where the REST interface of a worker of Connect is; nothing for other members.
+    """Return the URL of the REST interface of a Connect worker; nothing for other members.
 
     Raises UnreadableError.
     """
@@ -48,14 +48,14 @@ def url_of_worker(protocol_type: str, protocols: Iterable[ClassicProtocol]) -> s
 
 
 def topics_of_consumers(members: Iterable[ClassicMember]) -> frozenset[str]:
-    """Return what classic consumers subscribe to, whichever of their protocols they speak."""
+    """Return the topics that classic consumers subscribe to, by any of their protocols."""
     offered = (each for member in members for each in member.protocols)
     return frozenset(topic for each in offered for topic in read_subscription(each.metadata).topics)
 
 
 @lru_cache(maxsize=64)  # a subscription may take more than a megabyte
 def read_subscription(metadata: bytes) -> consumer.Subscription:
-    """Return what a consumer offers with a protocol; raises UnreadableError."""
+    """Return a consumer's subscription; raises UnreadableError."""
     return consumer.decode_subscription(metadata)
 
 

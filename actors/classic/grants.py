@@ -1,21 +1,20 @@
-"""Since when each worker of Connect runs what its leader gave it: the grant epochs of its tokens.
+"""The grant epochs of Connect's workers: since which generation each runs what its leader assigned.
 
-A leader tells increments (what a worker takes over and gives up, beside what it named as its own
-when it joined) or, in the eager protocol, all. From these and from what the last generation left
-follows what each worker runs:
+A leader sends increments (what a worker takes over and gives up, beside what it named as its own
+when it joined) or, in the eager protocol, everything. From these and from the grants of the last
+generation follows what each worker runs:
 
-* what it named, goes on with, and held before: since the generation that gave it;
+* what it named, keeps, and held before: since the generation that granted it;
 * what it is given, and what it named and did not hold: since this generation;
-* what it named, held before, and is to give up: pending, since it was given, until the next
-  generation finds it without.
+* what it named, held before, and is to give up: pending, with its old grant epoch, until a
+  generation for which it does not name it any more.
 
-What is pending is granted to no other worker. What a leader leaves to several workers belongs to
-one of them: to the one that held it before, else to the first. The others are granted nothing, and
-start nothing of it.
+What is pending is granted to no other worker. What a leader assigns to several workers is granted
+to one of them: to the one that held it before, else to the first. The others start nothing of it.
 
-Eager workers stop everything before they join: what they get is given anew. But one that spoke
-another protocol until now learns by its assignment that all speak the eager one. What it named and
-is not given is pending as well, and another round follows as soon as all have heard.
+Eager workers stop everything before they join, so all their grants are new. But a worker that spoke
+another protocol before learns only by its assignment that the group is eager now. What it named and
+is not given is pending as well, and another round follows once all have their assignments.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,8 +27,8 @@ from .bytes import connect
 from .bytes.primitives import UnwritableError
 
 
-def succeed(before: ClassicMember, member: ClassicMember) -> ClassicMember:
-    """Return a member that joins anew, with what it had before."""
+def carry_over(before: ClassicMember, member: ClassicMember) -> ClassicMember:
+    """Return a member that rejoins, with the assignment and grants that it had before."""
     return replace(
         member,
         instance_id=before.instance_id,
@@ -41,14 +40,14 @@ def succeed(before: ClassicMember, member: ClassicMember) -> ClassicMember:
 
 
 def without_grants(member: ClassicMember) -> ClassicMember:
-    """Return a member that runs nothing."""
+    """Return a member without grants."""
     return replace(member, assigned={}, pending={})
 
 
 def take_over(last: ClassicGroup, before: ClassicMember, member: ClassicMember) -> ClassicMember:
-    """Return the next process of a static seat, with the work of the one before under new tokens.
+    """Return the new process of a static member, with the work of the old one under new tokens.
 
-    It is told in full what it is to run: the increments of the generation were for another.
+    Its assignment is complete: the increments of the generation were meant for the old process.
     """
     version = _version_of(last)
     if version is None:
@@ -77,12 +76,12 @@ def _in_full(member: ClassicMember, version: int) -> bytes:
         return member.assignment
 
 
-def grant(
+def grant_assignments(
     last: ClassicGroup, members: Sequence[ClassicMember], assignments: Mapping[str, bytes]
 ) -> tuple[ClassicMember, ...]:
-    """Return the members with what the leader assigns; whom it leaves out is assigned nothing.
+    """Return the members with their assignments and grants; members left out are assigned nothing.
 
-    Raises UnreadableError for bytes that no worker could read.
+    Raises UnreadableError for unreadable assignments.
     """
     members = [replace(each, assignment=assignments.get(each.member_id, b"")) for each in members]
     version = _version_of(last)
@@ -102,12 +101,12 @@ def _version_of(last: ClassicGroup) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """What one worker goes on with, is given, and gives up."""
+    """What one worker keeps, is given, and gives up."""
 
     kept: Sequence[Resource]
     given: Sequence[Resource]
     pending: Sequence[Resource]
-    """What it held, still runs, and gives up only when it hears of this generation."""
+    """What it held, still runs, and gives up only when it gets this generation's assignment."""
 
 
 def _share_of(member: ClassicMember, protocol: str, version: int) -> _Share:
@@ -124,21 +123,21 @@ def _share_of(member: ClassicMember, protocol: str, version: int) -> _Share:
 
 
 def _named(member: ClassicMember, protocol: str, version: int) -> Sequence[Resource]:
-    """Return what a worker says that it runs, with one of its protocols."""
+    """Return what a worker says that it runs, by its metadata for one protocol."""
     metadata = next(each.metadata for each in member.protocols if each.name == protocol)
     allocation = connect.decode_metadata(metadata, version).allocation
     return allocation.assigned if allocation else ()
 
 
 def _runs(member: ClassicMember) -> Sequence[Resource]:
-    """Return what a worker ran when it joined: it says so with any protocol but the eager one."""
+    """Return what a worker ran when it joined, by its newest protocol; eager ones do not say."""
     versions = {each.name: VERSIONS.get(each.name, EAGER) for each in member.protocols}
     name = max(versions, key=versions.__getitem__)
     return _named(member, name, versions[name]) if versions[name] != EAGER else ()
 
 
 def _settle(members: Sequence[ClassicMember], shares: Sequence[_Share]) -> Mapping[Resource, str]:
-    """Return to whom each resource belongs that anybody is to run, or still runs."""
+    """Return the id of the worker to which each resource belongs."""
     pending = {
         resource: member.member_id
         for member, share in zip(members, shares, strict=True)
@@ -174,7 +173,7 @@ def _granted(
 
 
 def needs_another_round(last: ClassicGroup | None) -> bool:
-    """Tell whether something is granted to nobody until its worker has joined without it."""
+    """Tell whether work is pending in an eager generation: nothing else makes its worker rejoin."""
     if last is None or not last.is_synced or not is_eager(last):
         return False
     return any(each.pending for each in last.members)

@@ -1,7 +1,7 @@
-"""What a classic group takes from its members, and by which error it refuses the rest.
+"""Which calls of its members a classic group refuses, and with which errors.
 
-The errors are those of Kafka's broker; beyond them, what would cost a group too much is refused,
-and what its other members could not read.
+They are those of Kafka's broker. Calls that would cost a group too much are refused as well, and
+bytes that its other members could not read.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from .state import ClassicSettings, ClassicState, RoundPhase, Turn
 MOST_PROTOCOLS: Final = 16
 """How many protocols a member may offer."""
 LARGEST_GROUP: Final = 16 << 20
-"""How many bytes all members may: the leader is told them in one answer."""
+"""How many bytes of metadata all members may have: the leader gets them in one answer."""
 LONGEST_ID: Final = 256
 """How long the id of a member, an instance or a client may be, and other names, in bytes."""
 LONGEST_TIMEOUT_MS: Final = (1 << 31) - 1
@@ -94,14 +94,14 @@ def _flaws_in(call: JoinGroup) -> Iterator[str]:
 
 def _is_short(text: str) -> bool:
     try:
-        # Keys of the log are parted by NUL.
-        return "\0" not in text and max(len(text), len(text.encode())) <= LONGEST_ID
+        # The parts of the log's keys are separated by NUL.
+        return "\0" not in text and len(text.encode()) <= LONGEST_ID
     except UnicodeEncodeError:  # a lone surrogate
         return False
 
 
 def _refuse_size(turn: Turn, call: JoinGroup) -> Refusal | None:
-    """Refuse who would be one too many, or say too much."""
+    """Refuse a member that would make the group too large."""
     state, most = turn.state, turn.settings.max_size
     if state.metadata_bytes >= LARGEST_GROUP:
         message = f"the metadata of all members is larger than {LARGEST_GROUP} bytes"
@@ -113,7 +113,7 @@ def _refuse_size(turn: Turn, call: JoinGroup) -> Refusal | None:
 
 
 def seat_of(turn: Turn, call: JoinGroup) -> str | None:
-    """Return the id of the member that joins anew: its own, or that of its static seat."""
+    """Return the id of the member that rejoins: its own, or that of its static seat."""
     state = turn.state
     if not call.member_id and call.instance_id is not None:
         return state.instances.get(call.instance_id)
@@ -121,7 +121,7 @@ def seat_of(turn: Turn, call: JoinGroup) -> str | None:
 
 
 def _refuse_protocols(turn: Turn, call: JoinGroup) -> Refusal | None:
-    """Refuse who has nothing in common with all others: what it offered before does not count."""
+    """Refuse a member without a protocol that all others offer; its earlier ones do not count."""
     state, itself = turn.state, seat_of(turn, call)
     names = {each.name for each in call.protocols}
     if not call.protocol_type or not names:
@@ -141,7 +141,7 @@ def _refuse_protocols(turn: Turn, call: JoinGroup) -> Refusal | None:
 
 
 def refuse_metadata(call: JoinGroup) -> Refusal | None:
-    """Refuse what the leader could not read: it would never assign, and all would wait for it."""
+    """Refuse metadata that the leader could not read: it would never assign, and all would wait."""
     for each in call.protocols:
         if flaw := flaw_in_metadata(call.protocol_type, each.name, each.metadata):
             message = f"the metadata for {each.name!a} cannot be read ({flaw})"
@@ -150,12 +150,12 @@ def refuse_metadata(call: JoinGroup) -> Refusal | None:
 
 
 def refuse_member(turn: Turn, member_id: str, instance_id: str | None) -> Error | None:
-    """Return why somebody may not speak for a seat: it is nobody's, or another's by now."""
+    """Return why a caller may not use a member id: it is unknown, or the instance is fenced."""
     return refuse_seat(turn.state, member_id, instance_id)
 
 
 def refuse_seat(state: ClassicState, member_id: str, instance_id: str | None) -> Error | None:
-    """Return why somebody may not speak for a seat, as a group is between two decisions."""
+    """Return the same for a group between two decisions."""
     if instance_id is not None:
         holder = state.instances.get(instance_id)
         if holder is not None and holder != member_id:
@@ -167,7 +167,7 @@ def refuse_seat(state: ClassicState, member_id: str, instance_id: str | None) ->
 def refuse_generation(
     turn: Turn, member_id: str, instance_id: str | None, generation: int
 ) -> Error | None:
-    """Return why a call of a generation changes nothing: its sender, or the generation."""
+    """Return why a call is refused: for its member id, or for its generation."""
     if refused := refuse_member(turn, member_id, instance_id):
         return refused
     last = turn.generation
@@ -176,9 +176,9 @@ def refuse_generation(
 
 
 def _is_of_before(turn: Turn, generation: int) -> bool:
-    """Tell whether a member brings its epoch along from the connect group that this one was.
+    """Tell whether a generation is an epoch of the connect group that was converted to this one.
 
-    It had not come to the last one yet: it may go on, and is called to the first round.
+    Its member had not reached the last epoch: it stays, and is to rejoin in the first round.
     """
     last = turn.group.classic
     is_converted = last is not None and last.cause.why is Why.GROUP_DOWNGRADED
@@ -193,7 +193,7 @@ def refuse_commit(
     instance_id: str | None,
     generation: int,
 ) -> Error | None:
-    """Return why somebody may not commit offsets to a group that has classic members."""
+    """Return why a caller may not commit offsets to a group that has classic members."""
     if not member_id and instance_id is None:
         return Error.UNKNOWN_MEMBER_ID
     if refused := refuse_seat(state, member_id, instance_id):

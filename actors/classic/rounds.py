@@ -1,7 +1,7 @@
-"""The rounds of a classic group: how a phase begins, and what its end brings.
+"""The rounds (rebalances) of a classic group: how each phase begins, and how it ends.
 
-One leader to each generation, and each generation is one more than any epoch that the group ever
-had. It is a record before anybody hears of it.
+Each generation has one leader, and its number is one more than any epoch that the group ever had.
+It is written before any member is told of it.
 """
 
 from collections import Counter
@@ -16,31 +16,31 @@ from .grants import needs_another_round
 from .state import ClassicSeat, RoundPhase, Turn, longest_rebalance_ms
 
 
-def begin_round(turn: Turn, cause: Cause) -> None:
-    """Have all members join anew; those that wait for their assignment are told so.
+def prepare_rebalance(turn: Turn, cause: Cause) -> None:
+    """Begin a round: all members are to rejoin (PreparingRebalance).
 
-    Others hear of it by their next heartbeat.
+    Those that wait for their assignment are told so now, others by their next heartbeat.
     """
     state, was = turn.state, turn.state.phase
-    for seat in [each for each in state.seats.values() if each.syncing or each.owes_sync]:
+    for seat in [each for each in state.seats.values() if each.syncing or each.is_pending_sync]:
         if seat.syncing:
             turn.answer(seat.syncing, SyncGroupReply(Error.REBALANCE_IN_PROGRESS))
-        state.put(replace(seat, syncing=None, owes_sync=False))
+        state.put(replace(seat, syncing=None, is_pending_sync=False))
     state.phase, state.cause, state.delay_limit_ms = RoundPhase.PREPARING, cause, None
     longest_ms = longest_rebalance_ms(state)
     state.ends_ms = turn.steady_ms + longest_ms
     delay_ms = turn.settings.initial_delay_ms
     if was is RoundPhase.EMPTY and not delay_ms:
-        complete_join(turn)  # ids that are out are not waited for: nothing runs that had to stop
+        complete_join(turn)  # without waiting for ids that were given out: nothing has to stop
     elif was is RoundPhase.EMPTY:
         state.delay_limit_ms = turn.steady_ms + max(longest_ms, delay_ms)
-        put_off(turn)
+        extend_initial_delay(turn)
     else:
         complete_if_all_joined(turn)
 
 
-def put_off(turn: Turn) -> None:
-    """Let a first round wait for more members, from now on; others are not put off."""
+def extend_initial_delay(turn: Turn) -> None:
+    """Have a first round wait for more members, counted from now; other rounds do not (KIP-134)."""
     state = turn.state
     if state.delay_limit_ms is not None:
         until_ms = turn.steady_ms + turn.settings.initial_delay_ms
@@ -48,39 +48,39 @@ def put_off(turn: Turn) -> None:
 
 
 def complete_if_all_joined(turn: Turn) -> None:
-    """End the join phase once nobody is waited for any more."""
+    """End the join phase if all members have joined."""
     state = turn.state
-    is_waiting = state.joined < len(state.seats) or bool(state.expected)
+    is_waiting = state.joined < len(state.seats) or bool(state.pending_joins)
     if state.phase is RoundPhase.PREPARING and state.delay_limit_ms is None and not is_waiting:
         complete_join(turn)
 
 
 def complete_join(turn: Turn) -> None:
-    """End the join phase: a generation of those who have joined, and of static members.
+    """End the join phase: a generation of the members that have joined, and of static members.
 
-    A static member may be away for a session. While nobody but such members is left, the group
-    waits for one of them.
+    A static member may be away for a session. While only such members are left, the group waits for
+    one of them.
     """
     state = turn.state
     for seat in [*state.seats.values()]:
         if seat.joining is None and seat.member.instance_id is None:
             state.drop(seat.member_id)
     state.delay_limit_ms = None
-    if state.seats and not _elect(turn):
+    if state.seats and not _elect_leader(turn):
         state.ends_ms = turn.steady_ms + longest_rebalance_ms(state)
         return
     _begin_generation(turn)
     for seat in [*state.seats.values()]:
         if seat.joining is not None:
-            turn.answer(seat.joining, joined(turn, seat.member_id))
-            turn.heard.append(seat.member_id)
-        begins = replace(seat, joining=None, is_new=False, owes_sync=True, has_heard=False)
+            turn.answer(seat.joining, join_reply(turn, seat.member_id))
+            turn.renewed.append(seat.member_id)
+        begins = replace(seat, joining=None, is_new=False, is_pending_sync=True, has_heard=False)
         state.put(begins)
     state.ends_ms = turn.steady_ms + longest_rebalance_ms(state) if state.seats else None
 
 
-def _elect(turn: Turn) -> bool:
-    """Have a member that has joined lead, the last leader if it can; False: nobody has joined."""
+def _elect_leader(turn: Turn) -> bool:
+    """Choose a leader that has joined, the last one if it has; False: no member has joined."""
     state = turn.state
     leader = state.seats.get(state.leader)
     if leader is None or leader.joining is None:
@@ -105,7 +105,7 @@ def _begin_generation(turn: Turn) -> None:
 
 
 def elect_protocol(members: Iterable[ClassicMember]) -> str | None:
-    """Return what all are to speak: each votes for the first of its own that all have.
+    """Return the protocol of the group: each member votes for its first one that all offer.
 
     Ties go by name. None: there are no members.
     """
@@ -119,10 +119,10 @@ def elect_protocol(members: Iterable[ClassicMember]) -> str | None:
     return min(votes, key=lambda name: (-votes[name], name))
 
 
-def joined(turn: Turn, member_id: str) -> JoinGroupReply:
-    """Return the answer that tells a member of the generation; its leader is told of all members.
+def join_reply(turn: Turn, member_id: str) -> JoinGroupReply:
+    """Return the answer to a member's JoinGroup; the leader's has the metadata of all members.
 
-    Raises ValueError where there is no generation.
+    Raises ValueError if there is no generation.
     """
     last = turn.generation
     if last is None or last.protocol is None:
@@ -149,16 +149,16 @@ def _metadata(seat: ClassicSeat, protocol: str) -> bytes:
     return next(each.metadata for each in seat.member.protocols if each.name == protocol)
 
 
-def take_end(turn: Turn, member_id: str) -> None:
-    """End the seat of a member whose process is gone; a static one waits for its next process."""
+def end_member(turn: Turn, member_id: str) -> None:
+    """Remove a dynamic member whose process has ended; a static one waits for its next process."""
     seat = turn.state.seats.get(member_id)
     if seat is not None and seat.member.instance_id is None:
-        remove(turn, member_id)
-        go_on_without(turn, Cause(Why.PROCESS_ENDED, member_id))
+        remove_member(turn, member_id)
+        rebalance_without(turn, Cause(Why.PROCESS_ENDED, member_id))
 
 
-def remove(turn: Turn, member_id: str, error: Error = Error.UNKNOWN_MEMBER_ID) -> None:
-    """End a seat; whoever waits in its name is told."""
+def remove_member(turn: Turn, member_id: str, error: Error = Error.UNKNOWN_MEMBER_ID) -> None:
+    """Remove a member, and answer its waiting calls with this error."""
     seat = turn.state.seats[member_id]
     turn.state.drop(member_id)
     if seat.joining is not None:
@@ -167,16 +167,16 @@ def remove(turn: Turn, member_id: str, error: Error = Error.UNKNOWN_MEMBER_ID) -
         turn.answer(seat.syncing, SyncGroupReply(error))
 
 
-def go_on_without(turn: Turn, cause: Cause) -> None:
-    """Go on after members were removed: with another round, or with one that nobody holds up."""
+def rebalance_without(turn: Turn, cause: Cause) -> None:
+    """Continue after members were removed: begin a round, or end the join phase if it can end."""
     if turn.state.phase in {RoundPhase.COMPLETING, RoundPhase.STABLE}:
-        begin_round(turn, cause)
+        prepare_rebalance(turn, cause)
     else:
         complete_if_all_joined(turn)
 
 
 def end_phase(turn: Turn) -> None:
-    """Do what is due when a phase is over: end the join phase, or go on without the debtors."""
+    """End a phase whose time is up: the join phase, or that of members that did not sync."""
     state = turn.state
     if state.ends_ms is None or state.ends_ms > turn.steady_ms:
         return
@@ -184,27 +184,27 @@ def end_phase(turn: Turn) -> None:
         complete_join(turn)
         return
     state.ends_ms = None
-    late = [seat.member_id for seat in state.seats.values() if seat.owes_sync]
+    late = [seat.member_id for seat in state.seats.values() if seat.is_pending_sync]
     for member_id in late:
-        remove(turn, member_id)
+        remove_member(turn, member_id)
     if late:
-        go_on_without(turn, Cause(Why.REBALANCE_EXPIRED, late[0]))
+        rebalance_without(turn, Cause(Why.REBALANCE_EXPIRED, late[0]))
     elif turn.settings.goes_by_grants and needs_another_round(turn.generation):
-        begin_round(turn, Cause(Why.REBALANCE_REQUESTED, state.leader))
+        prepare_rebalance(turn, Cause(Why.REBALANCE_REQUESTED, state.leader))
 
 
-def expire(turn: Turn, member_id: str) -> None:
-    """End the time of one id: of a member that was silent, or of an id that nobody joined with.
+def expire_member(turn: Turn, member_id: str) -> None:
+    """Expire a member id: a member that was silent, or an id with which nobody has joined.
 
-    Who waits for an answer of ours is not silent, but no newcomer waits for ever.
+    A member that waits for an answer is not silent, but a newcomer does not wait for ever.
     """
     state = turn.state
     seat = state.seats.get(member_id)
     if seat is None:
-        if state.expected.pop(member_id, None) is not None:
+        if state.pending_joins.pop(member_id, None) is not None:
             complete_if_all_joined(turn)
     elif seat.syncing is not None or (seat.joining is not None and not seat.is_new):
-        turn.heard.append(member_id)
+        turn.renewed.append(member_id)
     else:
-        remove(turn, member_id)
-        go_on_without(turn, Cause(Why.SESSION_EXPIRED, member_id))
+        remove_member(turn, member_id)
+        rebalance_without(turn, Cause(Why.SESSION_EXPIRED, member_id))

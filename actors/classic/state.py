@@ -1,21 +1,22 @@
-"""What a classic group is between two records: its soft state, and one decision in the making.
+"""The soft state of a classic group between two records, and one decision in the making.
 
-A generation is made in a *round*, and each phase of it ends when all have done their part or its
-time is up:
+A generation is made in a *round*, which is what Kafka calls a rebalance. Each phase of a round ends
+when all members have done their part, or when its time is up:
 
     EMPTY ──join──▶ PREPARING ──all have joined──▶ COMPLETING ──the leader has assigned──▶ STABLE
                         ▲                               │ a member joins anew, leaves, or is lost │
                         └───────────────────────────────┴─────────────────────────────────────────┘
 
-* PREPARING: members wait for the answer to their JoinGroup. It ends with a new generation, a
-  record, and an answer to each; who is dynamic and has not joined is a member no more. The first
-  round of an empty group waits for more members first (KIP-134).
-* COMPLETING: members wait for the answer to their SyncGroup. The leader's brings the assignments.
-* STABLE: members beat. Who has not asked for its assignment in time is a member no more.
+* PREPARING (PreparingRebalance): members wait for the answer to their JoinGroup. The phase ends
+  with a new generation, a record of it, and an answer to each; dynamic members that have not joined
+  are removed. The first round of an empty group waits for more members first (KIP-134).
+* COMPLETING (CompletingRebalance): members wait for the answer to their SyncGroup. That of the
+  leader brings the assignments.
+* STABLE: members send heartbeats. Those that do not send SyncGroup in time are removed.
 
 *Waiting answers are data*: a seat knows who waits for which answer, and a decision says what they
-are told. What goes on within a round is soft: a restart loses it, and the members, who get no
-answer, ask again. The last generation, its members and what they were assigned are in the log.
+are told. What goes on within a round is soft state: a restart loses it, and members that get no
+answer ask again. The last generation, its members and their assignments are in the log.
 """
 
 from collections.abc import Hashable
@@ -40,21 +41,21 @@ class RoundPhase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ClassicSettings:
-    """What a classic group goes by; all times in milliseconds."""
+    """The settings of a classic group; all times in milliseconds."""
 
     initial_delay_ms: int = 3_000
-    """How long the first round of an empty group waits for more members, from the last newcomer."""
+    """How long the first round of an empty group waits for more members, counted from the last."""
     least_session_ms: int = 6_000
     longest_session_ms: int = 1_800_000
     max_size: int = 1 << 31
     """How many members may be in the group."""
     goes_by_grants: bool = False
-    """Whether members start only what the log grants them: Connect's own do not know of that."""
+    """Whether members start only what the log grants them; Connect's own workers do not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who waits for an answer, and the number by which they know it."""
+    """Who waits for an answer, and the number that the answer must carry."""
 
     sender: Hashable
     number: int
@@ -79,36 +80,36 @@ class ClassicSeat:
     """Who waits for the answer to its SyncGroup."""
     is_new: bool = False
     """Whether it has not been in any generation yet."""
-    owes_sync: bool = False
-    """Whether it has not asked for its assignment in this generation yet."""
+    is_pending_sync: bool = False
+    """Whether it has not sent SyncGroup in this generation yet."""
     has_heard: bool = False
-    """Whether it was told its assignment of the last generation: it speaks that protocol now."""
+    """Whether it was sent its assignment of the last generation, and speaks that protocol now."""
     has_stopped: bool = False
     """Whether it had stopped all that it ran when it joined."""
 
     @property
     def member_id(self) -> str:
-        """The name of the seat."""
+        """The member id, which names the seat."""
         return self.member.member_id
 
 
 @dataclass(slots=True)
 class ClassicState:
-    """The soft state of one group. A decision works on a copy: until it is taken, nothing is."""
+    """The soft state of one group; a decision works on a copy, which then takes its place."""
 
     phase: RoundPhase = RoundPhase.EMPTY
     seats: dict[str, ClassicSeat] = field(default_factory=dict[str, ClassicSeat])
-    """By member id, in the order in which they came."""
+    """By member id, in the order in which they joined."""
     protocol_type: str = ""
     leader: str = ""
-    expected: dict[str, int] = field(default_factory=dict[str, int])
-    """The member ids that were given out and have not joined, each with its session, in ms."""
+    pending_joins: dict[str, int] = field(default_factory=dict[str, int])
+    """The member ids that were given out and have not joined yet, each with its session, in ms."""
     cause: Cause = Cause(Why.UNKNOWN)  # noqa: RUF009 - a named tuple
-    """Why the round that goes on began."""
+    """Why the current round began."""
     ends_ms: int | None = None
-    """When the phase is over at the latest, steady clock; None: it is in nobody's debt."""
+    """When the phase is over at the latest, steady clock; None: it waits for nobody."""
     delay_limit_ms: int | None = None
-    """How far newcomers can put off the end of a first round; None: it is no first round."""
+    """The latest end of a first round, however many members join; None: it is no first round."""
 
     # Indexes, derived from the seats.
     instances: dict[str, str] = field(default_factory=dict[str, str])
@@ -117,23 +118,23 @@ class ClassicState:
     """How many members offer a protocol."""
     joined: int = 0
     """How many wait for the answer to their JoinGroup."""
-    debtors: int = 0
-    """How many owe a SyncGroup."""
+    pending_syncs: int = 0
+    """How many have not sent SyncGroup in this generation yet."""
     metadata_bytes: int = 0
-    """How much all members say of themselves."""
+    """How many bytes of metadata all members have."""
 
     def copy(self) -> "ClassicState":
-        """Return one that can be changed apart from this."""
+        """Return a copy that can be changed without changing this one."""
         return replace(
             self,
             seats={**self.seats},
-            expected={**self.expected},
+            pending_joins={**self.pending_joins},
             instances={**self.instances},
             offers={**self.offers},
         )
 
     def put(self, seat: ClassicSeat) -> None:
-        """Take a seat, or what has become of one."""
+        """Add a seat, or replace it; it keeps its place in the order."""
         self.drop(seat.member_id, is_kept=True)
         self.seats[seat.member_id] = seat
         if seat.member.instance_id is not None:
@@ -141,7 +142,7 @@ class ClassicState:
         self._count(seat, 1)
 
     def drop(self, member_id: str, *, is_kept: bool = False) -> None:
-        """Forget a seat; one that is kept stays in its place among the others."""
+        """Remove a seat; with `is_kept`, from the indexes alone."""
         seat = self.seats.get(member_id)
         if seat is None:
             return
@@ -158,18 +159,18 @@ class ClassicState:
                 del self.offers[each.name]
         self.metadata_bytes += change * size_of(seat.member)
         self.joined += change * (seat.joining is not None)
-        self.debtors += change * seat.owes_sync
+        self.pending_syncs += change * seat.is_pending_sync
 
 
 def size_of(member: ClassicMember) -> int:
-    """Return how much a member says of itself, in bytes."""
+    """Return how many bytes of metadata a member has, the names of its protocols included."""
     return sum(len(each.name) + len(each.metadata) for each in member.protocols)
 
 
 def state_of(group: Group, steady_ms: int) -> ClassicState:
-    """Return the soft state of a group that was rebuilt from its log: nobody waits for anything.
+    """Return the soft state of a group that was rebuilt from its log: nobody waits for an answer.
 
-    A generation whose leader had not assigned yet goes on: its members were told of it.
+    A generation whose leader had not assigned yet goes on, since its members know of it.
     """
     state, last = ClassicState(), group.classic
     if last is None:
@@ -177,10 +178,10 @@ def state_of(group: Group, steady_ms: int) -> ClassicState:
     state.protocol_type, state.leader, state.cause = last.protocol_type, last.leader, last.cause
     for member in last.members:
         has_heard = last.is_synced and last.cause.why is not Why.GROUP_DOWNGRADED
-        state.put(ClassicSeat(member, owes_sync=not last.is_synced, has_heard=has_heard))
+        state.put(ClassicSeat(member, is_pending_sync=not last.is_synced, has_heard=has_heard))
     if last.members:
         state.phase = RoundPhase.STABLE if last.is_synced else RoundPhase.COMPLETING
-    if state.debtors:
+    if state.pending_syncs:
         state.ends_ms = steady_ms + longest_rebalance_ms(state)
     elif needs_another_round(last):
         state.ends_ms = steady_ms
@@ -188,7 +189,7 @@ def state_of(group: Group, steady_ms: int) -> ClassicState:
 
 
 def longest_rebalance_ms(state: ClassicState) -> int:
-    """Return how long the slowest member may take for its part of a round."""
+    """Return the longest rebalance timeout of a member: how long a phase may take."""
     return max((seat.member.rebalance_timeout_ms for seat in state.seats.values()), default=0)
 
 
@@ -197,23 +198,23 @@ class Turn:
     """One decision in the making: what the rules look at, and what they bring about."""
 
     group: Group
-    """The group as it was; no rule changes it."""
+    """The group before the decision; no rule changes it."""
     state: ClassicState
     settings: ClassicSettings
     wall_ms: int
     steady_ms: int
     record: ClassicGroup | None = None
-    """What is to be written."""
+    """The record to write."""
     answers: list[Answer] = field(default_factory=list[Answer])
-    """What may be said once it is."""
-    heard: list[str] = field(default_factory=list[str])
-    """The ids whose time begins anew."""
+    """What may be answered once it is durable."""
+    renewed: list[str] = field(default_factory=list[str])
+    """The member ids whose session starts again."""
 
     @property
     def generation(self) -> ClassicGroup | None:
-        """The last generation, the one that is being made included."""
+        """The last generation, which may be the one of this decision."""
         return self.record or self.group.classic
 
     def answer(self, to: Asked, reply: ClassicReply) -> None:
-        """Say something to somebody, once all is durable."""
+        """Answer a call once everything is durable."""
         self.answers.append(Answer(to, replace(reply, number=to.number)))

@@ -13,7 +13,7 @@ from ...events.model import Cause, Why
 from ...events.records import GroupMetadata, MemberMetadata, Record, Tombstone
 from ..group.members.admission import refuse, refuse_heartbeat
 from ..group.members.depart import leave
-from ..group.members.heartbeat import Heard, change_in_assignors, hear, take_step
+from ..group.members.heartbeat import MemberUpdate, apply_request, change_in_assignors, take_step
 from ..group.members.seats import seat_of
 from ..group.state.soft_state import Decision, SoftState, bump
 from ..messages.members import JOIN_EPOCH, Heartbeat
@@ -27,7 +27,7 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
         return refuse_heartbeat(soft, request, *refused)
     if request.member_epoch < JOIN_EPOCH:
         return leave(group, soft, request, now_ms)
-    member, records = hear(group, soft, seat, request)
+    member, records = apply_request(group, soft, seat, request)
     old = _subscription_of(group, seat, request)
     new = _merge(old, request)
     records += _subscribe(group, soft, old, new)
@@ -36,7 +36,7 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
         why = Why.TOPICS_CHANGED
     if why is not None:
         records += _raise_epoch(group, why, new, now_ms)
-    return take_step(group, soft, request, Heard(seat, member, records), now_ms)
+    return take_step(group, soft, request, MemberUpdate(seat, member, records), now_ms)
 
 
 def _subscription_of(group: Group, seat: Member | None, request: Heartbeat) -> ConsumerSubscription:

@@ -15,7 +15,12 @@ from ..classic.bytes.consumer import (
 from ..classic.bytes.primitives import UnreadableError
 from ..classic.embedded import CONSUMER, read_subscription
 from ..group.state.soft_state import SoftState
-from ..group.translation.protocol import Given, Held, NotYetError, Said
+from ..group.translation.protocol import (
+    AssignmentContent,
+    HeldResources,
+    NotYetError,
+    OfferedMetadata,
+)
 from .topics import topic_records
 
 
@@ -24,17 +29,17 @@ class ConsumerTranslation:
 
     protocol_type = CONSUMER
 
-    def read(self, offered: ClassicProtocol) -> Said:
+    def read(self, offered: ClassicProtocol) -> OfferedMetadata:
         """Return what a consumer tells: an eager one names nothing; raises UnreadableError."""
         told = read_subscription(offered.metadata)
-        return Said(frozenset(told.owned), version=told.version)
+        return OfferedMetadata(frozenset(told.owned), version=told.version)
 
     def stops_first(self, protocol: str) -> bool:
         """Tell whether who speaks it stops everything before it joins: it says so itself."""
         del protocol
         return False
 
-    def held(self, protocol: str, member: ClassicMember, generation: int) -> Held:
+    def held(self, protocol: str, member: ClassicMember, generation: int) -> HeldResources:
         """Return what a consumer was given; raises UnreadableError.
 
         What an assignor of its own told it beside that would be lost. The partitions that it had
@@ -42,21 +47,23 @@ class ConsumerTranslation:
         """
         del protocol
         if not member.assignment:
-            return Held({}, {})
+            return HeldResources({}, {})
         told = decode_assignment(member.assignment)
         if told.user_data and not is_of_sticky(told.user_data):
             raise UnreadableError("its assignor tells it more than its partitions")
-        return Held(dict.fromkeys(told.partitions, generation), {})
+        return HeldResources(dict.fromkeys(told.partitions, generation), {})
 
-    def waiting(self, member: ClassicMember, generation: int) -> Held:
+    def waiting(self, member: ClassicMember, generation: int) -> HeldResources:
         """Return what a consumer goes on with while it waits: what it named when it joined.
 
         An eager one names nothing, and has stopped everything. Raises UnreadableError.
         """
         owned = read_subscription(member.protocols[0].metadata).owned
-        return Held({**dict.fromkeys(owned, generation), **member.assigned}, member.pending)
+        return HeldResources(
+            {**dict.fromkeys(owned, generation), **member.assigned}, member.pending
+        )
 
-    def assignment(self, protocol: str, given: Given) -> bytes:
+    def assignment(self, protocol: str, given: AssignmentContent) -> bytes:
         """Return all that a consumer may read; raises UnwritableError."""
         del protocol
         told = PartitionAssignment(sorted(given.granted), version=given.version)

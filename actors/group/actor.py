@@ -1,9 +1,9 @@
-"""The process of a group: it decides, it writes, and only then it speaks.
+"""The process of a group: it decides, it writes, and only then it answers.
 
-It knows the group as a `CoordinatorShard`: what arrives is queued and decided together, with one
-append for all (see `shard`). A write that fails, or any error on the way, has an unknown outcome:
-the process exits, the supervisor starts it anew, and it rebuilds from the log. There is no
-rollback and no recovery in the process.
+It knows the group as a `CoordinatorShard`: requests that arrive together are decided together, with
+one append for all (see `shard`). A write that fails, or any other error, has an unknown outcome:
+the process exits, the supervisor restarts it, and it rebuilds the group from the log. There is no
+rollback and no recovery within the process.
 
 It sleeps until something arrives or is due.
 """
@@ -48,18 +48,18 @@ OFFSETS_KEPT = 50_000
 
 @dataclass(frozen=True, slots=True)
 class OpenGroup:
-    """Which group the actor is, and where its logs lie."""
+    """To the actor: open this group, whose logs are in this folder."""
 
     group_id: str
     folder: Path
     settings: GroupSettings
     had_logs: bool = False
-    """Whether it was open before: an empty group must not take the place of logs that are gone."""
+    """Whether it was open before: then missing logs are an error, and not a new group."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupOpened:
-    """The group is rebuilt from its log, whose end is given, and takes commands."""
+    """From the group: it is rebuilt from its log, up to this end, and takes commands."""
 
     group_id: str
     end: int
@@ -69,33 +69,33 @@ class GroupOpened:
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """To the group: say that you are there."""
+    """To the group: answer if you are alive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pong:
-    """From the group: its process takes what comes."""
+    """From the group: its process is alive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """The queue is to be decided."""
+    """To itself: decide what is queued."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time has passed: it was to be woken by then, steady clock."""
+    """To itself: this time has come, steady clock."""
 
     at_ms: int
 
 
 class HostedLogs:
-    """The two logs that this process hosts, of a group or of many; it alone writes them."""
+    """The two logs of a process, of one group or of many; only this process writes them."""
 
     def __init__(
         self, folder: Path, log_id: str, kinds: tuple[LogKind, LogKind], *, had_logs: bool
     ) -> None:
-        """Open them, or begin them where they are new; that of control is the first kind."""
+        """Open them, or create them; the first kind is that of the control log."""
         self.control, self.offsets = (
             _open_log(folder / name, log_id, kind, had_logs=had_logs)
             for name, kind in zip(("control", "offsets"), kinds, strict=True)
@@ -109,7 +109,7 @@ class HostedLogs:
         return self.control.room
 
     def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
-        """Make commits durable, and trim what nobody reads one by one any more."""
+        """Make commits durable, and trim the oldest entries."""
         if entries:
             self._append(self.offsets, entries, now)
             keep_from = self.offsets.end - OFFSETS_KEPT
@@ -117,22 +117,22 @@ class HostedLogs:
                 self._offsets_low = self.offsets.trim(keep_from)
 
     def append(self, entries: Sequence[NewEntry], now: Now) -> None:
-        """Make durable what was decided of the group."""
+        """Make records of the control log durable."""
         if entries:
             self._append(self.control, entries, now)
 
     def _append(self, log: GroupLog, entries: Sequence[NewEntry], now: Now) -> None:
-        """Append what was decided; where room is low, that is only what may not wait for more."""
+        """Append entries; if room is low these are only what cannot wait."""
         log.append(log.end, entries, now.wall_ms, into_reserve=True)
 
     def close(self) -> None:
-        """Let go of them."""
+        """Close both logs."""
         self.control.close()
         self.offsets.close()
 
 
 class HostActor(Actor, Generic[Q]):
-    """The process of a shard, whose whole state is the fold of its log."""
+    """A process that hosts a shard, whose whole state is the fold of its log."""
 
     _logs: HostedLogs
 
@@ -140,28 +140,28 @@ class HostActor(Actor, Generic[Q]):
         super().__init__()
         self._shard: CoordinatorShard[Q] | None = None
         self._queue: list[tuple[Q, Any]] = []
-        """What has arrived since the last decision, and who waits for its answer."""
+        """The requests that arrived since the last decision, each with its sender."""
         self._tick_at_ms: int | None = None
-        """When it is to be woken next for its timers, steady clock; None: it is not, yet."""
+        """When it is woken next for its timers, steady clock; None: that is not set yet."""
         self._ticked_ms = 0
         """When it looked at its timers last, steady clock."""
         self._lateness = LatenessBudget()
         self._has_warned = False
 
     def enqueue(self, request: Q, sender: Any) -> None:  # noqa: ANN401  # as its shard knows it
-        """Have a request decided with all that arrives meanwhile."""
+        """Queue a request, which is decided together with all others that arrive by then."""
         if not self._queue:
             self.wake_after(0, Flush())
         self._queue.append((request, sender))
 
     def say(self, answers: Sequence[AddressedReply]) -> None:
-        """Say what may be said by now."""
+        """Send answers whose records are durable."""
         for answer in answers:
             self.send(answer.to, answer.reply)
             log_fence(answer.reply)
 
     def woken(self, payload: object) -> None:
-        """Decide the queue, let time pass if that is due, and write before anything is said."""
+        """Decide what is queued and what is due, make it durable, and answer."""
         if self._shard is None:
             return
         shard, now = self._shard, clocks()
@@ -185,30 +185,30 @@ class HostActor(Actor, Generic[Q]):
             self._logs.close()
 
     def failed(self, error: Exception, message: object, sender: Address | None) -> None:
-        """Exit: what became of the group's memory is unknown, its log is not."""
+        """Exit: the group in memory may be wrong, its log is not."""
         LOGGER.critical("the group ends on %s", type(message).__name__, exc_info=error)
         if sender is not None:
             self.send(sender, Failure(f"{type(error).__name__}: {error}"))
         self.die(EXIT_LOG if isinstance(error, LogError) else EXIT_FAILED)
 
     def begin(self, shard: CoordinatorShard[Q], now: Now) -> None:
-        """Take requests from now on."""
+        """Take requests for this shard from now on."""
         self._shard = shard
         self._wake_in_time(shard, now)
         gc.collect()
         gc.freeze()  # the shard lives as long as the process: no collection has to walk it
 
     def _excuse_lateness(self, shard: CoordinatorShard[Q], late_ms: int, now_ms: int) -> None:
-        """See that nobody's time runs out because this process, or the machine, was too slow."""
+        """Extend the members' timers if this process was held up for long."""
         if late_ms >= LATE_MS:
             excused_ms = self._lateness.spend(late_ms, now_ms)
             LOGGER.warning("held up for %d ms: all members have %d ms more", late_ms, excused_ms)
             shard.excuse(excused_ms)
 
     def _wake_in_time(self, shard: CoordinatorShard[Q], now: Now) -> None:
-        """See that time passes when it has to, unless it does so before that anyway.
+        """Set the next tick, unless an earlier one is set.
 
-        What is due already is due now: a tick counts as late from when it was asked for.
+        For what is due already it is set for now: a tick counts as late from its own time on.
         """
         at_ms = max(shard.next_tick_ms(now), self._ticked_ms + TICK_MS, now.steady_ms)
         if self._tick_at_ms is None or at_ms < self._tick_at_ms:
@@ -216,7 +216,7 @@ class HostActor(Actor, Generic[Q]):
             self.wake_after(max(0, at_ms - now.steady_ms) / 1_000, Tick(at_ms))
 
     def _warn_of_epochs(self, shard: CoordinatorShard[Q]) -> None:
-        """Say once in each process that the group has counted far."""
+        """Log once that the group's epoch is high."""
         if not self._has_warned and (warning := shard.warning):
             self._has_warned = True
             LOGGER.warning(warning)
@@ -226,7 +226,7 @@ class GroupActor(HostActor[GroupRequest]):
     """One group."""
 
     def receive(self, message: object, sender: Address) -> None:
-        """Open the group, or queue what is asked of it."""
+        """Open the group, or queue a request."""
         if isinstance(message, OpenGroup):
             self._open(message, sender)
         elif isinstance(message, Ping):
@@ -255,7 +255,7 @@ class GroupActor(HostActor[GroupRequest]):
 
 
 def log_fence(reply: object) -> None:
-    """Log that a member was told to stop everything: its tasks will start anew."""
+    """Log that a member was fenced: its tasks stop, and restart where they are assigned."""
     if isinstance(reply, HeartbeatReply) and reply.error is Error.FENCED_MEMBER_EPOCH:
         LOGGER.warning("%s is fenced: %s", reply.member_id, reply.message)
 
@@ -272,5 +272,5 @@ def clocks() -> Now:
 
 
 def new_id() -> str:
-    """Return an id that nobody ever had."""
+    """Return an id that was never used."""
     return str(uuid.uuid4())

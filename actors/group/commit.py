@@ -1,8 +1,8 @@
 """Which batches count: the commit that makes staged work real (DATA_PLANE §3).
 
-A commit is accepted iff its sender holds the task, its token is the current one, and each
-of its steps starts at the logged offset. Repeating an accepted commit is accepted. What is logged
-is the offset log as the coordinator sees it: what is durable, and what it has just decided.
+A commit is accepted iff its sender holds the task, its fencing token is the current one, and each
+of its steps starts at the logged offset. A repeated commit is accepted again. The logged offset is
+that of the offset log as the coordinator sees it: what is durable, and what it has just decided.
 """
 
 from collections import ChainMap
@@ -33,7 +33,7 @@ from ..messages.members import CommitOffsets, CommitReply, CommitVerdict
 from .state.soft_state import DecisionFacts
 
 REMEDY = "stop the task, which starts again from the logged offset where it is assigned"
-"""What a fenced task is to do."""
+"""What a fenced task has to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class CommitDecision:
 def commit_offsets(
     group: Group, ledger: "OffsetLedger", command: CommitOffsets, now_ms: int
 ) -> CommitDecision:
-    """Return what a member's commits lead to; each is accepted or refused by itself."""
+    """Decide a member's commits; each is accepted or refused by itself."""
     records: list[Record] = [
         Tombstone(Committed, commit_key(done))
         for done in command.published
@@ -123,15 +123,15 @@ class OffsetLedger:
     """The offset log with what was decided for it and is not durable yet."""
 
     def __init__(self, log: Latest, encode: Callable[[Record], NewEntry] = encode) -> None:
-        """Take the log, or a group's part of it, and what makes its entries of records."""
+        """Take the log, or a group's part of it, and the encoder of its records."""
         self._log, self._encode = log, encode
         self._laid: MutableMapping[tuple[type, Key], Record | None] = {}
         """What was decided and is not durable yet, by type and key; None for a tombstone."""
         self._entries: list[NewEntry] = []
-        """The same as it is to be appended, but for what was handed out."""
+        """The entries of that which were not handed out yet."""
 
     def facts(self, has_acknowledged: Callable[[str], bool] = lambda _: True) -> DecisionFacts:
-        """Return what the rules may ask; of members another one knows."""
+        """Return the facts for the rules; `has_acknowledged` is about members."""
         return DecisionFacts(
             self.offset,
             self.offsets,
@@ -144,7 +144,7 @@ class OffsetLedger:
         )
 
     def ahead(self) -> "OffsetLedger":
-        """Return one that goes on from this one: what is laid there is not laid here."""
+        """Return a ledger on top of this one, which does not change this one."""
         ahead = OffsetLedger(self._log)
         ahead._laid = ChainMap({}, self._laid)
         return ahead
@@ -158,7 +158,7 @@ class OffsetLedger:
                 self._laid[type(record), key_of(record)] = record
 
     def commit(self, group: Group, command: CommitOffsets, now_ms: int) -> CommitReply:
-        """Decide which batches count; none does if what they lead to is not encodable."""
+        """Decide which batches count; none does if their records are not encodable."""
         decision = commit_offsets(group, self, command, now_ms)
         try:
             self.write(decision.records)
@@ -170,17 +170,17 @@ class OffsetLedger:
         return decision.reply
 
     def write(self, records: Sequence[Record]) -> None:
-        """Take decided records; raises `UnwritableRecordError`, and takes none of them then."""
+        """Queue decided records; raises `UnwritableRecordError`, and queues none then."""
         self._entries += [self._encode(record) for record in records]
         self.lay(records)
 
     def hand_out(self) -> list[NewEntry]:
-        """Return what was decided since the last call, as it is to be appended."""
+        """Return the entries that were decided since the last call."""
         entries, self._entries = self._entries, []
         return entries
 
     def advance(self) -> None:
-        """Learn that what was handed out is durable: the log itself tells it from now on."""
+        """Take note that what was handed out is durable: from now on it is read from the log."""
         if not self._entries:
             self._laid.clear()
 

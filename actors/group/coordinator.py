@@ -1,9 +1,9 @@
 """The coordinator of one connect group, without its process; see `typed_shard`.
 
-Many requests share one append. Each is decided against the state that the ones before it led to,
-and nothing of it may be said before it is durable: see `shard` for the order. The rules are those
-of `decide`. What stands beside them here is soft state: which requests are new, which members send
-too many, which requests are held, and what is due when.
+Many requests share one append. Each is decided on the state after the ones before it, and is
+answered only once it is durable: see `shard` for the order. The rules are those of `decide`. This
+module keeps the soft state beside them: which requests are new, which members send too many, which
+requests are held, and what is due when.
 """
 
 import logging
@@ -48,7 +48,7 @@ from .state.workers import is_silenced
 LOGGER = logging.getLogger(__name__)
 
 FROM_PEOPLE = ConnectorOrder | ConfigureGroup | DeleteGroup | OperatorCommand
-"""What is refused while room is low: it can be asked for again, and nothing depends on it."""
+"""The commands that are refused while room is low: people can repeat them."""
 
 Rules = Callable[[Group, SoftState, Command, int], Decision]
 
@@ -65,15 +65,15 @@ class Coordinator:
         new_id: Callable[[], str] = str,
         coordinator_epoch: int = NO_COORDINATOR_EPOCH,
     ) -> None:
-        """Take up a group; `new_id` names members of clients that leave that to the group.
+        """Coordinate a group; `new_id` makes member ids for clients that have none.
 
         No other process of the group may ever have had the same `coordinator_epoch`.
         """
         self.rules: Rules = decide
-        """What a command leads to."""
-        self.holds_heartbeats = True  # where they have no news; else each is answered at once
+        """Decides a command."""
+        self.holds_heartbeats = True  # if they have no news; else each is answered at once
         self.group = group
-        """The group as decided: ahead of the log by what no host has written yet."""
+        """The group as decided: ahead of the log by what its host has not written yet."""
         self.out = Outbox()
         self._room = ENOUGH_ROOM
         """How much may be written, as of the last look at the disk."""
@@ -91,28 +91,28 @@ class Coordinator:
 
     @property
     def coordinator_epoch(self) -> int:
-        """The number that a request of a newcomer must carry; members may have an earlier one."""
+        """The number of this process, which newcomers must name; members may have an older one."""
         return self._filter.coordinator_epoch
 
     @property
     def warning(self) -> str:
-        """What people should know of the group, or nothing."""
+        """A warning about the group's epoch, or nothing."""
         warning = epoch_warning(self.group.group_epoch)
         return f"group {self.group.group_id} is at {warning}" if warning else ""
 
     @property
     def settings(self) -> GroupSettings:
-        """What the group goes by now."""
+        """The group's current settings."""
         return self._soft.settings
 
     def traffic(self) -> Traffic:
-        """Return what went through since the start."""
+        """Return how many heartbeats were taken, and how many are held."""
         return Traffic(self._heartbeats, len(self.long_poll))
 
     # -- what goes out
 
     def ready(self, now: Now) -> Ready:
-        """Hand out what was decided, with the held requests that have news by it."""
+        """Hand out what was decided, with the answers to held requests that have news by it."""
         self._call_for_computation()
         is_overtaken = is_due(self.group)
         for asked in self.long_poll.stirred(now.steady_ms, is_overtaken=is_overtaken):
@@ -124,7 +124,7 @@ class Coordinator:
         return self.out.hand_out(self._ledger.hand_out())
 
     def advance(self, ready: Ready) -> None:
-        """Learn that this is durable."""
+        """Take note that this is durable."""
         if ready.offset_entries:
             self._ledger.advance()
 
@@ -134,7 +134,7 @@ class Coordinator:
     # -- what comes in
 
     def see_room(self, room: Room, now: Now) -> None:
-        """Learn how much may be written; members that could not be heard have their time anew."""
+        """Take note of how much may be written; with room again, members have full sessions."""
         was_out = self._room.is_out
         self._room = room
         if was_out and not room.is_out:
@@ -170,7 +170,7 @@ class Coordinator:
         decision = self._decide_heartbeat(asked, now)
         reply, seat = decision.reply, self.group.members.get(request.member_id)
         if seat is not None and seat.metadata.incarnation != request.incarnation:
-            # Another process, refused: the one that sits there has a request of its own held.
+            # Another process, which was refused: the member itself may have a request held.
             self._answer(asked.sender, reply)
             return
         if seat is not None:
@@ -180,7 +180,7 @@ class Coordinator:
             self._answer(asked.sender, reply)
 
     def _commit(self, command: CommitOffsets, now: Now) -> CommitReply:
-        """Decide which batches count; none does while room is low, and each is asked again."""
+        """Decide which batches count; while room is low none does, and the member retries."""
         if self._room.is_low:
             error, why = Error.COORDINATOR_NOT_AVAILABLE, self._room.why
             return CommitReply((), command.number, error, why)
@@ -189,7 +189,7 @@ class Coordinator:
     # -- time
 
     def excuse(self, late_ms: int) -> None:
-        """Give every member the time for which this process itself could hear nobody."""
+        """Extend all timers by the time for which this process was held up."""
         self.due.excuse(late_ms)
         self.long_poll.excuse(late_ms)
 
@@ -201,7 +201,7 @@ class Coordinator:
                 try:
                     self._decide(command, now)
                 except UnwritableRecordError as error:
-                    # So it is once epochs are spent. Nothing is changed, and the group goes on.
+                    # The epochs may be used up. Nothing is changed, and the group goes on.
                     LOGGER.critical("%s is not carried out: %s", type(command).__name__, error)
         for asked in self.long_poll.due(now.steady_ms):
             with suppress(NoRoomError):  # unanswered, the member asks again
@@ -222,7 +222,7 @@ class Coordinator:
         return self.carry_out(lambda group, soft: self.rules(group, soft, command, at_ms), now)
 
     def carry_out(self, rule: Rule, now: Moment) -> Decision:
-        """Decide, and change the group by it; raises `UnwritableRecordError`, nothing changed."""
+        """Decide, and evolve the group; raises `UnwritableRecordError`, with nothing changed."""
         decision = rule(self.group, self._soft)
         laid_out = lay_out(self.group.log_shards, decision.records)
         entries = [encode(part) for laid in laid_out for part in laid.parts]
@@ -241,16 +241,16 @@ class Coordinator:
         return decision.at_end(begin, self.group.end)
 
     def hear(self, member_id: str, now: Moment) -> None:
-        """Begin a member's session anew."""
+        """Renew a member's session."""
         if member := self.group.members.get(member_id):
             self.due.members.keep_alive(member, self._soft.settings, now.steady_ms)
 
     def _decide_heartbeat(self, asked: HeldRequest, now: Now) -> Decision:
-        """Decide a heartbeat; the session that its answer speaks of runs from its arrival."""
+        """Decide a heartbeat; the session that it renews is counted from its arrival."""
         request = asked.request
         try:
             decision = self._decide(request, now)
-        except UnwritableRecordError as error:  # no rule refused it, and it is not encodable
+        except UnwritableRecordError as error:  # no rule refused what is not encodable
             return refuse_heartbeat(self._soft, request, Error.INVALID_REQUEST, str(error))
         reply, settings = decision.reply, self._soft.settings
         if isinstance(reply, HeartbeatReply) and reply.error in SUCCESS:
@@ -262,7 +262,7 @@ class Coordinator:
         return decision
 
     def _decide_or_refuse(self, command: Command, now: Now) -> Reply:
-        """Answer a command; one whose records are not encodable is refused."""
+        """Decide a command; one whose records are not encodable is refused."""
         try:
             return self._decide(command, now).reply
         except NoRoomError:
@@ -278,7 +278,7 @@ class Coordinator:
         return CommandReply(Error.COORDINATOR_NOT_AVAILABLE, self._room.refusal())
 
     def _fail(self, command: Install, error: str, now: Now) -> InstallReply:
-        """Record a computation as failed whose result no rule refused, but is not encodable."""
+        """Record a computation as failed whose result is not encodable."""
         with suppress(NoRoomError):  # unrecorded, the computation is timed out
             self._decide(replace(command, assignment=None, error=error), now)
         return InstallReply(Error.INVALID_ASSIGNMENT, f"{error}; {KEPT}")
@@ -295,6 +295,6 @@ class Coordinator:
                 self._quota.forget(str(record.key[0]))
 
     def _call_for_computation(self) -> None:
-        """Have the member that is to compute hear of it, if its request is held."""
+        """Answer the held request of the member that has to compute, if it has one."""
         if self._soft.computation and is_news(self._soft, self.group.group_epoch):
             self.long_poll.stir(self._soft.computation.member_id)

@@ -1,8 +1,7 @@
-"""The group coordinator's rules: what a command leads to, and nothing of how it is done.
+"""The group coordinator's rules: one pure function for each command.
 
-`decide` looks at a group, the soft state beside it and a command, and returns the records to
-write and the reply to send. It reads no clock, draws no random numbers and writes nothing: its
-caller does that.
+`decide` takes a group, the soft state beside it and a command, and returns the records to write and
+the reply to send. It reads no clock, draws no random numbers and writes nothing: its caller does.
 """
 
 from collections.abc import Callable
@@ -105,8 +104,8 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
 
 
 def decide(group: Group, soft: SoftState, command: Command, now_ms: int) -> Decision:
-    """Return what the command leads to in this group at this time (wall clock, ms).
+    """Decide a command for a group at this time (wall clock, ms).
 
-    A target that the command makes due, and that the group computes itself, is part of it.
+    The decision includes a target that becomes due by it, if the coordinator computes that itself.
     """
     return with_target(group, RULES[type(command)](group, soft, command, now_ms), now_ms)

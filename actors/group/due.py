@@ -1,15 +1,15 @@
-"""What a group has to say to itself as time passes (PROTOCOL §4, §5, §7).
+"""The commands that become due as time passes (PROTOCOL §4, §5, §7).
 
 * *Members* and *computations* have timers on the steady clock alone; see `timers`.
 * *Promises*: the deadlines of parked work, the time of the next moves, the back-off after a failed
   computation and the time until which a worker is expected back are durable, so they are wall clock
-  times. But a wall clock may be set back, before or after a restart: nothing waits longer than it
-  was to wait when it was promised, counted on the steady clock from when this process has seen it
-  first. And it may be set forth: so these times are compared with it as well, each time.
-* The work of a connector that is being deleted or stopped ends whenever it does: that is looked
-  at each time.
+  times. But a wall clock may be set back, before or after a restart: nothing waits longer than was
+  promised, counted on the steady clock from when this process first saw the promise. It may also be
+  set forward: so these times are compared with it as well, at each tick.
+* The work of a connector that is being deleted or stopped ends at an unknown time: that is looked
+  at in each tick.
 
-Each rule checks once more that what it is told still holds.
+The rule of each command checks once more that its reason still holds.
 """
 
 from collections.abc import Iterator
@@ -41,21 +41,21 @@ from .state.workers import has_shared_deadline
 from .timers import ComputationTimer, MemberTimers
 
 LOOK_MS: Final = 1_000
-"""How often time passes at least: by the wall clock, which may be set."""
+"""The longest time between two ticks: the wall clock may be set in between."""
 LOOK_SOON_MS: Final = 100
-"""How often it passes where something may be due that no timer tells."""
+"""The same while something may be due that has no timer."""
 AGAIN_MS: Final = 1_000
-"""How soon what is due is asked for again, while nobody is there to compute."""
+"""After which time a due command is repeated, while no member is there to compute."""
 
 Promise = ReleaseParked | ContinueMoves | RetryAssignor | EndExpectation
-"""What the group is to say to itself at a time, and until when it was to wait for that."""
+"""The commands with a durable time."""
 
 
 class DueCommands:
-    """The timers of one group, and what is due besides."""
+    """The timers of one group, and what else becomes due."""
 
     def __init__(self, group: Group, settings: GroupSettings, steady_ms: int) -> None:
-        """Give every member of the log all the time that it can have."""
+        """Begin with a full session, and a full rebalance timeout, for every member of the log."""
         self._group = group
         self.members = MemberTimers(group, settings, steady_ms)
         self._computation = ComputationTimer()
@@ -65,7 +65,7 @@ class DueCommands:
         self._has_removals = False
         """Whether any order removes a member: no timer tells when it holds nothing any more."""
         self._to_free = [each for each in group.members_away() if each.current.assigned]
-        """Seats to which an earlier version left what they held."""
+        """Members that are away and still hold something, which an earlier version left them."""
         self._unlooked = sorted(group.connectors)
         """The connectors whose last change of offsets may be unrecorded."""
         self._deleting = {name for name, each in group.connectors.items() if each.deleting}
@@ -74,15 +74,15 @@ class DueCommands:
         """The connectors that are STOPPED as soon as their work has ended."""
 
     def grant_sessions(self, settings: GroupSettings, steady_ms: int) -> None:
-        """Give every member a full session again, as after a time in which nobody was heard."""
+        """Give every member a full session, and a full rebalance timeout, again."""
         self.members = MemberTimers(self._group, settings, steady_ms)
 
     def excuse(self, late_ms: int) -> None:
-        """Give every member the time for which this process itself could hear nobody."""
+        """Extend the members' timers by the time for which this process was held up."""
         self.members.excuse(late_ms)
 
     def see_soft_state(self, soft: SoftState, steady_ms: int) -> SoftState:
-        """Time the computation that has begun since the last decision; return with its rest."""
+        """Time a computation that has begun; return the soft state with the rest after it."""
         return self._computation.see(soft, steady_ms)
 
     def see_record(self, record: Record, steady_ms: int) -> None:

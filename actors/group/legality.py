@@ -1,9 +1,9 @@
-"""What may follow what in a group's log; a record that may not is a bug, told with its story.
+"""Which records may follow in a group's log; an illegal one is a bug, reported with its history.
 
-Replay is tolerant, since a log that exists must load. The coordinator, which adds to it, is not:
-each record is held against the group before it is written, and one that no legal history allows is
-never written. The rules are those of PROTOCOL §11 as far as one record can break them; holding a
-record against them costs what folding it does.
+Replay is tolerant, since a log that exists must load. The coordinator is not: it checks each record
+against the group before it writes it, and never writes one that no legal history allows. The rules
+are those of PROTOCOL §11 as far as one record can break them; a check costs as much as the fold of
+the record.
 """
 
 from collections import deque
@@ -26,28 +26,28 @@ from ...events.records import (
 from ..messages.members import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH
 
 REMEMBERED: Final = 256
-"""How many records are kept for a story."""
+"""How many records are kept for the report."""
 
 STORY_LENGTH: Final = 20
-"""How many of them are told: the last that concern the group or the member."""
+"""How many of them the report has: the last ones about the group or the member."""
 
 
 class IllegalRecordError(Exception):
-    """The rules led to a record that no legal history allows: nothing of it was written.
+    """The rules led to an illegal record; nothing of the batch was written.
 
-    The text ends with the records that led there, the last of them the one at fault.
+    The text ends with the records before it, and with the illegal one.
     """
 
 
 class Legality:
-    """The last records of a group's log, and what may come next."""
+    """Checks each record of one group, and keeps the last ones for a report."""
 
     def __init__(self) -> None:
         self._last: deque[tuple[int, Record]] = deque(maxlen=REMEMBERED)
-        """The last records, each with its offset in the log; of targets, not the assignment."""
+        """The last records, each with its log offset; targets without their assignment."""
 
     def check(self, group: Group, record: Record) -> None:
-        """Take the record that the group is to evolve by; raises `IllegalRecordError`."""
+        """Check the record by which the group is about to evolve; raises `IllegalRecordError`."""
         kept = replace(record, members={}) if isinstance(record, TargetAssignment) else record
         self._last.append((group.end, kept))  # targets are too large to keep many of them
         if found := flaw(group, record):
@@ -79,7 +79,7 @@ def _in_generation(group: Group, record: ClassicGroup) -> str:
     last = group.classic
     is_told_again = last is not None and last.generation == record.generation
     if last is None and record.cause.why is Why.GROUP_DOWNGRADED:
-        is_told_again = record.generation == group.group_epoch  # its members know it by targets
+        is_told_again = record.generation == group.group_epoch  # its members know that epoch
     if not is_told_again and record.generation != group.group_epoch + 1:
         return f"generation {record.generation} cannot follow epoch {group.group_epoch}"
     if group.members:
@@ -139,7 +139,7 @@ def _in_step(group: Group, record: CurrentAssignment) -> str:
 
 
 def _may_go(was: int, now: int) -> bool:
-    """Tell whether a member epoch may follow another: a static member leaves and returns."""
+    """Tell whether a member epoch may follow another; a static member may leave and return."""
     if now == TEMPORARY_LEAVE_EPOCH:
         return True
     return now >= was if was >= JOIN_EPOCH else now == JOIN_EPOCH
@@ -168,11 +168,11 @@ FLAWS: Mapping[type, Callable[[Group, Any], str]] = {
     Tombstone: _in_tombstone,
     Loss: _in_loss,
 }
-"""By kind, what finds a flaw; records of other kinds may come in any order."""
+"""The check for each kind of record; records of other kinds may come in any order."""
 
 
 def _member_of(record: Record) -> str:
-    """Return whom a record concerns; nothing if it is the whole group."""
+    """Return the id of the member that a record is about; nothing if it is about the group."""
     if isinstance(record, Tombstone):
         of_members = record.kind in {MemberMetadata, CurrentAssignment, Loss}
         return str(record.key[0]) if of_members and record.key else ""
@@ -180,7 +180,7 @@ def _member_of(record: Record) -> str:
 
 
 def _describe(record: Record) -> str:
-    """Tell a record in a line; what a config says is nobody's business here."""
+    """Return a record in one line, without values of configs."""
     name = type(record).__name__
     if isinstance(record, GroupMetadata):
         return f"{name} {record.group_epoch}: {record.cause}"

@@ -1,30 +1,37 @@
 """The long poll: which heartbeats are held until there is news, and when they are answered.
 
-A member that runs and has nothing to say would hear of news only with its next heartbeat. So a
-heartbeat without news is not answered: it is *held*, and answered as soon as there are any, at the
-latest after a heartbeat interval. Of each member at most one request is held, by its member id.
+Theory of operation. Without a long poll a member would learn of news only by its next heartbeat.
+So the coordinator does not answer a heartbeat without news: it *holds* it, and answers as soon as
+there is news, at the latest after a heartbeat interval. Of each member one request is held at most.
 
-* *What is held*: a request that leads to nothing new: no record, no first call to compute, and no
-  sign that its sender has missed an answer. A full request (the member says everything) is answered
-  at once, since its sender waits to learn what the group has of it; a join may be held, since it
-  is full by its nature, and so may what comes in place of a held request. A member that does not
-  know yet by which interval it is held is answered at once as well: it might give up before.
-* *Superseding*: a newer request of the same process takes the place of the held one, which is never
-  answered: its sender has given it up. The time by which the answer is due stays that of the first.
-  A member that asks anew for ever, more often than each interval, would else be told nothing.
-* *Stirring*: a record that is about to be written *stirs* the members whose heartbeats it may lead
-  to anything new for (see `news`); the member that is to compute is stirred as well. Before
-  anything is written their held requests are decided again. Each of them may write, and stir
-  others: that goes on until nobody is stirred. What has no news then stays held.
-* *Catching up*: a member to whom a new target says nothing but its epoch is stirred in its turn, a
-  few at a time (see `news`).
-* *Configured anew*: a member that runs something of a connector whose config changes has no news by
-  the rules. It is answered all the same: only an answer makes it look at the log.
-* *The end of a hold*: when the time is over the request is decided once more and answered, news or
-  not. The session that the answer speaks of runs from when the request came: its sender may have
-  been gone since.
-* *Never answered*: a held join whose seat has ended, since its process asks again and must not be
-  granted a seat that it may not take by then; and a request of a member that is removed by force.
+    member       request 1 ----+                    request 2 ----+          request 3
+                               v                                  v
+    coordinator       decided: no news, held ...... superseded by request 2, never answered
+                               |                    request 2 is held, and is due when 1 was
+                               +------ heartbeat interval ------->| decided again and answered
+
+* *What is held*: a request whose decision has no news: it writes no record, is not the first
+  COMPUTE_ASSIGNMENT, and shows no sign that the member has missed an answer. A full request (the
+  member says everything) is answered at once, since the member waits to learn what the coordinator
+  knows; but a join may be held, though it is always full, and so may a request that supersedes
+  another. A member that does not know its heartbeat interval yet is answered at once as well: it
+  might give up too early.
+* *Superseding*: a newer request of the same process replaces the held one, which is never answered,
+  since the member ignores every answer but that to its latest request. The due time stays that of
+  the first: otherwise a member that asks more often than the interval would never be answered.
+* *Stirring*: before a record is written, the members for whose heartbeats it may be news (see
+  `news`) are *stirred*, and so is the member that has to compute. Their held requests are decided
+  again before the append, so that their records are part of it. These may stir other members; that
+  goes on until none is stirred. Requests that still have no news stay held.
+* *Catching up*: a member that learns nothing from a new target but its epoch is stirred in its
+  turn, a few members at a time (see `news`).
+* *Reconfigured*: a change of a connector's config is no news by the rules. The members that run
+  anything of it are answered all the same, since only an answer makes them look at the log.
+* *The end of a hold*: the request is decided once more and answered, with news or without. The
+  session that this renews is counted from the arrival of the request, as the member may be gone.
+* *Never answered*: a held join whose member was removed, since its process asks again, and must not
+  be granted a seat that it may not have by then; and any request of a member that is removed by
+  force.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +47,7 @@ from .news import CatchUps, affected, keeps_all, reconfigured
 
 @dataclass(frozen=True, slots=True)
 class HeldRequest:
-    """A heartbeat, who waits for its answer, and when it came, steady clock."""
+    """A heartbeat, its sender, and when it arrived, steady clock."""
 
     request: Heartbeat
     sender: object
@@ -51,18 +58,18 @@ class LongPoll:
     """The held requests of one group's members."""
 
     def __init__(self, members: Iterable[str]) -> None:
-        """Begin with nothing held, and with members that know no interval yet."""
+        """Begin with nothing held; these members do not know the heartbeat interval yet."""
         self._held: dict[str, HeldRequest] = {}
-        """What is held, by member id."""
+        """The held requests, by member id."""
         self._timers: TimerQueue[str] = TimerQueue()
-        """When each is answered at the latest, by member id; those answered before stay in it."""
+        """When each is due, by member id; timers of those that were answered earlier stay."""
         self._stirred: set[str] = set()
         """The member ids whose held requests may have news by now."""
         self._catch_ups = CatchUps()
         self._reconfigured: set[str] = set()
-        """The member ids that run something by a config that is not the latest any more."""
+        """The member ids that run anything of a connector whose config has changed."""
         self._untold = set(members)
-        """The member ids that do not know yet by which interval they are held."""
+        """The member ids that do not know the heartbeat interval yet."""
 
     def __len__(self) -> int:
         """Return how many requests are held."""
@@ -73,14 +80,14 @@ class LongPoll:
         return earliest(self._timers.next_ms(), self._catch_ups.next_ms()) if self._held else None
 
     def excuse(self, late_ms: int) -> None:
-        """Have what is held come later by so long: nobody could be heard meanwhile."""
+        """Count held requests as arrived later by the time for which the process was held up."""
         for member_id, asked in self._held.items():
             self._held[member_id] = replace(asked, arrived_ms=asked.arrived_ms + late_ms)
 
     def hold(self, asked: HeldRequest, interval_ms: int, *, has_news: bool) -> bool:
-        """Hold a request for an interval if it may wait, and tell so; else it is answered now.
+        """Hold a request for an interval if it may wait; False: it has to be answered now.
 
-        A request of the same member that is held already is superseded.
+        It supersedes a held request of the same member.
         """
         request, member_id = asked.request, asked.request.member_id
         superseded = self._held.pop(member_id, None)
@@ -97,17 +104,17 @@ class LongPoll:
         return True
 
     def holds(self, member_id: str, sender: object) -> bool:
-        """Tell whether what is held of a member is what this sender waits for."""
+        """Tell whether a member's held request is from this sender."""
         asked = self._held.get(member_id)
         return asked is not None and asked.sender == sender
 
     def hurry(self, member_id: str, sender: object, now_ms: int) -> None:
-        """Have a held request be due now: its client waits with what it asks next."""
+        """Have a held request be due now: its client waits with its next request."""
         if self.holds(member_id, sender):
             self._timers.set(member_id, now_ms)
 
     def tell_interval_anew(self, members: Iterable[str]) -> None:
-        """Answer each of these members at once the next time: the interval is another now."""
+        """Answer the next request of each of these members at once: the interval has changed."""
         self._untold = set(members)
 
     def see(self, group: Group, records: Sequence[Record]) -> None:
@@ -128,15 +135,15 @@ class LongPoll:
                 self._forget(str(record.key[0]))
 
     def stir(self, member_id: str) -> None:
-        """Have the held request of one member decided again."""
+        """Have the held request of one member decided again before the next append."""
         if member_id in self._held:
             self._stirred.add(member_id)
 
     def stirred(self, now_ms: int, *, is_overtaken: bool) -> Iterator[HeldRequest]:
-        """Yield what may have news, until nothing may any more; it stays held.
+        """Yield the held requests that may have news, until there are none; they stay held.
 
-        In the order of the member ids: the same log has to lead to the same records. Those that
-        catch up come last; `is_overtaken` tells whether another target is due already.
+        They come in the order of the member ids, so that the same log leads to the same records.
+        Members that catch up come last; `is_overtaken` tells whether another target is due already.
         """
         while turns := self._next_turns(now_ms, is_overtaken=is_overtaken):
             for member_id in turns:
@@ -150,7 +157,7 @@ class LongPoll:
         return stirred
 
     def releases(self, asked: HeldRequest, *, has_news: bool) -> bool:
-        """Tell whether a request that was decided again is to be answered; else it stays held."""
+        """Tell whether a request that was decided again has to be answered; else it stays held."""
         member_id = asked.request.member_id
         is_answered = has_news or member_id in self._reconfigured
         self._reconfigured.discard(member_id)
@@ -161,7 +168,7 @@ class LongPoll:
         return is_answered
 
     def due(self, now_ms: int) -> Iterator[HeldRequest]:
-        """Yield what must be answered by now, and hold it no longer."""
+        """Yield the requests that are due, which are not held any more."""
         for member_id in self._timers.due(now_ms):
             if asked := self._held.pop(member_id, None):
                 self._reconfigured.discard(member_id)
@@ -172,7 +179,7 @@ class LongPoll:
         self._reconfigured.discard(member_id)
 
     def _forget(self, member_id: str) -> None:
-        """Forget a member whose seat has ended: its goodbye is answered, its join is not."""
+        """Forget a member that was removed: its leave is answered, its held join is not."""
         held = self._held.get(member_id)
         if held is not None and held.request.member_epoch == JOIN_EPOCH:
             del self._held[member_id]

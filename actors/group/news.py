@@ -1,18 +1,18 @@
-"""Which held heartbeats records are news for, and in whose turn an epoch is (PROTOCOL §3).
+"""For which held heartbeats records are news, and which members catch up later (PROTOCOL §3).
 
-With each target every member takes a step, and most of these steps say only that the member is
-at the new epoch now. To take them all at once costs a group of hundreds of members a storm of
-messages for each target: members that have something to give up or to start are not heard in it,
-and in the end sessions expire. So there are two kinds of news:
+With each target every member takes a step, and most of these steps only bring the member to the new
+epoch. To take them all at once costs a group of hundreds of members a storm of messages for each
+target: members that have something to revoke or to start are not heard in it, and in the end
+sessions expire. So there are two kinds of news:
 
-* a member that is to give up or gets anything, or is to compute, is answered at once (`affected`);
-* a member that keeps what it has (`keeps_all`) catches up in its turn: a few at a time, each time
-  the next one once one of these has been heard of again. So a group catches up as fast as it can,
-  and no faster. While the next target is on its way the turns wait, unless so few are left that all
-  of them can be told at once: that target would overtake them, and one step serves for both.
+* a member that has to revoke or gets anything, or has to compute, is answered at once (`affected`);
+* a member that keeps what it has (`keeps_all`) catches up in its turn: a few at the same time, the
+  next one when one of these has sent its next heartbeat. So a group catches up as fast as it can,
+  and no faster. While the next target is due the turns wait, unless so few members are left that
+  all of them can be told at once: one step is enough for both targets.
 
-No member waits longer than for its heartbeat interval: when it is answered, or speaks by itself,
-it takes its step with that.
+No member waits longer than its heartbeat interval: it takes its step when its request is answered
+by then, or when it sends another one.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator
@@ -26,15 +26,15 @@ from ...events.records import CurrentAssignment, MemberMetadata, Record, TargetA
 AT_ONCE: Final = 12
 """How many members catch up at the same time."""
 HELD_UP_MS: Final = 1_000
-"""How long a member that is not heard of again keeps the next one from its turn."""
+"""How long a member that sends no heartbeat delays the turn of the next one."""
 
 
 def affected(group: Group, records: Iterable[Record]) -> Collection[str]:
-    """Return the ids of members whose heartbeat would lead to something else now (PROTOCOL §3).
+    """Return the ids of members whose heartbeats would have another result now (PROTOCOL §3).
 
-    `group` is the group before the records. A new target concerns everybody; a step or a
-    departure concerns the member itself and the target's owners of what it lets go. Which
-    member is to compute is the soft state's to tell.
+    `group` is the group before the records. A new target affects every member; a step or a removal
+    affects the member itself, and the members to which the target gives what it releases. Which
+    member has to compute is in the soft state.
     """
     found: set[str] = set()
     for record in records:
@@ -54,7 +54,7 @@ def affected(group: Group, records: Iterable[Record]) -> Collection[str]:
 
 
 def _awaiting(group: Group, member_id: str, kept: Collection[object]) -> Iterable[str]:
-    """Yield the members that wait for what this one held and keeps no longer."""
+    """Yield the members that wait for what this one releases."""
     member = group.members.get(member_id)
     if member is None:
         return
@@ -65,7 +65,7 @@ def _awaiting(group: Group, member_id: str, kept: Collection[object]) -> Iterabl
 
 
 def reconfigured(group: Group, records: Iterable[Record]) -> Iterator[str]:
-    """Yield the ids of members that hold anything of the connectors that the records configure."""
+    """Yield the ids of members that hold anything of the connectors that these records change."""
     for record in records:
         if isinstance(record, ConnectorConfig | TaskConfigs | TargetState):
             name = record.connector
@@ -76,7 +76,7 @@ def reconfigured(group: Group, records: Iterable[Record]) -> Iterator[str]:
 
 
 def keeps_all(group: Group, records: Iterable[Record]) -> Collection[str]:
-    """Return the ids of members whom a new target leaves exactly what they have.
+    """Return the ids of members to which a new target gives exactly what they have.
 
     `group` is the group before the records. Without a new target there are none.
     """
@@ -92,29 +92,29 @@ def keeps_all(group: Group, records: Iterable[Record]) -> Collection[str]:
 
 
 class CatchUps:
-    """The members that are to be told of an epoch, and those told and not heard of since."""
+    """The members that have to be told an epoch, and those told that sent no heartbeat since."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, None] = {}
-        """In the order of their turns."""
+        """The member ids in the order of their turns."""
         self._told: dict[str, int] = {}
-        """Until when each is waited for, steady clock, in milliseconds."""
+        """Until when each told member is waited for, by member id; steady clock, milliseconds."""
 
     def add(self, member_ids: Iterable[str]) -> None:
         """Have members catch up in their turn, if they do not wait for it already."""
         self._waiting.update(dict.fromkeys(sorted(member_ids)))
 
     def next_ms(self) -> int | None:
-        """Return when a member that is not heard of gives another its turn, steady clock."""
+        """Return when the wait for a told member ends, steady clock."""
         return min(self._told.values(), default=None) if self._waiting else None
 
     def forget(self, member_id: str) -> None:
-        """Forget a member that is gone, or was heard of: it has taken its step, or needs none."""
+        """Forget a member that was removed, or that sent a heartbeat: it has taken its step."""
         self._waiting.pop(member_id, None)
         self._told.pop(member_id, None)
 
     def turns(self, held: Container[str], now_ms: int, *, is_overtaken: bool) -> Iterator[str]:
-        """Yield whose turn it is; those of whom no request is held will speak by themselves.
+        """Yield the members whose turn it is; those without a held request need none.
 
         `is_overtaken` tells whether another target is due already.
         """

@@ -1,16 +1,16 @@
-"""What a group is to the process that hosts it, whatever its type: requests in, records out.
+"""The interface between a group, of whatever type, and its process: requests in, records out.
 
-A process hosts groups as Kafka's coordinator runtime hosts its shards: it knows nothing of their
+A process hosts groups as Kafka's coordinator runtime hosts its shards: it does not know their
 rules. A shard decides and never writes; it hands out what it has decided as a `Ready`, as raft
-does. Nothing of an answer may be said before the records that it rests on are durable, so there
-is one order for every host of a shard, and `drain` is that order:
+implementations do. No answer may be sent before the records that it depends on are durable, so
+every host of a shard keeps one order, which is `drain`:
 
 1. `ready`: what was decided since the last time, with the answers that this makes due;
-2. the entries of the offset log are appended: the commits that count. They come first, since
-   the records of the control log may end the tokens that they were accepted under;
+2. the entries of the offset log are appended: the accepted commits. They come first, since the
+   records of the control log may end the tokens under which they were accepted;
 3. the entries of the control log are appended;
 4. `advance`: the shard learns that all of it is durable;
-5. the answers are said.
+5. the answers are sent.
 
 A write that fails has an unknown outcome. Then neither 4 nor 5 happens: the process ends, and the
 next one rebuilds the group from its logs.
@@ -29,7 +29,7 @@ Address = Any
 Q_contra = TypeVar("Q_contra", contravariant=True)
 
 ENOUGH_ROOM: Final = Room(Path(), RESERVE_BYTES)
-"""What is taken for granted until the host has looked at its disk."""
+"""What is assumed until the host has looked at its disk."""
 
 LOOK_FOR_ROOM_MS: Final = 100
 """How often time passes while the disk is full: what is due waits for room."""
@@ -45,7 +45,7 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class AddressedReply:
-    """What may be said to whom once the records are durable."""
+    """An answer, and to whom it is sent once its records are durable."""
 
     to: Address
     reply: Reply
@@ -53,7 +53,7 @@ class AddressedReply:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What is to be written, log by log and in this order, and what may be said after that."""
+    """What to write, log by log and in this order, and the answers to send after that."""
 
     offset_entries: Sequence[NewEntry] = ()
     entries: Sequence[NewEntry] = ()
@@ -67,12 +67,12 @@ class Ready:
 
 @dataclass(slots=True)
 class Outbox:
-    """What was decided of one group since the last `ready`, whichever of its sides decided it."""
+    """What any side of a group has decided since the last `ready`."""
 
     entries: list[NewEntry] = field(default_factory=list[NewEntry])
     """For the control log, in the order in which the group has evolved by them."""
     answers: list[AddressedReply] = field(default_factory=list[AddressedReply])
-    """What may be said once all of these are durable."""
+    """The answers to send once all of these are durable."""
 
     def hand_out(self, offset_entries: Sequence[NewEntry]) -> Ready:
         """Return all of it, with what goes to the offset log; nothing is left."""
@@ -82,14 +82,14 @@ class Outbox:
 
 
 class Decider(Protocol):
-    """What decides, and has something to write and to say then."""
+    """Anything that decides, and has entries to write and answers to send."""
 
     def ready(self, now: Now, /) -> Ready:
         """Hand out what was decided since the last call."""
         ...
 
     def advance(self, ready: Ready, /) -> None:
-        """Learn that what was handed out is durable."""
+        """Take note that what was handed out is durable."""
         ...
 
 
@@ -98,20 +98,20 @@ class CoordinatorShard(Decider, Protocol[Q_contra]):
 
     @property
     def coordinator_epoch(self) -> int:
-        """The number by which clients tell this process of the group from earlier ones."""
+        """The number that distinguishes this process of the group from earlier ones."""
         ...
 
     @property
     def warning(self) -> str:
-        """What people should know of the group, or nothing."""
+        """A warning for people about the group, or nothing."""
         ...
 
     def traffic(self) -> Traffic:
-        """Return what went through since the start."""
+        """Return counts since the start."""
         ...
 
     def see_room(self, room: Room, now: Now) -> None:
-        """Learn how much may be written."""
+        """Take note of how much may be written."""
         ...
 
     def take(self, request: Q_contra, sender: Address, now: Now, /) -> None:
@@ -119,7 +119,7 @@ class CoordinatorShard(Decider, Protocol[Q_contra]):
         ...
 
     def excuse(self, late_ms: int) -> None:
-        """Let nobody's time run out for so long as the process itself was held up."""
+        """Extend all timers by the time for which the process was held up."""
         ...
 
     def pass_time(self, now: Now) -> None:
@@ -144,7 +144,7 @@ class LogPair(Protocol):
 
 
 def drain(shard: Decider, logs: LogPair, now: Now) -> Sequence[AddressedReply]:
-    """Write what the shard has decided, and return what may be said now that it is durable."""
+    """Write what the shard has decided, and return the answers to send now that it is durable."""
     ready = shard.ready(now)
     if ready.has_entries:
         logs.append_offsets(ready.offset_entries, now)

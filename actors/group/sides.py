@@ -1,8 +1,8 @@
-"""A group as its members of both protocols see it: one side for each, whatever the group's type.
+"""The sides of a group: one for members of the modern protocol, one for classic ones, one for both.
 
-An empty group takes in members of either protocol and is of their type from then on. While it has
-members, one that joins by the modern protocol converts a classic group, if it may; a modern group
-takes in classic members, whose calls are translated, and becomes classic when nobody else is left
+An empty group takes members of either protocol, and is of their type from then on. While it has
+members, a join by the modern protocol upgrades a classic group if that is allowed; a modern group
+takes classic members, whose calls are translated, and is downgraded when only these are left
 (PROTOCOL §16). All sides evolve one group and write into one `Outbox`, in the order in which they
 decide.
 """
@@ -33,17 +33,17 @@ from .translation.downgrade import Downgrade, downgrade, is_converted
 from .translation.joins import Terms
 from .translation.mixed import MixedMembers
 from .translation.protocol import Translation
-from .translation.upgrade import Brought, upgrade
+from .translation.upgrade import ConvertingMembers, upgrade
 
 
 @dataclass(frozen=True, slots=True)
 class GroupKind:
-    """What groups of one modern type go by."""
+    """The rules of one modern type of group."""
 
     decide: Callable[[Group, SoftState, Command, int], Decision]
-    """Its rules, for what its members and people ask."""
+    """Decides a command of a member or of people."""
     complete: Callable[[Group, Decision], Decision]
-    """Adds what else ends with members to what a classic member's call has led to."""
+    """Completes the decision of a classic member's call by what else ends with removed members."""
     translation: Translation
     """How the bytes of its classic members are read."""
     goes_by_grants: bool
@@ -51,17 +51,17 @@ class GroupKind:
 
 
 class Sides:
-    """The side of the members by the modern protocol, that of classic ones, and those in both."""
+    """The modern side of one group, its classic side, and the classic members of a modern group."""
 
     def __init__(
         self, modern: Coordinator, kind: GroupKind, steady_ms: int, new_id: Callable[[], str]
     ) -> None:
-        """Take up the group of a coordinator, which goes by the rules of this kind from now on."""
+        """Take the group of a coordinator, whose rules are replaced by those of this kind."""
         self.group = modern.group
         self.room = ENOUGH_ROOM
         """How much may be written, as of the last look at the disk."""
         self._out_since_ms = 0
-        """Since when nothing may be written, steady clock, where that is so."""
+        """Since when nothing may be written, steady clock, while that is so."""
         self.modern = modern
         """The side of members by the modern protocol."""
         self.modern.rules = self._decide
@@ -71,21 +71,21 @@ class Sides:
         self._kind = kind
         self._legality = Legality()
         self._downgrade: Downgrade | None = None
-        """The last that was decided, with why."""
+        """The last downgrade that was decided."""
         self._is_agreed = not is_converted(self.group)
-        """Whether the classic members have been asked to agree since the group is theirs."""
+        """Whether the classic side has taken up the members since the last downgrade."""
 
     @property
     def out(self) -> Outbox:
         """What was decided and is not handed out yet."""
         return self.modern.out
 
-    # -- what the classic sides have to write and to say
+    # -- the host of the classic sides
 
     def write(self, record: ClassicGroup) -> None:
-        """Have the group evolve by a generation; raises `NoRoomError`.
+        """Evolve the group by a generation, and queue it for the log; raises `NoRoomError`.
 
-        What a modern group without members has left behind ends with it.
+        What a modern group without members has left behind is buried first.
         """
         if self.room.is_out:
             raise NoRoomError(self.room.refusal())
@@ -96,14 +96,14 @@ class Sides:
             self.out.entries.append(entry)
 
     def say(self, answer: Answer) -> None:
-        """Say this once all is durable that was decided by now."""
+        """Send an answer once everything decided so far is durable."""
         reply = answer.reply
         if isinstance(reply, SyncGroupReply):
             reply = replace(reply, log_offset=self.group.end)
         self.out.answers.append(AddressedReply(answer.to.sender, reply))
 
     def carry_out(self, rule: Rule, now: Moment) -> Decision:
-        """Decide what a classic member of a mixed group asks; raises `NoRoomError`."""
+        """Decide a call of a classic member of a mixed group; raises `NoRoomError`."""
         return self.modern.carry_out(
             lambda group, soft: self._or_downgrade(
                 group, self._kind.complete(group, rule(group, soft)), now.wall_ms
@@ -112,13 +112,13 @@ class Sides:
         )
 
     def hear(self, member_id: str, now: Moment) -> None:
-        """Begin the session of a member of a mixed group anew."""
+        """Renew the session of a member of a mixed group."""
         self.modern.hear(member_id, now)
 
     # -- what comes in
 
     def see_room(self, room: Room, now: Now) -> None:
-        """Learn how much may be written; members that could not be heard have their time anew."""
+        """Take note of how much may be written; with room again, members have full sessions."""
         was_out, self.room = self.room.is_out, room
         self.modern.see_room(room, now)
         if room.is_out and not was_out:
@@ -133,11 +133,11 @@ class Sides:
         self, request: Command | CommitOffsets | ClassicCall, sender: Address, now: Now
     ) -> None:
         """Decide a request; its answer comes with a `Ready`, at once or later."""
-        self._follow_conversion(now)  # as a new process, whose members have to be taken up first
+        self._follow_conversion(now)  # a new process has to take up the members first
         if isinstance(request, ClassicCall):
             self._take_call(request, Asked(sender, request.number), now)
         elif isinstance(request, DeleteGroup) and not self.classic.is_empty:
-            # They may be in no record yet: a generation of theirs is about to be written.
+            # They may be in no record yet, but in the generation that is being made.
             message = "classic members are in the group: delete it once they have left"
             refusal = CommandReply(Error.NON_EMPTY_GROUP, message)
             self.out.answers.append(AddressedReply(sender, refusal))
@@ -153,7 +153,7 @@ class Sides:
             self.classic.take(call, asked, settings, now.wall_ms, now.steady_ms)
 
     def settings(self) -> ClassicSettings:
-        """Return what classic members go by."""
+        """Return the settings for classic members."""
         settings = self.modern.settings
         return ClassicSettings(
             settings.initial_delay_ms,
@@ -171,8 +171,8 @@ class Sides:
         is_join = isinstance(command, Heartbeat) and command.member_epoch == JOIN_EPOCH
         if isinstance(command, Heartbeat) and is_join and not side.is_empty:
             told = side.remaining(), side.heard(), side.newcomers, side.protocol_type
-            brought = Brought(*told, kind.translation)
-            return upgrade(group, soft, command, brought, now_ms, kind.decide)
+            converting = ConvertingMembers(*told, kind.translation)
+            return upgrade(group, soft, command, converting, now_ms, kind.decide)
         return self._or_downgrade(group, kind.decide(group, soft, command, now_ms), now_ms)
 
     def _or_downgrade(self, group: Group, decision: Decision, now_ms: int) -> Decision:
@@ -181,7 +181,7 @@ class Sides:
         return found.decision if found else decision
 
     def _follow_conversion(self, now: Now) -> None:
-        """Have the members' new side take them up, if the group is of another type by now."""
+        """Move the members to their new side if the group was converted."""
         last = self.group.classic
         is_unused = self.classic.is_unused and self.classic.phase is RoundPhase.EMPTY
         if self.group.members and not is_unused:
@@ -194,7 +194,7 @@ class Sides:
         if not self._is_agreed and last is not None and not self.room.is_out:
             self._is_agreed, told = True, self._downgrade
             self._mixed.clear()
-            # The generation that follows is none of a conversion any more.
+            # The cause of the next generation is not the conversion any more.
             cause = told.cause if told else Cause(Why.REBALANCE_REQUESTED, last.leader)
             needs_round = told is None or told.needs_round
             self.classic.take_up(cause if needs_round else None, self.settings(), now)
@@ -202,13 +202,13 @@ class Sides:
     # -- time
 
     def excuse(self, late_ms: int) -> None:
-        """Let nobody's time run out for so long as the process itself was held up."""
+        """Extend all timers by the time for which the process was held up."""
         self.modern.excuse(late_ms)
         self.classic.excuse(late_ms)
         self._mixed.excuse(late_ms)
 
     def grant_sessions(self, late_ms: int, now: Now) -> None:
-        """Give every member a full session: nobody could be heard for so long."""
+        """Give every member a full session, after no member could be heard for this time."""
         self.excuse(late_ms)
         self.modern.due.grant_sessions(self.modern.settings, now.steady_ms)
         self.classic.grant_sessions(now.steady_ms)
@@ -229,15 +229,15 @@ class Sides:
         return modern_ms if classic_ms is None else min(modern_ms, classic_ms)
 
     def next_ms(self, now: Now) -> int | None:
-        """Return when a time that was set comes; None: not before something is taken.
+        """Return when the next timer is due; None: there is none.
 
-        That is enough for a group without connectors and orders, which has nothing to look at.
+        That is enough for a group without connectors and orders, which needs no regular look.
         """
         timed_ms = self.modern.due.timed_ms()
         return self._or_room(earliest(timed_ms, self.classic.next_ms(), self._mixed.next_ms()), now)
 
     def _or_room(self, next_ms: int | None, now: Now) -> int | None:
-        """Return when to look for room instead, where there is none: not before anything is due."""
+        """Return the same, or when to look for room again if nothing can be written."""
         if next_ms is not None and self.room.is_out:
             return max(next_ms, now.steady_ms + LOOK_FOR_ROOM_MS)
         return next_ms

@@ -1,9 +1,8 @@
 """The timers of members and of computations, and how late a process may be (PROTOCOL §4, §5, §8).
 
 They are soft state on the steady clock. After a restart of the coordinator every member has a full
-session again, and each revocation its full time. A wall clock that jumps neither hurries a member
-that computes nor keeps the next computation waiting. No timer has to be told that it is over: what
-comes due finds nothing to do then.
+session again, and each revocation its full time. A wall clock that jumps changes none of them. No
+timer has to be cancelled: the rule of its command finds nothing to do then.
 """
 
 from collections.abc import Iterator
@@ -26,20 +25,20 @@ from .state.settings import GroupSettings
 from .state.soft_state import Gathering, SoftState
 
 TICK_MS: Final = 100
-"""How far apart two looks at the timers are at least: what comes due meanwhile is done together."""
+"""The least time between two looks at the timers: what comes due meanwhile is done together."""
 LATE_MS: Final = 500
-"""By how much a tick is late where the process could not hear what its members had to say."""
+"""From which lateness of a tick on the process counts as held up: it could hear no member."""
 MOST_EXCUSED_MS: Final = 60_000
 SLOW_MS: Final = 50
-"""From when on a computation is one that the group has to recover from."""
+"""From which duration on a computation is followed by a rest."""
 LONGEST_RECOVERY_MS: Final = 1_000
 
 
 class LatenessBudget:
-    """How much of its own lateness a process may excuse its members.
+    """By how much of its own lateness a process may extend its members' timers.
 
-    That is up to a minute at once, and in the long run half of the time that passes: a process
-    that is always late would else wait without end for members that are gone.
+    That is up to a minute at once, and in the long run half of the time that passes: a process that
+    is always late would otherwise never end a session.
     """
 
     def __init__(self) -> None:
@@ -61,37 +60,37 @@ class LatenessBudget:
 class MemberTimers:
     """The session and rebalance timers of one group's members.
 
-    None is ever called off: one whose seat or revocation is over finds nothing to end.
+    They are never cancelled: when the seat or the revocation is over, the command does nothing.
     """
 
     def __init__(self, group: Group, settings: GroupSettings, steady_ms: int) -> None:
-        """Give every member of the log all the time that it can have."""
+        """Begin with a full session, and a full rebalance timeout, for every member of the log."""
         self._sessions: TimerQueue[tuple[str, int]] = TimerQueue()
-        """By member id and the epoch at which it joined: a later seat has a timer of its own."""
+        """By member id and joined epoch: a later member with the same id has its own timer."""
         self._revocations: TimerQueue[tuple[str, int]] = TimerQueue()
-        """By member id and the log offset of the record that asks for it."""
+        """By member id and the log offset of the record that asks for the revocation."""
         self._heard_ms: dict[str, int] = {}
-        """When each member was last heard of, by member id: not those of the log as it was."""
+        """When each member was last heard of by this process, by member id."""
         self._excused_ms = 0
-        """For how long in all nobody could be heard. The queues go by a clock that stood still."""
+        """For how long in all this process was held up; the queues' clock stood still then."""
         for member in group.members.values():
             self._wait(member, settings, steady_ms)
             self.time_revocation(member, steady_ms)
 
     def excuse(self, late_ms: int) -> None:
-        """Give every member as much time more: this process was late itself.
+        """Extend all timers by the time for which this process was held up.
 
-        That is safe: a member ends what it runs by its own clock, whatever it is given here.
+        That is safe: a member fences itself by its own clock.
         """
         self._excused_ms += late_ms
 
     def keep_alive(self, member: Member, settings: GroupSettings, since_ms: int) -> None:
-        """Wait for the member's next word, counted from when its last one came."""
+        """Renew a member's session, counted from the arrival of its request."""
         self._heard_ms[member.member_id] = since_ms
         self._wait(member, settings, since_ms)
 
     def forget(self, member_id: str) -> None:
-        """Forget when a member was last heard of that is gone."""
+        """Forget a member that was removed."""
         self._heard_ms.pop(member_id, None)
 
     def _wait(self, member: Member, settings: GroupSettings, since_ms: int) -> None:
@@ -105,11 +104,10 @@ class MemberTimers:
             self._time(asked, steady_ms + member.metadata.rebalance_timeout_ms)
 
     def time_revocation_anew(self, member: Member, settings: GroupSettings, steady_ms: int) -> None:
-        """Count a revocation from a repeated join that did not acknowledge it.
+        """Restart a revocation's timer at a repeated join that does not acknowledge it.
 
-        Such a member has stopped everything and forgotten when its revocation is due. What the
-        answer grants it runs until the session that begins with it ends, so the group does not
-        give that to others before.
+        Such a member has stopped everything and forgotten its deadline. What the answer grants it
+        may run until the session that begins now ends, so the timer runs for at least as long.
         """
         if member.current.state is MemberState.UNREVOKED:
             asked = member.member_id, member.offset
@@ -120,7 +118,7 @@ class MemberTimers:
         self._revocations.set(asked, until_ms - self._excused_ms)
 
     def due(self, now_ms: int) -> Iterator[ExpireSession | ExpireRebalance]:
-        """Yield whose time is up, each once."""
+        """Yield the members whose timers have expired, each once."""
         for member_id, joined_epoch in self._sessions.due(now_ms - self._excused_ms):
             silent_ms = now_ms - self._heard_ms.get(member_id, now_ms)
             yield ExpireSession(member_id, joined_epoch, silent_ms)
@@ -134,16 +132,16 @@ class MemberTimers:
 
 
 Timed = TimeOutAssignor | EndRest | EndGathering
-"""What is due about computations."""
+"""The commands of computations that have timers."""
 
 
 class ComputationTimer:
     """Times how long a computation may take, and when the next, or the first, may begin.
 
-    It sees each soft state that a decision left. While changes come faster than targets can be
-    computed, a group is not to do nothing else: where one computation took long and the next has
-    begun, a third begins no sooner than twice that time after the second did, and answers all that
-    has changed until then.
+    It sees the soft state after each decision. While changes come faster than targets can be
+    computed, a group should not only compute: if one computation took long and the next has begun,
+    a third begins no sooner than twice that time after the second did, and covers all changes until
+    then.
     """
 
     def __init__(self) -> None:
@@ -156,17 +154,17 @@ class ComputationTimer:
         self._took_ms = 0
         """How long a member took for the last computation that is over."""
         self._rest_ms: int | None = None
-        """For how long the rest after the last one was timed; None: it was not, yet."""
+        """The rest after the last one, for which a timer is set; None: none is yet."""
         self._gathering: tuple[Gathering, int] | None = None
-        """For whom the group was seen to wait, and the delay that was set then."""
+        """What the group waits for before its first target, and the delay that was set."""
         self._gathered_ms = 0
         """When that began, steady clock."""
         self._queue: TimerQueue[Timed] = TimerQueue()
 
     def see(self, soft: SoftState, steady_ms: int) -> SoftState:
-        """Time what has begun since the last soft state, and the rest after it; return the latter.
+        """Set the timers of a computation that has begun; return the soft state with its rest.
 
-        It rests after a computation that took long, also where no interval is set.
+        There is a rest after a computation that took long even if no interval is configured.
         """
         has_begun = soft.begun != self._begun
         if self._is_under_way and (has_begun or soft.computation is None):
@@ -189,7 +187,7 @@ class ComputationTimer:
         return soft
 
     def _see_gathering(self, soft: SoftState, steady_ms: int) -> None:
-        """Begin the delay anew with each newcomer, and with each change of it."""
+        """Restart the initial rebalance delay with each new member, and when it is changed."""
         before, self._gathering = self._gathering, None
         if soft.gathering is None:
             self._queue.cancel(EndGathering())
@@ -206,7 +204,7 @@ class ComputationTimer:
         return min(2 * self._took_ms, LONGEST_RECOVERY_MS) if self._took_ms >= SLOW_MS else 0
 
     def due(self, steady_ms: int) -> Iterator[Timed]:
-        """Yield what the group is to say to itself now."""
+        """Yield the commands that are due."""
         return self._queue.due(steady_ms)
 
     def next_ms(self) -> int | None:

@@ -1,7 +1,7 @@
-"""One connect group of either type, behind what its process knows: its members' protocol decides.
+"""The `CoordinatorShard` of a workers' group, which is of the connect type or classic.
 
-Workers join it by the connect protocol or by the classic one (see `Sides`). What is no member's
-matter, such as connectors and their offsets, belongs to the group whatever its type.
+Workers join it by the connect protocol or by the classic one (see `Sides`). Connectors and their
+offsets belong to the group whatever its type.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from .translation.connect import CONNECT_TRANSLATION
 
 
 def _as_it_is(group: Group, decision: Decision) -> Decision:
-    """Add nothing: what there is to run outlives the members."""
+    """Add nothing: what is configured does not depend on the members."""
     del group
     return decision
 
@@ -45,7 +45,7 @@ class TypedShard:
         new_id: Callable[[], str] = str,
         coordinator_epoch: int = NO_COORDINATOR_EPOCH,
     ) -> None:
-        """Take up a group; see `Coordinator` for the parameters."""
+        """Coordinate a group; see `Coordinator` for the parameters."""
         self.group = group
         self._filter = CallFilter()
         modern = Coordinator(group, settings, ledger, steady_ms, new_id, coordinator_epoch)
@@ -54,20 +54,20 @@ class TypedShard:
 
     @property
     def coordinator_epoch(self) -> int:
-        """The number that a heartbeat must carry."""
+        """The number that a heartbeat must name."""
         return self.sides.modern.coordinator_epoch
 
     @property
     def warning(self) -> str:
-        """What people should know of the group, or nothing."""
+        """A warning for people about the group, or nothing."""
         return self.sides.modern.warning
 
     def traffic(self) -> Traffic:
-        """Return what went through since the start."""
+        """Return counts since the start."""
         return self.sides.modern.traffic()
 
     def see_room(self, room: Room, now: Now) -> None:
-        """Learn how much may be written."""
+        """Take note of how much may be written."""
         self.sides.see_room(room, now)
 
     def take(self, request: GroupRequest, sender: Address, now: Now) -> None:
@@ -78,7 +78,7 @@ class TypedShard:
             self.sides.modern.long_poll.hurry(request.member_id, sender, now.steady_ms)
             return
         if isinstance(request, EndMember):
-            self.sides.classic.take_end(request.member_id, self.sides.settings(), now)
+            self.sides.classic.end_member(request.member_id, self.sides.settings(), now)
         self.sides.take(request, sender, now)
 
     def holds(self, member_id: str, sender: Address) -> bool:
@@ -89,7 +89,7 @@ class TypedShard:
         return isinstance(call, LeaveGroup) or self._filter.is_new(call.member_id, call.number)
 
     def excuse(self, late_ms: int) -> None:
-        """Let nobody's time run out for so long as the process itself was held up."""
+        """Extend all timers by the time for which the process was held up."""
         self.sides.excuse(late_ms)
 
     def pass_time(self, now: Now) -> None:
@@ -105,5 +105,5 @@ class TypedShard:
         return self.sides.modern.ready(now)
 
     def advance(self, ready: Ready) -> None:
-        """Learn that what was handed out is durable."""
+        """Take note that what was handed out is durable."""
         self.sides.modern.advance(ready)

@@ -1,1 +1,1 @@
-"""The member's side of the protocol, pure: what an answer leads to."""
+"""A member's side of the protocol, without input or output: what each answer leads to."""

@@ -1,17 +1,17 @@
-"""What a member's instructions mean to a listener: assigned, revoked, lost (PROTOCOL §9).
+"""Calls a rebalance listener for a member's instructions: assigned, revoked, lost (PROTOCOL §9).
 
-The callbacks run on a thread of their own, one at a time, in the order of what caused them.
-So a listener may take its time, or hang, and the member's heartbeats go on: the program that
-runs the member hands its Start, Stop and Fence on, and tells the member what has ended since.
+The callbacks run on a thread of their own, one at a time, in the order of their instructions. So a
+listener may block, and the member's heartbeats go on: the program that runs the member passes on
+Start, Stop and Fence, and tells the member what has ended since.
 
 * Nothing counts as released before its `on_revoked` has returned.
-* On a fence what had not begun is never begun: an assignment not told yet is dropped without a
-  word, and a revocation not told yet becomes a loss. Each resource that was assigned hears of one
-  end. The fence waits for nobody: if the listener still hangs at its deadline, the member's Kill
-  comes all the same, and it is for the member's program to obey it.
-* A callback that raises is logged. It has ended nothing: what `on_assigned` failed for counts as
-  assigned, since some of it may run; what `on_revoked` failed for stays owned until the
-  revocation's deadline fences, and is then lost; what `on_lost` failed for is left to the Kill.
+* On a fence nothing more is started: an assignment that is still queued is dropped, and a queued
+  revocation becomes a loss. For each assigned resource there is one call that ends it. The fence
+  does not wait: if the listener still blocks at the deadline, the member's Kill follows all the
+  same, and the member's program has to obey it.
+* A callback that raises is logged, and has ended nothing: if `on_assigned` fails its resources
+  count as assigned, since some of them may run; if `on_revoked` fails they stay owned until the
+  deadline of the revocation, and are then lost; if `on_lost` fails they are left to the Kill.
 
     callbacks = Callbacks(listener, ended=wake_the_loop)    # called on the callbacks' thread
     for instruction in member.tick(clock()):
@@ -51,7 +51,7 @@ class RebalanceListener(Protocol):
 
 
 class CallbackKind(Enum):
-    """What a listener is told of resources, by the name of its method."""
+    """The methods of a listener."""
 
     ASSIGNED = "on_assigned"
     REVOKED = "on_revoked"
@@ -75,16 +75,16 @@ class Callbacks:
         self._ended = ended
         self._changed = Condition()
         self._calls: deque[Call] = deque()
-        """What is still to be made, in order."""
+        """The calls that are queued, in order."""
         self._told: Resources = NOTHING
-        """What the listener was told of, and no end of which is under way or over."""
+        """What was assigned to the listener, and is not being revoked or lost."""
         self._released: Resources = NOTHING
-        """What has ended, and the member was not told of."""
+        """What has ended since `released` was asked last."""
         self._is_fenced = self._is_closed = False
         Thread(target=self._run, name="listener", daemon=True).start()
 
     def take(self, instruction: Instruction) -> bool:
-        """Tell the listener in due time what this means for it; False if more is to be done."""
+        """Queue the calls for an instruction; False if the program has to obey it as well."""
         with self._changed:
             match instruction:
                 case Start(resources):
@@ -101,27 +101,27 @@ class Callbacks:
         return not isinstance(instruction, Kill)
 
     def released(self) -> Resources:
-        """Return what has ended since this was last asked: the member is to hear of it."""
+        """Return what has ended since the last call: the member has to be told."""
         with self._changed:
             released, self._released = self._released, NOTHING
         return released
 
     def close(self) -> None:
-        """Make no more callbacks; one that is under way is not waited for."""
+        """Make no more callbacks; does not wait for one that is running."""
         with self._changed:
             self._is_closed = True
             self._calls.clear()
             self._changed.notify()
 
     def _revoke(self, resources: Resources) -> None:
-        """Revoke what is not being revoked already: a leave says it again for everything."""
+        """Revoke what is not being revoked already: a leave stops everything once more."""
         is_assigned = self._told | self._queued(CallbackKind.ASSIGNED)
         fresh = resources & (is_assigned - self._queued(CallbackKind.REVOKED))
         if fresh:
             self._calls.append(Call(CallbackKind.REVOKED, fresh))
 
     def _lose(self) -> None:
-        """Begin nothing more; what was begun, and is not ending already, is lost."""
+        """Start nothing more; what was assigned, and is not ending already, is lost."""
         self._released |= self._queued(CallbackKind.ASSIGNED)
         self._calls.clear()
         if self._told:
@@ -157,7 +157,7 @@ class Callbacks:
             return call
 
     def _make(self, call: Call) -> bool:
-        """Make a callback, and tell whether it came to its end without an error."""
+        """Make a callback; False if it raised."""
         listener = self._listener
         make = {
             CallbackKind.ASSIGNED: listener.on_assigned,

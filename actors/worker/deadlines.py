@@ -1,46 +1,48 @@
-"""By when nothing may run at a member any more, however it came to that (PROTOCOL §8).
+"""The deadlines by which a member fences itself: the member's three clocks (PROTOCOL §8).
 
-Theory of operation. A member lives by three clocks of its own, and must stop by itself before the
-group, by its clocks, gives the member's work to others. No message can be relied upon for that:
-the member may be cut off. All times are of the member's monotonic clock.
+Theory of operation. A member must stop its work by itself before the coordinator gives that work to
+others. It cannot rely on any message for that, since it may be cut off. So it has three clocks of
+its own: session, heartbeat and rebalance timeout. All times are of its monotonic clock.
 
-*The session* says for how long the member is known to be alive. The group counts it from the
-arrival of a request, the member from the sending time of the newest request that was answered.
-Sent is before arrived, so the member's session ends first, however long the request or its answer
-took. Counted from the answer, a member that is served late would outlive its session.
+*The session* says for how long the coordinator counts the member as alive. The coordinator counts
+it from the arrival of a request, the member from the sending time of its newest answered request.
+A request is sent before it arrives, so the member's session ends first, however long the request or
+its answer took. If the member counted from the answer, a late answer would let it outlive the
+coordinator's session.
 
     member   sent ------------------------------ fence ---- end
-    group         arrived ---------------------------------------- session expires: work is lost
+    coordinator   arrived ---------------------------------------- session expires: work is lost
                                                  |<margin>|
 
-*The heartbeat* (`voice.py`) keeps the session away. A request is repeated once its answer is late
-(the interval + 1,500 ms); a configuration is refused unless two of them may be lost before the
-margin begins. It also carries what others wait for: a report that something has ended is sent at
-once. A silence that the group asks for ends in time for an answer to call off the next fence.
+*The heartbeat* (`voice.py`) renews the session. A request is repeated once its answer is late
+(after the interval + 1,500 ms); a configuration is refused unless two requests may be lost before
+the fence margin begins. Heartbeats also carry what others wait for: a report that something has
+stopped is sent at once. A throttle time ends early enough for an answer to prevent the next fence.
 
-*The rebalance timeout* bounds a revocation. The group counts it from the record that asked for it,
-the member from the sending time of the request before the answer that asked for it: at that time
-the group had not asked yet. The revocation is over when a request that reports it done was
-*answered*. That everything has stopped is not enough: the report may be lost, and the group then
-removes a member that still runs its other tasks. A second revocation moves no deadline.
+*The rebalance timeout* limits a revocation. The coordinator counts it from the record that asked
+for the revocation; the member from the sending time of the request before the one whose answer
+asked for it, since at that time the record did not exist. The revocation is over when a request
+that reports the resources gone has been *answered*. It is not enough that everything has stopped:
+the report may be lost, and the coordinator would remove a member that still runs its other tasks. A
+second revocation does not move the deadline of one that is not over.
 
-The earliest of session and revocation is the *end*. What follows is a ratchet:
+The earlier of session end and revocation deadline is the *end*. What follows is not taken back:
 
-    end - margin    fence: cancel everything, without grace; forget the seat. No late answer
-                    calls it off, for the work may be somebody else's by the time it is read.
-    end - 100 ms    kill: what was cancelled and has not stopped is ended with the process. A
-                    member that wakes after a freeze beyond this kills at once; it must not even
-                    begin to stop in good order.
-    end             nothing runs. Should all of this hang, the watchdog ends the process.
+    end - margin    fence: cancel everything without grace, and forget the seat. A late answer does
+                    not prevent this any more: the work may be another member's when it is read.
+    end - 100 ms    kill: what has not stopped by now is ended with the process. A member that wakes
+                    from a freeze after this time kills at once; it must not even begin to stop in
+                    good order.
+    end             nothing runs. If all of this hangs, the watchdog ends the process.
 
-When nothing runs any more the member joins anew, at epoch 0. Leaving has a bound as well: a
-goodbye is repeated for one session at most, since nothing runs by then.
+When nothing runs any more the member rejoins with epoch 0. Leaving has a limit as well: a leave is
+repeated for one session at most, since nothing runs by then.
 """
 
 from ..backoff import earliest
 
 KILL_EARLY_MS = 100
-"""So long before its deadline what has not stopped is killed: two of a worker's ticks."""
+"""How long before the end what has not stopped is killed: two of a worker's ticks."""
 
 SILENCE = "the group has not answered for so long that the session may end"
 LATE = "a revocation was not acknowledged in time"
@@ -51,23 +53,23 @@ class Deadlines:
 
     def __init__(self, fence_margin_ms: int) -> None:
         self.revoke_by_ms: int | None = None
-        """When the revocation under way must have been answered for; None: there is none."""
+        """By when the current revocation must be acknowledged and answered; None: there is none."""
         self._margin_ms = fence_margin_ms
         self._asked_ms: int | None = None
-        """When the newest answered request was sent."""
+        """The sending time of the newest answered request."""
         self._leave_by_ms: int | None = None
-        """Until when a goodbye is repeated; None: the member does not leave."""
+        """Until when a leave is repeated; None: the member does not leave."""
         self._session_end_ms: int | None = None
-        """None: there is no seat to lose."""
+        """When the session ends; None: there is no seat to lose."""
         self._kill_at_ms: int | None = None
         """When what was cancelled is killed; None: nothing was cancelled."""
         self._is_kill_given = False
 
     def start_session(self, sent_ms: int, session_ms: int | None) -> int:
-        """Count the session from a request's sending time; None: there is no seat to lose yet.
+        """Count a session from a request's sending time; None: there is no seat to lose yet.
 
-        Return since when the group may have asked for what its answer asks for: the sending time
-        of the request that was answered before.
+        Return the sending time of the request that was answered before: since then the coordinator
+        may have asked for the revocation that this answer asks for.
         """
         before_ms = sent_ms if self._asked_ms is None else self._asked_ms
         self._asked_ms = sent_ms
@@ -75,30 +77,30 @@ class Deadlines:
         return before_ms
 
     def time_revocation(self, by_ms: int) -> None:
-        """Set by when a revocation is to be answered for; one under way keeps its deadline."""
+        """Set the deadline of a revocation, unless one is not over: that one counts."""
         if self.revoke_by_ms is None:
             self.revoke_by_ms = by_ms
 
     def end_ms(self) -> int | None:
-        """Return by when nothing may run unless an answer comes, None if nothing has to end."""
+        """Return by when nothing may run unless an answer comes; None: there is no such time."""
         return earliest(self._session_end_ms, self.revoke_by_ms, self._kill_at_ms)
 
     def fence_at_ms(self) -> int | None:
-        """Return when the member must begin to stop everything by itself."""
+        """Return when the member must fence itself."""
         end_ms = self.end_ms()
         return None if end_ms is None else end_ms - self._margin_ms
 
     def why_overdue(self, now_ms: int) -> str:
-        """Return why it is time to fence, or nothing."""
+        """Return why the member must fence itself now, or nothing."""
         fence_at_ms = self.fence_at_ms()
         if fence_at_ms is None or now_ms < fence_at_ms:
             return ""
         return SILENCE if self.end_ms() == self._session_end_ms else LATE
 
     def cancel(self, now_ms: int) -> bool:
-        """Set when to kill what is cancelled now; tell whether it has any time to stop.
+        """Set when to kill what is cancelled now; False: it has no time left to stop.
 
-        The kill is in time for the deadline, late as the cancelling may be.
+        The kill comes before the end, however late the fence is.
         """
         latest_ms, end_ms = now_ms + self._margin_ms, self.end_ms()
         if end_ms is not None:
@@ -108,12 +110,12 @@ class Deadlines:
         return not self._is_kill_given
 
     def start_goodbye(self, until_ms: int) -> None:
-        """Set until when a goodbye is repeated: nothing runs, so there is nothing to fence."""
+        """Set until when a leave is repeated: nothing runs, so there is nothing to fence."""
         self.clear()
         self._leave_by_ms = until_ms
 
     def goodbye_is_over(self, now_ms: int) -> bool:
-        """Tell whether a goodbye was repeated for long enough."""
+        """Tell whether a leave was repeated for long enough."""
         return self._leave_by_ms is not None and now_ms >= self._leave_by_ms
 
     def next_ms(self) -> int | None:
@@ -121,7 +123,7 @@ class Deadlines:
         return earliest(self.next_kill_ms(), self._leave_by_ms, self.fence_at_ms())
 
     def kill_is_due(self, now_ms: int) -> bool:
-        """Tell, once, that what was cancelled has had its time."""
+        """Tell, once, that what was cancelled has to be killed now."""
         kill_at_ms = self.next_kill_ms()
         if kill_at_ms is None or now_ms < kill_at_ms:
             return False
@@ -129,13 +131,13 @@ class Deadlines:
         return True
 
     def next_kill_ms(self) -> int | None:
-        """Return when a kill will be due, None if none is to come."""
+        """Return when a kill will be due; None: none will."""
         return None if self._is_kill_given else self._kill_at_ms
 
     def call_off_kill(self) -> None:
-        """Take note that nothing runs: there is nothing to kill."""
+        """Cancel the kill, since nothing runs any more."""
         self._kill_at_ms, self._is_kill_given = None, False
 
     def clear(self) -> None:
-        """Forget the seat; a kill that was set stands until nothing runs."""
+        """Forget the seat; a kill that is set stays until nothing runs."""
         self._asked_ms = self._session_end_ms = self.revoke_by_ms = self._leave_by_ms = None

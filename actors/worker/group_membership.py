@@ -1,7 +1,7 @@
-"""What a member is in either protocol: what its worker asks of it, its state, and how it ends.
+"""What members of both protocols have in common: their interface, their state, and their end.
 
-A member that lost its seat stops everything without grace, and joins anew once nothing runs; one
-that cannot go on does not. See `deadlines.py` for when.
+A member that lost its seat stops everything without grace, and rejoins once nothing runs, unless
+the error is fatal. See `deadlines.py` for the times.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from .states import Machine, State, Work
 
 
 class GroupMembership(ABC):
-    """One member of one group; every call returns what is to be done because of it."""
+    """One member of one group; every call returns the instructions that follow from it."""
 
     def __init__(
         self, identity: Identity, timing: Timing, ways: Mapping[State, frozenset[State]]
@@ -33,7 +33,7 @@ class GroupMembership(ABC):
     @property
     @abstractmethod
     def timing(self) -> Timing:
-        """As configured; with the group's own interval and session once it has answered."""
+        """As configured, but for the interval and session of the group's last answer."""
 
     @property
     @abstractmethod
@@ -42,37 +42,37 @@ class GroupMembership(ABC):
 
     @property
     def coordinator_epoch(self) -> int:
-        """The number of the group's process that it has heard of last, if its requests name it."""
+        """The number of the coordinator's process that its requests name."""
         return NO_COORDINATOR_EPOCH
 
     @property
     def incarnation(self) -> str:
-        """What tells its process from others of the same member id; empty: none has the same."""
+        """What distinguishes its process from others with its member id; empty: there are none."""
         return ""
 
     @property
     @abstractmethod
     def member_id(self) -> str:
-        """What the group calls it; empty before it was given a name."""
+        """Its member id; empty before the group has given it one."""
 
     @abstractmethod
     def join(self, now_ms: int) -> list[Instruction]:
-        """Ask for a seat; nothing may run yet."""
+        """Join the group; nothing may run yet."""
 
     def change_assignors(
         self, _assignors: tuple[ClientAssignor, ...], _now_ms: int
     ) -> list[Instruction]:
-        """Take new assignors, or new metadata of theirs; nothing where a leader assigns."""
+        """Take new assignors, or new metadata of them; a classic member ignores them."""
         return []
 
     @abstractmethod
     def reconnect(self, now_ms: int, coordinator_epoch: int) -> list[Instruction]:
-        """Say again what may be lost: the group is served by the process of that number."""
+        """Repeat what may be lost: the coordinator is another process, with this number."""
 
     def see_configured(
         self, _configured: Resources, _offset: int, _now_ms: int
     ) -> list[Instruction]:
-        """Learn what the log shows to be configured; nothing where others assign it.
+        """Take note of what is configured by the log; only a classic leader needs it.
 
         `_offset` is that of the record that says so.
         """
@@ -84,27 +84,27 @@ class GroupMembership(ABC):
 
     @abstractmethod
     def tick(self, now_ms: int) -> list[Instruction]:
-        """Let time pass: repeat what was not answered, and fence when it is time."""
+        """Do what is due: repeat unanswered requests, and fence."""
 
     @abstractmethod
     def next_tick_ms(self) -> int | None:
-        """Return when `tick` has something to do at the earliest, None if never."""
+        """Return when `tick` is due next, None if never."""
 
     @property
     def state(self) -> State:
-        """Where the member stands."""
+        """The member's state."""
         return self._machine.state
 
     @property
     def owned(self) -> Resources:
-        """What runs here: from before its start begins until after its stop has completed."""
+        """What the member owns: from before a start begins until after the stop has completed."""
         return self._work.owned
 
     def leave(self, now_ms: int, *, temporary: bool = False) -> list[Instruction]:
-        """Give everything up in good order, then say goodbye; once begun it stays as it began.
+        """Stop everything in good order, then leave; the first call decides how.
 
-        With `temporary` the seat and its work wait for the next process with the instance id;
-        raises `ValueError` for a member without one.
+        With `temporary` the seat is kept for the next process with the instance id; raises
+        `ValueError` for a member without one.
         """
         if temporary and self.identity.instance_id is None:
             raise ValueError("only a member with an instance id can leave for a while")
@@ -119,11 +119,11 @@ class GroupMembership(ABC):
         return stop + self._settle(now_ms)
 
     def end_ms(self) -> int | None:
-        """Return by when nothing may run here unless an answer comes, None if nothing has to."""
+        """Return by when nothing may run unless an answer comes; None: there is no such time."""
         return self._deadlines.end_ms()
 
     def release(self, resources: Iterable[object], now_ms: int) -> list[Instruction]:
-        """Take note that these do not run any more."""
+        """Take note that these resources have stopped."""
         if not self._work.release(resources):
             return []
         if not self.owned:
@@ -136,19 +136,19 @@ class GroupMembership(ABC):
 
     @abstractmethod
     def _rejoin(self, now_ms: int) -> list[Instruction]:
-        """Join anew, for nothing runs any more; or have left, if it was told to leave."""
+        """Rejoin once nothing runs any more, or end if it has to leave."""
 
     @abstractmethod
     def _forget(self) -> None:
-        """Be of no group any more; what still runs is on its way to its end."""
+        """Forget the seat; what still runs is being stopped."""
 
     def _fence(self, reason: str, now_ms: int) -> list[Instruction]:
-        """Stop everything without grace; no late answer calls this off."""
+        """Fence itself: stop everything without grace; no late answer prevents this."""
         end = self._end_all(State.FENCED, reason, now_ms)
         return end if self.owned else self._rejoin(now_ms)
 
     def _end_all(self, state: State, why: str, now_ms: int) -> list[Instruction]:
-        """Forget the seat; cancel what runs, or kill it if there is no time left to stop."""
+        """Forget the seat; cancel what runs, or kill it if there is no time left."""
         end: list[Instruction] = []
         if self.owned:
             end = [Fence(why)] if self._deadlines.cancel(now_ms) else [Kill(why)]

@@ -1,4 +1,4 @@
-"""What a member is told at its start, and what it tells its program to do."""
+"""A member's identity and timing, and the instructions that it gives to its program."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ def flaw_in_session(session_ms: int, interval_ms: int, margin_ms: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who the member is: the ids live as long as its process."""
+    """What identifies the member; the ids live as long as its process."""
 
     group_id: str
     member_id: str
@@ -35,14 +35,14 @@ class Identity:
     client_id: str = ""
     client_host: str = ""
     instance_id: str | None = None
-    """What makes the member static: its seat waits for the next process that comes with it."""
+    """The `group.instance.id` of a static member."""
     node: str = ""
     """The id of the node that the process runs on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """A member's timeouts in milliseconds; interval and session give way to the group's."""
+    """A member's timeouts in milliseconds; the group's interval and session replace its own."""
 
     heartbeat_interval_ms: int = 3_000
     session_timeout_ms: int = 10_000
@@ -71,7 +71,7 @@ class SendCall:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Run these, with what the log says up to `log_offset`; they count as owned already."""
+    """Start these with their configs of the log up to `log_offset`; they are owned already."""
 
     resources: Resources
     log_offset: int
@@ -79,21 +79,21 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Bring these to an end in good order; say `stopped` for each that has."""
+    """Stop these in good order; call `release` for each that has stopped."""
 
     resources: Resources
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Cancel everything without grace; say `stopped` for each that has."""
+    """Cancel everything without grace; call `release` for each that has stopped."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """End whatever still runs this instant: kill the engine, or exit."""
+    """End whatever still runs at once: kill the engine, or exit."""
 
     reason: str
 

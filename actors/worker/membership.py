@@ -1,10 +1,10 @@
-"""A member's side of the protocol, without any input or output (sans-io).
+"""A member's side of the connect protocol, without any input or output (sans-io).
 
-Events come in as calls with the time (monotonic, milliseconds); out go instructions for
-the program that runs the member. Safety rests on three rules of PROTOCOL §8 and §9: only an answer
-starts a resource; what is to be given up counts as given up only when an answer to the
-report has come; and a member that cannot be sure of its session stops everything by
-itself before anybody else may start it.
+Events are calls with the time (monotonic, milliseconds); they return instructions for the program
+that runs the member. Safety depends on three rules of PROTOCOL §8 and §9: only an answer starts a
+resource; a revocation is over only when the request that acknowledges it has been answered; and a
+member that cannot be sure of its session stops everything by itself, before another member may
+start it.
 
     member = Membership(Identity("connect", "m-1", "p-1"), Timing(), (ClientAssignor("balanced"),))
     obey(member.join(clock()))              # [Send(...)]: to the group, by whatever carries it
@@ -34,7 +34,7 @@ from .voice import Requests, Sent, Voice
 
 
 class Membership(GroupMembership):
-    """One member of one group; every call returns what is to be done because of it."""
+    """One member of one group; every call returns the instructions that follow from it."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class Membership(GroupMembership):
 
     @property
     def incarnation(self) -> str:
-        """What tells its process from others of the same member id."""
+        """What distinguishes its process from others with its member id."""
         return self.identity.incarnation
 
     @property
     def member_id(self) -> str:
-        """What the group calls it."""
+        """Its member id."""
         return self.identity.member_id
 
     @property
@@ -67,18 +67,18 @@ class Membership(GroupMembership):
 
     @property
     def timing(self) -> Timing:
-        """As configured; with the group's own interval and session once it has answered."""
+        """As configured, but for the interval and session of the group's last answer."""
         return self._voice.timing
 
     @property
     def coordinator_epoch(self) -> int:
-        """The number of the group's process that it has heard of last."""
+        """The number of the coordinator's process in its last answer."""
         return self._requests.coordinator_epoch
 
     # -- what happens to a member
 
     def join(self, now_ms: int) -> list[Instruction]:
-        """Ask for a seat; nothing may run yet."""
+        """Join the group; nothing may run yet."""
         self._machine.go(State.JOINING, "told to join")
         self._leaves_for_good = None
         return self._send(now_ms)
@@ -86,7 +86,7 @@ class Membership(GroupMembership):
     def change_assignors(
         self, assignors: tuple[ClientAssignor, ...], now_ms: int
     ) -> list[Instruction]:
-        """Take new assignors, or new metadata of theirs, and tell the group at once.
+        """Take new assignors, or new metadata of them, and tell the coordinator at once.
 
         Raises `ValueError` in a member that named a server assignor.
         """
@@ -96,7 +96,7 @@ class Membership(GroupMembership):
     def reconnect(
         self, now_ms: int, coordinator_epoch: int = NO_COORDINATOR_EPOCH
     ) -> list[Instruction]:
-        """Say everything again, at once: the group is served by the process of that number."""
+        """Send a full request at once: the coordinator is another process, with this number."""
         self._requests.coordinator_epoch = coordinator_epoch
         if self.state not in SPEAKING:
             return []
@@ -122,7 +122,7 @@ class Membership(GroupMembership):
         return self._refused(reply, now_ms)
 
     def tick(self, now_ms: int) -> list[Instruction]:
-        """Let time pass: repeat what was not answered, and fence when it is time."""
+        """Do what is due: repeat unanswered requests, and fence."""
         if self._deadlines.kill_is_due(now_ms):
             return [Kill("what had to stop has not stopped in time")]
         if self.state not in SPEAKING:
@@ -135,7 +135,7 @@ class Membership(GroupMembership):
         return [] if speak_at_ms is None or now_ms < speak_at_ms else self._send(now_ms)
 
     def next_tick_ms(self) -> int | None:
-        """Return when `tick` has something to do at the earliest, None if never."""
+        """Return when `tick` is due next, None if never."""
         if self.state not in SPEAKING:
             return self._deadlines.next_kill_ms()
         speak_ms = self._voice.next_ms(self._deadlines.fence_at_ms())
@@ -154,7 +154,7 @@ class Membership(GroupMembership):
         asked_ms = self._deadlines.start_session(sent.at_ms, session_ms if is_seated else None)
         if self._work.is_given_up(sent.request.owned):
             self._deadlines.revoke_by_ms = None
-        if overdue := self._deadlines.why_overdue(now_ms):  # the answer lay unread for long
+        if overdue := self._deadlines.why_overdue(now_ms):  # the answer was read too late
             return self._fence(overdue, now_ms)
         instructions: list[Instruction] = []
         if reply.error is Error.COMPUTE_ASSIGNMENT and not self.computing:
@@ -165,7 +165,7 @@ class Membership(GroupMembership):
         return instructions + self._settle(now_ms, answered=True)
 
     def _refused(self, reply: HeartbeatReply, now_ms: int) -> list[Instruction]:
-        """Do what helps against the error; a join that is refused is no seat to lose."""
+        """Do what the error asks for; a refused join has no seat to lose."""
         remedy, reason = MEANINGS[reply.error].remedy, f"{reply.error.value}: {reply.message}"
         is_taken = reply.error is Error.UNRELEASED_INSTANCE_ID
         if self.state is State.LEAVING and (is_taken or remedy is not Remedy.RETRY):
@@ -180,12 +180,12 @@ class Membership(GroupMembership):
         return []
 
     def _aim(self, target: Resources, asked_ms: int) -> list[Instruction]:
-        """Turn to a new target: what must go goes first."""
+        """Take a new target: revoke first."""
         newly = self._work.aim(target)
         if self._work.must_release:
             self._deadlines.time_revocation(asked_ms + self.timing.rebalance_timeout_ms)
         if self.state is State.PREPARE_LEAVING:
-            return []  # all of it was told to stop; but the group has set a deadline
+            return []  # everything is being stopped; but a revocation has a deadline
         if self.owned != target:
             self._machine.go(State.RECONCILING, "a new target")
         return [Stop(newly)] if newly else []
@@ -203,16 +203,16 @@ class Membership(GroupMembership):
                 self._machine.go(State.LEAVING, "everything is released")
                 self._deadlines.start_goodbye(now_ms + self.timing.session_timeout_ms)
                 self._epoch = LEAVE_EPOCH if self._leaves_for_good else TEMPORARY_LEAVE_EPOCH
-                self._voice.speak_up()  # a goodbye frees the others: it does not wait
+                self._voice.speak_up()  # others wait for a leave: it is not throttled
                 return self._send(now_ms)
-            self._requests.repeat_owned()  # what is granted now is never begun, nor given up
+            self._requests.repeat_owned()  # what is granted now is never started
             return self._send(now_ms) if answered else []
         if self.state not in SPEAKING or self.state is State.LEAVING:
             return []
         return self._reconcile(now_ms, answered=answered)
 
     def _reconcile(self, now_ms: int, *, answered: bool) -> list[Instruction]:
-        """Start what is granted once nothing more has to go, and report what runs."""
+        """Start what is granted once nothing has to be revoked, and report what is owned."""
         instructions: list[Instruction] = []
         if answered and not self._work.must_release and (grant := self._work.grant()):
             instructions.append(Start(grant, self._work.log_offset))

@@ -1,8 +1,7 @@
-"""The states of a member and the ways between them, as one table (PROTOCOL §9).
+"""The states of a member and the transitions between them, as one table (PROTOCOL §9).
 
-The states are those of the consumer's membership machine, without STALE: a worker has no
-poll loop that could stall. Behind the steps are two sets: what runs at the member, and what is
-meant to.
+The states are those of Kafka's consumer (`MemberState`), without STALE: a worker has no poll loop
+that could stall. Transitions depend on two sets: what the member owns, and its target.
 """
 
 from collections import deque
@@ -13,7 +12,7 @@ from ...events.model import NOTHING, Resource, Resources
 
 
 class State(StrEnum):
-    """Where a member stands with its group."""
+    """The state of a member."""
 
     UNSUBSCRIBED = "unsubscribed"
     JOINING = "joining"
@@ -78,11 +77,11 @@ STORY_LENGTH = 20
 
 
 class IllegalTransitionError(Exception):
-    """The machine was driven where no way leads: a bug, told with the story behind it."""
+    """An illegal transition, which is a bug; the text has the last transitions."""
 
 
 class Machine:
-    """The state, and the last steps that led to it."""
+    """The state, and the last transitions."""
 
     def __init__(self, ways: Mapping[State, frozenset[State]] = WAYS) -> None:
         self.state = State.UNSUBSCRIBED
@@ -90,7 +89,7 @@ class Machine:
         self._story: deque[str] = deque(maxlen=STORY_LENGTH)
 
     def go(self, state: State, why: str) -> None:
-        """Go to a state; raises `IllegalTransitionError` where no way leads there."""
+        """Go to a state; raises `IllegalTransitionError` if the table does not allow it."""
         if state is self.state:
             return
         self._story.append(f"{self.state.value} -> {state.value}: {why}")
@@ -100,40 +99,40 @@ class Machine:
 
 
 class Work:
-    """Owned and target of one member; what must go goes before anything new begins."""
+    """What one member owns, and its target; it revokes before it starts anything new."""
 
     def __init__(self) -> None:
         self.owned: Resources = NOTHING
-        """From before its start begins until after its stop has completed."""
+        """What runs here: from before a start begins until after the stop has completed."""
         self.target: Resources = NOTHING
-        """What the group's latest assignment names."""
+        """The latest assignment."""
         self.log_offset = 0
-        """The log's end that the latest answer rests on."""
+        """The log's end of the latest answer."""
 
     @property
     def must_release(self) -> bool:
-        """Tell whether anything runs that is not meant to."""
+        """Tell whether it owns anything that is not in its target."""
         return not self.owned <= self.target
 
     def is_given_up(self, reported: Iterable[Resource] | None) -> bool:
-        """Tell whether all that had to go is gone, by a report that was answered as well."""
+        """Tell whether a revocation is over, by what an answered request has reported as owned."""
         is_told = reported is not None and self.target.issuperset(reported)
         return is_told and not self.must_release
 
     def aim(self, target: Resources) -> Resources:
-        """Take a new target; return what is to stop that was not told to before."""
+        """Take a new target; return what has to stop now."""
         newly = (self.owned & self.target) - target
         self.target = target
         return newly
 
     def grant(self) -> Resources:
-        """Own all of the target, and return what of it is to start."""
+        """Own all of the target; return what has to start."""
         grant = self.target - self.owned
         self.owned |= grant
         return grant
 
     def release(self, resources: Iterable[object]) -> bool:
-        """Own these no more; tell whether any of them was."""
+        """Own these no more; False if none of them was owned."""
         gone = self.owned.intersection(resources)
         self.owned -= gone
         return bool(gone)

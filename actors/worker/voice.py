@@ -1,12 +1,11 @@
-"""What a member says, and when: its requests (PROTOCOL §3, §9).
+"""A member's heartbeats: what they say, and when they are sent (PROTOCOL §3, §9).
 
-A request says everything, or only what is new since the last answered one. It is full
-whenever it cannot be known what the group has heard: at a join, while an answer is missing,
-after any error, and towards a new process of the coordinator. Each names the process of the
-coordinator that was heard of last, which carries out nothing that names another.
+A request is full, or says only what has changed since the last answered one. It is full whenever
+the member cannot know what the coordinator knows: at a join, while an answer is missing, after any
+error, and to a new process of the coordinator. Each names the number of the coordinator's process,
+which carries out only requests that name its own.
 
-A request is sent when there is news, and again after a lost answer, a refusal, or a silence that
-the group has asked for.
+A request is sent when there is news, and again after a lost answer, an error, or a throttle time.
 """
 
 from dataclasses import dataclass, replace
@@ -22,12 +21,12 @@ from ..messages.members import (
 from .instructions import Identity, Instruction, Send, Timing
 
 Head = tuple[str, str, int, str, int, str | None]
-"""Group, member, epoch, incarnation, sequence, and instance id: what every request says."""
+"""Group, member, epoch, incarnation, sequence, and instance id: the fields of every request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request on its way: what it said, and when."""
+    """A request that is not answered yet, and its sending time."""
 
     request: Heartbeat
     at_ms: int
@@ -42,36 +41,36 @@ class Requests:
         if (server_assignor is None) is not bool(assignors):
             raise ValueError("a member names assignors of its own or a server assignor, not both")
         self.assignors = assignors
-        """What the member can run, the best liked first; none if it names a server assignor."""
+        """What the member can run, the preferred one first; none if it names a server assignor."""
         self.sent: Sent | None = None
         """The latest request, until it is answered."""
         self.coordinator_epoch = NO_COORDINATOR_EPOCH
-        """The number of the coordinator's process that was heard of last."""
+        """The number of the coordinator's process in its last answer."""
         self._identity = identity
         self._server_assignor = server_assignor
         self._known: Heartbeat | None = None
-        """What the group is known to have heard; None: the next request has to say everything."""
+        """What the coordinator is known to know; None: the next request has to be full."""
         self._sequence = 0
-        """That of the latest request of this process."""
+        """The sequence of the latest request."""
 
     @property
     def known_session_ms(self) -> int:
-        """The session that the group knows this member to fence itself by, -1 if it has none."""
+        """The session by which the member fences itself, as the coordinator knows it; -1: none."""
         return -1 if self._known is None else self._known.session_timeout_ms
 
     def knows_owned(self, owned: Resources) -> bool:
-        """Tell whether the group has answered for exactly this list."""
+        """Tell whether the coordinator is known to have exactly this owned list."""
         return self._known is not None and frozenset(self._known.owned or ()) == owned
 
     def change(self, assignors: tuple[ClientAssignor, ...]) -> bool:
-        """Take other assignors, and tell whether they are; raises `ValueError` for none."""
+        """Take new assignors; False if they are the same. Raises `ValueError` for none."""
         if self._server_assignor is not None or not assignors:
             raise ValueError("a member keeps to the mode that it joined with")
         was, self.assignors = self.assignors, assignors
         return assignors != was
 
     def make_request(self, epoch: int, timing: Timing, owned: Resources, now_ms: int) -> Heartbeat:
-        """Return the next request; answers to any earlier one count no more."""
+        """Return the next request; answers to earlier ones are ignored from now on."""
         identity = self._identity
         self._sequence += 1
         if self.sent is not None:
@@ -82,7 +81,7 @@ class Requests:
             epoch,
             identity.incarnation,
             self._sequence,
-            identity.instance_id,  # always: a member that lost its instance id is to hear so
+            identity.instance_id,  # always: a member that lost its instance id has to learn it
         )
         if epoch < JOIN_EPOCH:
             request = Heartbeat(*head, coordinator_epoch=self.coordinator_epoch)
@@ -105,7 +104,7 @@ class Requests:
         return sent
 
     def keep_heard(self, request: Heartbeat) -> None:
-        """Keep that the group knows this now; what was left out it had heard before."""
+        """Take note that the coordinator knows what this request says, beside what it knew."""
         if self._known is None or request.is_full:
             self._known = request
             return
@@ -120,16 +119,16 @@ class Requests:
         )
 
     def doubt(self) -> None:
-        """Say everything next time: it is not known any more what the group has heard."""
+        """Make the next request full: what the coordinator knows is not known any more."""
         self._known = None
 
     def repeat_owned(self) -> None:
-        """Say next time what runs, though the group has heard it: it may ask for less by then."""
+        """Name what is owned in the next request, even if the coordinator knows it."""
         if self._known is not None:
             self._known = replace(self._known, owned=None)
 
     def drop(self) -> None:
-        """Take no answer to what was sent so far."""
+        """Ignore answers to all requests so far."""
         self.sent = self._known = None
 
     def _in_full(self, head: Head, timing: Timing, owned: Resources) -> Heartbeat:
@@ -150,7 +149,7 @@ class Requests:
         )
 
     def _news(self, head: Head, timing: Timing, owned: Resources, known: Heartbeat) -> Heartbeat:
-        """Leave out what the group knows already."""
+        """Return a request without what the coordinator knows already."""
         assignors, session_ms = self.assignors or None, timing.session_timeout_ms
         return Heartbeat(
             *head,
@@ -162,31 +161,31 @@ class Requests:
 
 
 BACKOFF_MS = 500
-"""How long the first refusal in a row is let rest; it doubles up to a heartbeat interval."""
+"""The back-off after a first error; it doubles up to a heartbeat interval."""
 
 TAKEN = "so for {} ms now: end the other process, or give this one an id of its own"
 
 
 class Voice:
-    """Sends a member's requests, each at its time; times on the monotonic clock, in ms."""
+    """Times a member's requests; times are of the monotonic clock, in ms."""
 
     def __init__(self, requests: Requests, timing: Timing) -> None:
         self.requests = requests
         self.timing = timing
-        """As configured; with the group's own interval and session once it has answered."""
+        """As configured, but for the interval and session of the group's last answer."""
         self._again_ms: int | None = None
-        """When to send what was put off or refused; None: nothing was."""
+        """When to send a request that was delayed or refused; None: there is none."""
         self._hushed_until_ms = 0
-        """Until when the group has asked for silence."""
+        """The end of the throttle time."""
         self._refusals = 0
         """How many requests in a row were refused."""
         self._taken_since_ms: int | None = None
-        """Since when the seat is known to be another process's; None: it is not."""
+        """Since when the instance id is known to be in use by another process; None: it is not."""
 
     def say(
         self, epoch: int, owned: Resources, now_ms: int, fence_at_ms: int | None
     ) -> list[Instruction]:
-        """Send a request, or put it off to the end of the silence that the group asked for."""
+        """Send a request, or delay it to the end of the throttle time."""
         silent_until_ms = self._silent_until_ms(fence_at_ms)
         if now_ms < silent_until_ms:
             self._again_ms = silent_until_ms
@@ -195,22 +194,21 @@ class Voice:
         return [Send(self.requests.make_request(epoch, self.timing, owned, now_ms))]
 
     def next_ms(self, fence_at_ms: int | None) -> int | None:
-        """Return when to send what was put off, refused, or not answered in time, if anything."""
+        """Return when to send a request that was delayed, refused, or not answered in time."""
         sent = self.requests.sent
         lost_ms = None if sent is None else sent.at_ms + self.timing.patience_ms
         wanted_ms = earliest(self._again_ms, lost_ms)
         return None if wanted_ms is None else max(wanted_ms, self._silent_until_ms(fence_at_ms))
 
     def take_success(self, reply: HeartbeatReply) -> int:
-        """Follow the group's interval and session; return the session to fence oneself by.
+        """Take the group's interval and session; return the session by which to fence oneself.
 
-        Why this is safe: the group waits for the longer of its own session and the one that
-        it last heard of this member, and keeps the latter in its log. So a shorter session
-        holds at once, whether or not the group will ever hear that it does; a longer one only
-        for requests that say so, once they are answered: a group that fell back to a shorter
-        one meanwhile, even through a crash, has then heard by which this member fences itself.
-        And none is longer than the rebalance timeout: work may be taken away after that, from
-        a member that was never reached by the answer that asks for it.
+        Why this is safe: the coordinator waits for the longer of its own session and the one that
+        the member named last, which is in the log. So a shorter session may be used at once; a
+        longer one only from the first answered request on that names it, since the group may have
+        been set back to a shorter one meanwhile. And the session is never longer than the rebalance
+        timeout: after that work may be given to others if the answer that asks for its revocation
+        never reached the member.
         """
         self._refusals, self._taken_since_ms = 0, None
         timing = self.timing
@@ -223,15 +221,15 @@ class Voice:
         return min(self.requests.known_session_ms, session_ms, timing.rebalance_timeout_ms)
 
     def back_off(self, now_ms: int) -> None:
-        """Let a refusal rest, each in a row longer than the one before."""
+        """Delay the next request after an error; the delay grows with each error in a row."""
         self._refusals += 1
         backoff = Backoff(BACKOFF_MS, self.timing.heartbeat_interval_ms)
         self._again_ms = now_ms + backoff.pause(self._refusals)
 
     def judge_taken_seat(self, now_ms: int) -> str:
-        """Return what to do about a seat that is another process's, nothing while it may end.
+        """Return why the member gives up on an instance id in use; nothing while it may be freed.
 
-        After a kill the old process's session has to expire first: that is waited for twice.
+        After a kill the old process's session has to expire first; the member waits twice as long.
         """
         if self._taken_since_ms is None:
             self._taken_since_ms = now_ms
@@ -239,23 +237,22 @@ class Voice:
         return TAKEN.format(taken_ms) if taken_ms >= 2 * self.timing.session_timeout_ms else ""
 
     def hush(self, until_ms: int) -> None:
-        """Keep silent until then; never shorter than was asked for before."""
+        """Send nothing until then, and until the end of earlier throttle times."""
         self._hushed_until_ms = max(self._hushed_until_ms, until_ms)
 
     def speak_up(self) -> None:
-        """Owe nobody any silence any more."""
+        """End the throttle time."""
         self._hushed_until_ms = 0
 
     def clear(self) -> None:
-        """Forget what was said; a silence that was asked for is kept."""
+        """Forget all requests; a throttle time is kept."""
         self.requests.drop()
         self._again_ms = None
 
     def _silent_until_ms(self, fence_at_ms: int | None) -> int:
-        """Return when the silence ends: in time for an answer to call off the next fence.
+        """Return the end of the throttle time, or an earlier one in time to prevent the next fence.
 
-        So a throttled member keeps its session, and the report that a revocation is done
-        waits only while the revocation's deadline is far.
+        So a throttled member keeps its session, and acknowledges a revocation before its deadline.
         """
         if fence_at_ms is None:
             return self._hushed_until_ms

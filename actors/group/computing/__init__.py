@@ -1,1 +1,1 @@
-"""The target: who computes it, from what, and what is accepted."""
+"""Computing the target: who computes it, from which snapshot, and what is accepted."""

@@ -1,7 +1,8 @@
-"""The one computation in flight: which member is asked for it, and for how long (PROTOCOL §5).
+"""The one computation of a target in flight: which member does it, and for how long (PROTOCOL §5).
 
-After each decision a target that is due is either in a member's hands, or was computed by
-the coordinator itself, or waits because the last computation began too short a time ago.
+After each decision a target that is due is being computed by a member, or was computed by the
+coordinator itself, or waits: because the last computation began too recently, or because a group
+that was empty waits for more members.
 """
 
 from collections.abc import Sequence
@@ -28,16 +29,16 @@ from .snapshot import snapshot_of
 from .target import Computed, failed_attempt, target_records
 
 COORDINATOR = "coordinator"
-"""Who computed a target that no member did."""
+"""Who computed a target, if no member did."""
 
 LONGEST_COMPUTATION_MS = 60_000
-"""How long a member that named no rebalance timeout may compute, and be waited with."""
+"""How long a member without a rebalance timeout may compute."""
 
 
 class ScheduledTarget(NamedTuple):
-    """The soft state, what the coordinator computed itself, and the group that this rests on.
+    """The soft state, the records of a target that the coordinator computed, and the group then.
 
-    The group is the one as it was where nothing was computed, else as it will be.
+    If nothing was computed it is the group as it was.
     """
 
     soft: SoftState
@@ -46,14 +47,14 @@ class ScheduledTarget(NamedTuple):
 
 
 def is_due(group: Group) -> bool:
-    """Tell whether the group needs a target that it does not have."""
+    """Tell whether the group needs a new target."""
     return group.group_epoch > group.assignment_epoch and bool(group.members)
 
 
 def schedule_target(
     group: Group, soft: SoftState, records: Sequence[Record], now_ms: int
 ) -> ScheduledTarget:
-    """Compute the target that is due once these records are written, or have a member asked for it.
+    """Compute the target that these records make due, or choose the member that computes it.
 
     The records are not written yet, and the group stays as it is.
     """
@@ -85,10 +86,10 @@ def schedule_target(
 def serve(
     group: Group, soft: SoftState, assignor: str, now_ms: int, again_at_ms: int = 0
 ) -> Sequence[Record]:
-    """Return the records of the group's new target, or of the attempt that failed.
+    """Compute a target with a server assignor; return its records, or that of a failed attempt.
 
     At `again_at_ms` moves are due that a member left for later; 0: none are. An assignor that
-    raises costs the attempt, never the group.
+    raises fails the attempt, not the group.
     """
     snapshot = snapshot_of(group, assignor, now_ms)
     try:
@@ -106,7 +107,7 @@ def serve(
 
 
 def _is_scheduled(group: Group, soft: SoftState, records: Sequence[Record]) -> bool:
-    """Tell whether no target is due, or all is still as the last decision left it."""
+    """Tell whether nothing is to be scheduled: no target is due, or one is under way already."""
     if group.group_epoch <= group.assignment_epoch:
         return True
     is_under_way = soft.computation is not None or soft.rests or soft.gathering is not None
@@ -114,7 +115,7 @@ def _is_scheduled(group: Group, soft: SoftState, records: Sequence[Record]) -> b
 
 
 def _gather(preview: Preview, soft: SoftState, records: Sequence[Record]) -> SoftState:
-    """Return it with whom a group waits for that was empty before they began to join (KIP-134)."""
+    """Begin, extend or end the initial rebalance delay of a group that was empty (KIP-134)."""
     members, gathering = preview.group.members, soft.gathering
     newcomers = [
         record
@@ -131,16 +132,16 @@ def _gather(preview: Preview, soft: SoftState, records: Sequence[Record]) -> Sof
 
 
 def _matters(record: Record) -> bool:
-    """Tell whether who computes may be another after the record."""
+    """Tell whether the choice of who computes may change by the record."""
     if type(record) is CurrentAssignment:
         return record.member_epoch < JOIN_EPOCH  # it left for a while
     return type(record) in {MemberMetadata, TargetAssignment, Tombstone}
 
 
 def _ask_a_member(preview: Preview, soft: SoftState) -> SoftState | None:
-    """Return the soft state with a member that computes, or is to once it may; None if none can.
+    """Return the soft state with a member that computes, or will after the rest; None if none can.
 
-    Another in place of one that is gone is still the same computation, and waits for nothing.
+    If the member was removed, another takes over the same computation, without a rest.
     """
     if _stands(preview, soft) or (soft.rests and soft.computation is None):
         return soft
@@ -148,7 +149,7 @@ def _ask_a_member(preview: Preview, soft: SoftState) -> SoftState | None:
 
 
 def with_target(group: Group, decision: Decision, now_ms: int) -> Decision:
-    """Return the decision with the target that it makes due, where the group computes it."""
+    """Return the decision with the target that it makes due, if the coordinator computes that."""
     soft, made, _ = schedule_target(group, decision.soft, decision.records, now_ms)
     if not made:
         return decision if soft is decision.soft else replace(decision, soft=soft)
@@ -156,7 +157,7 @@ def with_target(group: Group, decision: Decision, now_ms: int) -> Decision:
 
 
 def choose(preview: Preview, soft: SoftState) -> SoftState | None:
-    """Return the soft state with a member chosen to compute; None if nobody can."""
+    """Return the soft state with a member chosen to compute; None if none can."""
     voters = preview.voters()
     found = elect(_finalists(preview, voters, soft), voters, soft.last_chosen, soft.timed_out)
     if found is None:
@@ -173,7 +174,7 @@ def _longest_ms(member: MemberMetadata) -> int:
 
 
 def _finalists(preview: Preview, voters: Electorate, soft: SoftState) -> list[MemberMetadata]:
-    """Return the eligible members that can be elected: no others need to be looked at."""
+    """Return the members among which the election is decided; no others have to be looked at."""
     fit = voters.fit()
     found: list[MemberMetadata] = []
     last = preview.metadata(soft.last_chosen)
@@ -192,9 +193,9 @@ def _begin(soft: SoftState, computation: Computation | None) -> SoftState:
 
 
 def _stands(preview: Preview, soft: SoftState) -> bool:
-    """Tell whether who computes is still there, able to, and to use the assignor of the vote.
+    """Tell whether the chosen member is still present and able, with the assignor of the vote.
 
-    Once it has its snapshot the vote may turn: that is for the next computation.
+    Once it has its snapshot, another vote counts for the next computation only.
     """
     computation = soft.computation
     if computation is None or not preview.is_present(computation.member_id):
@@ -207,19 +208,19 @@ def _stands(preview: Preview, soft: SoftState) -> bool:
 
 
 def end_rest(_: Group, soft: SoftState, __: EndRest, ___: int) -> Decision:
-    """Let the next computation begin: what is due is scheduled after every decision."""
+    """Let the next computation begin: it is scheduled after this decision, as after each."""
     return Decision(replace(soft, rests=False))
 
 
 def end_gathering(_: Group, soft: SoftState, __: EndGathering, ___: int) -> Decision:
-    """Wait for no more members: the first target is scheduled after this."""
+    """End the initial rebalance delay: the first target is scheduled after this decision."""
     return Decision(replace(soft, gathering=None))
 
 
 def time_out_assignor(
     group: Group, soft: SoftState, command: TimeOutAssignor, now_ms: int
 ) -> Decision:
-    """Choose another member to compute; if all took too long, the attempt has failed."""
+    """Choose another member to compute; if all have timed out, the attempt has failed."""
     computation = soft.computation
     if computation is None or computation.number != command.number:
         return Decision(soft)

@@ -1,11 +1,11 @@
 """Which member computes the target, and with which assignor (PROTOCOL §6).
 
-An election rests on counts that the group keeps, not on its members one by one: how many
-can run which versions of an assignor, how many list their assignors in which order, how
-many name which server assignor. Only to find the member itself are they walked through.
+An election needs only counts that the group keeps, not its members one by one: how many can run
+which versions of an assignor, how many list their assignors in which order, how many name which
+server assignor. Members are looked through only to find the one that computes.
 
-It is held before the records of a command are written, for the group as they will leave it: the
-`Preview`, which costs what they change.
+It is held before the records of a command are written, for the group as it will be after them: the
+`Preview`, which costs what the records change.
 """
 
 from bisect import bisect_left
@@ -32,7 +32,7 @@ Fit = Mapping[str, Collection[AssignorRange]]
 
 @dataclass(frozen=True, slots=True)
 class Electorate:
-    """What of all members decides who computes; costs what differs among them."""
+    """The counts over all members that decide who computes."""
 
     ranges: Mapping[AssignorRange, int]
     """How many members run an assignor in these versions."""
@@ -43,16 +43,16 @@ class Electorate:
     members: int
     """How many there are in all."""
     unable: int = 0
-    """How many of them can compute nothing: those that speak the classic protocol."""
+    """How many of them cannot compute: those of the classic protocol."""
 
     @classmethod
     def of(cls, group: Group) -> "Electorate":
-        """Return that of a group as it is."""
+        """Return the electorate of a group as it is."""
         counts = len(group.members), len(group.translated)
         return cls(group.assignor_ranges, group.ballots, group.server_choices, *counts)
 
     def turned(self, old: MemberMetadata | None, new: MemberMetadata | None) -> "Electorate":
-        """Return that in which one member is new, says something new, or is gone."""
+        """Return the electorate after one member joined, changed, or was removed."""
         ranges, ballots = Counter(self.ranges), Counter(self.ballots)
         server_choices, unable = Counter(self.server_choices), self.unable
         for metadata, change in ((old, -1), (new, 1)):
@@ -69,7 +69,7 @@ class Electorate:
         return Electorate(+ranges, +ballots, +server_choices, members, unable)
 
     def without(self, gone: Iterable[MemberMetadata]) -> "Electorate":
-        """Return that in which these members are not counted."""
+        """Return the electorate without these members."""
         found = self
         for each in gone:
             found = found.turned(each, None)
@@ -87,7 +87,7 @@ class Electorate:
 
 @dataclass(slots=True)
 class Preview:
-    """What a computation depends on, after the records; costs what they change."""
+    """What a computation depends on after some records; costs what they change."""
 
     group: Group
     group_epoch: int
@@ -96,20 +96,20 @@ class Preview:
     changed: dict[str, MemberMetadata | None] = field(
         default_factory=dict[str, MemberMetadata | None]
     )
-    """What members that join or say something new say, by member id; None for those that go."""
+    """The new metadata of members that join or change, by member id; None for removed ones."""
     epochs: dict[str, int] = field(default_factory=dict[str, int])
     """The member epochs that change."""
 
     @property
     def is_due(self) -> bool:
-        """Tell whether the group needs a target that it does not have."""
+        """Tell whether the group needs a new target."""
         return self.group_epoch > self.assignment_epoch and self.electorate.members > 0
 
     def voters(self) -> Electorate:
         """Return the members whose votes count: all of them, those that are away included.
 
-        Where no assignor is fit for all, only those count that are present: a member that left
-        for a while may come back with another list, and is weighed when it does.
+        If no assignor is fit for all, only present members count: one that left for a while may
+        come back with another list, and is checked when it does.
         """
         if self.electorate.fit():
             return self.electorate
@@ -118,14 +118,14 @@ class Preview:
         return self.electorate.without(each for each in away if each is not None)
 
     def metadata(self, member_id: str) -> MemberMetadata | None:
-        """Return what is known of a member that is in the group then."""
+        """Return the metadata of a member that is in the group then."""
         if member_id in self.changed:
             return self.changed[member_id]
         member = self.group.members.get(member_id)
         return member.metadata if member else None
 
     def is_present(self, member_id: str) -> bool:
-        """Tell a member that can be asked from one that is gone, for good or for a while."""
+        """Tell whether a member is in the group and not away."""
         if self.metadata(member_id) is None:
             return False
         if member_id in self.epochs:
@@ -134,10 +134,10 @@ class Preview:
         return member is None or member.current.member_epoch >= 0
 
     def eligible(self, fit: Collection[AssignorRange]) -> Iterator[MemberMetadata]:
-        """Yield the members present that run one of these ranges, by member id.
+        """Yield the present members that run one of these ranges, by member id.
 
-        Costs what is taken of it: a walk through all members, for each of many that leave, would
-        cost their number squared.
+        Costs what is taken of it: a walk through all members for each of many that leave would cost
+        their number squared.
         """
         changing = self.changed.keys() | self.epochs.keys()
         others = (self._runners(each, changing) for each in fit)
@@ -148,9 +148,9 @@ class Preview:
 
     @property
     def is_awaiting_assignor(self) -> bool:
-        """Whether a member is to compute, and all that can are away for a while.
+        """Whether a member has to compute, and all members that can are away for a while.
 
-        Then the coordinator only stands in for them: what they left for later stays theirs to do.
+        Then the coordinator computes in their place, but leaves deferred moves to them.
         """
         if self.electorate.server_assignor(SERVER_ASSIGNORS):
             return False
@@ -159,7 +159,7 @@ class Preview:
         return bool(name) and next(self.eligible(fit[name]), None) is None
 
     def _runners(self, fit: AssignorRange, changing: Collection[str]) -> Iterator[str]:
-        """Yield which members run an assignor in this range and stay as they were, by member id."""
+        """Yield the ids of unchanged members that run an assignor in this range."""
         runners = self.group.runners
         for index in range(bisect_left(runners, (fit, "")), len(runners)):
             known, member_id = runners[index]
@@ -170,7 +170,7 @@ class Preview:
 
 
 def preview_of(group: Group, records: Iterable[Record]) -> Preview:
-    """Return the preview that these records lead to; the group stays as it is."""
+    """Return the preview after these records; the group stays as it is."""
     preview = Preview(group, group.group_epoch, group.assignment_epoch, Electorate.of(group))
     for record in records:
         match record:
@@ -197,10 +197,10 @@ def _turn(preview: Preview, member_id: str, new: MemberMetadata | None) -> None:
 
 
 def fit_ranges(ranges: Mapping[AssignorRange, int], members: int) -> dict[str, set[AssignorRange]]:
-    """Return the assignors that all members run, each with the ranges fit to compute for all.
+    """Return the assignors that all members run, each with the ranges that can compute for all.
 
-    Fit is a range that covers all ranges, or, where none does, all versions that are
-    written; an assignor for which none is fit is left out.
+    Such a range covers all ranges, or, if none does, all versions that are written. An assignor
+    without one is left out.
     """
     runners: Counter[str] = Counter()
     for (name, *_), count in ranges.items():
@@ -219,12 +219,12 @@ def _fit(ranges: list[AssignorRange]) -> set[AssignorRange]:
 
 
 def range_of(assignor: ClientAssignor) -> AssignorRange:
-    """Return what of an assignor decides which members can compute with it."""
+    """Return the part of an assignor that decides which members can compute with it."""
     return assignor.name, assignor.minimum_version, assignor.maximum_version, assignor.version
 
 
 def vote(ballots: Mapping[tuple[str, ...], int], eligible: Collection[str]) -> str:
-    """Return the assignor with the most votes, ties by name; nothing if nobody has any.
+    """Return the assignor with the most votes, ties by name; nothing if there are no votes.
 
     Each member votes for the first eligible one in its list.
     """

@@ -1,6 +1,6 @@
-"""COMPUTE_ASSIGNMENT, Prepare, Install: the chosen member is asked, and hands in a target.
+"""COMPUTE_ASSIGNMENT, Prepare, Install: the chosen member computes a target and installs it.
 
-It fetches a snapshot, and the group may move on before it is done. What is installed is checked
+It fetches a snapshot, and the group may change before it is done. What it installs is validated
 against that snapshot, and becomes the target of the snapshot's group epoch (PROTOCOL §5).
 """
 
@@ -27,14 +27,14 @@ from .snapshot import snapshot_of
 from .target import Computed, failed_attempt, target_records
 
 DROP = "drop this computation"
-"""What is to be done where nothing of a computation can be of use any more."""
+"""What a member has to do if its computation is of no use any more."""
 
 KEPT = "the target stays as it was: correct the assignor before the next attempt"
-"""What becomes of the group after an assignment that is no good."""
+"""What happens after an invalid assignment."""
 
 
 def ask(soft: SoftState, member_id: str, group_epoch: int) -> tuple[SoftState, bool, bool]:
-    """Return the soft state, whether this member is to compute, and whether it hears so first."""
+    """Return the soft state, whether this member has to compute, and whether that is news to it."""
     computation = soft.computation
     if computation is None or computation.member_id != member_id:
         return soft, False, False
@@ -45,9 +45,9 @@ def ask(soft: SoftState, member_id: str, group_epoch: int) -> tuple[SoftState, b
 
 
 def is_news(soft: SoftState, group_epoch: int) -> bool:
-    """Tell whether COMPUTE_ASSIGNMENT would be the first for this group epoch.
+    """Tell whether a COMPUTE_ASSIGNMENT would be the first for this group epoch.
 
-    A member that has its snapshot is busy; it asks again by itself when it has installed.
+    A member that has its snapshot is computing; it sends a heartbeat when it has installed.
     """
     computation = soft.computation
     return (
@@ -58,10 +58,10 @@ def is_news(soft: SoftState, group_epoch: int) -> bool:
 
 
 def prepare(group: Group, soft: SoftState, command: Prepare, now_ms: int) -> Decision:
-    """Hand the chosen member the group as it is now; its time to compute runs on.
+    """Send the chosen member a snapshot of the group; its timeout goes on.
 
-    Asked again at the same group epoch it hands out the same snapshot, for the first answer may
-    be on its way. At a later one it hands out a new snapshot, and drops what the old one leads to.
+    A second Prepare at the same group epoch gets the same snapshot, since the first answer may be
+    on its way. At a later epoch it gets a new one, and an Install of the old one is refused.
     """
     error, message = _refuse(group, soft, command)
     computation = soft.computation
@@ -76,7 +76,7 @@ def prepare(group: Group, soft: SoftState, command: Prepare, now_ms: int) -> Dec
 
 
 def install(group: Group, soft: SoftState, command: Install, now_ms: int) -> Decision:
-    """Make what the chosen member computed the target, or record that it could not."""
+    """Make the chosen member's assignment the target, or record a failed attempt."""
     error, message = _refuse(group, soft, command)
     computation = soft.computation
     if error is not Error.NONE or computation is None:
@@ -118,7 +118,7 @@ def _refuse(group: Group, soft: SoftState, command: Prepare | Install) -> tuple[
 
 
 def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
-    """Return what is wrong with an assignment of that snapshot, or nothing."""
+    """Return what is wrong with an assignment for a snapshot, or nothing."""
     if found := _flaw_in_size(assignment):
         return found
     strangers = assignment.members.keys() - snapshot.members.keys()
@@ -161,7 +161,7 @@ def _beyond(assignment: Assignment) -> Iterator[str]:
 
 
 def _flaw_in_demands(assignment: Assignment, snapshot: Snapshot) -> str:
-    """Return what a member is given and may not run, by what the snapshot says, or nothing."""
+    """Return a resource whose demand is not met by the member that gets it, or nothing."""
     for member_id, share in sorted(assignment.members.items()):
         refused = share - permitted_part(snapshot, member_id, share)
         if refused:
@@ -172,7 +172,7 @@ def _flaw_in_demands(assignment: Assignment, snapshot: Snapshot) -> str:
 
 
 def _flaw_in_subscriptions(assignment: Assignment, snapshot: Snapshot) -> str:
-    """Return what a consumer is given and does not want to read, or nothing."""
+    """Return a partition of a topic to which the member that gets it does not subscribe."""
     for member_id, share in sorted(assignment.members.items()):
         topics = snapshot.members[member_id].topics
         unwanted = (
@@ -212,7 +212,7 @@ def _flaw_in_reasons(assignment: Assignment) -> str:
 
 
 def _flaw_in_time(again_at_ms: int, now_ms: int) -> str:
-    """Return what is wrong with the time at which the rest of the moves is to be made."""
+    """Return what is wrong with the time of the deferred moves, or nothing."""
     if again_at_ms == 0 or SHORTEST_WAIT_MS <= again_at_ms - now_ms <= LONGEST_WAIT_MS:
         return ""
     bounds = f"{SHORTEST_WAIT_MS} to {LONGEST_WAIT_MS}"

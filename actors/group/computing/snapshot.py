@@ -1,9 +1,9 @@
-"""The group as an assignor is shown it, whoever runs the assignor (PROTOCOL §5, Prepare).
+"""The snapshot: the group as an assignor sees it, whoever runs the assignor (PROTOCOL §5, Prepare).
 
-What is asked of the workers that run its work comes from its configs and from operators. An
-operator's order wins over the config. It says nothing of a weight that it leaves at 1, or of
-workers if it names none; and tags and zones are the config's alone. A name in a config means
-every worker, there or lost, that it may stand for; what orders once named adds nobody.
+What work demands of its workers comes from its configs and from operators' orders. An order wins
+over the config, except for a weight of 1, and for workers if it names none; tags and zones are in
+configs only. A name in a config stands for every worker that it may mean, present or lost; names in
+earlier orders add none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from ...messages.computing import LossView, MemberView, Needs, Snapshot
 
 
 def snapshot_of(group: Group, assignor: str, now_ms: int, snapshot_id: str = "") -> Snapshot:
-    """Return the group as it is now (wall clock, ms), with what is asked of its workers."""
+    """Return the group as it is now (wall clock, ms), with what is demanded of its workers."""
     placements = placements_of(group)
     return Snapshot(
         group.group_epoch,
@@ -81,7 +81,7 @@ class Placements(NamedTuple):
 
 
 def placements_of(group: Group) -> Placements:
-    """Return all that is asked; costs little where nothing is, however large the group."""
+    """Return all demands; costs little if there are none, however large the group."""
     weights: dict[Resource, int] = {}
     pins: dict[Resource, tuple[str, ...]] = {}
     needs: dict[str, Needs] = {}
@@ -104,9 +104,9 @@ def placements_of(group: Group) -> Placements:
 
 
 def needs_placing_anew(group: Group, old: MemberMetadata, new: MemberMetadata) -> bool:
-    """Tell whether work demands a zone, or workers by name, and a member's are others now.
+    """Tell whether work demands zones, or workers by name, and a member's zone or name has changed.
 
-    The configs are looked through only if the member has moved, or has another name.
+    The configs are looked through only if one of these has changed.
     """
     is_moved = old.rack != new.rack
     is_renamed = _called(old) != _called(new)
@@ -121,12 +121,12 @@ def needs_placing_anew(group: Group, old: MemberMetadata, new: MemberMetadata) -
 
 
 def _called(who: MemberMetadata) -> tuple[str, str, str]:
-    """Return what pins outlast a process by: not the member id, which is another each time."""
+    """Return the names by which pins find a worker: not the member id, which is new each time."""
     return who.instance_id or "", who.url, who.client_id
 
 
 def _asked(group: Group) -> Iterator[tuple[str, Placement]]:
-    """Yield the connectors that are to run and whose config asks for anything."""
+    """Yield the configured connectors whose config demands anything."""
     for name, connector in group.connectors.items():
         asked = placement_in(connector.config)
         if asked is not ANYWHERE and Resource(name) in group.configured:
@@ -134,7 +134,7 @@ def _asked(group: Group) -> Iterator[tuple[str, Placement]]:
 
 
 def _work_of(group: Group, connector: str) -> Iterator[Resource]:
-    """Yield a connector, and those of its tasks that are to run."""
+    """Yield a connector, and those of its tasks that are configured."""
     yield Resource(connector)
     tasks = (Resource(connector, number) for number in group.task_numbers(connector))
     yield from (task for task in tasks if task in group.configured)

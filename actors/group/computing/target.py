@@ -1,9 +1,9 @@
-"""The target: what is written of it, and what it leaves to be done when its time comes.
+"""The records of a target, and the commands that lead to the next one at a recorded time.
 
-An assignment is cut to the group as it is: the group may have moved on since the snapshot that it
-was computed from (PROTOCOL §5, Install). With it stands written what waits: parked work for its
-deadline, the rest of the moves for theirs, another attempt for the end of its back-off. When that
-has come, each asks for the next target.
+An assignment is cut to the group as it is now, which may have changed since the snapshot (PROTOCOL
+§5, Install). The target's records also say what waits: parked work for its deadline, deferred moves
+for their time, another attempt for the end of its back-off. Each of these times leads to the next
+target.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ class Computed:
 
 
 def target_records(group: Group, computed: Computed, now_ms: int) -> Iterator[Record]:
-    """Yield the target, what stays parked, and the losses that are made good by it."""
+    """Yield the target, the schedule of parked work, and tombstones of losses that it settles."""
     snapshot, assignment = computed.snapshot, computed.assignment
     yield TargetAssignment(
         snapshot.group_epoch,
@@ -61,7 +61,7 @@ def target_records(group: Group, computed: Computed, now_ms: int) -> Iterator[Re
 def _shares(
     group: Group, snapshot: Snapshot, shares: Mapping[str, Resources]
 ) -> dict[str, Resources]:
-    """Return what the members of now get: a member that replaced another gets its share."""
+    """Return the shares of the current members; one that replaced another has its share."""
     found: dict[str, Resources] = {}
     for member_id, share in shares.items():
         seat = _seat_of(group, snapshot, member_id)
@@ -71,7 +71,7 @@ def _shares(
 
 
 def _still_wanted(group: Group, member_id: str, share: Resources) -> Resources:
-    """Return what of a share is still configured, and what a consumer still subscribes to."""
+    """Return the part of a share that is still configured, and still subscribed to."""
     share &= group.configured
     subscription = group.subscriptions.get(member_id)
     if subscription is None:
@@ -81,10 +81,10 @@ def _still_wanted(group: Group, member_id: str, share: Resources) -> Resources:
 
 
 def _seat_of(group: Group, snapshot: Snapshot, member_id: str) -> str | None:
-    """Return the id of the member that has the seat of one in the snapshot; None if it has ended.
+    """Return the id of the member that has the seat of one in the snapshot; None if none has.
 
-    A static member may have been replaced under another member id. A member that left and joined
-    anew since then, be it with the same id, is another one.
+    A static member may have been replaced under another member id. One that left and joined again
+    since then, even with the same id, is a new member.
     """
     instance_id = snapshot.members[member_id].instance_id
     seat = member_id
@@ -97,9 +97,9 @@ def _seat_of(group: Group, snapshot: Snapshot, member_id: str) -> str | None:
 
 
 def _parked(group: Group, snapshot: Snapshot, parked: Grants) -> dict[Resource, int]:
-    """Return what stays parked: what is still configured, by the deadline that holds now.
+    """Return what stays parked: what is still configured, by its current deadline.
 
-    Operators may have moved a loss's deadline since the snapshot; theirs is the later word.
+    Operators may have moved a loss's deadline since the snapshot; then theirs counts.
     """
     moved: dict[Resource, int] = {}
     for loss in snapshot.losses:
@@ -147,7 +147,7 @@ def is_retry_due(group: Group, settings: GroupSettings, now_ms: int) -> bool:
 
 
 def retry_assignor(group: Group, soft: SoftState, command: RetryAssignor, now_ms: int) -> Decision:
-    """Ask for a new computation after a failed one, unless something else already has."""
+    """Raise the epoch after a failed computation, unless it has risen already."""
     now = max(now_ms, command.until_ms)
     if not is_retry_due(group, soft.settings, now) or not group.members:
         return Decision(soft)
@@ -157,7 +157,7 @@ def retry_assignor(group: Group, soft: SoftState, command: RetryAssignor, now_ms
 
 
 def release_parked(group: Group, soft: SoftState, command: ReleaseParked, now_ms: int) -> Decision:
-    """Release the parked work whose deadline has come, and ask for a target that places it."""
+    """Mark parked work as fired whose deadline has come, and raise the epoch."""
     schedule = group.schedule
     until_ms = max(now_ms, command.until_ms)
     due = {
@@ -173,10 +173,10 @@ def release_parked(group: Group, soft: SoftState, command: ReleaseParked, now_ms
 
 
 def continue_moves(group: Group, soft: SoftState, command: ContinueMoves, now_ms: int) -> Decision:
-    """Ask for a target with the next of the moves, and see that it is asked for once.
+    """Raise the epoch for deferred moves, once.
 
-    Where a target is due already, that one goes on with them. While all that can compute are
-    away the moves wait: nobody else would go on with them.
+    A target that is due already includes them. While all members that can compute are away the
+    moves wait for them.
     """
     schedule = group.schedule
     if not is_next_move_due(schedule, max(now_ms, command.until_ms)) or not group.members:
@@ -190,14 +190,14 @@ def continue_moves(group: Group, soft: SoftState, command: ContinueMoves, now_ms
 
 
 def is_next_move_due(schedule: ScheduledRebalance, now_ms: int) -> bool:
-    """Tell whether the rest of the moves is due (wall clock, ms)."""
+    """Tell whether deferred moves are due (wall clock, ms)."""
     return _has_come(schedule.again_at_ms, now_ms, LONGEST_WAIT_MS)
 
 
 def _has_come(at_ms: int, now_ms: int, longest_ms: int) -> bool:
     """Tell whether a recorded time has come; 0: there is none.
 
-    It is durable, so it is the wall clock's. A clock that was set back must not put off anything
-    for longer than it may be put off: what lies further ahead than that is due.
+    It is durable, so it is a wall clock time. A clock that was set back must not delay anything for
+    longer than is allowed: a time further ahead than that counts as come.
     """
     return at_ms > 0 and not 0 < at_ms - now_ms <= longest_ms

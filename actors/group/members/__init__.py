@@ -1,1 +1,1 @@
-"""Seats: who may come in, what a heartbeat leads to, and how a member goes."""
+"""Members: admission, heartbeats, reconciliation, static seats, and departures."""

@@ -1,4 +1,4 @@
-"""Which heartbeats may change anything, and why the others may not (PROTOCOL §3, §8)."""
+"""Which heartbeats are refused, and with which errors (PROTOCOL §3, §8)."""
 
 from ....events.group import AssignorRange, Group, Member
 from ....events.model import ClientAssignor
@@ -13,26 +13,26 @@ from ..state.validate import LONGEST_NAME, LONGEST_SESSION_MS, flaw, flaw_in_fir
 from .seats import ended_by, refuse_instance
 
 REMEDY = "its seat is kept; stop everything, and rejoin with epoch 0"
-"""What a fenced member is to do."""
+"""What a fenced member has to do."""
 
 
 def refuse(
     group: Group, soft: SoftState, seat: Member | None, request: Heartbeat
 ) -> tuple[Error, str] | None:
-    """Return why the request changes nothing, or None if it may go on.
+    """Return why the request is refused, or None if it is admitted.
 
-    `seat` is what `seats.seat_of` found.
+    `seat` is the result of `seats.seat_of`.
     """
     if request.group_id and request.group_id != group.group_id:
         message = f"group {request.group_id!r} is not served here: ask its own coordinator"
         return Error.GROUP_ID_NOT_FOUND, message
     if seat is not None and seat.member_id == request.member_id:
         return _refuse_member(group, soft, seat, request)
-    return _refuse_stranger(group, soft, seat, request)
+    return _refuse_newcomer(group, soft, seat, request)
 
 
 def refuse_heartbeat(soft: SoftState, request: Heartbeat, error: Error, message: str) -> Decision:
-    """Return that the request changes nothing, and why."""
+    """Return the decision to change nothing, and to answer with an error."""
     reply = HeartbeatReply(
         error,
         request.member_id,
@@ -47,7 +47,7 @@ def refuse_heartbeat(soft: SoftState, request: Heartbeat, error: Error, message:
 
 
 def refuse_stale(soft: SoftState, request: Heartbeat) -> Reply:
-    """Return the answer to a request that was not meant for this process of the coordinator."""
+    """Return the answer to a request that was sent to another process of the coordinator."""
     message = (
         "the group's coordinator is another process than this was sent to; nothing was changed"
     )
@@ -58,7 +58,7 @@ def refuse_stale(soft: SoftState, request: Heartbeat) -> Reply:
 def _refuse_member(
     group: Group, soft: SoftState, member: Member, request: Heartbeat
 ) -> tuple[Error, str] | None:
-    """Refuse another process, and an epoch that is not the member's."""
+    """Refuse a request under the id of a member: of another process, or at another epoch."""
     if found := flaw(request, member.metadata) or _flaw_in_session(soft, request):
         return Error.INVALID_REQUEST, f"{found}; nothing was changed"
     if refused := refuse_instance(group, request):
@@ -73,21 +73,23 @@ def _refuse_member(
         taken = f"{request.member_id} is the seat of another process, which keeps it"
         message = f"{taken}: join under a member id of your own"
         return Error.UNRELEASED_INSTANCE_ID, message
-    if found := _fence(member.current, request) or _claim(group, member.current, request):
+    if found := _flaw_in_epoch(member.current, request) or _flaw_in_owned(
+        group, member.current, request
+    ):
         return Error.FENCED_MEMBER_EPOCH, found
     return _refuse_assignors(group, request, member)
 
 
-def _refuse_stranger(
+def _refuse_newcomer(
     group: Group, soft: SoftState, seat: Member | None, request: Heartbeat
 ) -> tuple[Error, str] | None:
-    """Refuse a member id that has no seat, unless it takes a new one or the one it left."""
+    """Refuse a request of a process that is no member, unless it joins or takes a seat back."""
     is_join = request.member_epoch == JOIN_EPOCH
     found = flaw(request) or (flaw_in_first_join(request) if is_join else "")
     if found := found or _flaw_in_session(soft, request):
         return Error.INVALID_REQUEST, f"{found}; nothing was changed"
     if not is_join:
-        return _refuse_unknown(group, request)
+        return _refuse_non_member(group, request)
     if refused := refuse_instance(group, request):
         return refused
     if seat is not None:  # a return by the instance id is weighed as the seat it takes
@@ -100,7 +102,7 @@ def _refuse_stranger(
 
 
 def _flaw_in_session(soft: SoftState, request: Heartbeat) -> str:
-    """Return whether the group would have to wait too long for the member, or nothing."""
+    """Return that the member's session is longer than the group would wait, or nothing."""
     if request.session_timeout_ms <= LONGEST_SESSION_MS:
         return ""
     own_ms = max(each.session_timeout_ms for each in (soft.settings, soft.node) if each)
@@ -110,7 +112,7 @@ def _flaw_in_session(soft: SoftState, request: Heartbeat) -> str:
     return f"SessionTimeoutMs is {request.session_timeout_ms}: it may be {longest_ms} at most"
 
 
-def _refuse_unknown(group: Group, request: Heartbeat) -> tuple[Error, str]:
+def _refuse_non_member(group: Group, request: Heartbeat) -> tuple[Error, str]:
     if not group.exists:
         message = f"there is no group {request.group_id!r}: join it with epoch 0"
         return Error.GROUP_ID_NOT_FOUND, message
@@ -118,11 +120,11 @@ def _refuse_unknown(group: Group, request: Heartbeat) -> tuple[Error, str]:
     return refuse_instance(group, request) or (Error.UNKNOWN_MEMBER_ID, message)
 
 
-def _fence(current: CurrentAssignment, request: Heartbeat) -> str:
-    """Return why the member epoch is not good, or nothing (PROTOCOL §3, Epoch check).
+def _flaw_in_epoch(current: CurrentAssignment, request: Heartbeat) -> str:
+    """Return why the member epoch is fenced, or nothing (PROTOCOL §3, Epoch check).
 
-    A lost response is made good by the epoch before it, together with an owned list that
-    shows that nothing of the response was begun. A leave and a repeated join pass. A
+    The previous epoch is accepted together with an owned list within *assigned*: the answer with
+    the current one was lost, and nothing of it was started. A leave and a repeated join pass. A
     member that left for a while has stopped everything: only a join brings it back.
     """
     epoch = request.member_epoch
@@ -137,12 +139,13 @@ def _fence(current: CurrentAssignment, request: Heartbeat) -> str:
     return f"epoch {epoch} is not the member's {current.member_epoch}: {REMEDY}"
 
 
-def _claim(group: Group, current: CurrentAssignment, request: Heartbeat) -> str:
-    """Return what the request says that its sender runs and must not, or nothing.
+def _flaw_in_owned(group: Group, current: CurrentAssignment, request: Heartbeat) -> str:
+    """Return what the request names as owned and the member may not own, or nothing.
 
-    A member runs at most what it holds: it begins nothing before an answer has granted it, and
-    answers leave after their records. What it claims beyond that runs at another as well, or
-    would once it is given to one. Only what waits for this very member can do no harm.
+    A member owns at most what it holds: it starts nothing before an answer has granted it, and
+    answers leave after their records are durable. What it owns beyond that may run at another
+    member, or will once it is granted to one. Only what nobody holds and the target gives to this
+    very member does no harm.
     """
     if not request.owned or group.topics is not None:  # Kafka asks it of no consumer
         return ""
@@ -160,12 +163,12 @@ def _claim(group: Group, current: CurrentAssignment, request: Heartbeat) -> str:
 def _refuse_assignors(
     group: Group, request: Heartbeat, seat: Member | None
 ) -> tuple[Error, str] | None:
-    """Refuse what would leave nobody able to compute (PROTOCOL §6).
+    """Refuse assignors with which no member could compute for all (PROTOCOL §6).
 
     A member either lists the assignors that it can run itself, or names one that the coordinator is
-    to run. A list that was found good once is not weighed again while the member is there: a group
-    that became unable without its doing runs on. Members that are away keep nobody out: they run
-    nothing, and are weighed when they return.
+    to run. A list that was accepted is not checked again while the member is present: others may
+    have made the group unable to compute since. Members that are away keep no newcomer out: they
+    run nothing, and are checked when they return.
     """
     old = None if seat is None else seat.metadata
     named, listed = request.server_assignor, request.assignors
@@ -185,7 +188,7 @@ def _refuse_assignors(
 
 
 def _is_settled(seat: Member, request: Heartbeat, listed: tuple[ClientAssignor, ...]) -> bool:
-    """Tell whether a member says what it said before, and was there all the time."""
+    """Tell whether a member lists the same assignors as before, and was never away since."""
     returns = seat.is_away and request.member_epoch == JOIN_EPOCH
     return not returns and _versions(seat.metadata.assignors) == _versions(listed)
 
@@ -201,7 +204,7 @@ def _refuse_server_assignor(name: str) -> tuple[Error, str]:
 
 
 def _refuse_list(others: Electorate, listed: tuple[ClientAssignor, ...]) -> tuple[Error, str]:
-    """Say what the member would have to list in order to fit to the others."""
+    """Return the refusal of a list, with what the member would have to list instead."""
     theirs = sorted(others.fit())
     shared = [name for name in theirs if any(each.name == name for each in listed)]
     if not theirs:

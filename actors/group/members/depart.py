@@ -1,4 +1,4 @@
-"""A member goes: by itself, by a timer, or because somebody sends it (PROTOCOL §7, §8)."""
+"""How a member is removed: it leaves, a timer expires, or an operator asks (PROTOCOL §7, §8)."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -26,9 +26,9 @@ from .seats import step_away
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A member that goes, why, and whether its work counts as lost: not if it says goodbye.
+    """A member that is removed, why, and whether its work counts as lost: not if it leaves.
 
-    What made it go came about at `since_ms`, wall clock, where that is known; else it is 0.
+    The cause came about at `since_ms`, wall clock; 0 if that is not known.
     """
 
     member: Member
@@ -39,12 +39,12 @@ class Departure:
 
     @property
     def cause(self) -> Cause:
-        """Why the group's epoch rises, and why its work is lost where it is."""
+        """The cause of the new group epoch, and of the loss if there is one."""
         return Cause(self.why, self.member.metadata.worker_url)
 
 
 def leave(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
-    """Let a member go that says goodbye; it has released everything, so nothing is lost."""
+    """Decide a leave: the member has released everything, so nothing is lost."""
     member = group.members[request.member_id]
     reply = HeartbeatReply(
         Error.NONE,
@@ -65,7 +65,7 @@ def leave(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Dec
 def _leave_for_a_while(
     group: Group, soft: SoftState, member: Member, reply: HeartbeatReply
 ) -> Decision:
-    """Keep the seat of a static member that says that it comes back; nothing is parked."""
+    """Keep the seat of a static member that leaves for a while (epoch -2); nothing is parked."""
     after = step_away(member.current)
     if after is member.current:
         return Decision(soft, reply=reply)
@@ -74,37 +74,37 @@ def _leave_for_a_while(
 
 
 def end_member(group: Group, soft: SoftState, command: EndMember, now_ms: int) -> Decision:
-    """Remove a member whose process was seen to end, as a loss; nobody waits for its session.
+    """Remove a member whose process was seen to end, as a loss, without waiting for its session.
 
-    The report counts for that very process alone: not for a later one of the same member id,
-    nor for a member that left before. If it is wrong the member is told UNKNOWN_MEMBER_ID,
-    and what it still commits is refused by its fencing token.
+    The report is about one process: not about a later one of the same member id, nor about a member
+    that left before. If it is wrong the member is answered UNKNOWN_MEMBER_ID, and its commits are
+    refused by their fencing tokens.
     """
     member = group.members.get(command.member_id)
     if member is None or member.metadata.incarnation != command.incarnation or member.is_away:
         return accept(group, soft, ())
-    departure = unheard(group, soft, member, Why.PROCESS_ENDED)
+    departure = silent_departure(group, soft, member, Why.PROCESS_ENDED)
     departure = replace(departure, since_ms=command.ended_ms)
     return accept(group, soft, depart(group, soft, departure, now_ms).records)
 
 
 def expire_session(group: Group, soft: SoftState, command: ExpireSession, now_ms: int) -> Decision:
-    """Remove a member that was not heard of; its work is lost if it ever had any.
+    """Remove a member whose session expired; its work is lost if it ever had any.
 
-    A seat that was taken since the timer was set has a session of its own.
+    A member that took the seat since the timer was set has a session of its own.
     """
     member = group.members.get(command.member_id)
     if member is None or command.joined_epoch not in {None, member.metadata.joined_epoch}:
         return Decision(soft)
     since_ms = now_ms - command.silent_ms if command.silent_ms else 0
-    departure = unheard(group, soft, member, Why.SESSION_EXPIRED, since_ms)
+    departure = silent_departure(group, soft, member, Why.SESSION_EXPIRED, since_ms)
     return depart(group, soft, departure, now_ms)
 
 
 def expire_rebalance(
     group: Group, soft: SoftState, command: ExpireRebalance, now_ms: int
 ) -> Decision:
-    """Remove a member that did not give up in time what that very record asked it to."""
+    """Remove a member that did not acknowledge a revocation within its rebalance timeout."""
     member = group.members.get(command.member_id)
     if (
         member is None
@@ -112,22 +112,22 @@ def expire_rebalance(
         or member.current.state is not MemberState.UNREVOKED
     ):
         return Decision(soft)
-    return depart(group, soft, unheard(group, soft, member, Why.REBALANCE_EXPIRED), now_ms)
+    return depart(group, soft, silent_departure(group, soft, member, Why.REBALANCE_EXPIRED), now_ms)
 
 
-def unheard(
+def silent_departure(
     group: Group, soft: SoftState, member: Member, why: Why, since_ms: int = 0
 ) -> Departure:
-    """Return how a member goes that does not say so: a loss, unless an operator removes it."""
+    """Return the departure of a member that did not leave: a loss, or a removal by an operator."""
     is_loss = soft.facts.has_acknowledged(member.member_id)
     departure = Departure(member, why, is_loss, since_ms=since_ms)
     return _by_order(group, member) or departure
 
 
 def _by_order(group: Group, member: Member) -> Departure | None:
-    """Return how a member goes that an operator removes, None if nobody does.
+    """Return the departure of a member that an operator removes, None if none does.
 
-    It is not expected back, so nothing of its work is parked.
+    It is not expected back, so none of its work is parked.
     """
     order = removal_of(group, member)
     return None if order is None else Departure(member, Why.MEMBER_REMOVED, principal=order.actor)
@@ -160,15 +160,16 @@ def depart(
 
 
 def bury(group: Group, seats: Iterable[Member]) -> list[Record]:
-    """Return the records that end seats whose members are away; the caller adds the bump.
+    """Return the records that remove members that are away; the caller adds the epoch bump.
 
-    They hold nothing, so nothing is lost; others stay in the group, or come with these records.
+    They hold nothing, so nothing is lost. The group keeps other members, or gets one by the same
+    records.
     """
     return [record for seat in seats for record in (*tombstones(seat), *end_removal(group, seat))]
 
 
 def close_seats(group: Group, seats: Sequence[Member]) -> list[Record]:
-    """Return the records that end such seats where nobody comes with them."""
+    """Return the same records, with those of the group's losses if no member is left."""
     records = bury(group, seats)
     if len(seats) == len(group.members):
         records += _forget_losses(group)
@@ -178,7 +179,7 @@ def close_seats(group: Group, seats: Sequence[Member]) -> list[Record]:
 def end_seats(
     group: Group, soft: SoftState, seats: Sequence[Member], why: Why, now_ms: int
 ) -> Decision:
-    """Return the decision that ends seats whose members are away, with one bump for them all."""
+    """Return the decision to remove members that are away, with one epoch bump for all."""
     if not seats:
         return Decision(soft)
     records = close_seats(group, seats)
@@ -189,13 +190,13 @@ def end_seats(
 
 
 def tombstones(member: Member) -> list[Record]:
-    """Return what ends a seat, in the protocol's order."""
+    """Return the tombstones of a member, in the protocol's order."""
     gone = (member.member_id,)
     return [Tombstone(CurrentAssignment, gone), Tombstone(MemberMetadata, gone)]
 
 
 def _forget_losses(group: Group) -> list[Record]:
-    """Park nothing in a group that becomes empty: the next member gets everything."""
+    """Return the records after which an empty group parks nothing: the next member gets all."""
     records: list[Record] = [Tombstone(Loss, (member_id,)) for member_id in sorted(group.losses)]
     if group.schedule != NO_SCHEDULE:
         records.append(ScheduledRebalance())
@@ -203,10 +204,10 @@ def _forget_losses(group: Group) -> list[Record]:
 
 
 def _loss(group: Group, soft: SoftState, departure: Departure, now_ms: int) -> Loss | None:
-    """Return what the member held and was to keep, minus what others hold or target.
+    """Return the loss: what the member was assigned and was to keep; None if that is nothing.
 
-    What was kept for one that was away has waited already: it is lost only as long as operators
-    expect the member back.
+    The work of a member that was away has waited already: it is a loss only while operators expect
+    the member back.
     """
     member = departure.member
     member_id = member.member_id
@@ -232,9 +233,9 @@ def _loss(group: Group, soft: SoftState, departure: Departure, now_ms: int) -> L
 
 
 def _crash_deadline(group: Group, soft: SoftState, now_ms: int) -> int:
-    """Return how long lost work may wait; a crash in the wake of another shares its deadline.
+    """Return until when lost work may wait; a crash soon after another shares its deadline.
 
-    It waits for no longer than if it were alone: the clock may have been set back in between.
+    It never waits longer than it would alone: the clock may have been set back in between.
     """
     alone_ms = now_ms + soft.settings.max_delay_ms
     deadlines = group.loss_deadlines  # most of many losses share one, and it comes first

@@ -1,4 +1,4 @@
-"""One heartbeat of one member: admission, merge, step, answer (PROTOCOL §3)."""
+"""One ConnectGroupHeartbeat: admission, merge, epoch bump, reconciliation, answer (PROTOCOL §3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,10 +24,10 @@ from .admission import REMEDY, refuse, refuse_heartbeat
 from .depart import bury, leave, tombstones
 from .reconcile import UnknownStateError
 from .seats import ended_by, is_left_short, seat_of, take_seat
-from .step import Speaker, advance
+from .step import Requester, next_step
 
 SCHEDULED_REBALANCE_DUE = 2
-"""The reason by which a member's assignor asks for what a deadline brings by itself."""
+"""The reason code of an assignor that asks for a scheduled rebalance."""
 
 
 def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
@@ -37,36 +37,36 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
         return refuse_heartbeat(soft, request, *refused)
     if request.member_epoch < JOIN_EPOCH:
         return leave(group, soft, request, now_ms)
-    member, records = hear(group, soft, seat, request)
+    member, records = apply_request(group, soft, seat, request)
     bumped = _bump(group, seat, request, member.metadata, now_ms)
     if bumped is not None:
         records.append(bumped)
-    return take_step(group, soft, request, Heard(seat, member, records), now_ms)
+    return take_step(group, soft, request, MemberUpdate(seat, member, records), now_ms)
 
 
-class Heard(NamedTuple):
-    """What a heartbeat says, before its member takes a step by it."""
+class MemberUpdate(NamedTuple):
+    """What a heartbeat changes of its member, before the member is reconciled."""
 
     seat: Member | None
-    """Who sat there before."""
+    """The member that had the seat before; None: it is a new seat."""
     member: Member
     records: Sequence[Record]
-    """What is new of the member, and the rise of the epoch that this calls for."""
+    """Those of the change, and of the epoch bump that it calls for."""
 
 
 def take_step(
-    group: Group, soft: SoftState, request: Heartbeat, heard: Heard, now_ms: int
+    group: Group, soft: SoftState, request: Heartbeat, update: MemberUpdate, now_ms: int
 ) -> Decision:
-    """Let the member take its next step, and answer it."""
-    seat, member, records = heard.seat, heard.member, [*heard.records]
+    """Reconcile the member with its target, and answer it."""
+    seat, member, records = update.seat, update.member, [*update.records]
     group_epoch = max(
         (each.group_epoch for each in records if isinstance(each, GroupMetadata)),
         default=group.group_epoch,
     )
     owned = _owned(seat, request)
-    speaker = Speaker(seat, member, owned)
+    requester = Requester(seat, member, owned)
     try:
-        soft, records, after = advance(group, soft, speaker, records, now_ms)
+        soft, records, after = next_step(group, soft, requester, records, now_ms)
     except UnknownStateError:
         message = f"this version does not know the stored state of {request.member_id}: {REMEDY}"
         return refuse_heartbeat(soft, request, Error.FENCED_MEMBER_EPOCH, message)
@@ -79,16 +79,16 @@ def take_step(
     return Decision(soft, tuple(records), reply, news)
 
 
-def hear(
+def apply_request(
     group: Group, soft: SoftState, seat: Member | None, request: Heartbeat
 ) -> tuple[Member, list[Record]]:
-    """Return the member as it is by what it says, and the records of that."""
+    """Return the member with what its request changes, and the records of the change."""
     session_ms = soft.settings.session_timeout_ms
     if seat is None or seat.is_away or seat.member_id != request.member_id:
         member = take_seat(group, seat, request)
         metadata = _merge(member.metadata, request, session_ms)
         records = bury(group, ended_by(group, request))
-        if group.classic is not None:  # nobody is in it
+        if group.classic is not None:  # it has no members
             records.insert(0, Tombstone(ClassicGroup, ()))
         records += [*_sit_down(seat, member, metadata), *welcome(group, metadata)]
         return replace(member, metadata=metadata), records
@@ -99,7 +99,7 @@ def hear(
 
 
 def _sit_down(seat: Member | None, member: Member, metadata: MemberMetadata) -> list[Record]:
-    """Return the records by which a member takes a seat: a new one, or one that was kept."""
+    """Return the records by which a member takes a seat, a new one or one that was kept."""
     if seat is None:
         return [metadata]
     if seat.member_id == member.member_id:
@@ -129,11 +129,11 @@ def _answer(
 
 
 def _owned(seat: Member | None, request: Heartbeat) -> Resources | None:
-    """Return what the request says that its sender runs, None if it says nothing of that.
+    """Return what the request names as owned, None if it does not say.
 
-    A join says that nothing runs. But a client without an incarnation has no other mark of a
-    late copy of its join, which would acknowledge what the member still runs. From such a
-    client a repeated join says nothing; its next request does.
+    A join owns nothing. But of a client without an incarnation a late copy of a join cannot be told
+    from a new one, and would acknowledge the revocation of what the member still runs. So a
+    repeated join of such a client counts as not saying what it owns; its next request says it.
     """
     repeats = request.member_epoch == JOIN_EPOCH and seat is not None and not seat.is_away
     if request.owned is None or (repeats and not request.incarnation):
@@ -144,7 +144,7 @@ def _owned(seat: Member | None, request: Heartbeat) -> Resources | None:
 def _assignment(
     request: Heartbeat, before: CurrentAssignment, after: CurrentAssignment
 ) -> Resources | None:
-    """Return what the answer must carry: all if the request was full, or what changed."""
+    """Return the assignment in the answer: if the request was full, or if it changed; else None."""
     if request.is_full or after.assigned.keys() != before.assigned.keys():
         return frozenset(after.assigned)
     return None
@@ -158,7 +158,7 @@ def _missed(request: Heartbeat, after: CurrentAssignment, owned: Resources | Non
 
 
 def _merge(old: MemberMetadata, request: Heartbeat, session_timeout_ms: int) -> MemberMetadata:
-    """Return what is known of the member now; the same object if the request adds nothing."""
+    """Return the member's metadata with the request's changes; the same object without any."""
     told_longer = 0 < old.session_timeout_ms < session_timeout_ms
     if request.is_bare and not told_longer and old.classic is None:
         return old
@@ -181,8 +181,8 @@ def _merge(old: MemberMetadata, request: Heartbeat, session_timeout_ms: int) -> 
 def _session_ms(old: MemberMetadata, request: Heartbeat, told_ms: int) -> int:
     """Return the longest session by which the member may fence itself after this answer.
 
-    That is what it says, or the longer one that the answer tells it; see `patience_ms`. A
-    member that never says goes by the group's.
+    That is its own, or the longer one in the answer; see `patience_ms`. 0 for a member that never
+    names one: it uses the group's.
     """
     said = request.session_timeout_ms
     session_ms = old.session_timeout_ms if said == -1 else said
@@ -192,13 +192,13 @@ def _session_ms(old: MemberMetadata, request: Heartbeat, told_ms: int) -> int:
 def _bump(
     group: Group, seat: Member | None, request: Heartbeat, metadata: MemberMetadata, now_ms: int
 ) -> GroupMetadata | None:
-    """Return the bump that a join or a change of what assignors go by calls for."""
+    """Return the epoch bump for a join, or for a change that assignors depend on; else None."""
     if seat is None or (seat.is_away and _needs_target(group, seat, request)):
         why: Why | None = Why.MEMBER_JOINED
     else:
         why = change_in_assignors(group, seat.metadata, metadata)
-        # A zone alone is no reason, nor is a name (PROTOCOL §2). Where work demands one, it is
-        # what an assignor goes by: metadata in effect, and nothing else would move the work.
+        # A new zone or name alone is no reason (PROTOCOL §2). If work demands one, assignors depend
+        # on it as on metadata, and nothing else would move the work.
         if why is None and needs_placing_anew(group, seat.metadata, metadata):
             why = Why.METADATA_CHANGED
     if why is None:
@@ -207,19 +207,20 @@ def _bump(
 
 
 def _needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:
-    """Tell whether a return calls for a new target: no other event would ever place some work.
+    """Tell whether the return of a static member calls for a new target.
 
-    Nobody could take it while the member was away, or it was kept for seats that the return ends,
-    or a target that came meanwhile left the member less than an even share.
+    It does if work is unplaceable, which the member may be able to take; if the return ends other
+    seats, for which work was kept; and if a target of the meantime left the member less than an
+    even share. Nothing else would raise the epoch.
     """
     is_left_over = bool(group.target.unplaceable or ended_by(group, request))
     return is_left_over or is_left_short(group, seat)
 
 
 def _change_of_mode(old: MemberMetadata, request: Heartbeat) -> Mapping[str, object]:
-    """Return what the request changes of how the member wants targets computed.
+    """Return what the request changes of the member's assignors.
 
-    To list assignors ends naming a server assignor, and the other way round.
+    A member that lists assignors names no server assignor any more, and the other way round.
     """
     named, listed = request.server_assignor, request.assignors
     if named is not None and (named != old.server_assignor or old.assignors):
@@ -230,14 +231,14 @@ def _change_of_mode(old: MemberMetadata, request: Heartbeat) -> Mapping[str, obj
 
 
 def change_in_assignors(group: Group, old: MemberMetadata, new: MemberMetadata) -> Why | None:
-    """Return what changed of a member's assignors that a new target must answer to.
+    """Return why a change of a member's assignors calls for a new target, None if it does not.
 
-    To name a server assignor is a preference: the next computation goes by it, but the
-    target that stands is as good as it was.
+    A server assignor is a preference: the next computation uses it, but the current target is as
+    good as before.
     """
     if old.assignors is new.assignors or new.server_assignor is not None:
         return None
-    if old.classic is not None:  # it could compute nothing before: the target is as good as it was
+    if old.classic is not None:  # it could not compute before: the target is as good as it was
         return None
     if _ranges(old.assignors) != _ranges(new.assignors):
         return Why.ASSIGNORS_CHANGED
@@ -256,5 +257,5 @@ def _ranges(assignors: tuple[ClientAssignor, ...]) -> list[tuple[str, int, int]]
 
 
 def _is_premature(group: Group, assignor: ClientAssignor) -> bool:
-    """Tell whether a member calls for what a recorded deadline will bring by itself."""
+    """Tell whether a member asks for a scheduled rebalance while a deadline is recorded for it."""
     return assignor.reason == SCHEDULED_REBALANCE_DUE and group.next_deadline_ms is not None

@@ -1,7 +1,7 @@
-"""One member's next step from its current assignment towards its target.
+"""Reconciliation: one member's next step from its current assignment towards its target.
 
-First it gives up what it must no longer hold, and only when it reports that it has, it
-takes what is free. It never does both at once (PROTOCOL §4, KAFKA-19449, KAFKA-19974).
+First it revokes what the member must not hold any more. Only when the member has acknowledged that
+it grants what is free. It never does both at once (PROTOCOL §4, KAFKA-19449, KAFKA-19974).
 """
 
 from collections.abc import Mapping
@@ -12,22 +12,22 @@ from ....events.records import CurrentAssignment
 
 
 class Goal(NamedTuple):
-    """What a member is to have, and which members have it now."""
+    """The target of a member, and which members hold what now."""
 
     assignment_epoch: int
     target: Resources
     owner: Mapping[Resource, str]
-    """Which member holds each resource; nobody one that is not named."""
+    """Which member holds each resource; a resource that is not named is free."""
 
 
 class UnknownStateError(Exception):
-    """The member's stored state is not known here; it must come back empty."""
+    """The member's stored state is not known to this version; the member must rejoin."""
 
 
 def reconcile(current: CurrentAssignment, goal: Goal, owned: Resources | None) -> CurrentAssignment:
-    """Return the member after its next step; the same object where it must wait.
+    """Return the member's next current assignment; the same object if nothing changes.
 
-    `owned` is what the member says it runs, None if it did not say. Raises `UnknownStateError`
+    `owned` is what the member says that it runs, None if it did not say. Raises `UnknownStateError`
     if the member's state is unknown and it does not say that it runs nothing.
     """
     state = current.state

@@ -1,4 +1,4 @@
-"""What is remembered of those that send heartbeats: the newest request of each, and its quota.
+"""What is remembered of each sender of heartbeats: its newest request, and its quota.
 
 **Identity** (PROTOCOL §3). A request is carried out once, and only by the coordinator process that
 its sender has heard of. Two numbers see to that:
@@ -10,24 +10,24 @@ its sender has heard of. Two numbers see to that:
   number was sent to an earlier process, or by a sender that is new here. It changes nothing and
   refreshes nothing; the answer names the current number, and the member says everything anew.
 
-So nothing of a request's identity has to outlive the process: no record, no memory. A number in the
-member's record would not do, since a late join may come from a member that has left, and so has no
-record. It costs a round trip for each member and coordinator process, none where the member is told
-the number together with the process's address.
+So nothing about requests has to be in the log. A number in the member's record would not be
+enough, since a late join may come from a member that has left, and so has no record. It costs one
+round trip for each member and coordinator process, and none where the member learns the number
+together with the process's address.
 
-Senders that are no members are forgotten after a while, or strangers could fill the memory; so are
-those that speak under the id of a member whose seat another process has. Then the number rises by
-one: what somebody forgotten sent before that is refused like what was sent to an earlier process.
-Members keep the number that they have, until their next answer.
+Senders that are no members are forgotten after a while, or they could fill the memory; so are those
+that use the id of a member whose seat another process has. Then the number rises by one: what a
+forgotten sender sent before that is refused like what was sent to an earlier process. Members keep
+the number that they have, until their next answer.
 
-A client without an incarnation (Kafka's own protocols have none) may leave the number out. What
-it sends is then told from older copies by its member epoch alone, as it is in Kafka; its repeated
-join acknowledges no revocation (see `heartbeat`). If it does send the number, it counts.
+A client without an incarnation (Kafka's own protocols have none) may leave the number out. Late
+copies of its requests are then recognised by the member epoch alone, as in Kafka; its repeated join
+acknowledges no revocation (see `heartbeat`). If it does send the number, it is checked.
 
-**Quota** (PROTOCOL §3). A member beyond its rate is not refused: its request is carried out, since
-it may say what safety rests on (a revocation acknowledged, a goodbye), and the answer tells for how
-long the member is to be silent: until its next request is within the rate. That is never longer
-than the longest wait that is given with the request, so a member that heeds it keeps its session.
+**Quota** (PROTOCOL §3). A request beyond the member's rate is not refused, since safety may depend
+on it (it may acknowledge a revocation, or leave). Its answer says for how long the member is to be
+silent, until its next request is within the rate. That is never longer than a heartbeat interval,
+so a member that obeys keeps its session.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ NUMBERS_PER_PROCESS = 1 << 32
 SALTS = 1 << 31
 
 STRANGERS = 1_000
-"""So many senders that are no members are remembered before any of them is forgotten."""
+"""How many senders that are no members are remembered before any is forgotten."""
 
 BURST = 5
 """How many requests a member may send at once: joining and reconciling takes a few."""
@@ -67,14 +67,14 @@ def first_epoch(owner_epoch: int, salt: int = 0) -> int:
 
 
 class RequestFilter:
-    """The newest request of each process that spoke for a member, or asked to become one."""
+    """The newest request of each process that sends heartbeats."""
 
     def __init__(
         self,
         members: Mapping[str, Member] = NOBODY,
         coordinator_epoch: int = NO_COORDINATOR_EPOCH,
     ) -> None:
-        """Begin with nothing remembered; `members` are those with a seat at any time, by id."""
+        """Begin with nothing remembered; `members` are those of the group at any time, by id."""
         self.coordinator_epoch = coordinator_epoch
         self._first_epoch = coordinator_epoch
         """The number with which this process began; it has been raised since."""
@@ -82,29 +82,29 @@ class RequestFilter:
         self._newest: dict[tuple[str, str], int] = {}
         """The sequence of the newest request, by member id and incarnation."""
         self._acknowledged: set[str] = set()
-        """The member ids that said that they own anything."""
+        """The member ids that have named anything as owned."""
         self._joined: set[str] = set()
         """The member ids whose join this process has seen."""
         self._limit = STRANGERS
         """How many senders are remembered before those that are no members are forgotten."""
 
     def is_stale(self, request: Heartbeat) -> bool:
-        """Tell whether the request was not meant for this process, as far as can be told."""
+        """Tell whether the request was sent to another process of the coordinator."""
         said = request.coordinator_epoch
         if said == self.coordinator_epoch:
             return False
         if not request.incarnation and said == NO_COORDINATOR_EPOCH:
             return False
         if request.member_epoch != JOIN_EPOCH and request.member_id not in self._members:
-            return False  # it has no seat, and hears so at once
+            return False  # it is no member, and is answered so
         is_known = (request.member_id, request.incarnation) in self._newest
         return not (is_known and self._first_epoch <= said < self.coordinator_epoch)
 
     def admits(self, request: Heartbeat) -> bool:
-        """Tell whether the request is newer than all before it, and remember it if so.
+        """Tell whether the request is newer than all earlier ones of its process, and remember it.
 
-        Clients without an incarnation cannot be told apart and always pass; so do ids that
-        are too long to be remembered, which the rules refuse.
+        Requests without an incarnation always pass, since their processes cannot be told apart; so
+        do those with ids that are too long to be remembered, which the rules refuse.
         """
         longest = max(len(request.member_id), len(request.incarnation))
         if not request.incarnation or longest > LONGEST_TEXT:
@@ -123,17 +123,17 @@ class RequestFilter:
         return True
 
     def has_acknowledged(self, member_id: str) -> bool:
-        """Tell whether the member ever answered for an assignment.
+        """Tell whether the member has ever owned anything, as far as is known.
 
-        One that joined before a restart of the coordinator may well have, unseen here: then
-        the log says what it held, and nobody can say that it did not run.
+        One that joined before a restart of the coordinator may have: then what it held by the log
+        counts as run.
         """
         return member_id in self._acknowledged or member_id not in self._joined
 
     def forget(self, member_id: str) -> None:
-        """Forget that the member ever answered, since it is gone.
+        """Forget what a removed member has owned.
 
-        Its newest request stays for a while: a late copy must not bring the seat back.
+        Its newest request stays for a while: a late copy must not bring the member back.
         """
         self._acknowledged.discard(member_id)
 
@@ -183,9 +183,9 @@ class Quota:
         return min(longest_ms, -(-wait_us // _MICROSECONDS))
 
     def weigh(self, reply: Reply, settings: GroupSettings, now_ms: int) -> Reply:
-        """Count a request that led to this answer; return the answer, with the wait if any.
+        """Count the request of this answer; return the answer, with the throttle time if any.
 
-        A member that waits no longer than a heartbeat interval is heard of in time.
+        It is at most a heartbeat interval, so that the member keeps its session.
         """
         if not isinstance(reply, HeartbeatReply):
             return reply
@@ -199,25 +199,25 @@ class Quota:
 
 
 MOST_CALLERS = 20_000
-"""Of so many classic members it is known what they asked last."""
+"""How many classic members the last call is remembered of."""
 
 
 class CallFilter:
-    """Drops what a classic member asked before something else that the group has heard already.
+    """Drops calls of classic members that are older than one that was taken.
 
-    A worker numbers its calls, those that it repeats as well. A copy of an old JoinGroup would
-    else say of it what it ran long ago, and that of one without an id take its next process's seat.
-    Clients that number nothing are not held to it.
+    Our workers number their calls, repeated ones included. Otherwise a late copy of a JoinGroup
+    would name what the worker owned long ago, and one without a member id would take the seat of
+    the next process. Calls of clients that do not number them always pass.
     """
 
     def __init__(self) -> None:
         self._latest: dict[str, int] = {}
 
     def is_new(self, member_id: str, number: int) -> bool:
-        """Tell whether a call is newer than all that were taken of its member, and note it."""
+        """Tell whether a call is newer than all earlier ones of its member, and remember it."""
         if not number:
             return True
-        caller = member_id or f"nobody yet, by {number}"
+        caller = member_id or f"no member yet, call {number}"
         if number <= self._latest.get(caller, 0):
             return False
         self._latest.pop(caller, None)

@@ -1,10 +1,10 @@
 """Seats that outlive a process: static members leave for a while and return (PROTOCOL §8).
 
-`group.instances` has the member id that sits in the seat of an instance id. A member at epoch -2 is
-away: it runs nothing and holds nothing. It keeps its seat and its share of the target until it
-returns (under any member id), a target gives the share to others, or its time is over. A seat
-ends before that when a worker joins under its url, when operators ask for a rebalance or wait
-for it no longer, and when its node comes up and names it no more.
+`group.instances` maps an instance id (`group.instance.id`) to the member that has its seat. A
+member at epoch -2 is away: it runs nothing and holds nothing. It keeps its seat and its share of
+the target until it returns (under any member id), a target gives the share to others, or its time
+is over. A seat ends earlier when a worker joins under its url, when operators ask for a rebalance
+or do not expect it any more, and when its node starts and does not name it any more.
 """
 
 from bisect import bisect_left, bisect_right
@@ -22,9 +22,9 @@ from ..state.soft_state import Decision, SoftState
 
 
 def ended_by(group: Group, request: Heartbeat) -> list[Member]:
-    """Return the seats that end when this request joins: its worker runs under another name.
+    """Return the seats that end by this join: those of its worker under other instance ids.
 
-    Such a seat is away, has the url of the joining worker, and is not the one it returns to.
+    Such a member is away, has the url of the joining worker, and is not the one that returns.
     """
     if not request.url or request.member_epoch != JOIN_EPOCH:
         return []
@@ -39,7 +39,7 @@ def ended_by(group: Group, request: Heartbeat) -> list[Member]:
 
 
 def seat_of(group: Group, request: Heartbeat) -> Member | None:
-    """Return the member in whose seat the request speaks; None asks for a new one.
+    """Return the member whose seat a request is about; None: it has none yet.
 
     A join with the instance id of a member that is away takes that member's seat.
     """
@@ -51,7 +51,7 @@ def seat_of(group: Group, request: Heartbeat) -> Member | None:
 
 
 def refuse_instance(group: Group, request: Heartbeat) -> tuple[Error, str] | None:
-    """Return why the request may not speak for its instance id, or None if it may."""
+    """Return why the request may not use its instance id, or None if it may."""
     instance_id = request.instance_id
     owner = None if instance_id is None else group.instances.get(instance_id)
     if instance_id is None or owner == request.member_id:
@@ -66,7 +66,7 @@ def refuse_instance(group: Group, request: Heartbeat) -> tuple[Error, str] | Non
 
 
 def _refuse_join(group: Group, request: Heartbeat, owner: str | None) -> tuple[Error, str] | None:
-    """Refuse a join to the seat of another that is not away, or from one seat to the next."""
+    """Refuse a join to the seat of a member that is present, or by a member with another seat."""
     instance_id, member_id = request.instance_id, request.member_id
     if owner is not None and not _may_be_taken(group.members[owner]):
         message = f"instance id {instance_id!r} is in use by {owner}, who keeps it"
@@ -78,19 +78,19 @@ def _refuse_join(group: Group, request: Heartbeat, owner: str | None) -> tuple[E
 
 
 def _may_be_taken(seat: Member) -> bool:
-    """Tell whether another process may have the seat: its member is away, or a classic one.
+    """Tell whether another process may take a seat: if its member is away, or a classic one.
 
-    Classic members say no goodbye when their process is to come back; its successor takes over at
-    once, and with new tokens (KIP-345).
+    Classic static members do not say that they leave for a while; their next process takes over at
+    once, with new tokens (KIP-345).
     """
     return seat.is_away or seat.metadata.classic is not None
 
 
 def step_away(current: CurrentAssignment) -> CurrentAssignment:
-    """Return the member once it left for a while; the same object if it is away with nothing.
+    """Return a member's assignment once it has left for a while; the same object if it has already.
 
-    A member that leaves has stopped everything, so it holds nothing: what it had is free for the
-    members that the target gives it to. The previous epoch tells which target it had when it left.
+    It has stopped everything, so it holds nothing: what it had is free for the members that the
+    target gives it to. The previous epoch is that of the target which it had when it left.
     """
     is_away = current.member_epoch == TEMPORARY_LEAVE_EPOCH
     if is_away and not current.assigned:
@@ -102,7 +102,7 @@ def step_away(current: CurrentAssignment) -> CurrentAssignment:
 
 
 def free_seat(group: Group, soft: SoftState, command: FreeSeat, _: int) -> Decision:
-    """Let go of what a seat still holds whose member is away: nothing of it runs."""
+    """Release what a member that is away still holds, which an earlier version left it."""
     member = group.members.get(command.member_id)
     if member is None or not member.is_away or not member.current.assigned:
         return Decision(soft)
@@ -110,9 +110,9 @@ def free_seat(group: Group, soft: SoftState, command: FreeSeat, _: int) -> Decis
 
 
 def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:
-    """Return the member that takes a seat: a new one, or one that was kept for it.
+    """Return the member that takes a seat: a new one, or that of a member that is away.
 
-    A member that returns begins at epoch 0 with nothing; its next step grants it anew what the
+    A member that returns begins at epoch 0 and holds nothing; its next step grants it what the
     target gives its seat.
     """
     member_id, incarnation = request.member_id, request.incarnation
@@ -131,10 +131,10 @@ def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:
 
 
 def is_left_short(group: Group, seat: Member) -> bool:
-    """Tell whether a target that came while the seat was away calls for another on its return.
+    """Tell whether a target that came while the member was away left it too little.
 
-    A member that is away is given nothing new: such a target levels the others alone, and may leave
-    the seat with nothing, or with more than one resource below an even share of all.
+    A member that is away is given nothing new, so such a target may leave it nothing, or more than
+    one resource below an even share. Then its return calls for another target.
     """
     had_target_of = seat.current.previous_epoch
     if not group.configured or not had_target_of < group.assignment_epoch == group.group_epoch:
@@ -153,16 +153,16 @@ def _succession(group: Group, away: Member) -> Succession:
 
 
 def patience_ms(member: Member, settings: GroupSettings) -> int:
-    """Return how long the group waits for a word of the member, in milliseconds.
+    """Return the member's session timeout, as the group counts it, in milliseconds.
 
-    The group's session timeout may change while members run. A member fences itself by
-    the session it was last told of, and says which that is; its record keeps it. The
-    group waits for the longer of that and its own: once shortened, until the member says
-    that it goes by the shorter one; once lengthened, from the first answer that says so,
-    which is written down before it leaves. So the group never ends a session before the
-    member has, whichever answer is lost and whichever process restarts. A member that is away runs
-    nothing, and is waited for as long as lost work would be parked. A classic member has the
-    session that it asked for.
+    The group's session timeout may change while members run. A member fences itself by the session
+    of its last answer, and says in its requests which that is; its record keeps it. The group waits
+    for the longer of that and its own: after the session was shortened, until the member says that
+    it uses the shorter one; after it was lengthened, from the first answer with the longer one,
+    which is recorded before it is sent. So the group never ends a session before the member does,
+    whichever answer is lost and whichever process restarts. A member that is away runs nothing, and
+    is waited for as long as lost work would be parked. A classic member has the session that it
+    asked for.
     """
     if member.metadata.classic is not None:
         return member.metadata.session_timeout_ms

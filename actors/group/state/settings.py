@@ -1,6 +1,6 @@
-"""What a group goes by: its node's settings, changed by its own.
+"""The settings of a group: those of its node, changed by its own.
 
-It leans on nothing, so that whoever reads a configuration has it at once.
+This module imports nothing else, so that reading a configuration is quick.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class GroupSettings:
     max_size: int = 1 << 31
     """How many members may be in the group."""
     assignment_interval_ms: int = 0
-    """The least time between two computations; bumps meanwhile wait for the next."""
+    """The least time between the beginnings of two computations."""
     requests_per_second: int = 0
     """How many heartbeats a member may send in a second; 0: as many as it likes."""
     fence_margin_ms: int = 1_000
@@ -51,18 +51,18 @@ class GroupSettings:
     """The time after a first failed computation until the next; each failure doubles it."""
     retry_backoff_max_ms: int = 60_000
     initial_delay_ms: int = 3_000
-    """How long an empty classic group waits for more members, from the last newcomer on."""
+    """How long an empty classic group waits for more members, counted from the last new one."""
     least_classic_session_ms: int = 6_000
     """The shortest session that a classic member may ask for."""
     longest_classic_session_ms: int = 1_800_000
     connect_initial_delay_ms: int = 0
-    """How long the first target of an empty connect group waits for more members, likewise."""
+    """The same for the first target of an empty connect group."""
     migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     """Which conversions between the two protocols are allowed while there are members."""
     offsets_retention_ms: int = 604_800_000
-    """How long what Kafka's clients have committed is kept that nobody uses any more."""
+    """How long offsets of Kafka's clients are kept that nobody uses any more."""
     offsets_check_interval_ms: int = 600_000
-    """How often such offsets are looked for at most, group by group."""
+    """The least time between two looks for expired offsets of a group."""
 
 
 def flaw_in_bounds(least_ms: int, longest_ms: int) -> str:
@@ -78,4 +78,4 @@ def flaw_in_bounds(least_ms: int, longest_ms: int) -> str:
 DEFAULT_SETTINGS: Final = GroupSettings()
 
 DEFAULT_ASSIGNOR: Final = "balanced"
-"""What workers compute with unless their node names another."""
+"""The assignor of workers whose node names no other."""

@@ -1,7 +1,7 @@
-"""What the coordinator keeps beside the group, its soft state; and what a decision is.
+"""The coordinator's soft state beside a group, and what a decision is.
 
-Soft state may be lost at any moment without harm to the group. After a restart the computation
-in flight is forgotten and asked for again.
+Soft state may be lost at any moment without harm to the group. After a restart the computation in
+flight is forgotten, and a member is chosen again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,11 +23,10 @@ from .settings import DEFAULT_SETTINGS, GroupSettings
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """The one computation in flight: which member was chosen, and how far it has come.
+    """The one computation in flight: which member was chosen, and how far it is.
 
-    `number` tells it from all others; the shell times it. `told_epoch` is the group epoch
-    for which the member was last told to compute; `snapshot` is what Prepare handed out,
-    None before that.
+    `number` is unique; the shell times it. `told_epoch` is the group epoch of the last
+    COMPUTE_ASSIGNMENT to the member; `snapshot` is what Prepare has sent, None before that.
     """
 
     member_id: str
@@ -40,19 +39,19 @@ class Computation:
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """The time in which a group that was empty waits for more members; the shell times it."""
+    """The initial rebalance delay of a group that was empty (KIP-134); the shell times it."""
 
     newcomers: int
-    """How many have joined: each of them begins the delay anew."""
+    """How many members have joined: each restarts the delay."""
     longest_ms: int
-    """How long it can go on: the rebalance timeout of the first of them."""
+    """How long it may last in all: the rebalance timeout of the first member."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionFacts:
-    """What the rules may ask that the control log does not tell; to ask changes nothing.
+    """What the rules may look up that is not in the control log; a lookup changes nothing.
 
-    The defaults are those of a group without an offset log, whose process has heard nobody yet.
+    The defaults are those of a group without an offset log, whose process has heard no member yet.
     """
 
     offset: Callable[[str, Document], Document | None] = lambda _, __: None
@@ -64,11 +63,11 @@ class DecisionFacts:
     all_progress: Callable[[str], Sequence[TaskProgress]] = lambda _: ()
     """What each task of a connector committed so far."""
     alteration: Callable[[str], OffsetsAltered | None] = lambda _: None
-    """How people set a connector's offsets last, as the offset log tells."""
+    """How people set a connector's offsets last, by the offset log."""
     has_unpublished: Callable[[str], bool] = lambda _: False
-    """Whether any batch of a connector counts and is not published yet."""
+    """Whether any committed batch of a connector is not published yet."""
     has_acknowledged: Callable[[str], bool] = lambda _: True
-    """Whether a member, by its id, ever answered for an assignment; else it cannot lose any."""
+    """Whether a member, by its id, has ever owned anything; else it has nothing to lose."""
     consumer_offsets: Callable[[], Sequence[ConsumerOffset]] = lambda: ()
     """How far each partition of a topic was read."""
 
@@ -81,12 +80,12 @@ class SoftState:
     """The coordinator's soft state beside one group."""
 
     settings: GroupSettings = DEFAULT_SETTINGS
-    """What the group goes by now: its node's settings, changed by its own."""
+    """The group's current settings: its node's, changed by its own."""
     node: GroupSettings | None = None
-    """The node's settings, on which the group's rest; None: the group changes none of them."""
+    """The node's settings; None: the group changes none of them."""
     computation: Computation | None = None
     last_chosen: str = ""
-    """The member id that was asked to compute last; it stays chosen while it qualifies."""
+    """The member id that was chosen to compute last; it stays chosen while it qualifies."""
     timed_out: frozenset[str] = frozenset()
     """The member ids that took too long to compute for this group epoch."""
     begun: int = 0
@@ -96,13 +95,13 @@ class SoftState:
     rests: bool = False
     """Whether the last one began less than the assignment interval ago."""
     gathering: Gathering | None = None
-    """What the first target of a group that was empty waits for; None: for nothing."""
+    """The initial rebalance delay, while it lasts."""
     facts: DecisionFacts = NO_FACTS
-    """What else the rules may ask; the same for as long as the process lives."""
+    """What else the rules may look up; the same while the process lives."""
     server_assignors: Mapping[str, Computes] = field(default_factory=lambda: SERVER_ASSIGNORS)
-    """What the group itself can compute with, by name; likewise."""
+    """The server assignors, by name; likewise."""
     topics: Mapping[str, Topic] | None = None
-    """The topics of the cluster, by name; None: nobody has told this process yet."""
+    """The topics of the cluster, by name; None: this process does not know them yet."""
 
     def numbered(self, coordinator_epoch: int) -> "SoftState":
         """Return the soft state whose answers carry this number."""
@@ -119,7 +118,7 @@ DONE = CommandReply(Error.NONE)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The records to write, all or none, the reply to send once they are, and the soft state.
+    """The records to write, all or none, the reply once they are durable, and the soft state.
 
     `news` is for heartbeats: without news the answer may be held (long poll).
     """
@@ -132,7 +131,7 @@ class Decision:
     """What goes to the offset log, before the others are written."""
 
     def at_end(self, begin: int, end: int) -> "Decision":
-        """Return it with the end of what was written behind `begin`: that may lie in shards."""
+        """Return it with the log's end in its reply: a record in shards is several entries."""
         reply = self.reply
         if isinstance(reply, HeartbeatReply | CommandReply) and begin < reply.log_offset != end:
             return replace(self, reply=replace(reply, log_offset=end))
@@ -140,13 +139,13 @@ class Decision:
 
 
 Rule = Callable[[Group, SoftState], Decision]
-"""What is decided of a group as it is, beside its soft state."""
+"""Decides something about a group and the soft state beside it."""
 
 
 def accept(
     group: Group, soft: SoftState, records: Sequence[Record], *, created: bool = False
 ) -> Decision:
-    """Return the decision to write these records, or none, and an answer that rests on them."""
+    """Return the decision to write these records, if any, and a reply with the log's end."""
     end = group.end + len(records)
     reply = CommandReply(Error.NONE, log_offset=end, created=created)
     return Decision(soft, tuple(records), reply)

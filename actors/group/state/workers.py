@@ -1,12 +1,12 @@
-"""Whom an operator means by a worker, and which of the operators' orders stand for it.
+"""Which worker an operator means by a name, and which of the operators' orders are for it.
 
-A worker is called by its member id, its instance id or its url; where no worker has such a
-name, by its client id or the last part of its url, which several workers may have in common.
+A worker is named by its member id, its instance id or its url; if no worker has such a name, by its
+client id or the last part of its url, which several workers may have in common.
 
-An order is kept under the worker's name, not under a member id: a worker that comes back is
-a new member, and finds the orders that stand for it. So a cordon outlives the worker until
-somebody takes it back; an order for a worker that never returns costs one record and stays.
-A worker that has neither an instance id nor a url returns under no known name.
+An order is kept under the worker's name, not under a member id: a worker that comes back is a new
+member, and its orders are still in force. So a cordon outlives the worker until it is taken back;
+an order for a worker that never returns is one record, which stays. A worker with neither an
+instance id nor a url returns under no known name.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,26 +32,26 @@ from ...messages.members import LEAVE_EPOCH, Heartbeat
 
 @dataclass(frozen=True, slots=True)
 class WorkerMatch:
-    """The one name that stands for what was asked for, or a message that says why none does."""
+    """The name of the one worker that was meant, or a message why there is none."""
 
     name: str = ""
     message: str = ""
 
 
 def find_worker(group: Group, called: str) -> WorkerMatch:
-    """Return the name by which orders know the worker that is called so."""
+    """Return the worker that is meant by a name."""
     return next(find_workers(group, [called]))
 
 
 def find_workers(group: Group, names: Iterable[str]) -> Iterator[WorkerMatch]:
-    """Yield of each name by which other name orders know the worker that is called so."""
+    """Yield the worker that is meant by each name."""
     directory = _directory(group)
     for called in names:
         yield _only(called, directory.find(called), directory.everybody)
 
 
 def find_member(group: Group, called: str) -> Member | str:
-    """Return the one member that is called so, or a message that says why there is none."""
+    """Return the one member that is meant by a name, or a message why there is none."""
     members = group.members
     if called in members:
         return members[called]
@@ -63,7 +63,7 @@ def find_member(group: Group, called: str) -> Member | str:
 
 
 def _directory(group: Group) -> Directory:
-    """Return whom the group knows: its members, the lost, and those that orders name.
+    """Return the workers that the group knows: its members, lost ones, and those in orders.
 
     Pins count as orders: a worker that was allowed to run something may be named again.
     """
@@ -71,7 +71,7 @@ def _directory(group: Group) -> Directory:
 
 
 def _ordered(group: Group) -> Iterator[Names]:
-    """Yield the workers that orders name, whether the group knows more of them or not."""
+    """Yield the workers that orders name, members or not."""
     pinned = {name for each in group.resource_orders.values() for name in each.pins}
     for name in pinned.union(group.worker_orders):
         yield Names(name, {name}, {last_part(name)} - {""})
@@ -89,14 +89,14 @@ def _only(called: str, found: set[str], everybody: set[str]) -> WorkerMatch:
 
 
 def order_for(group: Group, name: str) -> Operator:
-    """Return the order that stands for a worker, or one that asks for nothing."""
+    """Return the order for a worker, or one that asks for nothing."""
     return group.worker_orders.get(name) or Operator(Scope.WORKER, name)
 
 
 def replace_order(old: Operator | None, new: Operator) -> list[Record]:
-    """Return what takes an order to another: nothing if both ask the same.
+    """Return the record that replaces an order by another; none if both ask for the same.
 
-    An order that asks for nothing is not kept. It makes no difference who asked, or when.
+    An order that asks for nothing is buried. It makes no difference who asked, or when.
     """
     blank = Operator(new.scope, new.name, new.task)
     asked = replace(new, time_ms=0, actor=None)
@@ -110,8 +110,8 @@ def replace_order(old: Operator | None, new: Operator) -> list[Record]:
 def expected_back_ms(group: Group, metadata: MemberMetadata, now_ms: int) -> int | None:
     """Return until when operators expect a worker back, wall clock; None if they do not.
 
-    An order whose time has passed is void. Where the clock was set back since, it holds for no
-    longer than it was to.
+    An order whose time has passed is void. If the clock was set back since, it is valid for no
+    longer than was ordered.
     """
     order = group.worker_orders.get(worker_name(metadata))
     if order is None or order.expected_back_ms <= now_ms:
@@ -120,33 +120,33 @@ def expected_back_ms(group: Group, metadata: MemberMetadata, now_ms: int) -> int
 
 
 def bounded_ms(order: Operator, now_ms: int) -> int:
-    """Return until when a worker is expected, which is not in longer than it was when ordered."""
+    """Return until when a worker is expected: never longer from now than was ordered."""
     return min(order.expected_back_ms, now_ms + order.expected_back_ms - order.time_ms)
 
 
 def has_shared_deadline(group: Group, loss: Loss) -> bool:
-    """Tell whether a later loss shares this one's deadline: not one that operators set."""
+    """Tell whether a later loss shares this one's deadline; it does not share one of operators."""
     order = group.worker_orders.get(worker_name(loss))
     return order is None or order.expected_back_ms != loss.deadline_ms
 
 
 def welcome(group: Group, newcomer: MemberMetadata) -> list[Record]:
-    """Return what ends the expectation of a worker that is back."""
+    """Return the record by which a worker that is back is not expected any more."""
     order = group.worker_orders.get(worker_name(newcomer))
     return replace_order(order, replace(order, expected_back_ms=0)) if order else []
 
 
 def removal_of(group: Group, member: Member) -> Operator | None:
-    """Return the order that ends the member's seat, gently or by force, if there is one."""
+    """Return the order to remove a member, gently or by force, if there is one."""
     order = group.worker_orders.get(worker_name(member.metadata))
     return order if order and order.removing == member.member_id else None
 
 
 def is_silenced(group: Group, request: Heartbeat) -> bool:
-    """Tell whether a request must not be answered: its seat is being ended by force.
+    """Tell whether a request must not be answered: its member is being removed by force.
 
-    The member fences itself once its session has passed without an answer. Only its goodbye
-    is still heard, since it says that nothing runs any more.
+    The member fences itself once its session has passed without an answer. Only its leave is still
+    taken, since it says that nothing runs any more.
     """
     if not group.worker_orders or request.member_epoch == LEAVE_EPOCH:
         return False
@@ -156,6 +156,6 @@ def is_silenced(group: Group, request: Heartbeat) -> bool:
 
 
 def end_removal(group: Group, member: Member) -> list[Record]:
-    """Return what takes back the order to remove a member, since it goes."""
+    """Return the record by which the order to remove a member ends, since it goes."""
     order = removal_of(group, member)
     return replace_order(order, replace(order, removing="", gently=False)) if order else []

@@ -1,8 +1,8 @@
 """SyncGroup, Heartbeat and LeaveGroup in a group of the connect type.
 
-A classic member hears that it is to join anew (REBALANCE_IN_PROGRESS) when its target is of a later
-epoch, when it is to give something up, and when all is free that it waits for; SyncGroup tells what
-it may run. Only what it says when it joins counts as its word on that.
+A classic member is told to rejoin (REBALANCE_IN_PROGRESS) when it is behind the assignment epoch,
+when it has to revoke something, and when everything is free that it waits for. SyncGroup tells it
+what it may run. Only its JoinGroup says what it owns.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from ...messages.classic import (
 )
 from ...messages.errors import Error
 from ..computing.compute import with_target
-from ..members.depart import Departure, close_seats, depart, unheard
+from ..members.depart import Departure, close_seats, depart, silent_departure
 from ..state.soft_state import Decision, SoftState, bump
-from .given import given_to
+from .given import assignment_content
 from .protocol import Translation
 
 
 def sync(group: Group, soft: SoftState, call: SyncGroup, translation: Translation) -> Decision:
-    """Tell a classic member what it may run; nothing is written."""
+    """Return a classic member's assignment; nothing is written."""
     member = _member(group, call.member_id, call.instance_id, call.generation)
     if isinstance(member, Error):
         return Decision(soft, reply=SyncGroupReply(member))
@@ -45,7 +45,9 @@ def sync(group: Group, soft: SoftState, call: SyncGroup, translation: Translatio
     if is_behind and member.state is not MemberState.UNREVOKED:
         return Decision(soft, reply=SyncGroupReply(Error.REBALANCE_IN_PROGRESS))
     try:
-        assignment = translation.assignment(protocol, given_to(group, member, translation))
+        assignment = translation.assignment(
+            protocol, assignment_content(group, member, translation)
+        )
     except (UnreadableError, UnwritableError) as error:
         message = f"what {member.member_id} is to run cannot be told in {protocol}: {error}"
         error_code = Error.INCONSISTENT_GROUP_PROTOCOL
@@ -54,17 +56,17 @@ def sync(group: Group, soft: SoftState, call: SyncGroup, translation: Translatio
 
 
 def heartbeat(group: Group, soft: SoftState, call: ClassicHeartbeat) -> Decision:
-    """Hear a classic member; it is told where it is to join anew. Nothing is written."""
+    """Tell a classic member whether it has to rejoin; nothing is written."""
     member = _member(group, call.member_id, call.instance_id, call.generation)
     if isinstance(member, Error):
         return Decision(soft, reply=ClassicHeartbeatReply(member))
-    is_called = _is_called(group, member)
-    error = Error.REBALANCE_IN_PROGRESS if is_called else Error.NONE
+    must_rejoin = _must_rejoin(group, member)
+    error = Error.REBALANCE_IN_PROGRESS if must_rejoin else Error.NONE
     return Decision(soft, reply=ClassicHeartbeatReply(error))
 
 
-def _is_called(group: Group, member: Member) -> bool:
-    """Tell whether a member can only go on by joining anew."""
+def _must_rejoin(group: Group, member: Member) -> bool:
+    """Tell whether a member has to rejoin to reach its target."""
     current = member.current
     if current.member_epoch < group.assignment_epoch or current.state is MemberState.UNREVOKED:
         return True
@@ -77,7 +79,7 @@ def _is_called(group: Group, member: Member) -> bool:
 def _member(
     group: Group, member_id: str, instance_id: str | None, generation: int
 ) -> Member | Error:
-    """Return the classic member that a call is from, or why it changes nothing."""
+    """Return the classic member that sent a call, or why the call is refused."""
     owner = None if instance_id is None else group.instances.get(instance_id)
     if owner is not None and owner != member_id:
         return Error.FENCED_INSTANCE_ID
@@ -88,9 +90,9 @@ def _member(
 
 
 def leave(group: Group, soft: SoftState, call: LeaveGroup, now_ms: int) -> Decision:
-    """Let members go for good, with one rise of the epoch for them all; the answer tells of each.
+    """Remove members, with one epoch bump for all; the answer has a result for each.
 
-    Operators end a static seat by its instance id alone, whichever protocol its member speaks.
+    Operators remove a static member by its instance id alone, whichever protocol it speaks.
     """
     gone: dict[str, Member] = {}
     told = [
@@ -127,13 +129,13 @@ def _subject(seats: Sequence[Member]) -> str:
 
 
 def expire(group: Group, soft: SoftState, member_id: str, now_ms: int) -> Decision:
-    """Remove a classic member that did not join anew in time, or did not ask for its assignment.
+    """Remove a classic member that did not rejoin, or did not send SyncGroup, in time.
 
-    It goes like one that was not heard of. One that is gone, or speaks the connect protocol by
-    now, stays as it is.
+    Its work is lost, as with an expired session. Nothing happens to one that is gone, or that
+    speaks the connect protocol by now.
     """
     member = group.members.get(member_id)
     if member is None or member.metadata.classic is None:
         return Decision(soft)
-    departure = unheard(group, soft, member, Why.REBALANCE_EXPIRED)
+    departure = silent_departure(group, soft, member, Why.REBALANCE_EXPIRED)
     return with_target(group, depart(group, soft, departure, now_ms), now_ms)

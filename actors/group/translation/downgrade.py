@@ -1,9 +1,9 @@
-"""A connect group becomes classic, once nobody is left in it who speaks the connect protocol.
+"""Downgrade: a connect group becomes classic once its last member of the connect protocol is gone.
 
-That is a matter of a departure, or of a classic member that takes over the last other one's seat;
-classic members that leave never bring it about. The classic group begins at the group epoch, with
-what the target gives each member, and with the tokens under which they work. A round follows at
-once: then one of them leads, and assigns.
+That member has left or was removed, or a classic process took over its seat; classic members that
+leave never cause a downgrade. The classic group begins at the group epoch, with what the target
+gives each member, and with the same fencing tokens. A round follows at once, in which one of the
+members leads and assigns.
 """
 
 from collections.abc import Sequence
@@ -29,25 +29,25 @@ from ...classic.rounds import elect_protocol
 from ...messages.classic import JoinGroupReply
 from ..members.depart import tombstones
 from ..state.soft_state import Decision
-from .given import given_to
+from .given import assignment_content
 from .protocol import Translation
 
 
 @dataclass(frozen=True, slots=True)
 class Downgrade:
-    """A decision that leaves a classic group behind."""
+    """A decision that makes the group classic."""
 
     decision: Decision
     cause: Cause
     """Why the last member of the connect protocol is gone."""
     needs_round: bool
-    """Whether the members have to agree anew: not if all hold what they are to have."""
+    """Whether the members have to rebalance: not if all hold their targets already."""
 
 
 def downgrade(
     group: Group, decision: Decision, translation: Translation, now_ms: int
 ) -> Downgrade | None:
-    """Return how a decision converts the group; None if it does not."""
+    """Return the decision with the conversion that follows from it; None if none does."""
     settings = decision.soft.settings
     gone = _last_to_go(group, decision.records)
     if not gone or not settings.migration_policy.downgrades:
@@ -74,9 +74,9 @@ def downgrade(
 
 
 def is_converted(group: Group) -> bool:
-    """Tell whether a classic group begins that has not agreed on anything yet, as far as is known.
+    """Tell whether the last generation is that of a downgrade, so that its round has not ended.
 
-    What an earlier process began of it is lost.
+    A round that an earlier process began is lost.
     """
     last = group.classic
     return last is not None and last.cause.why is Why.GROUP_DOWNGRADED and bool(last.members)
@@ -86,9 +86,9 @@ _OF_MEMBERS = (MemberMetadata, CurrentAssignment)
 
 
 def _is_kept(record: Record, assignment_epoch: int) -> bool:
-    """Tell whether a record is of members, or an order.
+    """Tell whether a record of the decision is kept: those of members, and orders.
 
-    A step by a target that the same decision would have brought goes with that target.
+    A target of the same decision is left out, and so are the steps towards it.
     """
     if isinstance(record, Tombstone):
         return record.kind in {*_OF_MEMBERS, Operator}
@@ -98,7 +98,7 @@ def _is_kept(record: Record, assignment_epoch: int) -> bool:
 
 
 def _last_to_go(group: Group, records: Sequence[Record]) -> str:
-    """Return the last member of the connect protocol, if these records end its seat; or nothing."""
+    """Return the id of the last member of the connect protocol if these records remove it."""
     others = len(group.members) - len(group.translated)
     gone = [
         str(each.key[0])
@@ -113,7 +113,7 @@ def _last_to_go(group: Group, records: Sequence[Record]) -> str:
 
 
 def _generation(group: Group, cause: Cause, translation: Translation, now_ms: int) -> ClassicGroup:
-    """Return how the members begin. Raises UnreadableError, UnwritableError."""
+    """Return the first generation. Raises UnreadableError, UnwritableError."""
     seats = [_seat(each, translation) for each in group.members.values()]
     protocol = elect_protocol(seats)
     members = tuple(
@@ -135,8 +135,8 @@ def _generation(group: Group, cause: Cause, translation: Translation, now_ms: in
 def _assignment(
     group: Group, member_id: str, protocol: str | None, translation: Translation
 ) -> bytes:
-    """Return what the target gives a member, whole: its next process may ask for it."""
-    given = given_to(group, group.members[member_id], translation)
+    """Return all that the target gives a member: a new process of it may ask for it."""
+    given = assignment_content(group, group.members[member_id], translation)
     whole = replace(given, granted=group.share_of(member_id), owned=NOTHING)
     return translation.assignment(protocol or "", whole)
 
@@ -162,7 +162,7 @@ def _seat(member: Member, translation: Translation) -> ClassicMember:
 
 
 def _end_of(group: Group) -> list[Record]:
-    """Return what buries the connect group: seats, losses, what was left for later, the target."""
+    """Return the end of the connect group: tombstones of members, losses, schedule and target."""
     records = [record for each in group.members.values() for record in tombstones(each)]
     records += [Tombstone(Loss, (each,)) for each in sorted(group.losses)]
     if group.schedule != NO_SCHEDULE:

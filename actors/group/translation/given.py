@@ -1,41 +1,41 @@
-"""What the members of a mixed group say that they run, and what they are told to run."""
+"""What classic members of a mixed group own by their metadata, and what they are assigned."""
 
 from ....events.group import Group, Member
 from ....events.model import NOTHING, ClassicMetadata, Resources
-from .protocol import Given, Said, Translation
+from .protocol import AssignmentContent, OfferedMetadata, Translation
 
 
-def said_by(classic: ClassicMetadata, translation: Translation) -> Said:
-    """Return what a classic member tells with its own first protocol; raises UnreadableError."""
+def offered_metadata(classic: ClassicMetadata, translation: Translation) -> OfferedMetadata:
+    """Return a classic member's metadata for its first protocol; raises UnreadableError."""
     return translation.read(classic.protocols[0])
 
 
-def owned_by(classic: ClassicMetadata, translation: Translation) -> Resources | None:
-    """Return what a member ran when it joined; None: it did not say.
+def owned_resources(classic: ClassicMetadata, translation: Translation) -> Resources | None:
+    """Return what a member owned when it joined; None: it did not say.
 
-    Who stops everything before it joins runs nothing, whatever its metadata still name. Raises
+    One that stops everything before it joins owns nothing, whatever its metadata still name. Raises
     UnreadableError.
     """
     if classic.spoke and translation.stops_first(classic.spoke):
         return NOTHING
-    return said_by(classic, translation).owned
+    return offered_metadata(classic, translation).owned
 
 
-def given_to(group: Group, member: Member, translation: Translation) -> Given:
-    """Return what a classic member may run now, and whom it takes for its leader.
+def assignment_content(group: Group, member: Member, translation: Translation) -> AssignmentContent:
+    """Return what a classic member's assignment has to say now.
 
-    The offset is that of the record which says what is configured, or beyond it the furthest that
-    any classic member has read: one that all can reach. Raises UnreadableError.
+    The config offset is that of the record which says what is configured, or the furthest that any
+    classic member has read if that is higher: one that all can reach. Raises UnreadableError.
     """
     leader = min(group.translated, default=member.member_id)
     told = {
-        each: said_by(classic, translation)
+        each: offered_metadata(classic, translation)
         for each in group.translated
         if (classic := group.members[each].metadata.classic) is not None
     }
     classic = member.metadata.classic
-    owned = None if classic is None else owned_by(classic, translation)
-    return Given(
+    owned = None if classic is None else owned_resources(classic, translation)
+    return AssignmentContent(
         frozenset(member.current.assigned),
         owned or NOTHING,
         leader,

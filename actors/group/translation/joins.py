@@ -1,11 +1,12 @@
-"""JoinGroup in a group of the connect type: the member's word becomes a step of its own.
+"""JoinGroup in a group of the connect type: it is decided like a heartbeat of that one member.
 
-Nobody waits for others: the answer leaves as soon as it is durable. The generation is the member's
-epoch, and nobody leads. What the member's metadata name is what it owns; it is asked to join anew
-(see `calls`) when there is something to give up or to take.
+There is no round: the answer leaves as soon as its records are durable. The generation is the
+member's epoch, and there is no leader. The member owns what its metadata name; it is told to rejoin
+(see `calls`) when it has to revoke something, or may take more.
 
-A static member takes its seat at once, also from a process that is still there, and from one of the
-connect protocol: it is granted the seat's share anew, under tokens that fence the other (KIP-345).
+A static member takes over its seat at once, also from a process that is still there, and from one
+of the connect protocol: it is granted the seat's share under new tokens, which fence the other
+process (KIP-345).
 """
 
 from dataclasses import dataclass, replace
@@ -21,27 +22,27 @@ from ...messages.members import JOIN_EPOCH, Heartbeat
 from ..members.depart import bury, tombstones
 from ..members.reconcile import UnknownStateError
 from ..members.seats import ended_by, is_left_short, take_seat
-from ..members.step import Speaker, advance
+from ..members.step import Requester, next_step
 from ..state.soft_state import Decision, SoftState, bump
 from ..state.workers import welcome
-from .given import owned_by
+from .given import owned_resources
 from .protocol import Translation
 
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A JoinGroup, and who it is from as far as the group's process knows."""
+    """A JoinGroup, and what the coordinator knows of its sender."""
 
     call: JoinGroup
     fresh: str
-    """An id that nobody ever had."""
+    """A member id that was never used."""
     is_expected: bool
-    """Whether its id was given to it, and it joins with that for the first time."""
+    """Whether its id was given out, and it joins with that for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """By what classic members are judged, and how their bytes are read."""
+    """The settings for classic members, and the translation of their bytes."""
 
     settings: ClassicSettings
     translation: Translation
@@ -49,14 +50,14 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class _Seating:
-    """Under which id somebody joins, and in whose seat; None: in a new one."""
+    """The id of a member that joins, and the member that had its seat; None: a new seat."""
 
     member_id: str
     seat: Member | None = None
 
 
 def join(group: Group, soft: SoftState, joining: Joining, terms: Terms, now_ms: int) -> Decision:
-    """Take a classic member in, or hear it anew."""
+    """Decide a JoinGroup of a classic member."""
     call = joining.call
     seat = _seat_of(group, call)
     refused = refuse_terms(terms.settings, call) or _refuse_size(group, terms.settings, seat)
@@ -98,7 +99,7 @@ def _refuse_size(group: Group, settings: ClassicSettings, seat: Member | None) -
 def _refuse_protocols(
     group: Group, call: JoinGroup, seat: Member | None, translation: Translation
 ) -> Refusal | None:
-    """Refuse who is of another kind, or has nothing in common with all other classic members."""
+    """Refuse another protocol type, and a member without a protocol that all others offer."""
     common = {each.name for each in call.protocols}
     if call.protocol_type != translation.protocol_type or not common:
         message = f"the group takes in classic members of the type {translation.protocol_type!a}"
@@ -135,7 +136,7 @@ def _advance(
     translation: Translation,
     now_ms: int,
 ) -> Decision:
-    """Seat the member, or hear what it says anew, and let it take its next step."""
+    """Add the member, or take its new metadata, and reconcile it."""
     seat, offered = seating.seat, call.protocols[0]
     if seat is None or seat.member_id != seating.member_id:
         member, records = _sit_down(group, call, seating, translation)
@@ -154,7 +155,7 @@ def _advance(
             why = Why.SUBSCRIPTION_CHANGED
             records += [*followed, bump(group, why, seat.member_id, now_ms)]
         member, owned = replace(seat, metadata=metadata), _owned(metadata, translation)
-    soft, records, after = advance(group, soft, Speaker(seat, member, owned), records, now_ms)
+    soft, records, after = next_step(group, soft, Requester(seat, member, owned), records, now_ms)
     reply = JoinGroupReply(
         Error.NONE,
         member.member_id,
@@ -168,7 +169,7 @@ def _advance(
 def _sit_down(
     group: Group, call: JoinGroup, seating: _Seating, translation: Translation
 ) -> tuple[Member, list[Record]]:
-    """Return the member that takes a seat, and the records by which it does."""
+    """Return the member that takes a seat, and the records of that."""
     seat, url = seating.seat, translation.read(call.protocols[0]).url
     request = Heartbeat(
         call.group_id, seating.member_id, JOIN_EPOCH, instance_id=call.instance_id, url=url
@@ -187,7 +188,7 @@ def _sit_down(
 
 
 def _told(old: MemberMetadata, call: JoinGroup, translation: Translation) -> MemberMetadata:
-    """Return what is known of a member now."""
+    """Return a member's metadata after its JoinGroup."""
     spoke = old.classic.protocol if old.classic else ""
     return replace(
         old,
@@ -201,4 +202,4 @@ def _told(old: MemberMetadata, call: JoinGroup, translation: Translation) -> Mem
 
 
 def _owned(metadata: MemberMetadata, translation: Translation) -> Resources | None:
-    return None if metadata.classic is None else owned_by(metadata.classic, translation)
+    return None if metadata.classic is None else owned_resources(metadata.classic, translation)

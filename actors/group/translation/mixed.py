@@ -1,8 +1,8 @@
-"""The classic members of a connect group, beside the group: their ids and the time of their calls.
+"""The soft state of classic members in a connect group: given-out ids, and when calls are due.
 
-What they ask is decided at once, and nobody waits. Soft state is which ids were given out, and two
-timers for each member: it is to join within its rebalance timeout once it was asked to, and to ask
-for its assignment as soon after it has joined. Their sessions are the group's matter.
+Their calls are decided and answered at once. Once a member was told to rejoin it has to send
+JoinGroup within its rebalance timeout, and SyncGroup within as long after each JoinGroup. Their
+sessions are timed with those of all members.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ....events.group import Group
 from ....events.log.space import NoRoomError
-from ...classic.calls import MOST_EXPECTED
+from ...classic.calls import MOST_PENDING_JOINS
 from ...classic.refusals import refusal_of, refuse_group
 from ...classic.state import Answer, Asked
 from ...messages.classic import (
@@ -31,33 +31,33 @@ from .joins import Joining, Terms, join
 
 
 class MixedHost(Protocol):
-    """Who carries out what is decided."""
+    """Carries out what is decided."""
 
     def carry_out(self, rule: Rule, now: Moment) -> Decision:
-        """Decide, and have the group evolve by it; raises `NoRoomError`, and does nothing then."""
+        """Decide, and evolve the group; raises `NoRoomError`, and changes nothing then."""
         ...
 
     def hear(self, member_id: str, now: Moment) -> None:
-        """Begin a member's session anew; one that is gone has none."""
+        """Renew a member's session; one that is gone has none."""
         ...
 
     def say(self, answer: Answer) -> None:
-        """Say this once all is durable that was decided by now."""
+        """Send an answer once everything decided so far is durable."""
         ...
 
 
-class Owed(Enum):
-    """What somebody owes the group, and has a time for."""
+class AwaitedCall(Enum):
+    """A call that a member has to send in time."""
 
     FIRST_JOIN = "to join with the id that it was given"
     JOIN = "to join anew"
     SYNC = "to ask for its assignment"
 
 
-class Debt(NamedTuple):
-    """Who owes what."""
+class CallDeadline(NamedTuple):
+    """The member that has to send a call."""
 
-    owed: Owed
+    awaited: AwaitedCall
     member_id: str
 
 
@@ -65,32 +65,32 @@ class MixedMembers:
     """The classic members of one connect group."""
 
     def __init__(self, group: Group, host: MixedHost, new_id: Callable[[], str]) -> None:
-        """Begin with nothing remembered: who is called has the whole time anew."""
+        """Begin with nothing remembered, so that every member has its full time."""
         self._group, self._host, self._new_id = group, host, new_id
         self._expected: dict[str, None] = {}
-        """The ids that were given out and have not joined."""
-        self._called: set[str] = set()
-        """The members that were asked to join anew and have not."""
-        self._debts: TimerQueue[Debt] = TimerQueue()
+        """The member ids that were given out and have not joined yet."""
+        self._told_to_rejoin: set[str] = set()
+        """The ids of the members that were told to rejoin and have not yet."""
+        self._deadlines: TimerQueue[CallDeadline] = TimerQueue()
         self._excused_ms = 0
-        """For how long in all nobody could be heard."""
+        """For how long in all no member could be heard."""
 
     def clear(self) -> None:
-        """Wait for nobody any more: the group is classic, and may be mixed again before long."""
+        """Forget everything: the group is classic now, and may be mixed again later."""
         self._expected.clear()
-        self._called.clear()
-        self._debts = TimerQueue()
+        self._told_to_rejoin.clear()
+        self._deadlines = TimerQueue()
 
     def excuse(self, late_ms: int) -> None:
-        """Give everybody as much time more."""
+        """Extend all deadlines by this time."""
         self._excused_ms += late_ms
 
     def expect(self, member_id: str, session_ms: int, now: Moment) -> None:
-        """Let somebody join with this id within its session."""
-        if len(self._expected) >= MOST_EXPECTED:
+        """Let a new member join with this id within its session."""
+        if len(self._expected) >= MOST_PENDING_JOINS:
             del self._expected[next(iter(self._expected))]
         self._expected[member_id] = None
-        self._owe(Owed.FIRST_JOIN, member_id, session_ms, now)
+        self._set_deadline(AwaitedCall.FIRST_JOIN, member_id, session_ms, now)
 
     def take(self, call: ClassicCall, asked: Asked, terms: Terms, now: Moment) -> None:
         """Decide a call, and answer it."""
@@ -110,7 +110,7 @@ class MixedMembers:
         if isinstance(call, JoinGroup) and isinstance(reply, JoinGroupReply):
             self._see_join(call, reply, now)
         elif isinstance(call, SyncGroup | ClassicHeartbeat):
-            self._see_word(call, reply.error, now)
+            self._see_sign_of_life(call, reply.error, now)
         return reply
 
     def _rule(self, call: ClassicCall, terms: Terms, now_ms: int) -> Rule:
@@ -128,30 +128,38 @@ class MixedMembers:
             self.expect(reply.member_id, call.session_timeout_ms, now)
         elif reply.error is Error.NONE:
             self._expected.pop(reply.member_id, None)
-            self._called.discard(reply.member_id)
-            self._debts.cancel(Debt(Owed.JOIN, reply.member_id))
-            self._owe(Owed.SYNC, reply.member_id, call.rebalance_timeout_ms, now)
+            self._told_to_rejoin.discard(reply.member_id)
+            self._deadlines.cancel(CallDeadline(AwaitedCall.JOIN, reply.member_id))
+            self._set_deadline(AwaitedCall.SYNC, reply.member_id, call.rebalance_timeout_ms, now)
             self._host.hear(reply.member_id, now)
 
-    def _see_word(self, call: SyncGroup | ClassicHeartbeat, error: Error, now: Moment) -> None:
+    def _see_sign_of_life(
+        self, call: SyncGroup | ClassicHeartbeat, error: Error, now: Moment
+    ) -> None:
         member = self._group.members.get(call.member_id)
         if member is None or error not in {Error.NONE, Error.REBALANCE_IN_PROGRESS}:
             return
         self._host.hear(call.member_id, now)
-        if error is Error.REBALANCE_IN_PROGRESS and call.member_id not in self._called:
-            self._called.add(call.member_id)
-            self._owe(Owed.JOIN, call.member_id, member.metadata.rebalance_timeout_ms, now)
+        if error is Error.REBALANCE_IN_PROGRESS and call.member_id not in self._told_to_rejoin:
+            self._told_to_rejoin.add(call.member_id)
+            self._set_deadline(
+                AwaitedCall.JOIN, call.member_id, member.metadata.rebalance_timeout_ms, now
+            )
         elif error is Error.NONE and isinstance(call, SyncGroup):
-            self._debts.cancel(Debt(Owed.SYNC, call.member_id))
+            self._deadlines.cancel(CallDeadline(AwaitedCall.SYNC, call.member_id))
 
-    def _owe(self, owed: Owed, member_id: str, timeout_ms: int, now: Moment) -> None:
-        self._debts.set(Debt(owed, member_id), now.steady_ms + timeout_ms - self._excused_ms)
+    def _set_deadline(
+        self, awaited: AwaitedCall, member_id: str, timeout_ms: int, now: Moment
+    ) -> None:
+        self._deadlines.set(
+            CallDeadline(awaited, member_id), now.steady_ms + timeout_ms - self._excused_ms
+        )
 
     def pass_time(self, now: Moment) -> None:
         """Do what is due by now; not to be called while there is no room."""
-        for owed, member_id in self._debts.due(now.steady_ms - self._excused_ms):
-            self._called.discard(member_id)
-            if owed is Owed.FIRST_JOIN:
+        for awaited, member_id in self._deadlines.due(now.steady_ms - self._excused_ms):
+            self._told_to_rejoin.discard(member_id)
+            if awaited is AwaitedCall.FIRST_JOIN:
                 self._expected.pop(member_id, None)
             else:
                 self._expire(member_id, now)
@@ -161,5 +169,5 @@ class MixedMembers:
 
     def next_ms(self) -> int | None:
         """Return when something may be due next, steady clock."""
-        next_ms = self._debts.next_ms()
+        next_ms = self._deadlines.next_ms()
         return None if next_ms is None else next_ms + self._excused_ms

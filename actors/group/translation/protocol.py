@@ -1,8 +1,7 @@
-"""What a conversion has to know of the bytes that classic members tell each other.
+"""What conversions and mixed groups have to know of the bytes that classic members send each other.
 
-The rules of translation are the same for every type of group; what resources are called in the
-bytes, and what a member must be told beside them, is not. So each protocol type that can be
-converted brings one `Translation`.
+The rules of translation are the same for every protocol type; the bytes are not. So each protocol
+type that can be converted has a `Translation`.
 """
 
 from collections.abc import Sequence
@@ -17,71 +16,71 @@ from ..state.soft_state import SoftState
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a member tells with one of its protocols."""
+class OfferedMetadata:
+    """A member's metadata for one protocol."""
 
     owned: Resources | None = NOTHING
-    """All that it runs; None: it does not say."""
+    """All that it owns; None: it does not say."""
     url: str = ""
-    """Where its worker is reached, where members have such a place."""
+    """The URL of a worker."""
     offset: int = 0
-    """How far it has read what all of them go by, where there is such a log."""
+    """How far a worker has read the configs."""
     version: int = 0
-    """The version in which it tells that."""
+    """The version of the metadata."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What a member is told when it asks for its assignment."""
+class AssignmentContent:
+    """What a member's assignment has to say."""
 
     granted: Resources
     """All that it may run."""
     owned: Resources
-    """What it runs, as it said when it joined."""
+    """What it owned when it joined."""
     leader: str
-    """The member id of who is named as leader: nobody leads, but some ask their leader things."""
+    """The id of the member that stands as leader; it does not assign."""
     leader_url: str
     offset: int
-    """How far all of them are to have read."""
+    """How far a worker has to have read the configs before it starts anything."""
     version: int = 0
-    """The version in which the member told what it told."""
+    """The version of the member's own metadata."""
 
 
-class Held(NamedTuple):
-    """What a classic member has, each resource with its grant epoch."""
+class HeldResources(NamedTuple):
+    """What a classic member holds, each resource with its grant epoch."""
 
     assigned: Grants
     pending: Grants
-    """What it was told to give up, and may still run."""
+    """What it was told to revoke, and may still run."""
 
 
 class NotYetError(UnreadableError):
-    """What a conversion goes by is not known yet, and will be in a moment."""
+    """What a conversion needs is not known yet, and will be soon."""
 
 
 class Translation(Protocol):
-    """The bytes of one protocol type; what cannot be read raises UnreadableError."""
+    """Reads and writes the bytes of one protocol type; raises UnreadableError."""
 
     protocol_type: str
 
-    def read(self, offered: ClassicProtocol) -> Said:
-        """Return what a member tells."""
+    def read(self, offered: ClassicProtocol) -> OfferedMetadata:
+        """Return a member's metadata."""
         ...
 
     def stops_first(self, protocol: str) -> bool:
-        """Tell whether who speaks this protocol stops everything before it joins."""
+        """Tell whether members stop everything before they join by this protocol."""
         ...
 
-    def held(self, protocol: str, member: ClassicMember, generation: int) -> Held:
-        """Return what a member of this generation may run."""
+    def held(self, protocol: str, member: ClassicMember, generation: int) -> HeldResources:
+        """Return what a member of this generation holds."""
         ...
 
-    def waiting(self, member: ClassicMember, generation: int) -> Held:
-        """Return what a member may run that waits for its assignment of this generation."""
+    def waiting(self, member: ClassicMember, generation: int) -> HeldResources:
+        """Return what a member holds that waits for its assignment of this generation."""
         ...
 
-    def assignment(self, protocol: str, given: Given) -> bytes:
-        """Return what the member is told, in its own version; raises UnwritableError."""
+    def assignment(self, protocol: str, given: AssignmentContent) -> bytes:
+        """Return the bytes of an assignment, in the member's version; raises UnwritableError."""
         ...
 
     def follow(
@@ -91,9 +90,9 @@ class Translation(Protocol):
         offers: Sequence[tuple[str, ClassicProtocol]],
         gone: str = "",
     ) -> Sequence[Record]:
-        """Return what else follows for the group from what members offer, and from one's end."""
+        """Return further records that follow from members' metadata, or from a member's end."""
         ...
 
     def bury(self, group: Group) -> Sequence[Record]:
-        """Return what else ends with a group that becomes classic."""
+        """Return further records for the end of a group that becomes classic."""
         ...

@@ -1,9 +1,9 @@
-"""A classic group becomes a connect group: each member keeps what it runs, and its tokens.
+"""Upgrade: a classic group becomes a connect group, whose members keep their work and tokens.
 
-Who joins by the connect protocol brings it about. The conversion and the join are one batch: either
-both are written or the group stays classic. Converted members go on with the epoch of their
-generation; the join raises it, so that they hear at their next heartbeat that they are to join
-anew, and from then on the group reconciles them one by one.
+The first join by the connect protocol converts the group. The conversion and the join are one
+batch: either both are written, or the group stays classic. Converted members are at the epoch of
+their generation. The join raises the epoch, so that they are told to rejoin by their next
+heartbeat, and from then on they are reconciled one by one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,25 +38,26 @@ from ..computing.compute import with_target
 from ..members.admission import refuse_heartbeat
 from ..state.settings import GroupSettings
 from ..state.soft_state import Decision, SoftState, bump
-from .protocol import Held, NotYetError, Translation
+from .protocol import HeldResources, NotYetError, Translation
 
 CLASSIC_ASSIGNOR = "classic"
-"""Who assigned what the members bring along: a leader of their own."""
+"""The assignor of the first target: the leader of the classic group."""
 
 LEFT_OUT = "the leader of the classic group has given it to nobody yet"
-"""Why nobody has a resource, until the group has a target of its own."""
+"""Why a resource is unplaceable in the first target."""
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
-    """What a classic group brings into the connect type."""
+class ConvertingMembers:
+    """The members of a classic group that is converted."""
 
     members: Sequence[ClassicMember]
-    """Those of the last generation that have not left since."""
+    """The members of the last generation that have not left since."""
     heard: AbstractSet[str]
-    """Who was told its assignment of that generation; others speak what they spoke before."""
+    """The ids of those that were sent their assignment of that generation; others speak what they
+    spoke before."""
     newcomers: int
-    """How many wait for the next one: they are to join anew."""
+    """How many new members wait for the next generation: they have to rejoin."""
     protocol_type: str
     translation: Translation
     """How their bytes are read."""
@@ -66,20 +67,20 @@ def upgrade(
     group: Group,
     soft: SoftState,
     request: Heartbeat,
-    brought: Brought,
+    converting: ConvertingMembers,
     now_ms: int,
     decide: Callable[[Group, SoftState, Heartbeat, int], Decision],
 ) -> Decision:
-    """Return what a join by the connect protocol leads to in a group with classic members.
+    """Decide a join by the connect protocol in a group with classic members.
 
-    `decide` has the rules of the connect type: they see the group as it will be. GROUP_ID_NOT_FOUND
-    says why it stays classic.
+    `decide` has the rules of the connect type, which see the group as converted. The answer is
+    GROUP_ID_NOT_FOUND, with the reason, if the group stays classic.
     """
-    flaw = refuse_upgrade(brought, soft.settings)
+    flaw = refuse_upgrade(converting, soft.settings)
     records: list[Record] = []
     try:
-        records = [] if flaw else _upgrade(group, soft, brought, now_ms)
-    except NotYetError as error:  # clients ask again, where they would end over the other
+        records = [] if flaw else _upgrade(group, soft, converting, now_ms)
+    except NotYetError as error:  # clients retry on this error, and give up on the other
         return refuse_heartbeat(soft, request, Error.COORDINATOR_LOAD_IN_PROGRESS, str(error))
     except UnreadableError as error:
         flaw = str(error)
@@ -88,17 +89,17 @@ def upgrade(
         return refuse_heartbeat(soft, request, Error.GROUP_ID_NOT_FOUND, message)
     begun = evolve_copy(group, records)
     decision = decide(begun, soft, request, now_ms)
-    if not decision.records:  # it is refused by what the connect type goes by
+    if not decision.records:  # the rules of the connect type refuse it
         return decision
     decision = _told(begun, decision, request, now_ms)
     return replace(decision, records=(*records, *decision.records), news=True)
 
 
 def _told(begun: Group, decision: Decision, request: Heartbeat, now_ms: int) -> Decision:
-    """Have a rise of the epoch tell of the conversion.
+    """Give the epoch bump the cause of the conversion, and add one if there is none.
 
-    A static member that returns raises nothing by itself. But the generation goes, and with it the
-    record of how far the group has counted.
+    A static member that returns does not raise the epoch. But the generation is buried, and with it
+    the record of how far the group has counted.
     """
     told = tuple(map(_caused, decision.records))
     if not any(isinstance(each, GroupMetadata) for each in told):
@@ -108,12 +109,14 @@ def _told(begun: Group, decision: Decision, request: Heartbeat, now_ms: int) -> 
     return replace(decision, records=told)
 
 
-def _upgrade(group: Group, soft: SoftState, brought: Brought, now_ms: int) -> list[Record]:
+def _upgrade(
+    group: Group, soft: SoftState, converting: ConvertingMembers, now_ms: int
+) -> list[Record]:
     """Return the records of the conversion, after what follows from what its members offer."""
-    offers = [(each.member_id, each.protocols[0]) for each in brought.members]
-    followed = brought.translation.follow(group, soft, offers)
+    offers = [(each.member_id, each.protocols[0]) for each in converting.members]
+    followed = converting.translation.follow(group, soft, offers)
     ahead = evolve_copy(group, followed) if followed else group
-    return [*followed, *upgrade_records(ahead, brought, now_ms)]
+    return [*followed, *upgrade_records(ahead, converting, now_ms)]
 
 
 def _caused(record: Record) -> Record:
@@ -122,30 +125,32 @@ def _caused(record: Record) -> Record:
     return replace(record, cause=Cause(Why.GROUP_UPGRADED, record.cause.subject))
 
 
-def refuse_upgrade(brought: Brought, settings: GroupSettings) -> str:
+def refuse_upgrade(converting: ConvertingMembers, settings: GroupSettings) -> str:
     """Return why a join may not convert a classic group whatever its members say, or nothing."""
     if not settings.migration_policy.upgrades:
         policy = settings.migration_policy.value
         return f"group.migration.policy = {policy} does not let it become a connect group"
-    if brought.protocol_type != brought.translation.protocol_type:
-        return f"its members are of the type {brought.protocol_type[:60]!a}, which is not converted"
-    if len(brought.members) + brought.newcomers > settings.max_size:
+    if converting.protocol_type != converting.translation.protocol_type:
+        return (
+            f"its members are of the type {converting.protocol_type[:60]!a}, which is not converted"
+        )
+    if len(converting.members) + converting.newcomers > settings.max_size:
         return f"it has more members than group.max.size = {settings.max_size} allows"
     return ""
 
 
-def upgrade_records(group: Group, brought: Brought, now_ms: int) -> list[Record]:
-    """Return what makes a classic group one of the connect type; whoever joins comes behind it.
+def upgrade_records(group: Group, converting: ConvertingMembers, now_ms: int) -> list[Record]:
+    """Return the records of the conversion, which those of the join follow.
 
-    Raises UnreadableError, with the member's name.
+    Raises UnreadableError, with the member's id.
     """
     last = group.classic
     if last is None:
         return []
     records: list[Record] = [Tombstone(ClassicGroup, ())]
-    if not brought.members:
+    if not converting.members:
         return records
-    seats = [*_seats(group, last, brought)]
+    seats = [*_seats(group, last, converting)]
     shares = {seat.member_id: frozenset(seat.current.assigned) for seat in seats}
     idle = group.configured.difference(*shares.values())
     target = TargetAssignment(
@@ -160,18 +165,18 @@ def upgrade_records(group: Group, brought: Brought, now_ms: int) -> list[Record]
     return [*records, target, *(seat.current for seat in seats)]
 
 
-def _seats(group: Group, last: ClassicGroup, brought: Brought) -> Iterator[Member]:
-    """Yield the members as they begin; nothing belongs to two of them."""
+def _seats(group: Group, last: ClassicGroup, converting: ConvertingMembers) -> Iterator[Member]:
+    """Yield the converted members; no two of them hold the same resource."""
     taken: set[Resource] = set()
     tells_grants = _tells_grants(last)
-    for each in brought.members:
+    for each in converting.members:
         try:
-            held = brought.translation.held(last.protocol or "", each, last.generation)
+            held = converting.translation.held(last.protocol or "", each, last.generation)
             if not last.is_synced:
-                held = brought.translation.waiting(each, last.generation)
+                held = converting.translation.waiting(each, last.generation)
             elif tells_grants:
-                held = Held(each.assigned, each.pending)
-            metadata = _metadata(last, each, brought)
+                held = HeldResources(each.assigned, each.pending)
+            metadata = _metadata(last, each, converting)
         except UnreadableError as error:
             message = f"what {each.member_id} and its leader tell each other cannot be read"
             raise UnreadableError(f"{message}: {error}") from error
@@ -183,10 +188,10 @@ def _seats(group: Group, last: ClassicGroup, brought: Brought) -> Iterator[Membe
 
 
 def _tells_grants(last: ClassicGroup) -> bool:
-    """Tell whether who was granted nothing holds nothing, whatever its bytes say.
+    """Tell whether members hold their grants alone, whatever their bytes say.
 
-    They may be of an earlier generation, or tell what nobody gave it yet. Only in logs from before
-    there were grants does all that a leader has assigned stand in the bytes alone.
+    The bytes may be of an earlier generation, or not be handed out yet. Only in logs from before
+    there were grants do the bytes alone say what a leader has assigned.
     """
     is_assigned = last.is_synced and last.cause.why is not Why.GROUP_DOWNGRADED
     return not is_assigned or any(each.assigned or each.pending for each in last.members)
@@ -195,7 +200,7 @@ def _tells_grants(last: ClassicGroup) -> bool:
 def _current(
     last: ClassicGroup, member_id: str, own: Grants, wanted: AbstractSet[Resource]
 ) -> CurrentAssignment:
-    """Return where a member begins: what is not to run there any more it gives up."""
+    """Return a member's first current assignment: what it is not assigned any more is pending."""
     assigned = {each: since for each, since in own.items() if each in wanted}
     pending = {each: since for each, since in own.items() if each not in wanted}
     state = MemberState.UNREVOKED if pending else MemberState.STABLE
@@ -203,9 +208,11 @@ def _current(
     return CurrentAssignment(member_id, epoch, epoch, state, assigned, pending)
 
 
-def _metadata(last: ClassicGroup, member: ClassicMember, brought: Brought) -> MemberMetadata:
+def _metadata(
+    last: ClassicGroup, member: ClassicMember, converting: ConvertingMembers
+) -> MemberMetadata:
     generation = last.generation
-    told = last.protocol if member.member_id in brought.heard else None
+    told = last.protocol if member.member_id in converting.heard else None
     told = told or member.protocols[0].name
     returns = Succession(member.returns, member.member_id, generation) if member.returns else None
     return MemberMetadata(
@@ -213,7 +220,7 @@ def _metadata(last: ClassicGroup, member: ClassicMember, brought: Brought) -> Me
         joined_epoch=generation,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         instance_id=member.instance_id,
-        url=brought.translation.read(member.protocols[0]).url,
+        url=converting.translation.read(member.protocols[0]).url,
         client_id=member.client_id,
         client_host=member.client_host,
         session_timeout_ms=member.session_timeout_ms,

@@ -1,11 +1,11 @@
-"""What a classic member says, and when: at most one call of a round, and one heartbeat, at a time.
+"""A classic member's calls, and when they are sent: one of a round, and one heartbeat, at a time.
 
-An answer is known by the number of what was asked. A call that takes the place of another is the
-only one that may still be answered: so no answer of an older generation is ever taken. A JoinGroup
-and a SyncGroup wait for others, and may have been lost on their way: they are said again, with the
-same content, as often as an answer is late. Nothing begins anew by that.
+An answer is matched by the number of its call. Only the latest call may still be answered, so no
+answer of an older generation is ever taken. JoinGroup and SyncGroup wait for other members, and may
+be lost: they are repeated with the same content whenever an answer is late, which begins no round.
 
-A member beats in a round, too: its group then knows that it lives, and it that its group does.
+A member sends heartbeats during a round as well, so that the group and the member know that the
+other one is alive.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,15 +29,15 @@ from ...messages.members import HeartbeatReply
 from ..instructions import Identity, Instruction, SendCall, Timing
 
 BACKOFF_MS = 500
-"""How long the first refusal in a row is let rest; it doubles up to a heartbeat interval."""
+"""The back-off after a first error; it doubles up to a heartbeat interval."""
 
 CALLS_BITS = 20
-"""So many bits count the calls of one process, before it comes to where another may begin."""
+"""How many bits of a number count the calls of one process; those above are the process's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentCall:
-    """A call on its way, and when it was sent."""
+    """A call that is not answered yet, and its sending time."""
 
     call: ClassicCall
     at_ms: int
@@ -48,29 +48,29 @@ class MemberCalls:
 
     def __init__(self, identity: Identity, timing: Timing) -> None:
         self.member_id = ""
-        """As the group named it; empty before."""
+        """The id that the group gave it; empty before that."""
         self.generation = NO_GENERATION
-        """The generation that it was told of last; none before the first, and after a fence."""
+        """The last generation that it was told; none before the first, and after a fence."""
         self._identity = identity
         self._timing = timing
         self._number = crc32(identity.incarnation.encode()) << CALLS_BITS
-        """Each process counts from another number: what another was told is no answer here."""
+        """The number of the last call; each process counts from a number of its own."""
         self._asked: SentCall | None = None
         """Its JoinGroup, SyncGroup or LeaveGroup, until it is answered."""
         self._beat: SentCall | None = None
         """Its latest heartbeat, until it is answered."""
         self._is_current = False
-        """Whether the last beat that was answered was one for this generation."""
+        """Whether the last answered heartbeat was for the current generation."""
         self._beat_at_ms = 0
-        """When to beat next, unless one is on its way."""
+        """When to send the next heartbeat, unless one is not answered yet."""
         self._again_ms: int | None = None
         """When to join again after a refusal."""
         self._refusals = 0
         self.answered_ms = 0
-        """When the call was sent that was answered last."""
+        """The sending time of the call that was answered last."""
 
     def join(self, offers: Sequence[tuple[str, bytes]], now_ms: int) -> list[Instruction]:
-        """Ask for a seat in the next generation."""
+        """Send a JoinGroup."""
         identity, timing = self._identity, self._timing
         call = JoinGroup(
             identity.group_id,
@@ -88,7 +88,7 @@ class MemberCalls:
     def sync(
         self, protocol: str | None, assignments: Mapping[str, bytes], now_ms: int
     ) -> list[Instruction]:
-        """Ask for the own assignment; a leader brings those of all."""
+        """Send a SyncGroup; the leader's has the assignments of all members."""
         identity = self._identity
         call = SyncGroup(
             identity.group_id,
@@ -102,13 +102,13 @@ class MemberCalls:
         return [*self._ask(call, now_ms), *self._speak(now_ms)]
 
     def leave(self, now_ms: int) -> list[Instruction]:
-        """Say goodbye."""
+        """Send a LeaveGroup."""
         identity = self._identity
         leaver = Leaver(self.member_id, identity.instance_id)
         return self._ask(LeaveGroup(identity.group_id, (leaver,)), now_ms)
 
     def match(self, reply: MemberReply) -> bool:
-        """Tell whether this answers the latest call of its kind; that then waits no more."""
+        """Take an answer; False if it is not to the latest call of its kind."""
         is_beat = isinstance(reply, ClassicHeartbeatReply)
         sent = self._beat if is_beat else self._asked
         if sent is None or isinstance(reply, HeartbeatReply) or sent.call.number != reply.number:
@@ -123,47 +123,47 @@ class MemberCalls:
 
     @property
     def waits_in_vain(self) -> bool:
-        """Whether it waits for an assignment of the generation that it has beaten for last.
+        """Whether it waits for the assignment of the generation of its last answered heartbeat.
 
-        If that beat calls for a round, the assignment is of no use any more, and may be lost.
+        If that answer calls for a round, the assignment is of no use any more, and may be lost.
         """
         return (
             self._is_current and self._asked is not None and isinstance(self._asked.call, SyncGroup)
         )
 
     def be_in(self, member_id: str, generation: int) -> None:
-        """Speak for a seat in a generation from now on; refusals before count no more."""
+        """Use this member id and generation from now on; the back-off starts again."""
         self.member_id, self.generation = member_id, generation
         self._refusals = 0
 
     def back_off(self, now_ms: int) -> None:
-        """Let a refusal rest, each in a row longer than the one before."""
+        """Delay the next JoinGroup after an error; the delay grows with each error in a row."""
         self._refusals += 1
         backoff = Backoff(BACKOFF_MS, self._timing.heartbeat_interval_ms)
         self._again_ms = now_ms + backoff.pause(self._refusals)
 
     def joins_again(self, now_ms: int) -> bool:
-        """Tell, once, that a refusal has rested."""
+        """Tell, once, that the delay after an error is over."""
         if self._again_ms is None or now_ms < self._again_ms:
             return False
         self._again_ms = None
         return True
 
     def tick(self, now_ms: int) -> list[Instruction]:
-        """Say again what was not answered in time, and beat when it is time."""
+        """Repeat a call that was not answered in time, and send a heartbeat if it is due."""
         said: list[Instruction] = []
         if self._asked is not None and now_ms >= self._asked.at_ms + self._timing.patience_ms:
             said += self._ask(self._asked.call, now_ms)
         return [*said, *self._speak(now_ms)]
 
     def repeat(self, now_ms: int) -> list[Instruction]:
-        """Say all again at once: the group has another process, which was told nothing."""
+        """Repeat everything at once: the coordinator is another process."""
         asked = [] if self._asked is None else self._ask(self._asked.call, now_ms)
         self._beat, self._beat_at_ms = None, now_ms
         return [*asked, *self._speak(now_ms)]
 
     def next_ms(self) -> int | None:
-        """Return when something is to be said, None if never."""
+        """Return when a call is due next, None if never."""
         patience_ms = self._timing.patience_ms
         lost_ms = None if self._asked is None else self._asked.at_ms + patience_ms
         if self.generation == NO_GENERATION:
@@ -172,7 +172,7 @@ class MemberCalls:
         return earliest(lost_ms, beat_ms, self._again_ms)
 
     def clear(self) -> None:
-        """Take no answer to what was said so far, and be of no generation."""
+        """Ignore answers to all calls so far, and forget the generation."""
         self._asked = self._beat = self._again_ms = None
         self.generation = NO_GENERATION
 
@@ -182,7 +182,7 @@ class MemberCalls:
         return [SendCall(self._asked.call)]
 
     def _speak(self, now_ms: int) -> list[Instruction]:
-        """Beat, if it is time and there is a generation to beat for."""
+        """Send a heartbeat if it is due and there is a generation."""
         late_ms = self._beat.at_ms + self._timing.patience_ms if self._beat else self._beat_at_ms
         if self.generation == NO_GENERATION or now_ms < late_ms:
             return []

@@ -1,10 +1,10 @@
-"""What a leader does: who runs what in the next generation, by Connect's own assignors.
+"""The assignments of a leader, by Connect's own assignors.
 
-The configs are those of the group's log, so that how far a worker has read them is an offset that
-can be compared. A leader that is behind one of its members assigns nothing: it tells all of them
-so, reads on, and all join anew.
+The configs are those of the group's log, so that offsets say how far each worker has read them. A
+leader that has read less than one of its members assigns nothing: it answers CONFIG_MISMATCH to
+all, reads on, and all rejoin.
 
-What the incremental assignor remembers is the leader's alone; the next leader begins without.
+The memory of the incremental assignor is the leader's own; the next leader begins without.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ from ...messages.classic import NO_GENERATION, JoinGroupReply
 
 @dataclass(frozen=True, slots=True)
 class Configs:
-    """What the log shows of what is configured, and the offset of the record that says so."""
+    """What is configured by the log, and the offset of the record that says so."""
 
     offset: int = -1
     """-1: nothing was ever configured."""
@@ -42,23 +42,23 @@ class Lead:
     """The assignments that one worker makes whenever it leads."""
 
     def __init__(self, max_delay_ms: int) -> None:
-        """Let lost work wait for so long at most, in milliseconds."""
+        """Lost work waits for `max_delay_ms` at most."""
         self._max_delay_ms = max_delay_ms
         self._memory = LeaderMemory()
         self._made: tuple[int, Mapping[str, bytes]] = (NO_GENERATION, {})
-        """The generation that was assigned last, and what was assigned in it."""
+        """The last generation that was assigned, and its assignments by member id."""
 
     def clear(self) -> None:
-        """Begin anew: another may have led meanwhile."""
+        """Forget everything: another member may lead meanwhile."""
         self._memory = LeaderMemory()
         self._made = (NO_GENERATION, {})
 
     def assign(
         self, told: JoinGroupReply, configs: Configs, completed: int, now_ms: int
     ) -> Mapping[str, bytes]:
-        """Return the assignment of each member; asked for once more, the same.
+        """Return the assignment of each member; for the same generation always the same.
 
-        `completed` is the last generation that this worker was in to its end. Raises
+        `completed` is the last generation of which this worker got its assignment. Raises
         UnwritableError for an assignment that is too large.
         """
         if self._made[0] != told.generation:
@@ -119,7 +119,7 @@ class Lead:
 
 
 def _reported(members: Mapping[str, WorkerMetadata]) -> Loads:
-    """Return what each member says that it is to run."""
+    """Return what each member names in its metadata."""
     return {
         member_id: each.allocation.assigned if each.allocation else ()
         for member_id, each in members.items()
@@ -129,11 +129,11 @@ def _reported(members: Mapping[str, WorkerMetadata]) -> Loads:
 def _with_deleted(
     revoked: Loads, members: Mapping[str, WorkerMetadata], configured: Resources
 ) -> Loads:
-    """Return what is revoked, and what was deleted while another led.
+    """Return what is revoked, and what was deleted while another member led.
 
-    The assignor takes for deleted what it has assigned itself, so a new leader's would leave the
-    rest with its members. Connect can live with that: a deletion need not wait until all have
-    given the connector up, as it does here.
+    The assignor finds deletions among what it has assigned itself, so that of a new leader would
+    not revoke the rest. In Connect that does no harm; here a deletion waits until all members have
+    given the connector up.
     """
     return {
         member_id: (

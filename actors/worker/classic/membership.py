@@ -1,17 +1,16 @@
 """A worker's side of the classic protocol, without any input or output (sans-io).
 
-It is the other `Membership`: the core that drives the one drives the other. A member goes round
-and round:
+It has the interface of `Membership`, so one worker core drives both. A member repeats this cycle:
 
     JoinGroup ─▶ (the leader assigns) ─▶ SyncGroup ─▶ stop, start ─▶ heartbeats ─▶ JoinGroup
 
-It joins anew when its group calls for a round, by itself after it gave something up, when lost
-work has waited long enough, and, as the leader, when the configs have changed. In the protocols
-`compatible` and `sessioned` what it runs goes on meanwhile; in `default` it stops all first.
+It rejoins when a heartbeat is answered with REBALANCE_IN_PROGRESS, by itself after a revocation,
+when the delay for lost work is over, and, as the leader, when the configs have changed. In the
+protocols `compatible` and `sessioned` its work goes on meanwhile; in `default` it stops all first.
 
-Beyond Kafka's workers, one that hears nothing of its group stops everything by itself before its
-session ends, and so does one that cannot join a round in time (`deadlines.py`). What it commits
-goes by the fencing tokens that the log grants it (PROTOCOL §14).
+Unlike Kafka's workers, one that gets no answer stops everything by itself before its session ends,
+and so does one that cannot join a round in time (`deadlines.py`). It commits under the fencing
+tokens that the log grants it (PROTOCOL §14).
 """
 
 from ....events.model import Resources
@@ -36,16 +35,16 @@ from .lead import Configs, Lead
 from .share import Share
 
 IN_A_ROUND = frozenset({State.STABLE, State.RECONCILING, State.PREPARE_LEAVING})
-"""The states in which a member has to join, or to be gone, once a round is called for."""
+"""The states in which a member has to join a round, or to leave, within its rebalance timeout."""
 
 
 class ClassicMembership(GroupMembership):
-    """One classic member of one group; every call returns what is to be done because of it."""
+    """One classic member of one group; every call returns the instructions that follow from it."""
 
     def __init__(self, identity: Identity, timing: Timing, mode: str, max_delay_ms: int) -> None:
-        """Be a worker of a mode, one of `connect.protocol`.
+        """`mode` is a value of `connect.protocol`.
 
-        As a leader it lets lost work wait for so long at most, in milliseconds.
+        When the member leads, lost work waits for `max_delay_ms` at most.
         """
         super().__init__(identity, timing, CLASSIC_WAYS)
         self._timing, self._mode = timing, mode
@@ -53,14 +52,15 @@ class ClassicMembership(GroupMembership):
         self._lead = Lead(max_delay_ms)
         self._share = Share(self._work)
         self._round: JoinGroupReply | None = None
-        """The generation that it was told of last."""
+        """The last generation that it was told."""
         self._completed = -1
-        """The last generation that it was in to its end."""
+        """The last generation of which it got its assignment."""
         self._configs = Configs()
         self._leads_now = False
-        """Whether it is to assign as soon as it has looked into the log."""
+        """Whether it has to assign as soon as it has looked into the log."""
         self._alive_ms = self._calm_ms = self._round_ms = 0
-        """When the newest calls were sent that were answered, told of no round, joined a round."""
+        """The sending times of the newest call that was answered, of the newest heartbeat that was
+        answered without a round, and of the JoinGroup of the current round."""
 
     @property
     def timing(self) -> Timing:
@@ -69,7 +69,7 @@ class ClassicMembership(GroupMembership):
 
     @property
     def member_id(self) -> str:
-        """What the group calls it; empty before it was given a name."""
+        """Its member id; empty before the group has given it one."""
         return self._calls.member_id
 
     @property
@@ -79,25 +79,25 @@ class ClassicMembership(GroupMembership):
 
     @property
     def is_leader(self) -> bool:
-        """Whether it leads the generation that it was told of last."""
+        """Whether it leads the last generation that it was told."""
         return self._round is not None and self._round.leader == self.member_id != ""
 
     # -- what happens to a member
 
     def join(self, now_ms: int) -> list[Instruction]:
-        """Ask for a seat; nothing may run yet."""
+        """Join the group; nothing may run yet."""
         self._leaves_for_good = None
         return self._ask_to_join("told to join", now_ms)
 
     def reconnect(
         self, now_ms: int, coordinator_epoch: int = NO_COORDINATOR_EPOCH
     ) -> list[Instruction]:
-        """Say again, at once, what was not answered: the group is served by another process."""
+        """Repeat unanswered calls at once: the coordinator is another process."""
         del coordinator_epoch
         return self._calls.repeat(now_ms) if self.state in SPEAKING else []
 
     def see_configured(self, configured: Resources, offset: int, now_ms: int) -> list[Instruction]:
-        """Learn what the log shows to be configured, and by which record; a leader assigns it."""
+        """Take note of what is configured, and by which record; a leader assigns it."""
         self._configs = Configs(offset, configured)
         if self._leads_now:
             return self._assign(now_ms)
@@ -125,7 +125,7 @@ class ClassicMembership(GroupMembership):
                 return []
 
     def tick(self, now_ms: int) -> list[Instruction]:
-        """Let time pass: repeat what was not answered, beat, and fence when it is time."""
+        """Do what is due: repeat unanswered calls, send heartbeats, and fence."""
         if self._deadlines.kill_is_due(now_ms):
             return [Kill("what had to stop has not stopped in time")]
         if self.state not in SPEAKING:
@@ -145,7 +145,7 @@ class ClassicMembership(GroupMembership):
         return self._calls.tick(now_ms)
 
     def next_tick_ms(self) -> int | None:
-        """Return when `tick` has something to do at the earliest, None if never."""
+        """Return when `tick` is due next, None if never."""
         if self.state not in SPEAKING:
             return self._deadlines.next_kill_ms()
         rejoin_ms = self._share.rejoin_at_ms if self.state is State.STABLE else None
@@ -160,7 +160,7 @@ class ClassicMembership(GroupMembership):
         if reply.error is not Error.NONE:
             return self._refused(reply.error, reply.message, now_ms)
         self._calls.be_in(reply.member_id, reply.generation)
-        by_ms = self._round_ms + self._timing.rebalance_timeout_ms  # it has to ask by then
+        by_ms = self._round_ms + self._timing.rebalance_timeout_ms  # it has to sync by then
         self._deadlines.revoke_by_ms = by_ms if self.owned else None
         if self.state is not State.JOINING:
             return []
@@ -169,7 +169,7 @@ class ClassicMembership(GroupMembership):
         return [] if self._leads_now else self._calls.sync(reply.protocol, {}, now_ms)
 
     def _assign(self, now_ms: int) -> list[Instruction]:
-        """Assign, as the leader; the log was just looked into."""
+        """Assign as the leader, with the configs that the log has now."""
         self._leads_now = False
         if self._round is None:
             return []
@@ -180,13 +180,13 @@ class ClassicMembership(GroupMembership):
         return self._calls.sync(self._round.protocol, made, now_ms)
 
     def _take_assignment(self, reply: SyncGroupReply, now_ms: int) -> list[Instruction]:
-        """Stop and start what an assignment says, and join anew if it calls for that."""
+        """Stop and start what an assignment says, and rejoin if it calls for that."""
         if reply.error is Error.REBALANCE_IN_PROGRESS:
             return self._ask_to_join("another round has begun", now_ms)
         if reply.error is not Error.NONE:
             return self._refused(reply.error, reply.message, now_ms)
         self._stay_alive()
-        if overdue := self._deadlines.why_overdue(now_ms):  # the answer lay unread for long
+        if overdue := self._deadlines.why_overdue(now_ms):  # the answer was read too late
             return self._fence(overdue, now_ms)
         self._completed, self._deadlines.revoke_by_ms = self._calls.generation, None
         self._work.log_offset = max(self._work.log_offset, reply.log_offset)
@@ -209,7 +209,7 @@ class ClassicMembership(GroupMembership):
         return []
 
     def _join_round(self, now_ms: int, *, has_joined: bool) -> list[Instruction]:
-        """Join a round that another calls for; its JoinGroup may be lost until it has arrived."""
+        """Join a round that has begun; until its JoinGroup has arrived the deadline runs."""
         if has_joined:
             self._deadlines.revoke_by_ms, self._round_ms = None, self._calls.answered_ms
         elif self.owned or self.state in IN_A_ROUND:
@@ -223,7 +223,7 @@ class ClassicMembership(GroupMembership):
         return []
 
     def _refused(self, error: Error, message: str, now_ms: int) -> list[Instruction]:
-        """Do what helps against the error; a join that is refused is no seat to lose."""
+        """Do what the error asks for; a refused join has no seat to lose."""
         meaning = MEANINGS[error]
         reason = f"{error.value}: {message or meaning.advice}"
         if meaning.remedy is Remedy.FATAL:
@@ -237,7 +237,7 @@ class ClassicMembership(GroupMembership):
         return []
 
     def _stay_alive(self) -> None:
-        """Count the session from the newest call that was answered."""
+        """Renew the session, counted from the sending time of the newest answered call."""
         self._alive_ms = max(self._alive_ms, self._calls.answered_ms)
         session_ms = min(self._timing.session_timeout_ms, self._timing.rebalance_timeout_ms)
         self._deadlines.start_session(self._alive_ms, session_ms)
@@ -262,12 +262,12 @@ class ClassicMembership(GroupMembership):
         return started
 
     def _join_anew(self, why: str, now_ms: int) -> list[Instruction]:
-        """Join anew; in the eager protocol only once nothing runs."""
+        """Rejoin; in the eager protocol only once nothing runs."""
         self._machine.go(State.RECONCILING, why)
         return self._share.prepare_to_rejoin() + self._settle(now_ms)
 
     def _ask_to_join(self, why: str, now_ms: int) -> list[Instruction]:
-        """Say what runs here, and how far the configs were read."""
+        """Send a JoinGroup with what is owned, and with the config offset."""
         self._machine.go(State.JOINING, why)
         self._leads_now, self._round_ms = False, now_ms
         self._calm_ms = self._calm_ms or now_ms  # no round went on without it before its first

@@ -1,4 +1,4 @@
-"""What one worker is to run by what its leader told it, what of that runs, and when it rejoins."""
+"""A worker's assignment in the classic protocol: what it starts and stops, and when it rejoins."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,35 +19,35 @@ from ..instructions import Instruction, Start, Stop
 from ..states import Work
 
 UNASSIGNED: Final = ReceivedAssignment(config_offset=-1)
-"""What a member has been told before its first generation."""
+"""The assignment of a member before its first generation."""
 
 
 class Share:
-    """What a member has, and what follows from its last assignment; times in milliseconds."""
+    """What a member has to run, and what follows from its last assignment; milliseconds."""
 
     def __init__(self, work: Work) -> None:
         self.work = work
         self.rejoins = False
-        """Whether it joins anew as soon as nothing has to stop."""
+        """Whether it rejoins as soon as nothing has to stop."""
         self.rejoin_at_ms: int | None = None
-        """When it joins anew because lost work has waited long enough."""
+        """When it rejoins because the delay for lost work is over."""
         self._has: Sequence[Resource] = ()
-        """All that it is to run, in the order in which it was given."""
+        """All that it has to run, in the order in which it was given."""
         self._told = UNASSIGNED
         """Its last assignment."""
         self._may_start = False
-        """Whether it runs all that it has, or is to join anew before."""
+        """Whether it may start all that it has; else it rejoins before."""
 
     @property
     def config_offset(self) -> int:
-        """How far the configs were read that its assignment rests on."""
+        """The config offset of its assignment."""
         return self._told.config_offset
 
     def take(
         self, version: int, told: ReceivedAssignment, config_offset: int, now_ms: int
     ) -> list[Instruction]:
-        """Take an assignment, and return what is to stop; what starts waits for that."""
-        if version == EAGER:  # it tells all that there is to run
+        """Take an assignment; return what has to stop, for which the starts wait."""
+        if version == EAGER:  # it has all that there is to run
             revoked = tuple(each for each in self._has if each not in told.assigned)
             told = replace(told, revoked=revoked, version=EAGER)
         reaction = react(told, self._has, config_offset)
@@ -60,36 +60,36 @@ class Share:
         return self.join_round() if self.rejoins else self._aim()
 
     def join_round(self) -> list[Instruction]:
-        """Join once all has stopped that has to; in the eager protocol that is everything."""
+        """Rejoin once all has stopped that has to; in the eager protocol that is everything."""
         if self._told.version == EAGER:
             return self.prepare_to_rejoin()
         self.rejoins = True
         return self._aim()
 
     def prepare_to_rejoin(self) -> list[Instruction]:
-        """Start nothing more; return what is to stop before: all in the eager protocol."""
+        """Start nothing more; return what has to stop before: in the eager protocol everything."""
         self.rejoins, self._may_start = True, False
         gone = frozenset(stop_to_rejoin(self._told.version, self._has))
         self._has = [each for each in self._has if each not in gone]
         return self._aim()
 
     def start(self) -> list[Instruction]:
-        """Return what is to start, once nothing has to stop any more."""
+        """Return what to start, once nothing has to stop any more."""
         granted = self.work.grant() if self._may_start else NOTHING
         return [Start(granted, self.work.log_offset)] if granted else []
 
     def waits_for_configs(self, config_offset: int) -> bool:
-        """Tell whether the log is to be read further before it rejoins."""
+        """Tell whether the log has to be read further before it rejoins."""
         return is_behind(self._told.config_offset, config_offset)
 
     def tell(self, url: str, config_offset: int) -> WorkerMetadata:
-        """Return what it says to join, which calls off that it is to; a newcomer runs nothing."""
+        """Return the metadata with which it rejoins now; a new member has no allocation."""
         self.rejoins, self.rejoin_at_ms = False, None
         own = replace(self._told, assigned=tuple(self._has), revoked=())
         return WorkerMetadata(url, config_offset, own if own.leader is not None else None)
 
     def give_up(self) -> Resources:
-        """Have nothing any more; return what runs by now."""
+        """Forget the assignment; return what still runs."""
         self._has, self._told, self.work.target = (), UNASSIGNED, NOTHING
         self.rejoins = self._may_start = False
         self.rejoin_at_ms = None

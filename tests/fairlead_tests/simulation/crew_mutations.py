@@ -15,15 +15,15 @@ from fairlead_tests.simulation.mutations import Patch, always
 
 
 def tell_everybody_to_lead(patch: Patch) -> None:
-    original = rounds.joined
+    original = rounds.join_reply
 
     def joined(turn: Any, member_id: str) -> Any:
         last = turn.generation
         everybody = rounds._members(turn, last.protocol)
         return replace(original(turn, member_id), leader=member_id, members=everybody)
 
-    patch.setattr(rounds, "joined", joined)
-    patch.setattr(calls, "joined", joined)
+    patch.setattr(rounds, "join_reply", joined)
+    patch.setattr(calls, "join_reply", joined)
 
 
 def grant_what_runs_on(patch: Patch) -> None:

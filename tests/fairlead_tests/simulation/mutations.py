@@ -59,11 +59,11 @@ def serve_any_process(patch: Patch) -> None:
 
 
 def admit_any_epoch(patch: Patch) -> None:
-    always(patch, admission, "_fence", "")
+    always(patch, admission, "_flaw_in_epoch", "")
 
 
 def take_any_claim(patch: Patch) -> None:
-    always(patch, admission, "_claim", "")
+    always(patch, admission, "_flaw_in_owned", "")
 
 
 def take_a_leave_at_its_word(patch: Patch) -> None:
