@@ -1,1 +1,1 @@
-"""What is on the wire: frames, which calls are served, and those of groups as messages of ours."""
+"""Kafka's wire protocol: frames, the served APIs, and the translation to fairlead's messages."""

@@ -1,6 +1,6 @@
-"""ListGroups, DescribeGroups and DeleteGroups: what people ask of groups.
+"""Translates ListGroups, DescribeGroups and DeleteGroups.
 
-A request may ask for several groups: then there is a call for each, and one answer of all replies.
+A request for several groups becomes one call for each, whose replies are merged into one response.
 """
 # pyright: basic
 
@@ -21,26 +21,26 @@ from .frames import Request, item_class, make
 from .terms import NO_TIME, NOT_ASKED_FOR, code
 
 TELLS_ABSENT: Final = 6
-"""The version from which on DescribeGroups says that there is no such group."""
+"""The first version of DescribeGroups that reports an unknown group as an error."""
 
 
 def ask_for_list(_: Request, __: str) -> Sequence[ListGroups]:
-    """Return what a ListGroups asks of each shard."""
+    """Translate a ListGroups request, for each shard."""
     return [ListGroups()]
 
 
 def ask_to_describe(request: Request, _: str) -> Sequence[DescribeGroup]:
-    """Return what a DescribeGroups asks, group by group."""
+    """Translate a DescribeGroups request into one call for each group."""
     return [DescribeGroup(group_id) for group_id in request.message.groups]
 
 
 def ask_to_delete(request: Request, _: str) -> Sequence[RemoveGroup]:
-    """Return what a DeleteGroups asks, group by group."""
+    """Translate a DeleteGroups request into one call for each group."""
     return [RemoveGroup(group_id) for group_id in request.message.groups_names]
 
 
 def answer_delete(request: Request, kind: Any, replies: Sequence[RemoveGroupReply]) -> Any:
-    """Return what became of each group."""
+    """Build the DeleteGroups response."""
     item, asked = item_class(kind, "results"), request.message.groups_names
     results = tuple(
         make(item, group_id=group_id, error_code=code(reply.error))
@@ -50,7 +50,7 @@ def answer_delete(request: Request, kind: Any, replies: Sequence[RemoveGroupRepl
 
 
 def answer_describe(request: Request, kind: Any, replies: Sequence[DescribeGroupReply]) -> Any:
-    """Return what is told of each group."""
+    """Build the DescribeGroups response."""
     asked = zip(request.message.groups, replies, strict=True)
     version = request.head.version
     groups = tuple(_described(kind, version, group_id, reply) for group_id, reply in asked)
@@ -58,7 +58,7 @@ def answer_describe(request: Request, kind: Any, replies: Sequence[DescribeGroup
 
 
 def answer_list(request: Request, kind: Any, replies: Sequence[ListGroupsReply]) -> Any:
-    """Return the groups of all shards that the request's filters let through."""
+    """Build the ListGroups response, with the groups of all shards that pass the filters."""
     asked = request.message
     states = {each.lower() for each in getattr(asked, "states_filter", ())}
     types = {each.lower() for each in getattr(asked, "types_filter", ())}

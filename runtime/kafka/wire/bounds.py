@@ -1,36 +1,36 @@
-"""What a client may cost: sizes, times and numbers, and the budget that all requests share."""
+"""Limits for clients: sizes, times and numbers, and the memory budget of all requests."""
 
 import asyncio
 from collections import deque
 from typing import Final
 
 SHORTEST_FRAME: Final = 8
-"""Key, version and number of a request are that long."""
+"""The size of API key, version and correlation id, in bytes, as all sizes here."""
 LONGEST_FRAME: Final = 100 << 20
 """A broker's `socket.request.max.bytes`."""
 LONGEST_DECODED: Final = 1 << 20
-"""Of a request that is answered here."""
+"""The maximum size of a request that is handled here."""
 LONGEST_AMENDED: Final = 64 << 20
-"""Of a broker's answer that is changed on its way."""
+"""The maximum size of a broker's response that is rewritten."""
 PIECE: Final = 256 << 10
-"""So much of a frame that is passed on is held at once."""
+"""How much of a proxied frame is in memory at once."""
 BUDGET: Final = 16 << 20
-"""So much of requests that no group has taken yet is held at once, of all connections: they may all
-travel to a process of groups together, and take four times as much on that way."""
+"""The budget for requests of all connections that are in transit to a group: they may all be in one
+message to a process of groups, which takes four times their size."""
 LONGEST_ANSWER: Final = 64 << 20
-"""Of many groups to one request; groups of which no more is told are asked for again."""
+"""The maximum size of a response about many groups; clients repeat the request for the others."""
 FRAME_SECONDS: Final = 30.0
-"""How long the rest of a frame may take to come, and an answer to be taken."""
+"""The time limit for receiving the rest of a frame, and for sending a response."""
 SLOWEST: Final = 32 << 10
-"""Bytes in a second that a long frame must come with beyond that."""
+"""The minimum rate, in bytes per second, of a frame that takes longer than that."""
 IDLE_SECONDS: Final = 600.0
-"""How long a connection may be silent, as at a broker."""
+"""The idle timeout of a connection, as on a broker."""
 
 
 class FrameRefused(Exception):  # noqa: N818  # says what becomes of the connection
-    """Bytes that are no request that is served here; the connection is closed without an answer.
+    """Invalid or unsupported bytes from a client; the connection is closed without a response.
 
-    `reason` is one of few words, by which refusals are counted.
+    `reason` is one of few words, for metrics.
     """
 
     def __init__(self, reason: str, told: str = "") -> None:
@@ -39,34 +39,34 @@ class FrameRefused(Exception):  # noqa: N818  # says what becomes of the connect
 
 
 class BudgetShare:
-    """A part of a budget, until it is given back."""
+    """A part of a budget that is taken until it is given back."""
 
     def __init__(self, budget: "Budget", size: int) -> None:
         self._budget, self._size = budget, size
 
     def give_back(self) -> None:
-        """Let others have it; nothing the next time."""
+        """Return it to the budget; later calls do nothing."""
         size, self._size = self._size, 0
         if size:
             self._budget.give_back(size)
 
 
 class Budget:
-    """Bytes that may be held at once; who wants more waits, first come first served."""
+    """A limit for bytes in memory; takers wait in the order of their requests (FIFO)."""
 
     def __init__(self, size: int) -> None:
         self._left = size
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def take_now(self, size: int) -> bool:
-        """Take so much if there is so much left and nobody waits; tell whether it is so."""
+        """Take `size` bytes if available and nobody waits; return whether it was possible."""
         is_left = not self._waiting and size <= self._left
         if is_left:
             self._left -= size
         return is_left
 
     async def take(self, size: int) -> None:
-        """Wait until there is so much left, and take it."""
+        """Wait until `size` bytes are available, and take them."""
         if self.take_now(size):
             return
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -79,7 +79,7 @@ class Budget:
             raise
 
     def give_back(self, size: int) -> None:
-        """Let others have it."""
+        """Return `size` bytes to the budget."""
         self._left += size
         while self._waiting and (self._waiting[0][1].done() or self._waiting[0][0] <= self._left):
             wanted, granted = self._waiting.popleft()

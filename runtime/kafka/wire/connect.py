@@ -1,6 +1,6 @@
-"""The proposals' three calls: what a member of the workers' group says, and is told.
+"""Translates the proposals' three APIs of connect groups, for members that use Kafka's wire.
 
-They become the messages by which the node's own workers speak, and are answered as theirs are.
+The requests become the same messages as those of the node's own workers.
 """
 # pyright: basic
 
@@ -26,11 +26,11 @@ from .frames import Request
 LARGEST_INT16: Final = (1 << 15) - 1
 LARGEST_INT8: Final = (1 << 7) - 1
 NO_TASK: Final = CONNECTOR - 1
-"""What a number below 0 becomes: no connector, but a task that the rules refuse."""
+"""Replaces negative task numbers: an invalid task, which is refused later, not a connector."""
 
 
 def ask_connect_heartbeat(request: Request, client_host: str) -> Sequence[ConnectCall]:
-    """Return what a ConnectGroupHeartbeat asks; who joins says where it is as well."""
+    """Translate a ConnectGroupHeartbeat request; a join has the client's address as well."""
     told, is_join = request.message, request.message.member_epoch == JOIN_EPOCH
     assignors, owned = told.client_assignors, told.connectors_and_tasks
     heartbeat = Heartbeat(
@@ -67,15 +67,15 @@ def _resources(told: Any) -> Iterator[Resource]:
 
 
 def ask_to_prepare(request: Request, _: str) -> Sequence[ConnectCall]:
-    """Return what a ConnectGroupPrepareAssignment asks."""
+    """Translate a ConnectGroupPrepareAssignment request."""
     told = request.message
     return [ConnectCall(Prepare(told.group_id, told.member_id, told.member_epoch))]
 
 
 def ask_to_install(request: Request, _: str) -> Sequence[ConnectCall]:
-    """Return what a ConnectGroupInstallAssignment asks.
+    """Translate a ConnectGroupInstallAssignment request.
 
-    The group keeps one version and metadata of the assignor's for all: those of the first member.
+    The group has one assignor version and metadata for all members: those of the first one.
     """
     told = request.message
     install = Install(
@@ -109,7 +109,7 @@ def _each(told: Iterable[Any], what: str) -> Iterator[tuple[Resource, Any]]:
 
 
 def answer_connect(_: Request, kind: Any, replies: Sequence[ConnectReply]) -> Any:
-    """Return the answer to any of these calls; raises `FrameRefused` where there is none."""
+    """Build the response to any of these requests; raises `FrameRefused` if there is none."""
     reply = replies[0].reply
     if reply is None:
         raise FrameRefused("superseded", "the group has left it unanswered: ask anew")
@@ -205,7 +205,7 @@ def _member(member: MemberView) -> wire.PreparedMember:
 
 
 def _demands(snapshot: Snapshot) -> Iterator[wire.WorkDemand]:
-    """Yield what is asked of workers for each resource of which anything is."""
+    """Yield the demands of each resource that has any."""
     for each in sorted(snapshot.configured):
         weight, workers = snapshot.weights.get(each, 1), snapshot.pins.get(each, ())
         needs = snapshot.needs.get(each.connector)

@@ -1,9 +1,9 @@
-"""The proposals' three calls as Kafka messages, in kio's form: what a connect group's members say.
+"""The schemas of the proposals' three APIs of connect groups, as kio message classes.
 
-Their keys are private ones: clients pass over keys that they do not know. Fields and their order
-are those of the proposals' schemas, mended where these are no schemas (`ConnectorsAndTasks` is one
-structure everywhere); whatever there is beyond is a tagged field, so that who speaks the proposals'
-schema alone is understood, and understands.
+The API keys are private ones, which other clients ignore. The fields and their order are those of
+the proposals' schemas, corrected where these are invalid (`ConnectorsAndTasks` is one structure
+everywhere). All extensions are tagged fields, so that an implementation of the proposals' schemas
+alone is compatible.
 """
 # pyright: basic
 
@@ -21,13 +21,13 @@ EMPTY: Final = ()
 
 
 def _of(kind: str, tag: int | None = None, **default: Any) -> Any:
-    """Return a field of one of Kafka's types; one without a default must be there."""
+    """Return a field of a Kafka type; without a default it is required."""
     told: dict[str, Any] = {"kafka_type": kind}
     return field(metadata=told if tag is None else {**told, "tag": tag}, **default)
 
 
 class _Structure:
-    """What kio asks of each class: these are all of one version, with tagged fields."""
+    """The attributes that kio requires of each class: all have one version, with tagged fields."""
 
     __type__ = EntityType.nested
     __version__ = i16(0)
@@ -45,12 +45,12 @@ class _Response(_Structure):
     __header_schema__ = ResponseHeader
 
 
-# -- what several calls speak of
+# -- structures that several messages use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorTasks(_Structure):
-    """Tasks of one connector; they count from 0."""
+    """Tasks of one connector, numbered from 0."""
 
     connector: str = _of("string")
     tasks: tuple[int, ...] = _of("int32", default=EMPTY)
@@ -69,7 +69,7 @@ NOTHING: Final = ConnectorsAndTasks()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadline(_Structure):
-    """What is parked, or would be, until a time by the wall clock."""
+    """A resource that is parked until a wall-clock time, or would be."""
 
     deadline_ms: int = _of("int64")
     connectors_and_tasks: ConnectorsAndTasks
@@ -80,7 +80,7 @@ class Deadline(_Structure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignor(_Structure):
-    """One that the member can compute with."""
+    """An assignor of the member."""
 
     name: str = _of("string")
     minimum_version: int = _of("int16")
@@ -92,7 +92,7 @@ class Assignor(_Structure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectGroupHeartbeatRequest(_Request):
-    """A member lives; what is null, or -1, is as it was."""
+    """A member's heartbeat; fields that are null or -1 are unchanged."""
 
     group_id: str = _of("string")
     member_id: str = _of("string")
@@ -112,7 +112,7 @@ class ConnectGroupHeartbeatRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignedWork(_Structure):
-    """What the member is to have from now on."""
+    """The assignment of the member."""
 
     error: int = _of("int8", default=0)
     connectors_and_tasks: ConnectorsAndTasks
@@ -122,7 +122,7 @@ class AssignedWork(_Structure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectGroupHeartbeatResponse(_Response):
-    """The group answers; no assignment where nothing changed for the member."""
+    """The response to a heartbeat; the assignment is null if it has not changed."""
 
     throttle_time_ms: int = _of("int32", default=0)
     error_code: int = _of("int16")
@@ -143,7 +143,7 @@ class ConnectGroupHeartbeatResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectGroupPrepareAssignmentRequest(_Request):
-    """The member that is to compute asks for what it needs."""
+    """The request of the computing member for a snapshot of the group."""
 
     group_id: str = _of("string")
     member_id: str = _of("string")
@@ -152,7 +152,7 @@ class ConnectGroupPrepareAssignmentRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignorState(_Structure):
-    """What a member's assignor has said of it last."""
+    """The last metadata of a member's assignor."""
 
     version: int = _of("int16")
     reason: int = _of("int8")
@@ -161,7 +161,7 @@ class AssignorState(_Structure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedMember(_Structure):
-    """A member as an assignor sees it."""
+    """A member in a snapshot."""
 
     member_id: str = _of("string")
     member_epoch: int = _of("int32")
@@ -178,7 +178,7 @@ class PreparedMember(_Structure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParkableLoss(_Structure):
-    """What a member lost, and may be parked until the deadline."""
+    """A resource of a lost member, which may be parked until the deadline."""
 
     member_id: str = _of("string")
     instance_id: str | None = _of("string", default=None)
@@ -189,7 +189,7 @@ class ParkableLoss(_Structure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkDemand(_Structure):
-    """What a resource weighs, and where it may run: empty is anywhere; task -1: the connector."""
+    """The weight and the allowed workers of a resource; empty: all; task -1: the connector."""
 
     connector: str = _of("string")
     task: int = _of("int32", default=-1)
@@ -201,7 +201,7 @@ class WorkDemand(_Structure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectGroupPrepareAssignmentResponse(_Response):
-    """The group as it is now, or why it is not told."""
+    """The snapshot of the group, or an error."""
 
     throttle_time_ms: int = _of("int32", default=0)
     error_code: int = _of("int16")
@@ -224,7 +224,7 @@ class ConnectGroupPrepareAssignmentResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledMember(_Structure):
-    """What a member is to have; version and metadata are the assignor's own, one for all."""
+    """The target of a member; version and metadata are the assignor's, the same for all."""
 
     member_id: str = _of("string")
     connectors_and_tasks: ConnectorsAndTasks
@@ -234,7 +234,7 @@ class InstalledMember(_Structure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unplaceable(_Structure):
-    """What no member can take."""
+    """A resource that no member can take."""
 
     reason: str = _of("string")
     connectors_and_tasks: ConnectorsAndTasks
@@ -242,7 +242,7 @@ class Unplaceable(_Structure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectGroupInstallAssignmentRequest(_Request):
-    """The member hands in what it computed of the snapshot of that group epoch."""
+    """The computed assignment, from the snapshot of this group epoch."""
 
     group_id: str = _of("string")
     member_id: str = _of("string")
@@ -256,7 +256,7 @@ class ConnectGroupInstallAssignmentRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectGroupInstallAssignmentResponse(_Response):
-    """Whether it is the target now."""
+    """Whether the assignment was accepted as the target."""
 
     throttle_time_ms: int = _of("int32", default=0)
     error_code: int = _of("int16")
@@ -273,4 +273,4 @@ RESPONSES: Final[dict[int, Any]] = {
     CONNECT_PREPARE: ConnectGroupPrepareAssignmentResponse,
     CONNECT_INSTALL: ConnectGroupInstallAssignmentResponse,
 }
-"""By key."""
+"""The request and response classes, by API key."""

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat and ConsumerGroupDescribe: consumers by KIP-848."""
+"""Translates ConsumerGroupHeartbeat and ConsumerGroupDescribe (KIP-848)."""
 # pyright: basic
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,14 +22,14 @@ from .frames import Request, item_class, make
 from .terms import MS, NO_TIME, NOT_ASKED_FOR, code
 
 OWN_IDS: Final = 1
-"""The version from which on consumers make their ids themselves."""
+"""The first version in which consumers generate their own ids."""
 NO_ID: Final = UUID(int=0)
 CLASSIC, MODERN = 0, 1
-"""What a member is called that speaks the classic protocol, and one that does not."""
+"""The member types in ConsumerGroupDescribe: classic and KIP-848 members."""
 
 
 def ask_consumer_heartbeat(request: Request, client_host: str) -> Sequence[ConsumerGroupHeartbeat]:
-    """Return what a ConsumerGroupHeartbeat asks."""
+    """Translate a ConsumerGroupHeartbeat request."""
     told = request.message
     names = told.subscribed_topic_names
     call = ConsumerGroupHeartbeat(
@@ -60,7 +60,7 @@ def _owned(told: Iterable[Any] | None) -> Partitions | None:
 
 
 def answer_consumer(_: Request, kind: Any, replies: Sequence[ConsumerGroupHeartbeatReply]) -> Any:
-    """Return the answer to a consumer."""
+    """Build the ConsumerGroupHeartbeat response."""
     (reply,) = replies
     assignment = None
     if reply.assignment is not None:
@@ -87,14 +87,14 @@ def answer_consumer(_: Request, kind: Any, replies: Sequence[ConsumerGroupHeartb
 
 
 def ask_to_describe(request: Request, _: str) -> Sequence[DescribeConsumerGroup]:
-    """Return what a ConsumerGroupDescribe asks, group by group."""
+    """Translate a ConsumerGroupDescribe request into one call for each group."""
     return [DescribeConsumerGroup(group_id) for group_id in request.message.group_ids]
 
 
 def answer_describe(
     request: Request, kind: Any, replies: Sequence[DescribeConsumerGroupReply]
 ) -> Any:
-    """Return what is told of each group."""
+    """Build the ConsumerGroupDescribe response."""
     item = item_class(kind, "groups")
     groups = tuple(
         _described(item, group_id, reply)

@@ -1,6 +1,6 @@
-"""Which calls a request makes of our groups, and the answer that their replies make.
+"""Translates requests of group APIs into calls of groups, and their replies into responses.
 
-A request may ask for several groups: then there is a call for each, and one answer of all replies.
+A request for several groups becomes one call for each, whose replies are merged into one response.
 """
 # pyright: basic
 
@@ -30,12 +30,12 @@ from .served import (
 
 
 class _Spoken(NamedTuple):
-    """How a call of the wire is read and answered."""
+    """The translation of one API."""
 
     ask: Callable[[Request, str], Sequence[PackedCall]]
-    """Returns the calls of a request; the text is where its client is."""
+    """Returns the calls of a request; the text is the client's host."""
     answer: Callable[[Request, Any, Sequence[Any]], Any]
-    """Returns the answer, of the class given, by the replies in the order of the calls."""
+    """Builds a response of the given class from the replies in the order of the calls."""
 
 
 _SPOKEN: Final[Mapping[int, _Spoken]] = {
@@ -58,11 +58,11 @@ _SPOKEN: Final[Mapping[int, _Spoken]] = {
 
 
 def calls_of(request: Request, client_host: str) -> Sequence[PackedCall]:
-    """Return what a request asks of groups."""
+    """Return the calls of groups for a request."""
     return _SPOKEN[request.head.api].ask(request, client_host)
 
 
 def answer_of(request: Request, replies: Sequence[Any]) -> Any:
-    """Return the answer to a request, given the groups' replies in the order of its calls."""
+    """Build the response to a request from the replies in the order of its calls."""
     kind = response_class(*request.head[:2])
     return _SPOKEN[request.head.api].answer(request, kind, replies)

@@ -1,8 +1,8 @@
-"""Frames of Kafka's protocol: which call a request is, and messages as kio reads and writes them.
+"""Encodes and decodes the frames of Kafka's protocol with kio.
 
-A frame here is without its length. Nothing is made of a message that does not fill its frame to
-the last byte, or has null where none may be. Tagged fields that are not known are passed over, as
-Kafka does it (KIP-482): kio refuses them, so a structure that has any is read field by field.
+A frame here is without its length prefix. A message is refused if it does not fill its frame
+exactly, or has null in a field that is not nullable. Unknown tagged fields are skipped, as in Kafka
+(KIP-482): kio refuses them, so a structure that has any is decoded field by field.
 """
 # pyright: basic
 
@@ -29,7 +29,7 @@ from .lengths import check_lengths, end_of_header
 HEAD: Final = struct.Struct(">hhi")
 LENGTH: Final = struct.Struct(">i")
 API_VERSIONS: Final = 18
-"""Its answers have the first form of header in all versions."""
+"""Its responses have header version 0 in all versions."""
 
 
 class Head(NamedTuple):
@@ -38,11 +38,11 @@ class Head(NamedTuple):
     api: int
     version: int
     number: int
-    """By which the client knows the answer."""
+    """The correlation id."""
 
 
 class Request(NamedTuple):
-    """A request as kio has it, and who says that it sends it."""
+    """A decoded request, and the client id in its header."""
 
     head: Head
     client_id: str
@@ -50,7 +50,7 @@ class Request(NamedTuple):
 
 
 Read = Callable[[bytes, int], tuple[Any, int]]
-"""Returns what begins somewhere in a frame, and how many bytes of it that is."""
+"""Decodes a value at a position in a frame; returns it and its size in bytes."""
 
 
 class _RequestForm(NamedTuple):
@@ -60,12 +60,12 @@ class _RequestForm(NamedTuple):
 
 
 def read_head(data: bytes) -> Head:
-    """Return what the first eight bytes of a request say."""
+    """Decode the first eight bytes of a request."""
     return Head(*HEAD.unpack_from(data))
 
 
 def read_request(head: Head, frame: bytes) -> Request:
-    """Return the request that a frame holds; raises `FrameRefused`."""
+    """Decode a request; raises `FrameRefused`."""
     form = _form_of_request(head.api, head.version)
     is_flexible = form.kind.__header_schema__.__flexible__
     check_lengths(form.kind, frame, end_of_header(frame, is_flexible=is_flexible))
@@ -80,7 +80,7 @@ def read_request(head: Head, frame: bytes) -> Request:
 
 
 def write_request(request: Request) -> bytes:
-    """Return the frame of a request, without its length."""
+    """Encode a request, without its length prefix."""
     out, kind = io.BytesIO(), type(request.message)
     schema: Any = kind.__header_schema__
     api, version, number = request.head
@@ -91,7 +91,7 @@ def write_request(request: Request) -> bytes:
 
 
 def write_response(head: Head, message: Any) -> bytes:
-    """Return the answer to a request, with its length."""
+    """Encode a response, with its length prefix."""
     out, kind = io.BytesIO(), type(message)
     out.write(bytes(LENGTH.size) + LENGTH.pack(head.number))
     if kind.__flexible__ and head.api != API_VERSIONS:
@@ -102,9 +102,9 @@ def write_response(head: Head, message: Any) -> bytes:
 
 
 def read_response(head: Head, frame: bytes) -> Any:
-    """Return what a broker answers, without its header; raises `FrameRefused`.
+    """Decode a broker's response, without its header; raises `FrameRefused`.
 
-    A broker that does not know the version of ApiVersions answers with the first one.
+    To an ApiVersions request of an unknown version, a broker responds with version 0.
     """
     kind = response_class(head.api, head.version)
     start = LENGTH.size + (kind.__flexible__ and head.api != API_VERSIONS)
@@ -118,13 +118,13 @@ def read_response(head: Head, frame: bytes) -> Any:
 
 
 def is_known(api: int) -> bool:
-    """Tell whether Kafka has such a call, or we do."""
+    """Return whether this API key exists, in Kafka or as one of ours."""
     return api in api_key_map or api in REQUESTS
 
 
 @cache
 def request_class(api: int, version: int) -> Any:
-    """Return the class of a request; raises `FrameRefused` for one that is not known."""
+    """Return the class of a request; raises `FrameRefused` for an unknown API or version."""
     if api in REQUESTS:
         return REQUESTS[api]
     try:
@@ -135,7 +135,7 @@ def request_class(api: int, version: int) -> Any:
 
 @cache
 def response_class(api: int, version: int) -> Any:
-    """Return the class of an answer; raises `FrameRefused` for one that is not known."""
+    """Return the class of a response; raises `FrameRefused` for an unknown API or version."""
     if api in RESPONSES:
         return RESPONSES[api]
     try:
@@ -146,13 +146,13 @@ def response_class(api: int, version: int) -> Any:
 
 @cache
 def item_class(kind: Any, name: str) -> Any:
-    """Return the class of the structures in an array of a message."""
+    """Return the class of the items in an array field of a message."""
     told = next(each.type for each in fields(kind) if each.name == name)
     return next(each for each in _parts(told) if is_dataclass(each))
 
 
 def make(kind: Any, **told: Any) -> Any:
-    """Return a message of what its version has fields for."""
+    """Build a message; values without a field in its version are dropped."""
     return kind(**{name: told[name] for name in _names(kind) if name in told})
 
 
@@ -173,7 +173,7 @@ def _form_of_request(api: int, version: int) -> _RequestForm:
     return _RequestForm(kind, _reader(kind.__header_schema__), _reader(kind))
 
 
-# -- tagged fields that are not known
+# -- unknown tagged fields
 
 
 @cache
@@ -182,7 +182,7 @@ def _reader(kind: Any) -> Read:
 
 
 def _either(read: Read, read_known: Read) -> Read:
-    """Return what reads as kio does, and in the second way what has tags unknown to kio."""
+    """Return a reader that tries kio's, and the second one if kio finds unknown tags."""
 
     def read_either(frame: bytes, at: int) -> tuple[Any, int]:
         try:
@@ -194,7 +194,7 @@ def _either(read: Read, read_known: Read) -> Read:
 
 
 def _read_known(kind: Any, frame: bytes, start: int) -> tuple[Any, int]:
-    """Return a structure of a flexible version, but for tagged fields that it does not know."""
+    """Decode a structure of a flexible version, skipping unknown tagged fields."""
     plain, tagged = _field_readers(kind)
     told, at = dict[str, Any](), start
     for name, read in plain:
@@ -215,7 +215,7 @@ def _read_known(kind: Any, frame: bytes, start: int) -> tuple[Any, int]:
 
 @cache
 def _field_readers(kind: Any) -> tuple[list[tuple[str, Read]], dict[int, tuple[str, Read]]]:
-    """Return what reads each field: in order, and by tag."""
+    """Return the readers of the fields: the regular ones in order, the tagged ones by tag."""
     told = [
         (each.metadata.get("tag"), (each.name, _field_reader(kind, each))) for each in fields(kind)
     ]
@@ -239,7 +239,7 @@ def _field_reader(kind: Any, field: "Field[Any]") -> Read:
 
 
 def _read_nullable(kind: Any, frame: bytes, at: int) -> tuple[Any, int]:
-    """Return a structure that a byte stands before: below 0 there is none."""
+    """Decode a nullable structure: a byte below 0 means null."""
     if frame[at] >= 1 << 7:
         return None, 1
     found, size = _read_known(kind, frame, at + 1)

@@ -1,15 +1,15 @@
-"""Whether what a request counts fits into its frame: kio makes room for whatever a frame counts.
+"""Validates the lengths and counts in a request before kio decodes it.
 
-Its readers are native code: where there is no room they end the process, and no exception tells
-so. Thus a request is walked through by its schema before: each length and count must be within
-what is left of the frame, each item takes a byte at least, and nothing is null that may not be.
+kio allocates memory for any count in a frame. Its readers are native code: if memory runs out, they
+abort the process without an exception. So the frame is first traversed by its schema: each length
+and count must fit in the rest of the frame, with at least one byte for each item, and null is
+allowed only in nullable fields.
 
 The number of items is limited as well: a frame of 1 MiB has room for 340,000 of the smallest
 structures, and decoding these would block the event loop for a second.
 
-The forms of values are those of Kafka's protocol: in flexible versions lengths are unsigned
-varints, one more than what they count (KIP-482), and a structure that may be null begins with a
-byte that tells whether it is.
+The encoding is that of Kafka's protocol: in flexible versions lengths are unsigned varints of the
+length plus one (KIP-482), and a nullable structure begins with a byte that says whether it is null.
 """
 # pyright: basic
 
@@ -36,36 +36,33 @@ SIZES: Final[Mapping[str, int]] = {
     "float64": 8,
     "uuid": 16,
 }
-"""Of what is as long in each request, in bytes."""
+"""The sizes of fixed-size types, in bytes."""
 MOST_ITEMS: Final = 110_000
-"""How many items and tagged fields a request may have: 10,000 topics with 100,000 partitions.
+"""The maximum number of items and tagged fields in a request: 10,000 topics, 100,000 partitions.
 
-Items of a fixed size, such as partition numbers in an array, cost little and are not counted.
+Items of a fixed size, such as partition numbers in an array, are cheap and not counted.
 """
 SHORT: Final = struct.Struct(">h")
 LONG: Final = struct.Struct(">i")
 LONGEST_VARINT: Final = 5
 COMPACT_PRODUCE: Final = 9
-"""The version from which on its strings are compact and its header has tags."""
+"""The first flexible version: compact strings, and tags in the header."""
 TRANSACTIONAL_PRODUCE: Final = 3
-"""The version from which on the id of a transaction stands in front."""
+"""The first version that begins with the transactional id."""
 
 
 class CountedFrame(bytes):
-    """A frame, and how many items it may still have."""
+    """A frame, and the number of items that it may still have."""
 
     items_left = MOST_ITEMS
 
 
 Walk = Callable[[CountedFrame, int], int]
-"""Goes over a value that begins somewhere in a frame, and returns where the next one does."""
+"""Validates a value at a position in a frame, and returns the position after it."""
 
 
 def check_lengths(kind: Any, frame: bytes, start: int) -> None:
-    """Raise `FrameRefused` unless all that a message of a class counts is within its frame.
-
-    It may have `MOST_ITEMS` items at most.
-    """
+    """Raise `FrameRefused` if a length or count in a message exceeds its frame or `MOST_ITEMS`."""
     try:
         end = _structure(kind)(CountedFrame(frame), start)
     except (IndexError, struct.error):
@@ -75,7 +72,7 @@ def check_lengths(kind: Any, frame: bytes, start: int) -> None:
 
 
 def end_of_header(frame: bytes, *, is_flexible: bool) -> int:
-    """Return where a request's header ends, which has the client's id; raises `FrameRefused`."""
+    """Return the position after a request's header with its client id; raises `FrameRefused`."""
     try:
         (size,) = SHORT.unpack_from(frame, 2 * SHORT.size + LONG.size)
         end = 3 * SHORT.size + LONG.size + max(0, size)
@@ -85,7 +82,7 @@ def end_of_header(frame: bytes, *, is_flexible: bool) -> int:
 
 
 def expects_answer(version: int, data: bytes) -> bool:
-    """Tell whether a Produce, which begins so, is answered: with `acks=0` a broker says nothing.
+    """Return whether a Produce with this beginning has a response: with `acks=0` it has none.
 
     Raises `FrameRefused`.
     """
@@ -130,7 +127,7 @@ def _tags(frame: CountedFrame, at: int, known: Mapping[int, Walk]) -> int:
 
 
 def _value(kind: Any, field: "Field[Any]") -> Walk:
-    """Return what goes over a field."""
+    """Return the validator of a field."""
     inner, is_nullable = _without_none(field.type)
     is_array = typing.get_origin(inner) is tuple
     if is_array:
@@ -179,7 +176,7 @@ def _compact(frame: CountedFrame, at: int) -> int:
 
 
 def _array(item: Walk, size: int, name: str, *, is_flexible: bool, is_nullable: bool) -> Walk:
-    """Return what goes over an array; its items have this size in bytes, 0 if it varies."""
+    """Return the validator of an array; `size` is that of an item in bytes, 0 if it varies."""
 
     def walk(frame: CountedFrame, at: int) -> int:
         if is_flexible:
@@ -202,14 +199,14 @@ def _array(item: Walk, size: int, name: str, *, is_flexible: bool, is_nullable: 
 
 def _nullable(kind: Any) -> Walk:
     def walk(frame: CountedFrame, at: int) -> int:
-        is_there = frame[at] < 1 << 7  # -1 tells that it is null
+        is_there = frame[at] < 1 << 7  # -1 is null
         return _structure(kind)(frame, at + 1) if is_there else at + 1
 
     return walk
 
 
 def _varint(frame: bytes, at: int) -> tuple[int, int]:
-    """Return an unsigned varint, and where it ends."""
+    """Decode an unsigned varint; return it and the position after it."""
     byte = frame[at]
     if byte < 1 << 7:
         return byte, at + 1
@@ -223,7 +220,7 @@ def _varint(frame: bytes, at: int) -> tuple[int, int]:
 
 
 def _countable(count: int, frame: CountedFrame, at: int) -> int:
-    """Return a number of items, each of a byte at least; raises `FrameRefused` for too many."""
+    """Count items of at least one byte each; raises `FrameRefused` if there are too many."""
     frame.items_left -= _fitting(count, frame, at)
     if frame.items_left < 0:
         raise FrameRefused("too many items", f"more than {MOST_ITEMS}")

@@ -1,6 +1,6 @@
-"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup: what classic members say, and are told.
+"""Translates JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic members.
 
-What a version lacks is at the default that Kafka gives it.
+Fields that a version does not have get Kafka's defaults.
 """
 # pyright: basic
 
@@ -22,14 +22,14 @@ from .frames import Request, item_class, make
 from .terms import MS, NO_TIME, code
 
 IDS_FIRST, NULLABLE_NAME, SKIPPING = 4, 7, 9
-"""Versions of JoinGroup: a newcomer is told its id first; no protocol may be null; who leads may
-be told to assign nothing."""
+"""The first versions of JoinGroup in which: a new member gets its id before it joins; the protocol
+name is nullable; the leader may be told to skip the assignment."""
 LEAVERS: Final = 3
-"""The version from which on a LeaveGroup may name several members."""
+"""The first version of LeaveGroup with several members."""
 
 
 def ask_to_join(request: Request, client_host: str) -> Sequence[JoinGroup]:
-    """Return what a JoinGroup asks."""
+    """Translate a JoinGroup request."""
     told, version = request.message, request.head.version
     session_ms = told.session_timeout // MS
     rebalance = getattr(told, "rebalance_timeout", told.session_timeout)
@@ -51,7 +51,7 @@ def ask_to_join(request: Request, client_host: str) -> Sequence[JoinGroup]:
 
 
 def ask_to_sync(request: Request, _: str) -> Sequence[SyncGroup]:
-    """Return what a SyncGroup asks."""
+    """Translate a SyncGroup request."""
     told = request.message
     call = SyncGroup(
         told.group_id,
@@ -66,14 +66,14 @@ def ask_to_sync(request: Request, _: str) -> Sequence[SyncGroup]:
 
 
 def ask_heartbeat(request: Request, _: str) -> Sequence[ClassicHeartbeat]:
-    """Return what a Heartbeat asks."""
+    """Translate a Heartbeat request."""
     told = request.message
     instance_id = getattr(told, "group_instance_id", None)
     return [ClassicHeartbeat(told.group_id, told.member_id, told.generation_id, instance_id)]
 
 
 def ask_to_leave(request: Request, _: str) -> Sequence[LeaveGroup]:
-    """Return what a LeaveGroup asks."""
+    """Translate a LeaveGroup request."""
     told = request.message
     leavers = getattr(told, "members", (told,))
     return [LeaveGroup(told.group_id, tuple(map(_leaver, leavers)))]
@@ -85,7 +85,7 @@ def _leaver(told: Any) -> Leaver:
 
 
 def answer_member(request: Request, kind: Any, replies: Sequence[Any]) -> Any:
-    """Return the answer to any of these calls."""
+    """Build the response to any of these requests."""
     (reply,), version = replies, request.head.version
     told = {"throttle_time": NO_TIME, "error_code": code(reply.error)}
     if isinstance(reply, JoinGroupReply):

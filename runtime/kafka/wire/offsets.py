@@ -1,6 +1,6 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete: how far groups have read their topics.
+"""Translates OffsetCommit, OffsetFetch and OffsetDelete.
 
-From version 8 on an OffsetFetch asks for several groups: then there is a call for each.
+From version 8 on, an OffsetFetch request has several groups, and becomes one call for each.
 """
 # pyright: basic
 
@@ -23,13 +23,13 @@ from .frames import Request, item_class, make
 from .terms import NO_TIME, code
 
 MANY_GROUPS: Final = 8
-"""The version from which on an OffsetFetch names several groups."""
+"""The first version of OffsetFetch with several groups."""
 TELLS_OF_ALL: Final = 2
-"""The version from which on it has an error for all, and may ask for whatever there is."""
+"""The first version with an error for the whole response, and with requests for all partitions."""
 
 
 def ask_to_commit(request: Request, _: str) -> Sequence[OffsetCommit]:
-    """Return what an OffsetCommit asks."""
+    """Translate an OffsetCommit request."""
     told = request.message
     offsets = (
         TopicOffset(
@@ -48,7 +48,7 @@ def ask_to_commit(request: Request, _: str) -> Sequence[OffsetCommit]:
 
 
 def answer_commit(_: Request, kind: Any, replies: Sequence[OffsetCommitReply]) -> Any:
-    """Return what became of each offset."""
+    """Build the OffsetCommit response."""
     (reply,) = replies
     return make(kind, throttle_time=NO_TIME, topics=_verdicts(kind, reply.verdicts))
 
@@ -64,7 +64,7 @@ def _verdicts(kind: Any, verdicts: Iterable[PartitionVerdict]) -> tuple[Any, ...
 def _by_topic(
     kind: Any, places: Iterable[Any], spell: Callable[[Any, Any], Any]
 ) -> tuple[Any, ...]:
-    """Return the topics of an answer of this class, each with its partitions, as they came."""
+    """Group partitions by topic, in their order, as the topics of a response of this class."""
     topic_class = item_class(kind, "topics")
     partition_class = item_class(topic_class, "partitions")
     found: dict[str, list[Any]] = {}
@@ -75,7 +75,7 @@ def _by_topic(
 
 
 def ask_to_fetch(request: Request, _: str) -> Sequence[OffsetFetch]:
-    """Return what an OffsetFetch asks, group by group."""
+    """Translate an OffsetFetch request into one call for each group."""
     told = request.message
     return [_fetch(each) for each in getattr(told, "groups", (told,))]
 
@@ -87,7 +87,7 @@ def _fetch(told: Any) -> OffsetFetch:
 
 
 def _partitions(topics: Iterable[Any] | None) -> Mapping[str, tuple[int, ...]] | None:
-    """Return the numbers by topic; one that stands there twice has all its numbers."""
+    """Return the partition numbers by topic; a topic that occurs twice has the numbers of both."""
     if topics is None:
         return None
     found: dict[str, list[int]] = {}
@@ -97,7 +97,7 @@ def _partitions(topics: Iterable[Any] | None) -> Mapping[str, tuple[int, ...]] |
 
 
 def answer_fetch(request: Request, kind: Any, replies: Sequence[OffsetFetchReply]) -> Any:
-    """Return how far each group has read."""
+    """Build the OffsetFetch response."""
     if request.head.version >= MANY_GROUPS:
         item, asked = item_class(kind, "groups"), request.message.groups
         groups = tuple(
@@ -135,7 +135,7 @@ def _offsets(kind: Any, offsets: Iterable[TopicOffset], error: Error) -> tuple[A
 
 
 def ask_to_forget(request: Request, _: str) -> Sequence[OffsetDelete]:
-    """Return what an OffsetDelete asks."""
+    """Translate an OffsetDelete request."""
     told = request.message
     found: dict[str, list[int]] = {}
     for topic in told.topics:
@@ -144,7 +144,7 @@ def ask_to_forget(request: Request, _: str) -> Sequence[OffsetDelete]:
 
 
 def answer_forget(_: Request, kind: Any, replies: Sequence[OffsetDeleteReply]) -> Any:
-    """Return what became of each partition, or why nothing of it was done."""
+    """Build the OffsetDelete response, with an error for each partition or for all."""
     (reply,) = replies
     topics = _verdicts(kind, reply.verdicts)
     return make(kind, throttle_time=NO_TIME, error_code=code(reply.error), topics=topics)

@@ -1,6 +1,6 @@
-"""Which calls are answered here, which are changed on their way, and which nobody is told of.
+"""Which APIs are served here, which are proxied with changes, and which are hidden from clients.
 
-Versions are those of Kafka 4.3. Whatever stands in no table goes to the broker as it is.
+Versions are those of Kafka 4.3. APIs in no table are proxied to the broker unchanged.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ DELETE_GROUPS, DESCRIBE_CLUSTER = 42, 60
 OFFSET_COMMIT, OFFSET_FETCH, OFFSET_DELETE = 8, 9, 47
 CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE = 68, 69
 CONNECT_HEARTBEAT, CONNECT_PREPARE, CONNECT_INSTALL = 10_848, 10_849, 10_850
-"""Keys of the proposals' calls: no broker has them, and clients pass over those unknown to them."""
+"""The API keys of the proposals: no broker has them, and clients ignore unknown keys."""
 
 SERVED: Final = {
     JOIN_GROUP: (0, 9),
@@ -31,8 +31,8 @@ SERVED: Final = {
     CONNECT_PREPARE: (0, 0),
     CONNECT_INSTALL: (0, 0),
 }
-"""By key, from which version to which. Version 10 of the first two of offsets names topics by their
-ids alone: clients that are not told of it name them."""
+"""The served APIs: the first and last version, by key. Version 10 of OffsetCommit and OffsetFetch
+has topic ids instead of names: clients use a version with names instead."""
 
 PRIVATE: Final = (CONNECT_HEARTBEAT, CONNECT_PREPARE, CONNECT_INSTALL)
 
@@ -42,21 +42,21 @@ AMENDED: Final = {
     API_VERSIONS: (0, 4),
     DESCRIBE_CLUSTER: (0, 2),
 }
-"""The broker is asked, and its answer changed; of FindCoordinator only where no group is meant."""
+"""The APIs whose broker responses are rewritten; FindCoordinator only if it is not for a group."""
 
 CAPPED: Final = {PRODUCE: (0, 9), FETCH: (0, 15)}
-"""Passed on in these versions only: answers of later ones may name the brokers' own addresses."""
+"""The APIs with limited versions: responses of later versions may have broker addresses."""
 
 RANGES: Final = {**SERVED, **AMENDED, **CAPPED}
-"""Which versions clients are told of at most; of other calls all that the broker has."""
+"""The advertised version ranges; for other APIs those of the broker."""
 
 WITHHELD: Final = frozenset({25, 28, 76, 77, 78, 79, 88, 89, 90, 91, 92})
-"""What a group's coordinator would have to answer, and is not served here: transactions that hold
+"""APIs of group coordinators that are not supported, and so not advertised: transactions with group
 offsets of groups (their coordinator is a broker), share groups and streams groups. ApiVersions does
 not name them."""
 
 TRANSACTIONS: Final = "transaction.version"
-"""The feature of brokers that needs later versions of Produce: clients are not told of it."""
+"""A broker feature that needs later versions of Produce, and so is not advertised."""
 
 MOST: Final = (1 << 15) - 1
 
@@ -84,13 +84,14 @@ NAMES: Final = {
     CONNECT_PREPARE: "ConnectGroupPrepareAssignment",
     CONNECT_INSTALL: "ConnectGroupInstallAssignment",
 }
-"""What calls are counted as; others are `other`."""
+"""The names of APIs in metrics; others are `other`."""
 
 
 def is_served(api: int, version: int) -> bool:
-    """Tell whether clients may ask this, in this version.
+    """Return whether this version of an API is allowed.
 
-    An ApiVersions of a version that is not known is for the broker to refuse: clients begin so.
+    An ApiVersions request of an unknown version is left for the broker to refuse: clients begin
+    with it.
     """
     first, last = RANGES.get(api, (0, MOST))
     is_known = first <= version <= last or (api == API_VERSIONS and version > last)

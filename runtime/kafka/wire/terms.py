@@ -1,4 +1,4 @@
-"""What all calls have in common on the wire: durations, and errors as Kafka numbers them."""
+"""Conversions for all APIs: durations and error codes."""
 # pyright: basic
 
 from datetime import timedelta
@@ -11,11 +11,11 @@ from ....actors.messages.errors import MEANINGS, Error
 MS: Final = timedelta(milliseconds=1)
 NO_TIME: Final = timedelta()
 NOT_ASKED_FOR: Final = -(1 << 31)
-"""What the authorized operations are where nobody asked for them."""
+"""Kafka's value for authorized operations that were not requested."""
 
 
 def code(error: Error) -> ErrorCode:
-    """Return an error as Kafka numbers it; one that it has no number for is its UNKNOWN."""
+    """Return Kafka's code of an error; UNKNOWN_SERVER_ERROR if it has none."""
     try:
         return ErrorCode(MEANINGS[error].code)
     except ValueError:
