@@ -1,8 +1,8 @@
-"""What groups of consumers go by: the rules of connect groups, but for what a consumer says.
+"""The rules of groups of consumers: those of connect groups, except for heartbeats and topics.
 
-A group of consumers has no connectors, and nothing of it is parked. Its members heartbeat as those
-of connect groups, step by step from target to target; its targets are computed by the group
-itself, or by a member that was asked to (PROTOCOL §5).
+A group of consumers has no connectors, and nothing of it is parked. Its members heartbeat and are
+reconciled as those of connect groups; its targets are computed by the coordinator itself, or by a
+chosen member (PROTOCOL §5).
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ SERVER_ASSIGNORS: Final[Mapping[str, Computes]] = {
     "uniform": assign_uniformly,
     "range": assign_ranges,
 }
-"""What the group itself can compute with, by name."""
+"""The server assignors, by name."""
 
 RULES: Rules = {
     Heartbeat: heartbeat,
@@ -57,14 +57,14 @@ RULES: Rules = {
     EndRest: end_rest,
     EndGathering: end_gathering,
 }
-"""What is asked of a group of consumers, or what it says to itself when time has passed."""
+"""The rule of each command for a group of consumers."""
 
 
 def decide(group: Group, soft: SoftState, command: Command, now_ms: int) -> Decision:
-    """Return what a command leads to at this time (wall clock, ms).
+    """Decide a command at this time (wall clock, ms).
 
-    A target that is due by it, and that the group computes itself, is part of it; so is what ends
-    with the members that go by it: their subscriptions.
+    The decision includes a target that becomes due by it, if the coordinator computes that itself,
+    and tombstones of the subscriptions of removed members.
     """
     decision = RULES[type(command)](group, soft, command, now_ms)
     return with_target(group, end_subscriptions(group, decision), now_ms)

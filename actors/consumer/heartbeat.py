@@ -1,7 +1,7 @@
-"""One heartbeat of a consumer: what it subscribes to, and then as for any member (PROTOCOL §3).
+"""One ConsumerGroupHeartbeat: the subscription, and then the steps for any member (PROTOCOL §3).
 
-The epoch rises as Kafka's broker raises it: when what a member may be given changes, not when one
-joins that subscribes to nothing. A group begins at epoch 1, and its first subscription is the next.
+The epoch rises as at Kafka's broker: when what members may be given changes, not when a member
+joins that subscribes to nothing. A new group is at epoch 1, and its first subscription is epoch 2.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from .topics import has_returned_topic, shares_anew, topic_records
 
 
 def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
-    """Return what a consumer's heartbeat leads to."""
+    """Decide a consumer's heartbeat."""
     seat = seat_of(group, request)
     if refused := refuse(group, soft, seat, request):
         return refuse_heartbeat(soft, request, *refused)
@@ -40,13 +40,13 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
 
 
 def _subscription_of(group: Group, seat: Member | None, request: Heartbeat) -> ConsumerSubscription:
-    """Return what the seat subscribes to so far: nothing if it is new."""
+    """Return the subscription of the seat so far: an empty one if it is new."""
     member_id = request.member_id if seat is None else seat.member_id
     return group.subscriptions.get(member_id) or ConsumerSubscription(member_id)
 
 
 def _merge(old: ConsumerSubscription, request: Heartbeat) -> ConsumerSubscription:
-    """Return the subscription by what a request says of it; the same one if that is nothing new."""
+    """Return the subscription after a request; the same object if nothing changes."""
     new, said = replace(old, member_id=request.member_id), request.subscription
     if said is not None and said.names is not None:
         new = replace(new, names=tuple(sorted(set(said.names))))
@@ -58,7 +58,7 @@ def _merge(old: ConsumerSubscription, request: Heartbeat) -> ConsumerSubscriptio
 def _subscribe(
     group: Group, soft: SoftState, old: ConsumerSubscription, new: ConsumerSubscription
 ) -> Sequence[Record]:
-    """Return what is new of the subscription, and of what the group shares out by it."""
+    """Return the records of a new subscription, and of the topics that change by it."""
     records: list[Record] = []
     gone = [old.member_id] if old.member_id != new.member_id else []
     if gone and old.member_id in group.subscriptions:
@@ -77,10 +77,10 @@ def _find_cause(
     old: ConsumerSubscription,
     new: ConsumerSubscription,
 ) -> Why | None:
-    """Return why the epoch must rise for what the member says, None if it need not."""
+    """Return why the member's request raises the epoch, None if it does not."""
     if seat is None:
         asks = bool(new.names or new.pattern or metadata.assignors)
-        # A generation goes with its group's type, and with it how far the group has counted.
+        # With a classic group's generation the record of its epoch is buried.
         is_first = group.bump is None or group.classic is not None
         return Why.MEMBER_JOINED if asks or is_first else None
     if new.topics != old.topics:
@@ -91,7 +91,7 @@ def _find_cause(
 def _raise_epoch(
     group: Group, why: Why, subscription: ConsumerSubscription, now_ms: int
 ) -> Sequence[GroupMetadata]:
-    """Return the rise of the epoch; of a group that is new, its first epoch and the one after."""
+    """Return the epoch bump; for a new group its first two epochs."""
     member_id = subscription.member_id
     first = bump(group, why, member_id, now_ms)
     if group.group_epoch or not subscription.topics:

@@ -1,7 +1,7 @@
-"""The end of a group of Kafka's clients: it leaves nothing, and one of that name counts from 1.
+"""DeleteGroups for a group of Kafka's clients: nothing is left, and its epochs begin at 1 again.
 
-Members of such groups have ids that never come again, and nothing that they do elsewhere is known
-by an epoch of theirs: so nothing has to be remembered, as a group of workers has to.
+Member ids of such groups are never used again, and nothing outside the group depends on its epochs.
+So its epoch does not have to be kept, as that of a workers' group does.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from ..messages.orders import DeleteGroup
 
 
 def remove_group(group: Group, soft: SoftState, now_ms: int) -> Decision:
-    """Bury all that there is of a group without members, with what it has committed."""
+    """Bury all records of a group without members, and its committed offsets."""
     decision = delete_group(group, soft, DeleteGroup(group.group_id), now_ms)
     buried = (each for each in decision.records if not isinstance(each, GroupDeletion))
     return replace(decision, records=tuple(buried))

@@ -1,7 +1,7 @@
-"""ConsumerGroupHeartbeat beside what members of any group say, and its answer.
+"""ConsumerGroupHeartbeat as a heartbeat of any group, its answer, and its validation.
 
-What is refused here is refused as Kafka's broker does it, by the same error and in the same order;
-nobody looks at the group for that.
+What is refused here is refused as by Kafka's broker, with the same errors in the same order, and
+without a look at the group.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ Refusal = tuple[Error, str]
 def refuse_request(
     request: ConsumerGroupHeartbeat, assignors: Mapping[str, object]
 ) -> Refusal | None:
-    """Return why a request is none of this protocol, None if it is one."""
+    """Return why a request is invalid, None if it is valid."""
     found = _flaw_in_ids(request) or _flaw_in_epoch(request) or _flaw_in_size(request)
     if found:
         return Error.INVALID_REQUEST, f"{found}; nothing was changed"
@@ -88,7 +88,7 @@ def _flaw_in_size(request: ConsumerGroupHeartbeat) -> str:
 def as_heartbeat(
     request: ConsumerGroupHeartbeat, topics: Mapping[str, Topic], matched: tuple[str, ...]
 ) -> Heartbeat:
-    """Return what a request says, in the words of all groups; `topics` are those of the group."""
+    """Return a request as a heartbeat of any group; `topics` are those of the group."""
     names, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
     is_said = names is not None or pattern is not None
     leaves = request.member_epoch < JOIN_EPOCH  # what it names then, it has given up
@@ -111,7 +111,7 @@ def as_heartbeat(
 def _owned(
     partitions: Partitions | None, topics: Mapping[str, Topic]
 ) -> tuple[Resource, ...] | None:
-    """Return what a member owns; of a topic that the group does not know, by the topic's id."""
+    """Return what a member owns; of a topic that the group does not know, under the topic's id."""
     if partitions is None:
         return None
     names = {topic.topic_id: name for name, topic in topics.items()} if partitions else {}
@@ -125,16 +125,16 @@ def _owned(
 def as_reply(
     reply: HeartbeatReply, topics: Mapping[str, Topic], number: int
 ) -> ConsumerGroupHeartbeatReply:
-    """Return the answer in Kafka's words; a refusal names no member."""
+    """Return an answer as Kafka's; one with an error names no member."""
     if reply.error not in SUCCESS:
         return ConsumerGroupHeartbeatReply(reply.error, message=reply.message, number=number)
     partitions: dict[str, tuple[int, ...]] | None = None
     if reply.assignment is not None:
-        partitions = {}
+        numbers: dict[str, list[int]] = {}
         for name, partition in sorted(reply.assignment):
             if (topic := topics.get(name)) is not None:
-                numbers = partitions.get(topic.topic_id, ())
-                partitions[topic.topic_id] = (*numbers, partition)
+                numbers.setdefault(topic.topic_id, []).append(partition)
+        partitions = {topic_id: tuple(each) for topic_id, each in numbers.items()}
     return ConsumerGroupHeartbeatReply(
         reply.error,
         reply.member_id,

@@ -1,9 +1,9 @@
-"""Which topics a group of consumers shares out, and what follows from changes of the cluster.
+"""The subscribed topics of a group of consumers, and what follows from changes of the cluster.
 
-What is shared out is what any member subscribes to, as far as it exists. A topic that is in use no
-more is *released*: members give up what they hold of it, and until they have, the group keeps its
-id, by which they know it. A topic that is deleted and created anew has another id: the partitions
-of the old one are given up by all before any of the new one is assigned.
+They are the existing topics to which any member subscribes. A topic that is deleted, or not
+subscribed to any more, is *released*: members revoke its partitions, and until they have, the group
+keeps its id, by which they name it. A topic that is deleted and created again has a new id: all
+members revoke the partitions of the old one before any of the new one is assigned.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ NO_TOPICS: Mapping[str, Topic] = {}
 
 
 def see_topics(group: Group, soft: SoftState, command: TopicsSeen, now_ms: int) -> Decision:
-    """Take which topics there are; the epoch rises if that changes what is shared out."""
+    """Take the topics of the cluster; the epoch rises if the subscribed topics change."""
     soft = replace(soft, topics=command.topics)
     if group.topics is None or not group.members:
         return accept(group, soft, ())
@@ -37,7 +37,7 @@ def see_topics(group: Group, soft: SoftState, command: TopicsSeen, now_ms: int) 
 
 
 def _name_changed(group: Group, command: TopicsSeen) -> str:
-    """Return the topics that are others now, or that a pattern stands for since."""
+    """Return the topics that have changed, or that a pattern matches now."""
     had = _in_use(group.topics or NO_TOPICS)
     matched = {name for names in command.matched.values() for name in names}
     changed = {name for name, topic in had.items() if command.topics.get(name) != topic}
@@ -50,7 +50,7 @@ def _name_changed(group: Group, command: TopicsSeen) -> str:
 def topic_records(
     group: Group, soft: SoftState, changed: Iterable[ConsumerSubscription], gone: Iterable[str] = ()
 ) -> Iterator[SubscribedTopics]:
-    """Yield what is shared out once subscriptions change and members are gone, if it is new."""
+    """Yield the subscribed topics after these changes and removals, if they are new."""
     gone = frozenset(gone)
     topics = _find_topics(group, soft, _count_subscribers(group, changed, gone), gone)
     if topics != group.topics:
@@ -58,7 +58,7 @@ def topic_records(
 
 
 def shares_anew(group: Group, records: Iterable[Record]) -> bool:
-    """Tell whether by the records other topics are shared out than before, or more of one."""
+    """Tell whether these records change the topics in use, or their numbers of partitions."""
     told = (each.topics for each in records if isinstance(each, SubscribedTopics))
     return any(_in_use(topics) != _in_use(group.topics or NO_TOPICS) for topics in told)
 
@@ -68,7 +68,7 @@ def _in_use(topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
 
 
 def has_returned_topic(group: Group) -> bool:
-    """Tell whether nobody holds anything any more of a topic that was created anew meanwhile."""
+    """Tell whether a topic that was deleted and created again is not held by any member now."""
     topics = group.topics or NO_TOPICS
     return any(
         name in group.subscribers and not _is_held(group, name, topics[name], ())
@@ -79,7 +79,7 @@ def has_returned_topic(group: Group) -> bool:
 def _count_subscribers(
     group: Group, changed: Iterable[ConsumerSubscription], gone: Iterable[str]
 ) -> Mapping[str, int]:
-    """Return how many members may be given each topic then."""
+    """Return how many members subscribe to each topic then."""
     counts = dict(group.subscribers)
     changes = [(each.member_id, each.topics) for each in changed]
     for member_id, topics in (*changes, *((each, frozenset[str]()) for each in gone)):
@@ -109,7 +109,7 @@ def _find_topics(
 
 
 def _is_held(group: Group, name: str, topic: Topic | None, gone: Iterable[str]) -> bool:
-    """Tell whether a member that stays holds any partition of a topic."""
+    """Tell whether a member that is not removed holds any partition of a topic."""
     held = (
         group.owner.get(Resource(name, each)) for each in range(topic.partitions if topic else 0)
     )
@@ -117,7 +117,7 @@ def _is_held(group: Group, name: str, topic: Topic | None, gone: Iterable[str]) 
 
 
 def end_subscriptions(group: Group, decision: Decision) -> Decision:
-    """Return the decision by which the subscriptions of members go as well that go by it."""
+    """Return the decision with tombstones of the subscriptions of members that it removes."""
     graves = [each for each in decision.records if isinstance(each, Tombstone)]
     buried = {each.key for each in graves if each.kind is ConsumerSubscription}
     seats = [each.key for each in graves if each.kind is MemberMetadata and each.key not in buried]

@@ -1,4 +1,4 @@
-"""The bytes of classic consumers, as a conversion needs them."""
+"""The bytes of classic consumers, as conversions and mixed groups use them."""
 
 from collections.abc import Sequence
 
@@ -25,25 +25,25 @@ from .topics import topic_records
 
 
 class ConsumerTranslation:
-    """Consumers tell what they subscribe to, and what they have and keep while they join."""
+    """The `Translation` of consumers: subscriptions, and owned partitions."""
 
     protocol_type = CONSUMER
 
     def read(self, offered: ClassicProtocol) -> OfferedMetadata:
-        """Return what a consumer tells: an eager one names nothing; raises UnreadableError."""
+        """Return a consumer's metadata; an eager one owns nothing. Raises UnreadableError."""
         told = read_subscription(offered.metadata)
         return OfferedMetadata(frozenset(told.owned), version=told.version)
 
     def stops_first(self, protocol: str) -> bool:
-        """Tell whether who speaks it stops everything before it joins: it says so itself."""
+        """Return False: an eager consumer names nothing as owned when it joins."""
         del protocol
         return False
 
     def held(self, protocol: str, member: ClassicMember, generation: int) -> HeldResources:
-        """Return what a consumer was given; raises UnreadableError.
+        """Return a consumer's assignment; raises UnreadableError.
 
-        What an assignor of its own told it beside that would be lost. The partitions that it had
-        before are no such thing: librdkafka's leader hands them back where the assignor is sticky.
+        User data of its assignor would be lost, so such a member is not converted. The partitions
+        of a sticky assignor are no such data: librdkafka's leader sends back those it was sent.
         """
         del protocol
         if not member.assignment:
@@ -54,7 +54,7 @@ class ConsumerTranslation:
         return HeldResources(dict.fromkeys(told.partitions, generation), {})
 
     def waiting(self, member: ClassicMember, generation: int) -> HeldResources:
-        """Return what a consumer goes on with while it waits: what it named when it joined.
+        """Return what a waiting consumer holds: what it named as owned when it joined.
 
         An eager one names nothing, and has stopped everything. Raises UnreadableError.
         """
@@ -64,7 +64,7 @@ class ConsumerTranslation:
         )
 
     def assignment(self, protocol: str, given: AssignmentContent) -> bytes:
-        """Return all that a consumer may read; raises UnwritableError."""
+        """Return the bytes of an assignment, which is always complete; raises UnwritableError."""
         del protocol
         told = PartitionAssignment(sorted(given.granted), version=given.version)
         return encode_assignment(told)
@@ -76,7 +76,7 @@ class ConsumerTranslation:
         offers: Sequence[tuple[str, ClassicProtocol]],
         gone: str = "",
     ) -> Sequence[Record]:
-        """Return what is new of subscriptions, and of what is shared out by them."""
+        """Return the records of new subscriptions, and of the topics that change by them."""
         if soft.topics is None and group.topics is None:
             raise NotYetError("which topics there are is not known yet: ask again")
         ended = [gone] if gone in group.subscriptions else []
@@ -88,7 +88,7 @@ class ConsumerTranslation:
         return [*graves, *new, *topic_records(group, soft, new, ended)]
 
     def bury(self, group: Group) -> Sequence[Record]:
-        """Return what ends with a group that becomes classic."""
+        """Return tombstones of the subscriptions and topics of a group that becomes classic."""
         if group.topics is None:
             return ()
         ended = (Tombstone(ConsumerSubscription, (each,)) for each in sorted(group.subscriptions))

@@ -1,8 +1,8 @@
 """The assignor `range`: of each topic, each of its subscribers has a stretch of the partitions.
 
 The stretches are in the order of the members' names, none longer than another by more than one, the
-longer ones first. So topics that have as many partitions and the same subscribers are cut alike:
-whoever has partition 3 of one has partition 3 of the other, as consumers that join them need it.
+longer ones first. So topics with the same number of partitions and the same subscribers are cut
+alike (co-partitioned): the member with partition 3 of one has partition 3 of the other.
 """
 
 from ....events.model import Resource

@@ -1,4 +1,4 @@
-"""Who may be given what: the topics of a snapshot, and the consumers that subscribe to each."""
+"""The topics of a snapshot, their partitions, and the consumers that subscribe to each."""
 
 from collections.abc import Mapping, Sequence
 
@@ -35,7 +35,7 @@ def partitions_of(snapshot: Snapshot) -> Mapping[str, Sequence[Resource]]:
 
 
 def as_assignment(snapshot: Snapshot, shares: Mapping[str, Resources]) -> Assignment:
-    """Return the assignment in which each has its share, and what is in none is unplaceable."""
+    """Return the assignment with these shares; what is in none is unplaceable."""
     left = snapshot.configured.difference(*shares.values())
     return Assignment(
         {each: shares.get(each, frozenset()) for each in sorted(snapshot.members)},

@@ -43,7 +43,7 @@ def assign_uniformly(snapshot: Snapshot) -> Assignment:
 
 
 class _Loads:
-    """What each member has of each topic, while it is shifted to and fro."""
+    """What each member has of each topic, while partitions are moved."""
 
     def __init__(
         self, subscribers: Mapping[str, Sequence[str]], claims: Mapping[str, set[Resource]]
@@ -61,7 +61,7 @@ class _Loads:
         return {each: set().union(*held.values()) for each, held in self._held.items()}
 
     def deal(self, snapshot: Snapshot) -> None:
-        """Give what nobody has to a least loaded subscriber; topics of few subscribers first."""
+        """Give free partitions to a least loaded subscriber; topics with few subscribers first."""
         partitions = partitions_of(snapshot)
         taken = {each for held in self._held.values() for share in held.values() for each in share}
         for topic in sorted(self._subscribers, key=lambda each: len(self._subscribers[each])):
@@ -96,7 +96,7 @@ class _Loads:
         return ()
 
     def _takers(self, member_id: str) -> Iterator[tuple[str, str]]:
-        """Yield who could take a partition from a member, and of which topic."""
+        """Yield the members that could take a partition from a member, each with its topic."""
         for topic, share in self._held[member_id].items():
             if share:
                 for other in self._subscribers[topic]:
@@ -110,7 +110,7 @@ class _Loads:
         return steps[::-1]
 
     def _shift(self, start: str, path: Path) -> None:
-        """Give on as many partitions along a path as level its two ends, or as there are."""
+        """Move as many partitions along a path as level its two ends, or as there are."""
         end = path[-1][0]
         number = (self._count[start] - self._count[end]) // 2
         number = min(number, *(len(self._held[giver][topic]) for giver, topic in path[:-1]))

@@ -1,1 +1,1 @@
-"""What groups of Kafka's clients have committed: by whom, how far, and for how long."""
+"""Offsets that groups of Kafka's clients commit: who may, what is kept, and for how long."""

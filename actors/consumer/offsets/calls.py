@@ -1,4 +1,4 @@
-"""Offsets of a group as its log keeps them: committed, told and deleted, partition by partition."""
+"""OffsetCommit, OffsetFetch and OffsetDelete on a group's offset log, partition by partition."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
@@ -43,7 +43,7 @@ def refuse_call(call: OffsetCall, error: Error, message: str = "") -> OffsetRepl
 def commit_offsets(
     ledger: OffsetLedger, call: OffsetCommit, topics: Mapping[str, Topic] | None, now_ms: int
 ) -> OffsetReply:
-    """Commit what is good of the offsets; `topics` are those that there are, None: not known."""
+    """Commit the valid ones of these offsets; `topics` are those of the cluster, None: unknown."""
     records: list[ConsumerOffset] = []
     verdicts: list[PartitionVerdict] = []
     for each in call.offsets:
@@ -55,13 +55,13 @@ def commit_offsets(
             records.append(ConsumerOffset(*place, each.metadata or "", now_ms, topic_id))
     try:
         ledger.write(records)
-    except UnwritableRecordError as flaw:  # no rule refused it, and it is not encodable
+    except UnwritableRecordError as flaw:  # no rule refused what is not encodable
         return refuse_call(call, Error.INVALID_REQUEST, str(flaw))
     return OffsetCommitReply(tuple(verdicts), number=call.number)
 
 
 def _find_flaw(offset: TopicOffset, topics: Mapping[str, Topic] | None) -> Error:
-    """Return why an offset is not committed, if it is not."""
+    """Return why an offset is not committed, or NONE."""
     if not is_topic_name(offset.topic) or not 0 <= offset.partition <= LARGEST_INT32:
         return Error.UNKNOWN_TOPIC_OR_PARTITION
     topic = None if topics is None else topics.get(offset.topic)
@@ -76,9 +76,9 @@ def _find_flaw(offset: TopicOffset, topics: Mapping[str, Topic] | None) -> Error
 def fetch_offsets(
     ledger: OffsetLedger, call: OffsetFetch, topics: Mapping[str, Topic] | None
 ) -> OffsetFetchReply:
-    """Return how far partitions were read, of the topics that there are: nothing of earlier ones.
+    """Return committed offsets, but not those of deleted topics with the same name.
 
-    `topics` are those, None: not known. One that is not among them may only be out of sight.
+    `topics` are those of the cluster, None: unknown. Offsets of an unknown topic are returned.
     """
     topics = topics or {}
     if call.partitions is None:
@@ -103,7 +103,7 @@ def _find(
 
 
 def _is_of_now(offset: ConsumerOffset, topics: Mapping[str, Topic]) -> bool:
-    """Tell whether an offset is not one of a topic that was deleted and made anew since."""
+    """Tell whether an offset is of the current topic, and not of a deleted one of that name."""
     topic = topics.get(offset.topic)
     return topic is None or offset.topic_id in {"", topic.topic_id}
 
@@ -116,7 +116,7 @@ def _spell(found: ConsumerOffset) -> TopicOffset:
 def delete_offsets(
     ledger: OffsetLedger, call: OffsetDelete, in_use: Collection[str]
 ) -> OffsetDeleteReply:
-    """Forget offsets, but for those of topics that members subscribe to."""
+    """Delete offsets, except those of topics that members subscribe to."""
     verdicts: list[PartitionVerdict] = []
     graves: list[Tombstone] = []
     for topic, partition in _places(call.partitions):

@@ -1,9 +1,8 @@
-"""Forgets the offsets of a group that have expired, and ends an empty group with its last ones.
+"""Deletes expired offsets of a group, and deletes an empty group with its last ones.
 
-A group is looked at no more often than `offsets.retention.check.interval.ms` says, and only where
-something may have expired since: each look tells when the first offset will, and whatever is
-written of the group after that may make it sooner. What is committed meanwhile has all of its time
-before it.
+A group is looked at once in `offsets.retention.check.interval.ms` at most, and only if an offset
+may have expired since: each look finds when the first offset will, and whatever is written of the
+group after that may make it sooner. Offsets that are committed meanwhile expire later anyway.
 """
 
 import logging
@@ -31,13 +30,13 @@ class OffsetCleanUp:
     def __init__(
         self, sides: Sides, ledger: OffsetLedger, remove: Callable[[Now], None], steady_ms: int
     ) -> None:
-        """`remove` ends the group. The first looks at many groups are not all taken at once."""
+        """`remove` deletes the group. The first looks at many groups are spread over time."""
         self._sides, self._ledger, self._remove = sides, ledger, remove
         group_id = sides.group.group_id.encode(errors="surrogatepass")
         self._looked_ms = steady_ms + crc32(group_id) % self._interval_ms
         """When the last look was taken, steady clock."""
         self._wait_ms = self._interval_ms
-        """How long no other is needed, if nothing is written of the group meanwhile."""
+        """How long no other look is needed if nothing is written of the group."""
         self._end = sides.group.end
         """Where the group's log ended at that look."""
 
@@ -51,13 +50,13 @@ class OffsetCleanUp:
         return self._looked_ms + (self._wait_ms if is_as_it_was else self._interval_ms)
 
     def pass_time(self, now: Now) -> None:
-        """Look if it is time to."""
+        """Look if it is time."""
         if now.steady_ms >= self.next_ms():
             self._wait_ms = max(self._interval_ms, self._look(now))
             self._looked_ms, self._end = now.steady_ms, self._sides.group.end
 
     def _look(self, now: Now) -> int:
-        """Forget what has expired; return how long it is until more may, in milliseconds."""
+        """Delete what has expired; return in how many milliseconds more may expire."""
         sides = self._sides
         use = find_use(sides.group, sides.classic)
         if use is None or sides.room.is_low:

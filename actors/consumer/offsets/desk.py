@@ -1,10 +1,11 @@
-"""Who may commit a group's offsets, and who may ask for them; errors are those of Kafka's broker.
+"""Who may commit and fetch a group's offsets; the errors are those of Kafka's broker.
 
-Who is a member commits with its epoch, or in a classic group with its generation: what an earlier
-owner of a partition still sends is refused. An epoch before that of now is good for partitions that
-the member had in it and has since (KIP-1251): its consumer may not have heard of the next one yet,
-and some take a refused commit for a failed one. Whoever is no member may commit only while the
-group has none: so offsets are reset, and so consumers commit that are assigned nothing by a group.
+A member commits with its epoch, or in a classic group with its generation, so that commits of an
+earlier owner of a partition are refused. An earlier epoch of the member is accepted for partitions
+that it has had since then (KIP-1251): its consumer may not know of the new one yet, and some
+clients count a refused commit as failed. Other clients may commit only while the group has no
+members: that is how offsets are reset, and how consumers commit that assign partitions to
+themselves.
 """
 
 from collections.abc import Collection, Mapping
@@ -34,7 +35,7 @@ Refusal = tuple[Error, str]
 
 
 class OffsetDesk:
-    """What is asked of one group's offsets."""
+    """Answers the offset calls of one group."""
 
     def __init__(self, sides: Sides, ledger: OffsetLedger) -> None:
         self._sides, self._ledger = sides, ledger
@@ -77,7 +78,7 @@ class OffsetDesk:
         return topics_of_consumers(self._sides.classic.members()) | group.subscribers.keys()
 
     def _refuse_delete(self) -> Error | None:
-        """Refuse what members may be in need of that do not tell what they read."""
+        """Refuse to delete offsets while the group has members that subscribe to unknown topics."""
         classic = self._sides.classic
         if not classic.is_empty and classic.protocol_type != CONSUMER:
             return Error.NON_EMPTY_GROUP
@@ -107,7 +108,7 @@ class OffsetDesk:
         return None if member.current.member_epoch == epoch else stale
 
     def _had_and_has_all(self, call: OffsetCommit) -> bool:
-        """Tell whether a member had all in the epoch that it names and gave up none of it since."""
+        """Tell whether a member has had all these partitions since the epoch that it names."""
         current = self._sides.group.members[call.member_id].current
         granted = {**current.pending, **current.assigned}
         places = (Resource(each.topic, each.partition) for each in call.offsets)

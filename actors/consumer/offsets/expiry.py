@@ -1,12 +1,12 @@
-"""When committed offsets expire (KIP-211): once nobody has had a use for them for long enough.
+"""When committed offsets expire (KIP-211).
 
-* Those of a group without members: the retention after it became empty, and after their commit.
-* Those of a group that never had any, whose consumers keep offsets and nothing else: the retention
-  after their commit.
-* Those of consumers, which tell what they subscribe to: likewise, but for topics that a member of
-  either protocol subscribes to. These are in use however old they are.
-* Those of other members do not expire: nobody can tell what they are in need of. Nor do any while
-  classic consumers agree on their next generation.
+* In a group without members: one retention time after the group became empty, or after their commit
+  if that is later.
+* In a group that never had members, but commits: one retention time after their commit.
+* In a group of consumers: likewise, but not those of topics that a member of either protocol
+  subscribes to. These are in use however old they are.
+* In a group of other members they do not expire, since it is unknown which are in use. Nor do any
+  during a rebalance of classic consumers.
 """
 
 from collections.abc import Collection, Iterable
@@ -22,7 +22,7 @@ from ...classic.state import RoundPhase
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What keeps a group's offsets from expiring."""
+    """Which offsets of a group are in use, and until when the others were."""
 
     topics: Collection[str]
     """The topics in use, whose offsets do not expire."""
@@ -34,16 +34,16 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """The offsets whose time is over, and what is left beside them."""
+    """The expired offsets, and what is left beside them."""
 
     offsets: list[ConsumerOffset]
     is_any_left: bool
     next_ms: int | None
-    """When the time of the next one is over, wall clock; None: of none, as they are used now."""
+    """When the next one expires, wall clock; None: none does while the use is the same."""
 
 
 def find_use(group: Group, classic: ClassicCoordinator) -> Use | None:
-    """Return what keeps a group's offsets; None: nobody can tell which are in use by now."""
+    """Return which offsets of a group are in use; None: that is unknown now."""
     if group.members:
         return Use(group.subscribers.keys())
     if classic.phase is RoundPhase.EMPTY and classic.is_unused:

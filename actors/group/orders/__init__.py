@@ -1,1 +1,1 @@
-"""What operators want: of workers, of work, and of the group itself."""
+"""Commands of people: for connectors, workers, placement, and the group itself."""

@@ -1,10 +1,9 @@
-"""The settings of a group's own: what they are, and how they are changed while it runs.
+"""A group's own settings: what they are, and how they are changed while it runs.
 
-A group goes by its node's settings, and by its own where it has any (GroupConfiguration, key
-type 8). A change is checked as a whole and takes effect at once. It bumps nothing, and what
-runs already keeps its time: a deadline that is recorded does not move. Names and values that
-this version does not know, as a later one may have written them, are left where they are and
-change nothing; so are a session and bounds that the node's settings no longer allow.
+A group has its node's settings, which its own replace (GroupConfiguration, key type 8). A change is
+checked as a whole and takes effect at once. It raises no epoch, and a recorded deadline does not
+move. Names and values that this version does not know, which a later one may have written, are kept
+and ignored; so are a session and bounds that the node's settings no longer allow.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +29,7 @@ from ..state.soft_state import (
 from ..state.validate import LARGEST_NUMBER, LONGEST_SESSION_MS
 
 LONGEST_SHOWN = 60
-"""How much of a key or a value that is refused stands in the message."""
+"""How many characters of a refused key or value are in the message."""
 
 
 def _number(  # a row of the table below
@@ -146,7 +145,7 @@ def open_soft_state(
 
 
 def effective(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:
-    """Return what a group goes by: its node's settings, changed by its own."""
+    """Return the settings of a group: its node's, replaced by its own."""
     settings = _applied(node, configs)
     if _flaw_in_session(settings):
         settings = replace(
@@ -200,9 +199,9 @@ def _parse(setting: Setting, text: str) -> int | MigrationPolicy | None:
 
 
 def _flaws(group: Group, configs: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield what is wrong with the names and with each value by itself.
+    """Yield what is wrong with each name, and with each value.
 
-    A setting that the log has may be taken back, also one that this version does not know.
+    A setting in the log may be removed even if this version does not know it.
     """
     for key, value in configs.items():
         setting = SETTINGS.get(key)
@@ -224,7 +223,7 @@ def _flaw_in_bounds(settings: GroupSettings) -> str:
 
 
 def _flaw_in_members(group: Group, before: GroupSettings, after: GroupSettings) -> str:
-    """Return whom a longer session would give less time to give work up than to be silent."""
+    """Return the member whose rebalance timeout would be shorter than the new session."""
     session_ms = after.session_timeout_ms
     if session_ms <= before.session_timeout_ms:
         return ""

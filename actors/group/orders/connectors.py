@@ -24,13 +24,13 @@ from ..state.validate import LONGEST_CONNECTOR, flaw_in_name, flaw_in_text
 from .offsets import forget_alterations
 
 UNSPLIT = "its tasks stay as they were: stop it"
-"""What becomes of a split by a connector that is not to run there."""
+"""What a worker has to do whose task configs are refused."""
 
 
 def put_connector(group: Group, soft: SoftState, command: PutConnector, now_ms: int) -> Decision:
     """Create a connector, or change its config.
 
-    A new one needs a new target, and so does one whose work may run elsewhere now.
+    The epoch rises for a new one, and for one whose placement has changed.
     """
     name = command.connector
     old = group.connectors.get(name)
@@ -69,9 +69,9 @@ def _refusal(old: ConnectorConfig | None, command: PutConnector) -> tuple[Error,
 
 
 def _version(old: ConnectorConfig | None, config: Mapping[str, str]) -> int:
-    """Return the version of a config; what its work cannot tell from the old one keeps that.
+    """Return the version of a config; it rises only if the work depends on the change.
 
-    With a new version the connector would be launched anew, and it need not be.
+    A new version restarts the connector.
     """
     if old is None:
         return 1
@@ -86,7 +86,7 @@ def _flaw_in_config(config: Mapping[str, str]) -> str:
 def delete_connector(
     group: Group, soft: SoftState, command: DeleteConnector, now_ms: int
 ) -> Decision:
-    """Take a connector and its tasks out of what is to run; its config goes last."""
+    """Remove a connector and its tasks from what is configured; its config is buried last."""
     name = command.connector
     old = group.connectors.get(name)
     if old is not None and old.to_forget and not command.forgets:
@@ -104,9 +104,9 @@ def delete_connector(
 
 
 def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: int) -> Decision:
-    """Bury a deleted connector once nobody holds any of it, and all that counts is published.
+    """Bury a deleted connector once no member holds any of it, and all its batches are published.
 
-    Nothing may be left of it outside; its offsets stay.
+    Nothing may be left of it outside the log; its offsets stay.
     """
     name = command.connector
     old = group.connectors.get(name)
@@ -140,14 +140,14 @@ def source_forgot(group: Group, soft: SoftState, command: SourceForgot, _: int) 
 
 
 def _is_wanted(group: Group, name: str) -> bool:
-    """Tell whether anybody holds any of a connector, or is still to get it."""
+    """Tell whether a member holds any of a connector, or has it in its target."""
     return any(each.connector == name for each in (*group.owner, *group.target_owner))
 
 
 def put_task_configs(
     group: Group, soft: SoftState, command: PutTaskConfigs, now_ms: int
 ) -> Decision:
-    """Take a connector's split of its work; another number of tasks needs a new target."""
+    """Take a connector's task configs; the epoch rises if the number of tasks changes."""
     name = command.connector
     if token_of(group, command.member_id, Resource(name)) != command.token:
         message = f"{command.member_id} does not run connector {name} under {command.token}"
@@ -171,7 +171,7 @@ def put_task_configs(
 
 
 def _split(old: TaskConfigs | None, command: PutTaskConfigs) -> TaskConfigs:
-    """Return the new split; a task whose config did not change keeps its generation."""
+    """Return the new task configs; a task whose config did not change keeps its generation."""
     generation = old.generation + 1 if old else 1
     before = dict(enumerate(old.tasks)) if old else {}
 
@@ -184,10 +184,10 @@ def _split(old: TaskConfigs | None, command: PutTaskConfigs) -> TaskConfigs:
 
 
 def report_status(group: Group, soft: SoftState, command: ReportStatus, _: int) -> Decision:
-    """Take what a worker says of its resources; older words never beat newer ones.
+    """Take a worker's statuses of its resources; an older status never replaces a newer one.
 
-    Of two words under one token the later one counts, by the worker's clock: a message that was
-    repeated or overtaken on its way may arrive when the worker has said something else since.
+    Of two statuses under one token the later one counts, by the worker's clock: messages may arrive
+    twice, or in another order.
     """
     member = group.member(command.member_id)
     if member is None:

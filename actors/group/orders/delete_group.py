@@ -1,16 +1,15 @@
-"""The end of a group, and what makes its next life safe (PROTOCOL §8).
+"""DeleteGroup: all records of an empty group are buried, but not its epoch (PROTOCOL §8).
 
-Only an empty group is deleted. All that it was goes: also its connectors, their tasks and
-statuses, its settings and the operators' orders. Kafka keeps these in topics of their own,
-which are nobody's group; here the group is where they live. Offsets stay, as they do when a
-connector is deleted: a connector of the same name goes on where the last one was, and what
-was published is not published again. What consumers committed goes, as in Kafka. The history in the
-log stays as well.
+Only an empty group is deleted, with its connectors, their tasks and statuses, its settings and the
+operators' orders. (Kafka keeps these in topics of their own; here they belong to the group.) Source
+offsets stay, as when a connector is deleted: a connector of the same name goes on where the last
+one was, and nothing is published twice. Offsets of consumers are deleted, as in Kafka. The history
+stays in the log.
 
-The group epoch does not start over. A token that a task had in one life must not come again
-in the next: the offset log knows tasks' progress by token, and sinks know files by it. So the
-deletion says how far the epochs came, and the next member that joins is at the one after. Until
-then the group is DEAD, and only a join is answered by anything but GROUP_ID_NOT_FOUND.
+The group epoch goes on. A fencing token of one life must not come again in the next: the offset log
+has tasks' progress by token, and sinks have files by it. So the deletion records the group epoch,
+and the next member that joins raises it. Until then the group is DEAD, and every request but a join
+is answered with GROUP_ID_NOT_FOUND.
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,7 +45,7 @@ from .offsets import forget_alterations
 
 
 def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: int) -> Decision:
-    """Bury an empty group; NON_EMPTY_GROUP while it has members, or batches to publish."""
+    """Delete an empty group; NON_EMPTY_GROUP while it has members, or batches to publish."""
     if group.members:
         message = f"members in the group: {len(group.members)}; delete it once they have left"
         return refuse(soft, Error.NON_EMPTY_GROUP, message)
@@ -69,14 +68,14 @@ def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: in
 
 
 def _unpublished(group: Group, soft: SoftState) -> str:
-    """Return which connector's batches would be lost with it: they count, and are not published."""
+    """Return a connector whose committed batches are not all published, or nothing."""
     return next(filter(soft.facts.has_unpublished, sorted(group.connectors)), "")
 
 
 def _graves(group: Group) -> Iterator[Tombstone]:
-    """Yield a tombstone for every fact, in the protocol's order: what rests on others first.
+    """Yield a tombstone for every record, in the protocol's order: dependent ones first.
 
-    An empty group has no members left to bury: they took their assignments with them.
+    An empty group has no members, and so no current assignments.
     """
     orders = (*group.worker_orders.values(), *group.resource_orders.values())
     by_key: tuple[tuple[type, Iterable[Key]], ...] = (
@@ -93,7 +92,7 @@ def _graves(group: Group) -> Iterator[Tombstone]:
         (Operator, map(key_of, orders)),
         (GroupConfiguration, ((),) if group.configs else ()),
         (ClassicGroup, ((),) if group.classic is not None else ()),
-        # Also where there are generations alone: it is how a fold learns that nothing is counted.
+        # Also if there are only generations: by this tombstone a fold counts from 0 again.
         (GroupMetadata, ((),) if group.bump is not None or group.classic is not None else ()),
     )
     for kind, keys in by_key:

@@ -1,16 +1,15 @@
-"""Orders for a worker that goes: it is expected back, or it is removed (PROTOCOL §7, §8).
+"""Orders about departures: a worker is expected back, or a member is removed (PROTOCOL §7, §8).
 
-*Expected back*: its work waits for it, and no longer. For a worker that is lost already the
-deadlines move: that of its loss, and of what is parked for it. Work whose deadline has fired stays
-where it went. For a worker that is present the order waits, and counts if it is lost before the
-time that the order names; the order ends when the worker joins again. The seat of one that left for
-a while ends at once where it is to be waited for no longer.
+*Expect*: the work of a worker waits for it until a time. If the worker is lost already, the
+deadlines of its loss and of its parked work move to that time; work whose deadline has fired stays
+where it is. If it is present, the order is used if the worker is lost before that time; the order
+ends when the worker joins again. If it is away and not expected any more, its seat ends at once.
 
-*Removed*: it gives up what it has, and its seat ends. Gently it is drained first, and goes once it
-holds nothing or says goodbye. By force it is answered no more, and goes when its session has
-passed, or its process was seen to end: until then it may still run what it holds. Either way it is
-not expected back, so nothing of its work is parked. Only the seat is ended here: a worker whose
-process lives on joins again.
+*Remove*: a member gives up what it has, and its seat ends. By default (gently) it is drained first,
+and removed once it holds nothing, or leaves. By force it is not answered any more, and is removed
+when its session has passed or its process was seen to end: until then it may still run what it
+holds. In both cases it is not expected back, so none of its work is parked. Only the seat ends: a
+worker whose process goes on joins again.
 """
 
 from collections.abc import Iterator
@@ -32,7 +31,7 @@ from .operate import put_order
 
 
 def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decision:
-    """Wait for a worker until a moment from now; 0 milliseconds: wait no longer."""
+    """Have a worker's work wait for it for a time from now; 0 milliseconds: wait no longer."""
     within_ms = command.within_ms
     if not 0 <= within_ms <= LARGEST_NUMBER:
         allowed = f"a whole number of milliseconds, from 0 to {LARGEST_NUMBER}"
@@ -59,7 +58,7 @@ def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decis
 def end_expectation(
     group: Group, soft: SoftState, command: EndExpectation, now_ms: int
 ) -> Decision:
-    """Take back an order to wait for a worker whose time has passed, whatever the clock says."""
+    """End an order to wait for a worker whose time has passed."""
     order = group.worker_orders.get(command.worker)
     if order is None or order.expected_back_ms != command.until_ms:
         return Decision(soft)
@@ -68,7 +67,7 @@ def end_expectation(
 
 
 def _away(group: Group, name: str) -> list[Member]:
-    """Return the seats of a worker that left for a while: they wait for it no longer."""
+    """Return the seats of a worker that left for a while."""
     return [each for each in group.members_away() if worker_name(each.metadata) == name]
 
 
@@ -93,10 +92,10 @@ def _moved(group: Group, name: str, deadline_ms: int) -> Iterator[Record]:
 
 
 def _must_compute(group: Group, name: str) -> bool:
-    """Tell whether only a new computation makes the order good.
+    """Tell whether a new computation is needed to carry out the order.
 
-    One is needed for lost work that is neither parked nor with somebody else, as after an
-    attempt that failed, unless one is due anyway: what is installed goes by the new deadline.
+    One is needed for lost work that is neither parked nor in another member's target, as after a
+    failed attempt, unless one is due anyway: what is installed then has the new deadline.
     """
     lost = frozenset(each for loss in _losses(group, name) for each in loss.resources)
     adrift = lost - group.schedule.parked.keys() - group.target_owner.keys()
@@ -105,11 +104,11 @@ def _must_compute(group: Group, name: str) -> bool:
 
 
 GOODBYE_MS: Final = 1_000
-"""How long a member that holds nothing may take to leave by itself: it would else join again."""
+"""How long a member that holds nothing may take to leave by itself; if removed, it rejoins."""
 
 
 def remove_member(group: Group, soft: SoftState, command: RemoveMember, now_ms: int) -> Decision:
-    """End a member's seat, at once where it runs nothing; a lost worker is waited for no longer."""
+    """Remove a member, at once if it runs nothing; or stop waiting for a lost worker."""
     member = find_member(group, command.worker)
     if isinstance(member, str):
         return _give_up_lost(group, soft, command, now_ms)
@@ -126,9 +125,9 @@ def remove_member(group: Group, soft: SoftState, command: RemoveMember, now_ms: 
 
 
 def due_removals(group: Group, now_ms: int) -> Iterator[RemoveMember]:
-    """Yield again the removals of members that hold nothing, and did not leave by themselves.
+    """Yield the removals of members that hold nothing by now, and did not leave by themselves.
 
-    `now_ms` is wall clock; one that was set back puts nothing off.
+    `now_ms` is wall clock; one that was set back delays nothing.
     """
     for order in group.worker_orders.values():
         member = group.members.get(order.removing) if order.gently else None
@@ -143,9 +142,9 @@ def _holds_nothing(member: Member) -> bool:
 
 
 def _give_up_lost(group: Group, soft: SoftState, command: RemoveMember, now_ms: int) -> Decision:
-    """Wait no longer for a worker that is lost; refuse a name that nobody has."""
+    """Stop waiting for a worker that is lost; refuse an unknown name."""
     found = find_worker(group, command.worker)
-    if found.message:  # it tells workers, where that of the members would tell their ids
+    if found.message:  # it names workers, where that of the members would name their ids
         return refuse(soft, Error.UNKNOWN_MEMBER_ID, found.message)
     if not any(worker_name(loss) == found.name for loss in group.losses.values()):
         message = f"worker {found.name} is no member, and nothing waits for it: there is only an"

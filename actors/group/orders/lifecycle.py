@@ -1,13 +1,13 @@
-"""The life of a connector: what people want it to be, and that it starts anew (DATA_PLANE §1).
+"""The target state of a connector (pause, resume, stop), and restarts (DATA_PLANE §1).
 
-* RUNNING is how every connector begins, unless it is created otherwise.
-* PAUSED: its work keeps its place, and begins no batch.
-* STOPPED: its tasks are taken from their workers; only the connector itself keeps its place. How it
-  split its work is kept as well, so that its tasks are there at once when it is resumed. It counts
-  as stopped once the last task has ended, and all that was committed is published.
+* RUNNING is the state of every connector, unless it is created in another.
+* PAUSED: its work stays with its workers, and begins no batch.
+* STOPPED: its tasks are revoked; only the connector itself stays with its worker. Its task configs
+  are kept, so that its tasks are there at once when it is resumed. It counts as stopped once the
+  last task has ended, and all committed batches are published.
 
-A restart is a new generation of a resource: with the fencing token that goes with it the worker
-that holds it ends what runs, and starts it anew.
+A restart is a new generation of a resource, and with it a new fencing token: the worker that holds
+the resource stops it, and starts it again.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from ..state.soft_state import Decision, SoftState, accept, bump, refuse
 def set_target_state(
     group: Group, soft: SoftState, command: SetTargetState, now_ms: int
 ) -> Decision:
-    """Take what a connector is to be; where it gets tasks, or loses them, a new target is due."""
+    """Set a connector's target state; the epoch rises if it gets or loses tasks by that."""
     name, state = command.connector, command.state
     if not _is_there(group, name):
         return refuse(soft, Error.UNKNOWN_CONNECTOR, f"Unknown connector {name}")
@@ -50,12 +50,12 @@ def set_target_state(
 
 
 def is_stopping(wanted: TargetState) -> bool:
-    """Tell whether a connector is to be stopped, and is not yet known to be."""
+    """Tell whether a connector is being stopped, and does not count as stopped yet."""
     return wanted.state is RunState.STOPPED and not wanted.is_complete
 
 
 def finish_stop(group: Group, soft: SoftState, command: FinishStop, _: int) -> Decision:
-    """Call a connector stopped once nobody has any of its tasks, and nothing is unpublished."""
+    """Record a connector as stopped once no member has a task of it, and all is published."""
     name = command.connector
     wanted = group.target_states.get(name)
     if wanted is None or not is_stopping(wanted) or soft.facts.has_unpublished(name):
@@ -67,7 +67,7 @@ def finish_stop(group: Group, soft: SoftState, command: FinishStop, _: int) -> D
 
 
 def restart(group: Group, soft: SoftState, command: Restart, now_ms: int) -> Decision:
-    """Give what is to start anew a new generation, and say of it that it is RESTARTING."""
+    """Give what restarts a new generation, and the status RESTARTING."""
     name, task = command.resource
     if not _is_there(group, name):
         return refuse(soft, Error.UNKNOWN_CONNECTOR, f"Unknown connector: {name}")
@@ -86,7 +86,7 @@ def restart(group: Group, soft: SoftState, command: Restart, now_ms: int) -> Dec
 
 
 def chosen_for_restart(group: Group, command: Restart) -> Resources:
-    """Return what a restart of a known connector, or task, starts anew."""
+    """Return what a restart of a known connector, or of a task, restarts."""
     name = command.resource.connector
     numbers = group.task_numbers(name) if command.include_tasks else ()
     asked = {command.resource, *(Resource(name, number) for number in numbers)}
@@ -108,7 +108,7 @@ def _has_failed(group: Group, resource: Resource) -> bool:
 
 
 def _renewed(split: TaskConfigs, numbers: set[int]) -> TaskConfigs:
-    """Return the split with a new generation of some tasks."""
+    """Return the task configs with a new generation of some tasks."""
     generation = split.generation + 1
     tasks = (
         replace(task, generation=generation) if number in numbers else task
@@ -120,10 +120,10 @@ def _renewed(split: TaskConfigs, numbers: set[int]) -> TaskConfigs:
 def _restarting(
     group: Group, chosen: list[Resource], reason: str, now_ms: int
 ) -> Iterator[TaskStatus]:
-    """Yield the statuses of what somebody holds, each under the token that it will have.
+    """Yield the status of each restarting resource that a member holds, with its new token.
 
-    They are as old as what the worker said last: whatever it says of the new start is newer, also
-    by a clock that is behind.
+    Its time is that of the worker's last status, so that whatever the worker reports of the restart
+    is newer, even by a clock that is behind.
     """
     for resource in chosen:
         owner = group.owner.get(resource)

@@ -1,9 +1,9 @@
-"""Offsets that people set, of a connector that is stopped (KIP-875).
+"""Source offsets that people set while a connector is stopped (KIP-875).
 
-Nothing of it runs then, and all that counts is published, so nobody else has a say in them: a task
-that starts later reads them from the log. All offsets of a change are one append to the offset log,
-with a record of who changed them, and how many. The same record goes to the control log, where the
-history is told from: a process that ends in between leaves that to the next one.
+Nothing of it runs then, and all committed batches are published, so nothing else changes them: a
+task that starts later reads them from the log. All offsets of a change are one append to the offset
+log, with a record of who changed them, and how many. The same record goes to the control log, for
+the history: if the process ends in between, the next one writes it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ from ..state.soft_state import Decision, DecisionFacts, SoftState, accept, refus
 
 
 def alter_offsets(group: Group, soft: SoftState, command: AlterOffsets, now_ms: int) -> Decision:
-    """Set offsets of a stopped connector, or take them away; what stays as it is is not written."""
+    """Set or delete offsets of a stopped connector; unchanged ones are not written."""
     name = command.connector
     config = group.connectors.get(name)
     if config is None or config.deleting:
@@ -44,7 +44,7 @@ def alter_offsets(group: Group, soft: SoftState, command: AlterOffsets, now_ms: 
 
 
 def record_alteration(group: Group, soft: SoftState, command: RecordAlteration, _: int) -> Decision:
-    """Record a change of offsets of which the control log does not tell yet."""
+    """Record a change of offsets that is not in the control log yet."""
     name = command.connector
     config, altered = group.connectors.get(name), soft.facts.alteration(name)
     if config is None or altered is None or altered == group.offset_changes.get(name):
@@ -53,7 +53,7 @@ def record_alteration(group: Group, soft: SoftState, command: RecordAlteration, 
 
 
 def forget_alterations(facts: DecisionFacts, connectors: Iterable[str]) -> tuple[Tombstone, ...]:
-    """Return what the offset log is to forget with connectors: who set their offsets."""
+    """Return the tombstones that the offset log needs when these connectors are deleted."""
     known = filter(facts.alteration, connectors)
     return tuple(Tombstone(OffsetsAltered, (name,)) for name in known)
 
@@ -67,7 +67,7 @@ def _recorded(
 
 
 def _changed(facts: DecisionFacts, command: AlterOffsets) -> Iterator[OffsetRecord | Tombstone]:
-    """Yield the new offsets that differ from those that are logged, and the ends of others."""
+    """Yield the offsets that differ from the logged ones, and tombstones of deleted ones."""
     name = command.connector
     if command.offsets is None:
         for each in facts.offsets(name):

@@ -1,8 +1,8 @@
-"""What operators order: which workers are given work, and what runs where (PROTOCOL §2).
+"""Orders of operators: which workers are given work, and what runs where (PROTOCOL §2).
 
-An order is a record of its own (Operator, key type 22). One that changes what a target would
-be bumps, with its own cause and who asked, if there are members to rebalance; one that changes
-nothing writes nothing. Under which name an order stands, and for how long: see `workers`.
+An order is a record (Operator, key type 22). If it changes what a target would be, and there are
+members, it raises the epoch with a cause of its own and with who asked; if it changes nothing,
+nothing is written. `workers` says under which name an order is kept, and for how long.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,9 @@ from ..state.workers import (
 
 
 def cordon(group: Group, soft: SoftState, command: Cordon, now_ms: int) -> Decision:
-    """Give a worker nothing more; to drain it, have it give up what it has as well.
+    """Cordon a worker: it is given nothing more. To drain it, it also gives up what it has.
 
-    A worker that drains goes on draining if it is only cordoned again: `uncordon` ends both.
+    A worker that is draining stays so if it is only cordoned again: `uncordon` ends both.
     """
     found = find_worker(group, command.worker)
     if found.message:
@@ -53,9 +53,9 @@ def uncordon(group: Group, soft: SoftState, command: Uncordon, now_ms: int) -> D
 
 
 def place(group: Group, soft: SoftState, command: Place, now_ms: int) -> Decision:
-    """Set what a connector's work or a task weighs, and which workers may run it.
+    """Set the weight of a connector's work or of a task, and which workers may run it.
 
-    What was said of a task that is gone by now can still be taken back: it changes no target.
+    An order for a task that does not exist any more can still be taken back: it changes no target.
     """
     resource = command.resource
     old = group.resource_orders.get(resource) or Operator(Scope.RESOURCE, *resource)
@@ -76,10 +76,10 @@ def place(group: Group, soft: SoftState, command: Place, now_ms: int) -> Decisio
 
 
 def rebalance(group: Group, soft: SoftState, command: Rebalance, now_ms: int) -> Decision:
-    """Have the target computed anew; a group without members has none to compute.
+    """Have a new target computed; a group without members has none to compute.
 
-    It waits for nobody: seats whose members are away end, so that the present members get
-    the work; but for workers that operators expect back, and where nobody is there at all.
+    Members that are away are removed, so that the present ones get their work; but not those that
+    operators expect back, and none if no member is present.
     """
     if not group.members:
         return accept(group, soft, [])
@@ -91,9 +91,9 @@ def rebalance(group: Group, soft: SoftState, command: Rebalance, now_ms: int) ->
 
 
 def release_seats(group: Group, soft: SoftState, command: ReleaseSeats, now_ms: int) -> Decision:
-    """End the seats that a node left and names no more; what they had is free for the others.
+    """Remove the members of a node that it does not name any more; their work is free for others.
 
-    Only seats that are away, and that a worker of this very node had last, can end by it.
+    Only members that are away, and that ran on this very node, are removed.
     """
     former = [
         each
@@ -109,7 +109,7 @@ class _Refused(NamedTuple):
 
 
 def _pins(group: Group, names: Sequence[str]) -> tuple[str, ...] | _Refused:
-    """Return by which names orders know these workers; each name must mean exactly one."""
+    """Return the names of these workers in orders; each given name must mean exactly one."""
     called = tuple(dict.fromkeys(names))
     if len(called) > MOST_ITEMS:
         message = f"there are {len(called)} workers to pin to: at most {MOST_ITEMS} can be named"
@@ -127,7 +127,7 @@ def _was_of(command: ReleaseSeats, seat: MemberMetadata) -> bool:
 
 
 def put_order(group: Group, soft: SoftState, new: Operator, why: Why | None) -> Decision:
-    """Write an order if it changes anything, and call for a target that follows it."""
+    """Write an order if it changes anything, and raise the epoch if there is a cause."""
     if found := flaw_in_name(new.name, "the worker's name"):
         return refuse(soft, Error.INVALID_REQUEST, f"{found}, so no order can name it")
     if new.scope is Scope.WORKER:
