@@ -386,6 +386,35 @@ def test_what_is_not_there_fails(what: str, said: str, run: Run, cluster: Cluste
     assert ended == (1, "", f"fairlead: {said}\n")
 
 
+@pytest.mark.parametrize(
+    ("one", "many"), [("get worker", "get workers"), ("describe workers w1", "describe worker w1")]
+)
+def test_a_kind_is_named_in_singular_or_plural(
+    one: str, many: str, run: Run, cluster: Cluster
+) -> None:
+    assert run(*one.split(), "--url", cluster.url) == run(*many.split(), "--url", cluster.url)
+
+
+def test_a_kind_that_there_is_not_is_refused_with_what_was_meant(
+    run: Run, cluster: Cluster
+) -> None:
+    wrong = run("describe", "conector", "flights", "--url", cluster.url)
+    assert wrong.code == 2
+    told = " ".join(wrong.err.replace("│", "").split())
+    assert "'conector' is none of connector, worker, group, plugin; did you mean connector?" in told
+    assert cluster.asked == []
+
+
+@pytest.mark.parametrize("verb", ["describe connector", "pause", "delete connector", "restart"])
+def test_a_connector_of_a_similar_name_is_named(verb: str, run: Run, cluster: Cluster) -> None:
+    cluster.answer("GET", "/connectors", ["flights", "orders"])
+    told = run(*verb.split(), "fligths", "--url", cluster.url)
+    assert told.code == 1
+    assert told.err.endswith("; did you mean flights? (HTTP 404)\n")
+    told = run(*verb.split(), "elsewhere", "--url", cluster.url)
+    assert "did you mean" not in told.err
+
+
 def test_what_a_terminal_would_act_on_is_escaped(run: Run, cluster: Cluster) -> None:
     plugin = {"class": "a.\x1b[31mB\x9b", "type": "[red]x[/red]", "version": "\x07"}
     hostile = [{**plugin, "delivery": "at-least-once"}]

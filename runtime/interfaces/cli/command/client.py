@@ -2,6 +2,9 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
+from difflib import get_close_matches
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
@@ -139,7 +142,7 @@ class Client:
             ) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Unreachable(self._lost(doing, error)) from None
-        return self._read(answer)
+        return self._read(answer, path)
 
     def _check(self, answer: "httpx.Response") -> None:
         """Raise `Unreachable` if another node than the expected one answers."""
@@ -163,7 +166,7 @@ class Client:
         outcome = "" if method == "GET" else "; whether it took place is unknown: look, then repeat"
         return f"the cluster at {self._name} did not answer: {what}{outcome}"
 
-    def _read(self, answer: "httpx.Response") -> object:
+    def _read(self, answer: "httpx.Response", path: tuple[str, ...]) -> object:
         try:
             document: object = json.loads(answer.content) if answer.content else None
         except (ValueError, RecursionError):
@@ -175,7 +178,20 @@ class Client:
         if answer.is_success:
             return document
         message = _message_in(document) or f"HTTP {answer.status_code}, without a message"
-        raise Refused(f"{message} (HTTP {answer.status_code})", document)
+        hint = self._similar_names(path) if answer.status_code == HTTPStatus.NOT_FOUND else ""
+        raise Refused(f"{message}{hint} (HTTP {answer.status_code})", document)
+
+    def _similar_names(self, path: tuple[str, ...]) -> str:
+        """Return a question for an unknown connector's name in a path, "" if none is similar."""
+        match path:
+            case ("connectors", name, *_):
+                with suppress(Failed, Unreachable):
+                    names = self.get(list[str], "connectors")
+                    close = [] if name in names else get_close_matches(name, names)
+                    return f"; did you mean {' or '.join(close)}?" if close else ""
+            case _:
+                pass
+        return ""
 
 
 def client_of(place: There) -> Client:

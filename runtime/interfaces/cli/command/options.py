@@ -9,11 +9,13 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 import typer
+from typer.models import ArgumentInfo
 
 if TYPE_CHECKING:
     from ....config.load import Config, Loaded
@@ -82,6 +84,32 @@ def of_group(place: PlaceT, group: str | None) -> PlaceT:
     if group is None:
         return place
     return replace(place, overrides=[*(place.overrides or ()), f"group.id={group}"])
+
+
+KindT = TypeVar("KindT", bound=StrEnum)
+
+
+def of_kind(kinds: type[KindT], shown: str) -> ArgumentInfo:
+    """Return the argument for one of some kinds, in the singular or in the plural.
+
+    `shown` is its help.
+    """
+    names = [each.value for each in kinds]
+
+    def read(text: str) -> KindT:
+        for each in kinds:
+            if text.lower().removesuffix("s") == each.value.removesuffix("s"):
+                return each
+        close = get_close_matches(text, names, 1)
+        told = f"; did you mean {close[0]}?" if close else ""
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(names)}{told}")
+
+    def complete(incomplete: str) -> list[str]:
+        return [each for each in names if each.startswith(incomplete)]
+
+    return typer.Argument(
+        metavar="KIND", help=shown, show_default=False, parser=read, autocompletion=complete
+    )
 
 
 _OUTPUT = typer.Option("--output", "-o", help="The output format.")

@@ -14,7 +14,7 @@ from .....events.model import RunState
 from ...replies.connectors import ConnectorInfo, ConnectorStateInfo, InitialState
 from ...replies.node import Message
 from ..command.client import Refused, client_of
-from ..command.options import There, takes
+from ..command.options import There, of_kind, takes
 from ..command.printing import Failed, Misused, say
 
 STANDARD_INPUT: Final = Path("-")
@@ -74,9 +74,7 @@ def create(
 @takes(There)
 def delete(
     place: There,
-    what: Annotated[
-        Deletable, typer.Argument(metavar="KIND", help="connector.", show_default=False)
-    ],
+    what: Annotated[Deletable, of_kind(Deletable, "connector.")],
     name: Connector,
     *,
     forget: Annotated[

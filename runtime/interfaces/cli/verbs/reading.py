@@ -26,7 +26,7 @@ from ..command import connector_tables as connectors
 from ..command import group_tables as groups
 from ..command.client import Client, Refused, client_of
 from ..command.connector_tables import ConnectorInFull, Expanded, PluginInFull, TaskLine, list_tasks
-from ..command.options import OfGroup, ReadThere, takes
+from ..command.options import OfGroup, ReadThere, of_kind, takes
 from ..command.printing import FactList, Failed, Section, Table, show
 
 T = TypeVar("T")
@@ -78,9 +78,7 @@ def _choice(kinds: type[StrEnum]) -> str:
 @takes(ReadThere)
 def get(
     place: ReadThere,
-    what: Annotated[
-        Listed, typer.Argument(metavar="KIND", help=_choice(Listed), show_default=False)
-    ],
+    what: Annotated[Listed, of_kind(Listed, _choice(Listed))],
 ) -> None:
     """List all connectors, tasks, workers, groups, plugins or assignors."""
     LISTS[what].show(place)
@@ -89,9 +87,7 @@ def get(
 @takes(ReadThere)
 def describe(
     place: ReadThere,
-    what: Annotated[
-        Described, typer.Argument(metavar="KIND", help=_choice(Described), show_default=False)
-    ],
+    what: Annotated[Described, of_kind(Described, _choice(Described))],
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name.", show_default=False)],
 ) -> None:
     """Show one connector, worker, group or plugin in full."""

@@ -8,7 +8,7 @@ import typer
 
 from ...replies.node import GroupWorkerOrder, WorkerRemoval
 from ..command.client import client_of
-from ..command.options import There, takes
+from ..command.options import There, of_kind, takes
 from ..command.printing import Misused, say
 
 UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
@@ -65,7 +65,7 @@ def expect(
 @takes(There)
 def remove(
     place: There,
-    what: Annotated[Removable, typer.Argument(metavar="KIND", help="worker.", show_default=False)],
+    what: Annotated[Removable, of_kind(Removable, "worker.")],
     name: Worker,
     *,
     force: Annotated[
