@@ -112,20 +112,24 @@ class KafkaSettings:
     kafka_listeners: str = setting(
         _LISTENER,
         "",
-        "Where Kafka's clients find this node, whose groups are then ours; broker n is reached at"
-        " the port + 1 + n. Empty: nobody listens.",
+        "The address for Kafka clients, whose groups this node then coordinates; broker n is at"
+        " the port + 1 + n. Empty: no listener.",
         "listeners",
     )
     kafka_bootstrap_servers: str = setting(
-        _SERVERS, "", "The brokers behind that listener, without encryption.", "bootstrap.servers"
+        _SERVERS,
+        "",
+        "The brokers behind that listener; the connections to them are not encrypted.",
+        "bootstrap.servers",
     )
     kafka_advertised_host_name: str = setting(
-        _HOST, "", "The host that Kafka's clients are told. Empty: that of kafka.listeners."
+        _HOST, "", "The host name that Kafka clients get. Empty: that of kafka.listeners."
     )
     kafka_plaintext: str = setting(
         _PLAINTEXT,
         "loopback",
-        "Where kafka.listeners may be without encryption: anywhere lets in whoever reaches it.",
+        "Where kafka.listeners may be without encryption; with anywhere, every client that"
+        " reaches it may connect.",
     )
     kafka_ssl_keystore_location: str = setting(
         _FILE,
@@ -136,44 +140,44 @@ class KafkaSettings:
     kafka_ssl_truststore_location: str = setting(
         _FILE,
         "",
-        "Whose certificates clients of an SSL listener must show, in PEM.",
+        "The authorities of the certificates that clients of an SSL listener must have, in PEM.",
         "ssl.truststore.location",
     )
     kafka_group_shards: int = setting(
         _number(1, MOST_SHARDS, "processes"),
         2,
-        "How many processes the groups of Kafka's clients are spread over; it stays what it was"
-        " when the first group was made.",
+        "The number of processes for the groups of Kafka clients; it cannot change once the first"
+        " group exists.",
         "offsets.topic.num.partitions",
     )
     offsets_retention_minutes: int = setting(
         _number(1, INT32_MAX, "minutes"),
         10_080,
-        "How long offsets of Kafka's clients are kept that no member has a use for: since their"
-        " commit, and since their group became empty.",
+        "How long unused offsets of Kafka clients are kept, after their commit and after their"
+        " group became empty.",
         SAME,
     )
     offsets_retention_check_interval_ms: int = setting(
-        MILLISECONDS, 600_000, "How often such offsets are looked for.", SAME
+        MILLISECONDS, 600_000, "How often a group is searched for such offsets.", SAME
     )
     kafka_max_connections: int = setting(
         _number(1, MOST_CONNECTIONS, "connections"),
         10_000,
-        "How many connections Kafka's clients may have here in all.",
+        "The most connections of all Kafka clients.",
         "max.connections",
     )
     kafka_max_connections_per_ip: int = setting(
         _number(1, MOST_CONNECTIONS, "connections"),
         10_000,
-        "How many of these may be of one address.",
+        "The most connections from one address.",
         "max.connections.per.ip",
     )
     group_consumer_session_timeout_ms: int = setting(
         MILLISECONDS,
         45_000,
-        "How long a consumer of group.protocol=consumer may be silent.",
+        "The session timeout of consumers with group.protocol=consumer.",
         SAME,
     )
     group_consumer_heartbeat_interval_ms: int = setting(
-        MILLISECONDS, 5_000, "How often such a consumer reports.", SAME
+        MILLISECONDS, 5_000, "The heartbeat interval of these consumers.", SAME
     )

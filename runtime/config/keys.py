@@ -33,42 +33,42 @@ class NodeSettings(KafkaSettings):
     rest_advertised_host_name: str = _setting(
         kinds.HOST,
         "",
-        "The host that others are told to reach this node at. Empty: listeners'.",
+        "The host name of this node for others. Empty: that of listeners.",
         SAME,
     )
     rest_advertised_port: int = _setting(
-        kinds.PORT, 0, "The port that others are told to reach this node at. 0: listeners'.", SAME
+        kinds.PORT, 0, "The port of this node for others. 0: that of listeners.", SAME
     )
     rest_allowed_hosts: str = _setting(
         kinds.HOSTS,
         "",
-        "Further names, with commas, that requests may give this node's REST interface and"
-        " their pages may be from: those of a proxy in front of it.",
+        "More host names, with commas, that requests to the REST interface and the origins of"
+        " their pages may have: those of a proxy in front of it.",
     )
     session_timeout_ms: int = _setting(
         kinds.MILLISECONDS,
         10_000,
-        "A worker that is silent for so long has lost its work to others.",
+        "A worker that is silent for this time loses its work to others.",
         SAME,
     )
     heartbeat_interval_ms: int = _setting(
-        kinds.MILLISECONDS, 3_000, "How often a worker reports when there is nothing to say.", SAME
+        kinds.MILLISECONDS, 3_000, "How often a worker reports when nothing has changed.", SAME
     )
     rebalance_timeout_ms: int = _setting(
         kinds.MILLISECONDS,
         60_000,
-        "How long a worker may take to give work up, or to compute a target.",
+        "How long a worker may take to give up work, or to compute a target.",
         SAME,
     )
     fence_margin_ms: int = _setting(
         kinds.MILLISECONDS,
         1_000,
-        "So long before its session can end, a worker cancels all its work.",
+        "How long before the end of its session a worker cancels all its work.",
     )
     scheduled_rebalance_max_delay_ms: int = _setting(
         kinds.MILLISECONDS_OR_NONE,
         300_000,
-        "How long the work of a lost worker waits for its return. 0: not at all.",
+        "How long the work of a lost worker waits for its return. 0: no wait.",
         SAME,
     )
     task_shutdown_graceful_timeout_ms: int = _setting(
@@ -80,55 +80,58 @@ class NodeSettings(KafkaSettings):
     group_max_size: int = _setting(
         kinds.COUNT,
         (1 << 31) - 1,
-        "How many members a group can have.",
+        "The most members of a group.",
         in_connect="group.consumer.max.size",
     )
     group_remote_assignor: str = _setting(
         kinds.REMOTE_ASSIGNOR,
         "",
-        "Which assignor the group itself runs. Empty: its workers compute.",
+        "The assignor that the group itself runs. Empty: the workers compute.",
     )
     group_local_assignors: str = _setting(
         kinds.ASSIGNOR_NAMES,
         DEFAULT_ASSIGNOR,
-        "Which assignors the workers can compute with, the preferred ones first: built-in ones"
-        " and those of installed distributions.",
+        "The assignors that the workers can run, the preferred one first: built-in ones and those"
+        " of installed distributions.",
     )
     assignor_memory_max: str = _setting(
         kinds.MEMORY,
         "1g",
-        "What the assignor process of this node may take. Beyond it, a computation fails.",
+        "The most memory of this node's assignor process. Beyond it a computation fails.",
     )
     assignor_moves_per_round: int = _setting(
         kinds.MOVE_COUNT,
         MOVES_PER_ROUND,
-        "How much of what runs the assignor incremental moves in one interval, where it could"
-        " as well stay.",
+        "How many running resources that could stay the assignor incremental moves in one"
+        " interval.",
     )
     assignor_moves_interval_ms: int = _setting(
         kinds.MOVES_INTERVAL,
         MOVES_INTERVAL_MS,
-        "How long the assignor incremental waits between such rounds of moves.",
+        "The interval between two such rounds of moves.",
     )
     assignor_conf: Mapping[str, str] = _handed_on(
-        "a setting of an assignor", "assignor.conf.NAME is handed to assignors as NAME."
+        "a setting of an assignor", "assignor.conf.NAME is passed to assignors as NAME."
     )
     group_instance_id: str = _setting(
         kinds.INSTANCE_ID,
         "",
-        "Makes this node's workers static: each keeps its seat and its work while the node"
-        " restarts. One name per node.",
+        "Makes this node's workers static members: each keeps its seat and its work while the"
+        " node restarts. Each node needs its own name.",
     )
     client_rack: str = _setting(
-        kinds.ZONE, "", "The zone that this node's workers are in; work may ask for a zone.", SAME
+        kinds.ZONE, "", "The zone of this node's workers; a connector may ask for a zone.", SAME
     )
     worker_tags: str = _setting(
-        kinds.TAGS, "", "The tags of this node's workers, with commas; work may ask for tags."
+        kinds.TAGS,
+        "",
+        "The tags of this node's workers, with commas; a connector may ask for tags.",
     )
     worker_capacity: int = _setting(
         kinds.CAPACITY,
         1,
-        "How much this node's workers take next to others: with 2 twice as much as with 1.",
+        "How much work this node's workers take, compared with others: with 2 twice as much as"
+        " with 1.",
     )
     assignment_interval_ms: int = _setting(
         kinds.MILLISECONDS_OR_NONE,
@@ -140,7 +143,7 @@ class NodeSettings(KafkaSettings):
         kinds.MILLISECONDS_OR_NONE,
         3_000,
         "How long an empty group of the classic protocol waits for more members before it"
-        " assigns. 0: not at all.",
+        " assigns. 0: no wait.",
     )
     group_min_session_timeout_ms: int = _setting(
         kinds.MILLISECONDS, 6_000, "The shortest session that a classic member may ask for."
@@ -156,17 +159,19 @@ class NodeSettings(KafkaSettings):
     group_migration_policy: str = _setting(
         kinds.MIGRATION_POLICY,
         "bidirectional",
-        "Whether groups with members go over to the connect protocol (upgrade), and back.",
+        "Which conversions of groups with members are allowed: to the connect protocol (upgrade),"
+        " back (downgrade), both, or none.",
         in_connect="group.consumer.migration.policy",
     )
     member_request_rate: int = _setting(
         kinds.RATE,
         0,
-        "How many heartbeats a worker may send in a second before it is told to wait. 0: any"
-        " number.",
+        "How many heartbeats a worker may send in a second; after more it must wait. 0: no limit.",
     )
     data_dir: str = _setting(
-        kinds.FOLDER, "./fairlead-data", "The folder of the logs, and of what runs now."
+        kinds.FOLDER,
+        "./fairlead-data",
+        "The folder of the event logs, and of the running node's files.",
     )
     workers: int = _setting(
         kinds.WORKERS, 2, "How many workers `fairlead up` runs and keeps running."
@@ -175,42 +180,44 @@ class NodeSettings(KafkaSettings):
         kinds.MILLISECONDS, 1_000, "The pause before a worker that died is started again."
     )
     worker_restart_backoff_max_ms: int = _setting(
-        kinds.MILLISECONDS, 30_000, "What that pause doubles up to while the worker goes on dying."
+        kinds.MILLISECONDS,
+        30_000,
+        "The longest pause: it doubles up to this while the worker keeps dying.",
     )
     process_answer_timeout_ms: int = _setting(
         kinds.ANSWER_MILLISECONDS,
         30_000,
-        "How long the processes that lead a node (actor system, supervisor, group) may be"
-        " silent before they are killed and started anew.",
+        "How long the processes that lead a node (actor system, supervisor, group) may be silent"
+        " before they are killed and started again.",
     )
     actor_port: int = _setting(
         kinds.PORT, 0, "The port, on loopback, of the actor system. 0: a free one."
     )
     engine: str = _setting(
-        kinds.ENGINE_KIND, "spark", "What runs tasks: Spark, or nothing at all (for trials)."
+        kinds.ENGINE_KIND,
+        "spark",
+        "What runs tasks: spark, or noop, which runs nothing (for trials).",
     )
     engine_kind: str = _setting(
         kinds.JVM_KIND,
         "auto",
-        "Where Spark's Java virtual machine is: one embedded in each worker, or one shared by all"
-        " workers of the node, which takes less memory; its end interrupts the tasks of all. auto:"
-        " shared by two workers or more.",
+        "Where Spark's JVM is: one embedded in each worker, or one shared by all workers of the"
+        " node. The shared one takes less memory; its end interrupts the tasks of all workers."
+        " auto: shared with two workers or more.",
     )
     engine_concurrent_batches: int = _setting(
         kinds.BATCHES,
         0,
-        "How many batches a worker runs at once; others wait, those first that waited longest by"
-        " their placement.weight. 0: twice its cores, or its share of the node's.",
+        "How many batches a worker runs at once. The longest wait, weighted by placement.weight,"
+        " is next. 0: twice its cores, or its share of the node's.",
     )
     spark_master: str = _setting(
         kinds.SPARK_MASTER,
         "",
-        "The cores of each worker's Spark, or of the shared one (empty: an equal share of all, or"
-        " all), the cluster whose executors run the jobs, or the Spark Connect server that does.",
+        "Where Spark jobs run: local cores of each worker's Spark or of the shared one (empty: an"
+        " equal share of all, or all), a cluster's executors, or a Spark Connect server.",
     )
-    spark_heap: str = _setting(
-        kinds.HEAP, "1g", "The heap of each Java virtual machine that Spark runs in."
-    )
+    spark_heap: str = _setting(kinds.HEAP, "1g", "The heap of each JVM that Spark runs in.")
     spark_conf: Mapping[str, str] = _handed_on(
         "a setting of Spark that is not fairlead's own to choose",
         "spark.conf.NAME is passed on to Spark as NAME.",
@@ -218,32 +225,34 @@ class NodeSettings(KafkaSettings):
     paths_allow: str = _setting(
         kinds.FOLDERS,
         "",
-        "The folders that sources and sinks may lie in, links followed. Empty: any but the"
+        "The folders that sources and sinks may use; links are followed. Empty: any except the"
         " node's own.",
     )
     jdbc_allow: str = _setting(
         kinds.JDBC_URLS,
         "",
-        "The databases that connectors of jdbc may reach: the beginnings of their URLs, behind"
-        " which only a database's name may follow. Empty: none.",
+        "The databases that JDBC connectors may use: the beginnings of their URLs, after which"
+        " only a database's name may follow. Empty: none.",
     )
     sql_allow: str = _setting(
         kinds.SQL_NAMES,
         "",
-        "What SQL of transforms may use beside its input: functions of clock, chance, node or"
-        " Java, formats and tables by name; script for TRANSFORM USING.",
+        "What SQL of transforms may use in addition to its input: functions of the clock, random"
+        " values, the node or Java; formats and tables by name; script for TRANSFORM USING.",
     )
-    log_level: str = _setting(kinds.LOG_LEVEL, "INFO", "What is worth a line in the logs.")
+    log_level: str = _setting(kinds.LOG_LEVEL, "INFO", "The lowest level of messages in the logs.")
     connect_protocol: str = _setting(
         kinds.CONNECT_PROTOCOL,
         "sessioned",
-        "What classic workers offer: eager stops all for a rebalance, the others what moves.",
+        "What classic workers offer: eager stops all tasks for a rebalance, the others only those"
+        " that move.",
         SAME,
     )
     group_protocol: str = _setting(
         kinds.GROUP_PROTOCOL,
         "connect",
-        "How workers and group speak: connect is KIP-848's way; by classic, one of them assigns.",
+        "The protocol of workers and group: connect follows KIP-848; with classic one of the"
+        " workers assigns.",
         SAME,
     )
     offset_flush_interval_ms: int = _setting(

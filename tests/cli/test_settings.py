@@ -36,7 +36,7 @@ def test_every_setting_is_told_with_value_default_unit_meaning_and_source(
         "default": "10000",
         "unit": "ms",
         "allowed": "a whole number of milliseconds, from 1 to 2147483647",
-        "meaning": "A worker that is silent for so long has lost its work to others.",
+        "meaning": "A worker that is silent for this time loses its work to others.",
         "kafka": "session.timeout.ms",
         "source": "default",
     }
