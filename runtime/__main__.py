@@ -1,4 +1,4 @@
-"""`python -m fairlead.runtime` is the command line."""
+"""The command line, as `python -m fairlead.runtime`."""
 
 import sys
 

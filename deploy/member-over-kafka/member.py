@@ -1,8 +1,8 @@
-"""A member of a connect group over Kafka's wire, on sockets alone: to be read, and written anew.
+"""An example member of a connect group over Kafka's wire protocol, with plain sockets.
 
     python member.py HOST PORT GROUP
 
-It says what it begins and ends, a line each, and computes if it is asked to; SIGTERM has it leave.
+It prints a line for each start and stop, and computes assignments on request; on SIGTERM it leaves.
 """
 # pyright: basic
 
@@ -27,7 +27,7 @@ def size(value: int) -> bytes:
 
 
 def pack(form: str, *values: Any) -> bytes:
-    """Return values as flexible versions write them: s text, A array, t tags, R resources."""
+    """Encode values as in flexible versions: s text, A array, t tags, R resources."""
     pairs = zip(form, values, strict=True)
     return b"".join(WRITERS.get(each, partial(struct.pack, ">" + each))(it) for each, it in pairs)
 
@@ -54,7 +54,7 @@ WRITERS["A"] = lambda items: b"\0" if items is None else size(len(items) + 1) + 
 
 
 class Answer:
-    """What was answered, read from its begin to its end."""
+    """A response, which is decoded from its beginning to its end."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -113,7 +113,7 @@ class Member:
         return answer
 
     def beat(self, *, full: bool) -> bool:
-        """Say that we live, and do what is answered; tell whether all is to be said anew."""
+        """Send a heartbeat and follow the response; return whether the next must be a full one."""
         self.sequence, sent_at = self.sequence + 1, time.monotonic()
         assignor = pack("shhbhst", "balanced", 0, 0, 0, 0, b"", {})
         said = {INCARNATION: text(self.incarnation), SEQUENCE: pack("q", self.sequence)}
@@ -140,20 +140,20 @@ class Member:
         return True
 
     def take(self, assigned: Resources) -> None:
-        """End what is not ours any more, then begin what is; the next heartbeat says so."""
+        """Stop resources that are revoked, then start new ones; the next heartbeat reports it."""
         for what, names in (("ends", self.owned - assigned), ("begins", assigned - self.owned)):
             for name, task in sorted(names):
                 print(what, name if task < 0 else f"{name}-{task}", flush=True)
         self.owned = assigned
 
     def lose(self, why: str) -> None:
-        """End everything at once, as others may have begun it, and join anew."""
+        """Stop everything at once, since others may have started it, and join again."""
         print("has lost everything:", why, flush=True)
         self.take(set())
         self.epoch = JOIN
 
     def compute(self) -> bool:
-        """Compute a target, and hand it in; if that fails we are asked again, or another is."""
+        """Compute a target, and install it; if that fails, a member is asked again."""
         seat = pack("ssi", self.group, self.member_id, self.epoch)
         answer = self.ask(PREPARE, seat + b"\0")
         _, error, _, group_epoch, _ = answer.read("ihsis")
@@ -167,7 +167,7 @@ class Member:
 
 
 def spread(work: Resources, targets: dict[str, Resources], me: Member) -> dict[str, Resources]:
-    """Return even shares: what has a place keeps it, and connectors go to others than us."""
+    """Return equal shares: assigned resources stay, and connectors go to other members."""
     shares: dict[str, Resources] = {each: set() for each in sorted(targets)}
     most = -(-len(work) // len(shares))
     for each in sorted(work):

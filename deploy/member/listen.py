@@ -1,9 +1,9 @@
-"""A member in a program of your own: what it is granted, and has to give up, comes as callbacks.
+"""An example of a member in your own program: grants and revocations come as callbacks.
 
     python deploy/member/listen.py
 
-Two members share three connectors of a group that lives in this process, in memory; with a group
-elsewhere, `LocalGroup.send` is what carries a request there and the answer back.
+Two members share three connectors of a group in the memory of this process. For a remote group,
+replace `LocalGroup.send` by code that sends a request and passes the reply on.
 """
 
 import time
@@ -27,25 +27,25 @@ from fairlead.runtime.simulation.durable_state import MemoryLog
 
 CONNECTORS = ("flights", "trains", "ships")
 QUIET_S = 1.0
-"""After how long without anything new a member has nothing more to do for now."""
+"""How long a member waits for something new before it counts as idle."""
 
 
 class Printer:
-    """Says what it would begin and end; real work may take its time here, heartbeats go on."""
+    """Prints what it would start and stop; real work may block here, heartbeats continue."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def on_assigned(self, resources: Resources) -> None:
-        """Begin these."""
+        """Start these."""
         self._say("begins", resources)
 
     def on_revoked(self, resources: Resources) -> None:
-        """End these in good order; once this returns others may begin them."""
+        """Stop these gracefully; once this returns, others may start them."""
         self._say("ends", resources)
 
     def on_lost(self, resources: Resources) -> None:
-        """End these at once: others may have begun them."""
+        """Stop these at once: others may have started them."""
         self._say("has lost", resources)
 
     def _say(self, what: str, resources: Resources) -> None:
@@ -53,7 +53,7 @@ class Printer:
 
 
 class LocalGroup:
-    """A group in memory, and its log, which forgets."""
+    """A group in memory, with a log that keeps nothing."""
 
     def __init__(self) -> None:
         ledger = OffsetLedger(MemoryLog())
@@ -61,20 +61,20 @@ class LocalGroup:
         self._coordinator = Coordinator(group, GroupSettings(), ledger, _now().steady_ms)
 
     def send(self, request: GroupRequest, hear: Callable[[object], None]) -> None:
-        """Have a request carried out; `hear` gets the answer, now or when there is news."""
+        """Execute a request; `hear` gets the reply, at once or when there is news."""
         self._coordinator.take(request, hear, _now())
         for answer in drain(self._coordinator, self, _now()):
             answer.to(answer.reply)
 
     def append(self, entries: Sequence[NewEntry], now: Now) -> None:
-        """Write down what was decided."""
+        """Append records to the control log; here: drop them."""
 
     def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
-        """Write down what was committed."""
+        """Append records to the offset log; here: drop them."""
 
 
 class LocalMember:
-    """A member of the group, and the loop that drives it."""
+    """A member of the group, and its event loop."""
 
     def __init__(self, name: str, group: LocalGroup) -> None:
         self._group = group
@@ -84,15 +84,15 @@ class LocalMember:
         self._callbacks = Callbacks(Printer(name), ended=lambda: self._inbox.put(None))
 
     def join(self) -> None:
-        """Ask for a seat."""
+        """Join the group."""
         self._obey(self._membership.join(_now().steady_ms))
 
     def leave(self) -> None:
-        """Give everything up in good order, and say goodbye."""
+        """Give up all work gracefully, and leave the group."""
         self._obey(self._membership.leave(_now().steady_ms))
 
     def run(self) -> None:
-        """Do what there is to be done, until nothing new comes."""
+        """Handle events, until nothing new comes."""
         while True:
             try:
                 message = self._inbox.get(timeout=QUIET_S)
@@ -120,7 +120,7 @@ def _now() -> Now:
 
 
 def main() -> None:
-    """Let two members come and go."""
+    """Let two members join and leave."""
     group = LocalGroup()
     for name in CONNECTORS:
         group.send(PutConnector("connect", name, {}), lambda _: None)

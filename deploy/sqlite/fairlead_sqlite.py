@@ -1,8 +1,8 @@
 # pyright: basic
-"""A source and a sink of one's own: a table of SQLite is read on, or appended to, exactly once.
+"""An example of a custom source and sink: a SQLite table, with exactly-once delivery.
 
-As a source it needs an `INTEGER PRIMARY KEY AUTOINCREMENT`: SQLite lets one write at a time, so
-that such keys become visible in their order, and none is used twice.
+As a source the table needs an `INTEGER PRIMARY KEY AUTOINCREMENT`: SQLite has one writer at a time,
+so such keys become visible in their order, and none is reused.
 """
 
 import sqlite3
@@ -98,7 +98,7 @@ class SqliteSource(FetchingSource):
 
 
 class SqliteSinkType(SinkType):
-    """`sink.type=sqlite`: one table, which the first batch makes."""
+    """`sink.type=sqlite`: one table, which the first batch creates."""
 
     delivery = Delivery.EXACTLY_ONCE
 
@@ -114,9 +114,9 @@ class SqliteSinkType(SinkType):
 
 
 class SqliteSink(Sink["pa.Table"]):
-    """Stages a batch in a table of its own; a mark of the last one makes publishing idempotent.
+    """Stages a batch in a separate table; a mark of the last batch makes publishing idempotent.
 
-    The table takes new columns as they come; one that is gone is left empty.
+    New columns are added to the table; missing ones are null.
     """
 
     takes_arrow = True
@@ -167,7 +167,7 @@ class SqliteSink(Sink["pa.Table"]):
 
     @contextmanager
     def _begun(self) -> Iterator[sqlite3.Connection]:
-        """Everything in one transaction, which waits for those of other tasks."""
+        """Run the context in one transaction, which waits for those of other tasks."""
         try:
             with _open(self._database, "rwc") as database:
                 database.execute("BEGIN IMMEDIATE")

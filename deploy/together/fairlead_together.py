@@ -1,7 +1,7 @@
-"""An assignor of one's own: each connector runs on one worker, with all of its tasks.
+"""An example of a custom assignor: each connector runs on one worker, with all of its tasks.
 
-Which one follows from the names alone (rendezvous hashing), so that a worker that comes or
-goes moves no more than what is, or was, its own.
+The worker follows from the names only (rendezvous hashing), so a worker that joins or leaves moves
+only its own connectors.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from fairlead.actors.assignors.sdk import (
 
 
 class Together:
-    """Made from the settings `assignor.conf.*`: `salt` deals the connectors out anew."""
+    """Configured by `assignor.conf.*`: another `salt` gives another distribution."""
 
     name = "together"
     minimum_version = 0
@@ -32,11 +32,11 @@ class Together:
         self._salt = conf.get("salt", "")
 
     def metadata(self, worker: Worker) -> Metadata:
-        """Say what the built-in assignors say: capacity and tags."""
+        """Return the metadata of the built-in assignors: capacity and tags."""
         return plain_metadata(worker)
 
     def assign(self, group: Snapshot) -> Assignment:
-        """Give each connector to the worker that its name and the worker's lead to."""
+        """Assign each connector to the worker with the highest hash of both names."""
         takers = eligible(group.members).takers
         shares: dict[str, set[Resource]] = {member: set() for member in group.members}
         unplaceable: dict[Resource, str] = {}
@@ -52,7 +52,7 @@ class Together:
         return Assignment(members, unplaceable=unplaceable)
 
     def on_assignment(self, assignment: MemberAssignment) -> None:
-        """Nothing is kept between two assignments."""
+        """Do nothing: no state is kept between assignments."""
 
     def _draw(self, resource: Resource, worker: str) -> bytes:
         return blake2b(f"{self._salt}\0{resource.connector}\0{worker}".encode()).digest()

@@ -1,1 +1,1 @@
-"""The demo: real flights, a few workers, a join and a kill, and a verdict."""
+"""The demos: a pipeline under a join and a kill of workers, and a check of its output."""

@@ -1,8 +1,8 @@
 # pyright: basic
-"""The demo of changes: a PostgreSQL table goes into another one, and into files, as it changes.
+"""The CDC demo: the changes of a PostgreSQL table are copied to another table, and to files.
 
-Two connectors read its log, one of them through a transform; a worker is killed with -9 meanwhile.
-It ends with a verdict that is computed from both targets. The exit code rests on the data alone.
+Two connectors read the table's log, one of them with a transform; a worker is killed with -9
+meanwhile. At the end both targets are checked. The exit code depends on the data only.
 """
 
 import shutil
@@ -32,10 +32,9 @@ _QUERY: Final = "SELECT *, quantity * price AS total FROM input"
 
 
 def demo_cdc(seconds: float, workers: int, keep: Path | None = None) -> int:
-    """Show the demo, changing orders for so many seconds; keep its files in `keep` if it is given.
+    """Run the demo, with changes for so many seconds; its files are kept in `keep` if given.
 
-    Returns the exit code: 0 or 1 on the data alone, 1 also where something is missing, 130 after
-    Ctrl-C.
+    Returns the exit code: 0 or 1 by the data, 1 also if a requirement is missing, 130 after Ctrl-C.
     """
     console = Console(highlight=False)
     if missing := missing_parts():
@@ -78,13 +77,13 @@ class _Scene:
         self._customers = [Customers(server.connect, seed) for seed in range(2)]
         self._moves: list[Handover] = []
         self._lost: list[str] = []
-        """The tasks that the killed worker had."""
+        """The tasks of the killed worker."""
         self._killed_ms = 0
         self._seen: set[Path] = set()
-        """Files of the history that were looked into for the end."""
+        """Files of the history that were searched for the last order."""
 
     def run(self) -> int:
-        """Play all acts; return the exit code."""
+        """Run the whole demo; return the exit code."""
         self._tell("starting PostgreSQL, with wal_level=logical")
         self._server.start()
         with self._server.connect() as connection:
@@ -104,7 +103,7 @@ class _Scene:
         return self._judge()
 
     def _play(self, watcher: Watcher) -> None:
-        """Have orders changed while they are read, kill a worker, and wait for the last order."""
+        """Change orders while they are read, kill a worker, and wait for the last order."""
         self._tell("two connectors read its log from now on, while customers change orders")
         for each in self._customers:
             each.start()
@@ -147,7 +146,7 @@ class _Scene:
         time.sleep(_LOOK_S)
 
     def _look(self, watcher: Watcher) -> int:
-        """Tell what moved; return how many workers are warm."""
+        """Print new moves; return the number of warm workers."""
         if time.monotonic() - self._began > _LONGEST_S:
             raise DemoFailedError(f"it was not done in {_LONGEST_S:.0f} s")
         self._stage.check()
@@ -175,7 +174,7 @@ class _Scene:
             return row[0] if row else 0
 
     def _is_done(self) -> bool:
-        """Tell whether both have the order that was written last."""
+        """Return whether both targets have the last order."""
         with self._server.connect() as connection:
             if not connection.execute(FIND_IN_COPY, (END,)).fetchone():
                 return False
@@ -198,7 +197,7 @@ class _Scene:
         return OK if verdict.passed else FAILED
 
     def _copier(self) -> Mapping[str, str]:
-        """Return a config: through a query into a table of the same server."""
+        """Return the config of the connector that copies the table through a query."""
         return {
             **self._source(),
             "transforms": "total",
@@ -216,7 +215,7 @@ class _Scene:
         }
 
     def _historian(self) -> Mapping[str, str]:
-        """Return a config: each change as a row of a file."""
+        """Return the config of the connector that writes each change as a row of a file."""
         return {**self._source(), "sink.format": "parquet", "sink.path": str(self._stage.sink)}
 
     def _source(self) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
-"""Judges what became of changes: a table that follows another, and files that hold the history.
+"""Checks the targets of the CDC demo: a copied table, and files with the history of changes.
 
-Both are read as anybody would, and held against the source's own table as it is in the end. The
-history is replayed in the order of the log: what is left must be the table, and no change twice.
+Both are compared with the final content of the source table. The history is replayed in log order:
+the result must be the table, and no change may occur twice.
 """
 # pyright: basic
 
@@ -75,7 +75,7 @@ def judge_changes(connection: "psycopg.Connection[Any]", history: Path) -> Verdi
 
 
 def _replayed(changes: Sequence[Mapping[str, Any]]) -> dict[int, tuple[int, Decimal]]:
-    """Return quantity and price of each order that is left, by its id."""
+    """Replay the history; return quantity and price of each remaining order, by its id."""
     state: dict[int, tuple[int, Decimal]] = {}
     for each in sorted(changes, key=lambda each: (each["__lsn"], each["__seq"])):
         if each["__op"] == "d":
@@ -86,7 +86,7 @@ def _replayed(changes: Sequence[Mapping[str, Any]]) -> dict[int, tuple[int, Deci
 
 
 def _twice(changes: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    """Return the changes, and the rows of the snapshot, that there are more than once."""
+    """Return the changes and snapshot rows that occur more than once."""
     counts = Counter(
         ("r", each["id"]) if each["__op"] == "r" else (each["__lsn"], each["__seq"])
         for each in changes

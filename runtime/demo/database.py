@@ -1,6 +1,6 @@
-"""A PostgreSQL server of the demo's own: a cluster in a folder, on a free port of loopback.
+"""A temporary PostgreSQL server for the demo: in its own folder, on a free loopback port.
 
-It ends with the demo. Root may not run one, so another user of the system does then.
+It ends with the demo. PostgreSQL refuses to run as root, so then another system user runs it.
 """
 
 import ctypes
@@ -38,11 +38,11 @@ USER: Final = "demo"
 
 
 class DatabaseError(Exception):
-    """The demo's server cannot be had; the text says why."""
+    """The demo's server cannot be started; the message says why."""
 
 
 def missing_parts() -> Sequence[str]:
-    """Return what the demo needs and this machine lacks, each with the command that mends it."""
+    """Return the missing requirements of the demo, each with the command that installs it."""
     found: list[str] = []
     if find_spec("psycopg") is None or find_spec("adbc_driver_postgresql") is None:
         found.append(
@@ -59,7 +59,7 @@ def missing_parts() -> Sequence[str]:
 
 
 class DemoServer:
-    """A server that is made, started and removed again."""
+    """A temporary server; `stop` removes it with its data."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="fairlead-demo-postgres-"))
@@ -71,11 +71,11 @@ class DemoServer:
 
     @property
     def url(self) -> str:
-        """The database's address, without the password."""
+        """The database's URL, without the password."""
         return f"postgresql://{USER}@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
-        """Make the cluster, start it and wait until it answers; raises `DatabaseError`."""
+        """Create the cluster, start it and wait until it answers; raises `DatabaseError`."""
         where = _bin()
         if where is None:
             raise DatabaseError("there is no initdb")
@@ -100,13 +100,13 @@ class DemoServer:
         self._wait()
 
     def connect(self) -> "psycopg.Connection[Any]":
-        """Return a connection on which every statement counts at once."""
+        """Return a connection with autocommit."""
         import psycopg  # noqa: PLC0415  # an extra
 
         return psycopg.connect(self.url, password=self.password, autocommit=True)
 
     def stop(self) -> None:
-        """Stop it, and remove all of it."""
+        """Stop it, and remove its data."""
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(signal.SIGINT)
@@ -164,7 +164,7 @@ def _bin() -> Path | None:
 
 
 def _user() -> pwd.struct_passwd | None:
-    """Return who runs the server where this is root; None: whoever this is, or nobody is there."""
+    """Return the system user for the server if this process is root; None: the current user."""
     if os.geteuid():
         return None
     for name in _RUN_BY:

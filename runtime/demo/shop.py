@@ -1,4 +1,4 @@
-"""The shop of the demo of changes: a table of orders, and what writes to it all the while."""
+"""The input of the CDC demo: a table of orders, and threads that change it."""
 
 import random
 from collections.abc import Callable
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import psycopg
 
 ROWS: Final = 30_000
-"""What is there before anything is read."""
+"""The number of rows before the connectors start."""
 TABLE: Final = "orders"
 END: Final = 0
 """The id of the order that is written last."""
@@ -23,20 +23,20 @@ INSERT INTO orders
 SELECT i, 'customer ' || i %% 997, 1 + i %% 9, (i %% 5000) / 100.0, repeat('n', 200)
 FROM generate_series(1, %s) i"""
 _MOST: Final = 20
-"""Changes of one transaction."""
+"""The maximum number of changes in a transaction."""
 _PAUSE_S: Final = 0.1
-"""The longest pause between two transactions of one of them."""
+"""The longest pause between two transactions of a thread."""
 
 
 def open_shop(connection: "psycopg.Connection[Any]") -> None:
-    """Make the table, and fill it."""
+    """Create and fill the table."""
     connection.execute(_MAKE)
     connection.execute(_FILL, (ROWS,))
     connection.execute("ANALYZE orders")
 
 
 class Customers:
-    """Changes orders in transactions of their own, of which some are rolled back, until told."""
+    """Threads that change orders in transactions, some of which are rolled back, until `stop`."""
 
     def __init__(self, connect: Callable[[], "psycopg.Connection[Any]"], seed: int) -> None:
         self._connect = connect
@@ -44,17 +44,17 @@ class Customers:
         self._stop = Event()
         self._next = ROWS + 1 + seed
         self.committed = 0
-        """How many changes counted."""
+        """The number of committed changes."""
         self.error: Exception | None = None
-        """What ended it too early."""
+        """The error that ended a thread too early."""
         self._thread = Thread(target=self._run, name="customers", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the threads."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the transaction in hand."""
+        """Stop after the current transactions."""
         self._stop.set()
         self._thread.join()
 
@@ -89,5 +89,5 @@ class Customers:
 
 
 def close_shop(connection: "psycopg.Connection[Any]") -> None:
-    """Write the last order: what has it has all that came before."""
+    """Write the last order: a target that has it has all changes before it."""
     connection.execute("INSERT INTO orders VALUES (%s, 'the end', 1, 1, NULL)", (END,))

@@ -1,7 +1,7 @@
-"""The demo: a few workers run a pipeline on Spark, and survive a join and a kill -9.
+"""The demo of flights: a few workers run a pipeline on Spark, through a join and a kill -9.
 
-It ends with a verdict that is computed from the output itself. The exit code rests on the
-data alone: 0 if every row is there once, 1 if not.
+At the end the output is checked. The exit code depends on the data only: 0 if every row is there
+exactly once, 1 if not.
 """
 
 import shutil
@@ -35,9 +35,9 @@ LOOK_SECONDS = 0.2
 
 
 def demo(seconds: float = FEED_SECONDS, workers: int = 2, keep: Path | None = None) -> int:
-    """Show the demo, feeding for so many seconds; keep its files in `keep` if it is given.
+    """Run the demo, feeding for so many seconds; its files are kept in `keep` if given.
 
-    Returns the exit code: 0 or 1 on the data alone, 130 after Ctrl-C.
+    Returns the exit code: 0 or 1 by the data, 130 after Ctrl-C.
     """
     console = Console(highlight=False)
     folder = keep.absolute() if keep else Path(tempfile.mkdtemp(prefix="fairlead-demo-"))
@@ -62,7 +62,7 @@ def demo(seconds: float = FEED_SECONDS, workers: int = 2, keep: Path | None = No
 
 
 class Show:
-    """One run of the demo; afterwards it knows the moves, and when the kill came."""
+    """One run of the demo, with its moves and the time of the kill."""
 
     def __init__(self, stage: Stage, screen: Screen, seconds: float, workers: int) -> None:
         self._stage = stage
@@ -71,14 +71,14 @@ class Show:
         self._workers = workers
         self._began = time.monotonic()
         self.moves: list[Handover] = []
-        """Those of tasks that were completed, in order."""
+        """The completed moves of tasks, in order."""
         self.lost: list[str] = []
-        """The tasks that the killed worker had."""
+        """The tasks of the killed worker."""
         self.killed_ms = 0
-        """When it was killed, wall clock; 0 before that."""
+        """The time of the kill, wall clock; 0 before it."""
 
     def run(self) -> ExpectedRows:
-        """Play all acts, until every row is published or time is up."""
+        """Run the whole demo, until every row is published or the time is over."""
         screen, stage = self._screen, self._stage
         screen.tell(f"starting a node with {self._workers} workers, a Spark each")
         node = stage.start_node(self._workers)
@@ -131,7 +131,7 @@ class Show:
         return is_published and self._has_recovered(watcher)
 
     def _has_recovered(self, watcher: Watcher) -> bool:
-        """Tell whether the kill has come, and all that it took runs again."""
+        """Return whether the tasks of the killed worker run again."""
         return bool(self.killed_ms) and watcher.resumed_since(self.killed_ms, self.lost)
 
     def _look(self, watcher: Watcher) -> Seen:
@@ -166,12 +166,12 @@ def _why(move: Handover) -> str:
 
 
 def _live_ms(move: Handover) -> int | None:
-    """Return the downtime of a move that its giver lived to make."""
+    """Return the downtime of a move whose former worker was alive."""
     return move.downtime_ms if move.is_live else None
 
 
 def _tell(console: Console, expected: ExpectedRows, stage: Stage, show: Show) -> int:
-    """Print the verdict and the moves; return the exit code, on the data alone."""
+    """Print the verdict and the moves; return the exit code."""
     verdict = judge(expected, stage.sink)
     console.print(verdict_table(verdict))
     console.print(moves_table(show.moves, show.killed_ms))
@@ -203,7 +203,7 @@ def verdict_table(verdict: Verdict) -> Table:
 
 
 def moves_table(moves: Sequence[Handover], killed_ms: int) -> Table:
-    """Return moves, those of a killed worker by the time since then."""
+    """Return the table of moves; those of a killed worker have the time since the kill."""
     rows = [
         (
             str(move.resource),

@@ -1,7 +1,4 @@
-"""The demo's scenario, and its processes: a node, one more worker, the feeder.
-
-All processes end with the demo.
-"""
+"""The processes of the demos: a node, one more worker, the feeder; all end with the demo."""
 
 import os
 import signal
@@ -26,9 +23,9 @@ GROUP = "demo"
 TASKS = 4
 FEED_SECONDS = 30.0
 JOIN_AFTER_SECONDS = 1.0
-"""From the first file to the start of a third worker."""
+"""The time between the first file and the start of a third worker."""
 KILL_AFTER_SECONDS = 3.0
-"""From the third worker's first task to the kill."""
+"""The time between the third worker's first task and the kill."""
 LONGEST_SECONDS = 240.0
 VICTIM = "w1"
 
@@ -52,17 +49,17 @@ SETTINGS: Mapping[str, str] = {
     "scheduled.rebalance.max.delay.ms": "0",
     "spark.heap": "640m",
 }
-"""Kafka Connect's settings, but for a shorter session: a kill is to be noticed soon."""
+"""Kafka Connect's defaults, but with a shorter session, so that a kill is detected sooner."""
 
 UP_SECONDS = 60.0
 STOP_SECONDS = 40.0
 ASK_SECONDS = 10.0
 CREATE_SECONDS = 30.0
-"""Longer than REST itself waits for the group: what went wrong is then in its answer."""
+"""Longer than REST waits for the group, so that the response has the error."""
 
 
 class DemoFailedError(Exception):
-    """The demo could not be shown."""
+    """The demo could not run to its end."""
 
 
 def connector_config(source: Path, sink: Path) -> dict[str, str]:
@@ -85,7 +82,7 @@ def connector_config(source: Path, sink: Path) -> dict[str, str]:
 
 
 class Stage:
-    """A node in a folder, and what the demo does to it."""
+    """A node in a folder, and the other processes of a demo."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -93,7 +90,7 @@ class Stage:
         self.sink = folder / "flights"
         self.data_dir = folder / "data"
         self._processes: list[subprocess.Popen[str]] = []
-        """All that was started, in order."""
+        """All started processes, in order."""
         self._node: NodeFile | None = None
         self._system: System | None = None
 
@@ -118,7 +115,7 @@ class Stage:
         raise DemoFailedError(f"the node was not up in {UP_SECONDS:.0f} s")
 
     def start_feeder(self, seconds: float) -> None:
-        """Begin to land the flights, day by day."""
+        """Start the feeder, which writes the flights day by day."""
         self._processes.append(start_feeder(self.source, seconds=seconds))
 
     def start_worker(self) -> None:
@@ -130,7 +127,7 @@ class Stage:
         self.create(CONNECTOR, connector_config(self.source, self.sink))
 
     def create(self, name: str, config: Mapping[str, str]) -> None:
-        """Create a connector as anybody would: through the REST interface."""
+        """Create a connector through the REST interface."""
         body = {"name": name, "config": dict(config)}
         try:
             reply = httpx.post(
@@ -152,12 +149,12 @@ class Stage:
         return pid
 
     def check(self) -> None:
-        """See that the node is still there; raises `DemoFailedError` if it is not."""
+        """Raise `DemoFailedError` if the node has ended."""
         if self._node is not None and not self._node.is_alive():
             raise DemoFailedError(f"the node ended: {self._log('up').read_text()}")
 
     def processes(self) -> NodeView:
-        """Return the node's processes, as its supervisor sees them."""
+        """Return the node's processes, from its supervisor."""
         if self._system is None:
             raise DemoFailedError("the node is not up")
         try:
@@ -170,7 +167,7 @@ class Stage:
         return view
 
     def stop(self) -> None:
-        """End everything: the last started first, each in good order if it can."""
+        """Stop all processes gracefully, in reverse order of their start."""
         if self._system is not None:
             self._system.close()
             self._system = None
@@ -195,7 +192,7 @@ class Stage:
         return self._node.rest
 
     def _start(self, verb: str, settings: Sequence[str]) -> subprocess.Popen[str]:
-        """Start a verb of `fairlead` as a process that dies with this one."""
+        """Start a command of `fairlead` as a process that ends with this one."""
         given = [f"{key}={value}" for key, value in SETTINGS.items()]
         given += [f"data.dir={self.data_dir}", *settings]
         options = [part for each in given for part in ("--set", each)]
@@ -214,12 +211,12 @@ class Stage:
 
 @contextmanager
 def staged(folder: Path) -> Generator[Stage]:
-    """Give a stage, and leave nothing of it running behind, whatever happens."""
+    """Yield a stage, and stop all its processes at the end."""
     stage = Stage(folder)
     try:
         yield stage
     finally:
-        # A second Ctrl-C must not leave half of it behind.
+        # A second Ctrl-C must not interrupt the cleanup.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             stage.stop()

@@ -1,9 +1,9 @@
-"""Judges an output by itself: that every row of the input is there, once, and unchanged.
+"""Checks that an output has every row of the input exactly once, and unchanged.
 
-Rows are told apart by key columns and compared as a multiset, so nothing hinges on order or on
-how the output is cut into files. Integers and decimals are summed exactly; floats by
-`math.fsum`, whose result does not depend on order either. So all comparisons are for equality,
-without a tolerance. NaN and infinity count as no value.
+Rows are identified by key columns and compared as a multiset, so their order and files do not
+matter. Integers and decimals are summed exactly, floats by `math.fsum`, whose result does not
+depend on the order. So all comparisons are for equality, without a tolerance. NaN and infinity
+count as no value.
 """
 # pyright: basic, reportAttributeAccessIssue=false
 
@@ -33,11 +33,10 @@ Number = int | float | Decimal
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedRows:
-    """The rows that an output must hold, reduced to the columns that are compared.
+    """The expected rows of an output, reduced to the columns that are compared.
 
-    `keys` tell rows apart, `sums` are numeric, `partition` is the column whose values are counted
-    one by one (None: no such check). The types of `rows` are those that the output's columns are
-    cast to.
+    `keys` identify rows, `sums` are numeric, `partition` is the column whose values are counted
+    separately (None: no such check). The output's columns are cast to the types of `rows`.
     """
 
     rows: pa.Table
@@ -54,7 +53,7 @@ class ExpectedRows:
         sums: Sequence[str],
         partition: str | None = None,
     ) -> "ExpectedRows":
-        """Return what to expect of an output that keeps all rows of `source`.
+        """Return the expected rows of an output that keeps all rows of `source`.
 
         Raises ValueError if a column is not in `source` or one of `sums` is not numeric.
         """
@@ -68,7 +67,7 @@ class ExpectedRows:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing compared; `detail` tells where to look if it failed."""
+    """One comparison; if it failed, `detail` says where to look."""
 
     name: str
     expected: Number
@@ -77,13 +76,13 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether what was found is what was expected."""
+        """Whether the found value is the expected one."""
         return self.expected == self.found
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All checks of one output, in the order in which to read them."""
+    """All checks of one output, the most important first."""
 
     checks: tuple[Check, ...]
 
@@ -100,10 +99,10 @@ def expect_flights(
     sums: Sequence[str] = FLIGHT_SUMS,
     partition: str | None = FLIGHT_PARTITION,
 ) -> ExpectedRows:
-    """Return what to expect of an output that keeps all flights.
+    """Return the expected rows of an output that keeps all flights.
 
-    Raises FlightsError if the flights are not to be had or not what they should be, ValueError if
-    a column is not one of theirs or one of `sums` is not numeric.
+    Raises FlightsError if the flights are not available or not the expected ones, ValueError if a
+    column is unknown or one of `sums` is not numeric.
     """
     text = read_flights(archive or ensure_flights())
     options = csv.ConvertOptions(
@@ -116,10 +115,10 @@ def expect_flights(
 
 
 def judge(expected: ExpectedRows, output: Path, file_format: Format = "parquet") -> Verdict:
-    """Compare the visible files below `output` with what is expected of them.
+    """Compare the visible files below `output` with the expected rows.
 
-    A directory that is not there is one without rows; a file that cannot be read, or lacks a
-    column, fails the first check by name, and the others judge the rest.
+    A missing directory has no rows. A file that is unreadable or lacks a column fails the first
+    check, with its name; the other checks use the remaining files.
     """
     found = read_output(output, expected.rows.schema, file_format)
     unreadable = len(found.unreadable)
@@ -190,7 +189,7 @@ def _sum(values: pa.ChunkedArray) -> Number:
     if pa.types.is_floating(values.type):
         return math.fsum(values.to_pylist())
     if pa.types.is_integer(values.type):
-        # The sum of 64-bit integers would wrap around in silence.
+        # The sum of 64-bit integers could overflow without an error.
         return int(pc.sum(values.cast(pa.decimal128(38))).as_py() or 0)
     total: Decimal | None = pc.sum(values).as_py()
     return total or Decimal(0)

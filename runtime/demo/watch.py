@@ -1,4 +1,4 @@
-"""What the demo sees, and shows: only what the group's two logs say.
+"""Follows the group's two logs for the demo, and shows the progress.
 
 On the screen it is a live bar and table in a terminal, plain lines elsewhere.
 """
@@ -28,13 +28,13 @@ from ...projections.explain.reader import EpochReader
 from .stage import CONNECTOR, GROUP
 
 PLAIN_SECONDS = 5.0
-"""How often progress is told where there is no terminal to draw on."""
+"""How often progress is printed without a terminal."""
 RATE_SECONDS = 3.0
 
 
 @dataclass(slots=True)
 class Seen:
-    """The pipeline at one moment; `runs` has the tasks of each worker by its short name."""
+    """The pipeline at one time; `runs` has the tasks of each worker by its short name."""
 
     rows: int = 0
     unpublished: int = 0
@@ -59,10 +59,10 @@ class Watcher:
         self._group = Group(GROUP)
         self._reader = EpochReader(GROUP)
         self._told: set[tuple[Resource, int | None]] = set()
-        """The moves that were told of, each by its task and when that was granted."""
+        """The moves that were returned already, each by its task and the time of its grant."""
 
     def look(self) -> tuple[Seen, list[Handover]]:
-        """Return what is to be seen now, and the moves that were completed since."""
+        """Return the current state, and the moves completed since the last call."""
         for entries in self._control.tail(self._group.end):
             fold(self._group, entries)
             for entry in entries:
@@ -70,14 +70,14 @@ class Watcher:
         return self._seen(), [*self._completed()]
 
     def runs_tasks(self, worker: str) -> bool:
-        """Tell whether a worker says of any task that it runs: its Spark is warm by then."""
+        """Return whether a worker runs any task: its Spark is warm by then."""
         return any(
             resource.is_task and status.state is RunState.RUNNING and short(status.worker) == worker
             for resource, status in self._group.statuses.items()
         )
 
     def resumed_since(self, moment_ms: int, tasks: Collection[str]) -> bool:
-        """Tell whether all these tasks have begun to run since then."""
+        """Return whether all these tasks have started since that time."""
         since = {
             str(resource)
             for resource, status in self._group.statuses.items()
@@ -86,16 +86,16 @@ class Watcher:
         return since.issuperset(tasks)
 
     def held_by(self, worker: str) -> list[str]:
-        """Return the tasks that a worker holds, as the log says."""
+        """Return the tasks that a worker owns."""
         return self._seen().workers.get(worker, [])
 
     def close(self) -> None:
-        """Let go of the logs."""
+        """Close the logs."""
         self._control.close()
         self._offsets.close()
 
     def _completed(self) -> Iterator[Handover]:
-        """Yield the tasks that have begun a batch at another worker, each once."""
+        """Yield the tasks that have started a batch on another worker, each once."""
         for each in self._reader.handovers():
             has_moved = each.giver and each.taker and each.first_batch_ms
             key = each.resource, each.granted_ms
@@ -124,15 +124,15 @@ class Watcher:
 
 
 class Screen:
-    """What happens, line by line, above what is going on."""
+    """The output of the demo: events line by line, above the live progress."""
 
     def __init__(self, console: Console, total: int) -> None:
         self._console = console
         self._began = time.monotonic()
         self._told_at = 0.0
-        """When progress was last told in a plain line, on the monotonic clock."""
+        """When progress was last printed as a plain line, on the monotonic clock."""
         self._history: list[tuple[float, int]] = []
-        """The rows at each look of the last seconds, by the monotonic clock."""
+        """The number of rows at times of the last seconds, by the monotonic clock."""
         self._progress = Progress(
             TextColumn("{task.completed:>7,.0f} of {task.total:,.0f} rows"),
             BarColumn(),
@@ -145,7 +145,7 @@ class Screen:
         self._live = Live(console=console, auto_refresh=False, transient=True)
 
     def __enter__(self) -> Self:
-        """Begin to draw, if there is a terminal."""
+        """Start drawing, if there is a terminal."""
         if self._console.is_terminal:
             self._live.start()
         return self
@@ -160,11 +160,11 @@ class Screen:
         self._live.stop()
 
     def tell(self, what: str) -> None:
-        """Print one line of what happens."""
+        """Print one event."""
         self._console.print(f"{time.monotonic() - self._began:5.1f} s  {what}", soft_wrap=True)
 
     def show(self, seen: Seen) -> None:
-        """Show the pipeline as it is now."""
+        """Show the current state of the pipeline."""
         rate = self._rate(seen.rows)
         if self._console.is_terminal:
             self._progress.update(self._bar, completed=seen.rows, rate=rate)

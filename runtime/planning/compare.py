@@ -50,8 +50,8 @@ def make_plan(
 ) -> Plan:
     """Compute the plan of changes in this order; `group` is not changed.
 
-    `assignors` are those that can be asked here, by name; `expected` are past downtimes;
-    `now_ms` is wall clock. Raises `PlanError`.
+    `assignors` are the available ones, by name; `expected` are past downtimes; `now_ms` is wall
+    clock. Raises `PlanError`.
     """
     dry_run = DryRun(group, assignors, now_ms)
     for _ in dry_run.settle():
