@@ -1,4 +1,4 @@
-"""What several tests use: doubles, drivers of real processes, drawn worlds, readers of results."""
+"""Shared test support: doubles, drivers of real processes, random groups, readers of results."""
 
 from pathlib import Path
 

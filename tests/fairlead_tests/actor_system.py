@@ -37,14 +37,14 @@ PATIENCE_SECONDS = 30.0
 
 
 def free_door() -> Door:
-    """A door on a port that was free a moment ago, with a key of its own."""
+    """Return a door on a free port, with a new key."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return Door("127.0.0.1", probe.getsockname()[1], secrets.token_bytes(32))
 
 
 def eventually(holds: Callable[[], bool], what: str) -> None:
-    """Wait until something holds; fails the test if it does not come to hold."""
+    """Wait until a condition holds; fail the test after a time limit."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not holds():
         assert time.monotonic() < deadline, f"not in {PATIENCE_SECONDS:g} s: {what}"
@@ -52,21 +52,21 @@ def eventually(holds: Callable[[], bool], what: str) -> None:
 
 
 def runs(process: psutil.Process) -> bool:
-    """Whether a process does more than to wait for being reaped."""
+    """Return whether a process runs and is no zombie."""
     with contextlib.suppress(psutil.Error):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False
 
 
 def title_of(process: psutil.Process) -> str:
-    """What a process calls itself; nothing if it runs no more."""
+    """Return the title of a process; "" if it has ended."""
     with contextlib.suppress(psutil.Error):
         return " ".join(process.cmdline()).strip()
     return ""
 
 
 def listeners(processes: list[psutil.Process]) -> set[tuple[str, int]]:
-    """Every address on which the processes listen."""
+    """Return all addresses on which the processes listen."""
     found = set[tuple[str, int]]()
     for process in processes:
         with contextlib.suppress(psutil.Error):
@@ -80,7 +80,7 @@ def listeners(processes: list[psutil.Process]) -> set[tuple[str, int]]:
 
 @dataclass
 class Running:
-    """A system that runs, and the test's connection to it."""
+    """A running system, and the test's connection to it."""
 
     door: Door
     folder: Path
@@ -89,14 +89,14 @@ class Running:
     seen: set[psutil.Process] = field(default_factory=set[psutil.Process])
 
     def processes(self) -> list[psutil.Process]:
-        """The launcher and all that descends from it."""
+        """Return the launcher and all its descendants."""
         top = psutil.Process(self.launcher.pid)
         found = [top, *top.children(recursive=True)]
         self.seen.update(found)
         return found
 
     def titled(self, title: str) -> list[psutil.Process]:
-        """The processes of the tree that go by a title."""
+        """Return the processes of the tree with a title."""
         return [each for each in self.processes() if title_of(each) == title]
 
     def shut_down(self) -> None:
@@ -106,7 +106,7 @@ class Running:
 
     def end(self) -> int:
         """Wait for the launcher's end and return its exit code."""
-        # Not `communicate`: whatever is left behind may hold the pipe open.
+        # Not `communicate`: a leaked process may hold the pipe open.
         for pipe in filter(None, (self.launcher.stdin, self.launcher.stdout)):
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()
@@ -114,7 +114,7 @@ class Running:
 
 
 def log_of(folder: Path) -> str:
-    """All that a system has logged."""
+    """Return the whole log of a system."""
     return "\n".join(path.read_text() for path in sorted((folder / "logs").glob("*")))
 
 
@@ -145,7 +145,7 @@ def launch(folder: Path, door: Door, **settings: float) -> Running:
 
 
 def leaks(running: Running, mine: set[tuple[str, int]], before: set[psutil.Process]) -> list[str]:
-    """What is left of a system whose launcher has ended."""
+    """Return what a system has leaked after the end of its launcher."""
     deadline = time.monotonic() + 2
     left = list[psutil.Process]()
     while time.monotonic() < deadline:
@@ -164,7 +164,7 @@ def leaks(running: Running, mine: set[tuple[str, int]], before: set[psutil.Proce
 
 @contextlib.contextmanager
 def isolated(folder: Path, door: Door | None = None, **settings: float) -> Generator[Running]:
-    """Run a system for as long as the context lasts; fails if anything is left of it."""
+    """Run a system in the context; fail if it leaks anything."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans come to this process
     before = set(psutil.Process().children(recursive=True))
     mine = listeners([psutil.Process()])
@@ -187,13 +187,13 @@ def isolated(folder: Path, door: Door | None = None, **settings: float) -> Gener
 
 @pytest.fixture
 def actor_system(tmp_path: Path) -> Iterator[Running]:
-    """A real system in a process tree of its own."""
+    """Yield a real system in a separate process tree."""
     with isolated(tmp_path / "system") as running:
         yield running
 
 
 class InProcess:
-    """Actors in the test's own thread: quick, one message after the other, nothing pickled."""
+    """Actors in the test's thread: fast, one message after another, without pickling."""
 
     def __init__(self) -> None:
         from thespian.actors import ActorSystem  # noqa: PLC0415
@@ -201,11 +201,11 @@ class InProcess:
         self._system: Any = ActorSystem("simpleSystemBase", logDefs=False, transientUnique=True)
 
     def create(self, kind: type[Actor]) -> Any:
-        """Make an actor."""
+        """Create an actor."""
         return self._system.createActor(kind)
 
     def ask(self, actor: Any, message: object, seconds: float = 5) -> object:
-        """Send a message and return the first answer, or None once nothing is left to do."""
+        """Send a message and return the first reply; None if the system becomes idle."""
         return self._system.ask(actor, message, seconds)
 
     def tell(self, actor: Any, message: object) -> None:

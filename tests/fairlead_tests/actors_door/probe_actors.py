@@ -1,4 +1,4 @@
-"""Actors of the tests of the door: each does one thing that the door must bear."""
+"""Actors for the tests of the door: each does one thing that the door must handle."""
 
 import logging
 import os
@@ -56,7 +56,7 @@ class Kill:
 
 
 class Echo(Actor):
-    """Answers with what it was sent, and knows how often it was asked to fail."""
+    """Echoes messages, and counts how often it was asked to fail."""
 
     broken = 0
 
@@ -79,7 +79,7 @@ class Echo(Actor):
 
 
 class Silent(Echo):
-    """Breaks on everything and answers nothing."""
+    """Fails on every message, and never replies."""
 
     def failed(self, error: Exception, message: object, sender: Address | None) -> None:
         del message, sender
@@ -87,7 +87,7 @@ class Silent(Echo):
 
 
 class Quarrel(Actor):
-    """Understands nothing but one question: how many messages it has got."""
+    """Ignores all messages but one question: how many it has got."""
 
     got = 0
 
@@ -103,14 +103,14 @@ class Quarrel(Actor):
 
 
 class Stillborn(Actor):
-    """Ends before it ever begins."""
+    """Exits before it handles a message."""
 
     def __init__(self) -> None:
         os._exit(3)
 
 
 class Deaf(Actor):
-    """Fails while it is made."""
+    """Fails in its constructor."""
 
     def __init__(self) -> None:
         raise ValueError("no")
@@ -120,7 +120,7 @@ KINDS: dict[str, type[Actor]] = {"stillborn": Stillborn, "deaf": Deaf}
 
 
 class Parent(Actor):
-    """Has children, and a list of everything that happened to it."""
+    """Has children, and a list of all its events."""
 
     def __init__(self) -> None:
         self.story: list[str] = []
@@ -155,7 +155,7 @@ class Parent(Actor):
 
 
 class Timers(Actor):
-    """Keeps the order in which its timers come due."""
+    """Records the order of its timers."""
 
     def __init__(self) -> None:
         self.order: list[object] = []
@@ -173,7 +173,7 @@ class Timers(Actor):
 
 
 class Threads(Actor):
-    """Hears from, and speaks through, threads of its own."""
+    """Posts to itself, and sends messages, from its own threads."""
 
     COUNT = 200
 
@@ -203,7 +203,7 @@ class Threads(Actor):
 
 
 class Diary(Actor):
-    """Writes down each of its ends."""
+    """Records each call of `stopping`."""
 
     path = ""
 

@@ -1,4 +1,4 @@
-"""Connect's own incremental assignor, the real class, as something that can be asked."""
+"""Runs Kafka Connect's real incremental assignor, as a peer for comparison."""
 
 import json
 from collections.abc import Generator, Mapping
@@ -20,7 +20,7 @@ SOURCE = Path(__file__).with_name("ConnectPeer.java")
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What the real class makes of a round, each load in its own order, and how long it took."""
+    """The result of the real class for a round, each load in its order, and the duration."""
 
     increments: Increments
     due_ms: int | None
@@ -29,7 +29,7 @@ class Made:
 
 
 class ConnectPeer:
-    """The real class in a process of its own."""
+    """The real class in a separate process."""
 
     def __init__(self, asks: IO[str], answers: IO[str]) -> None:
         self._asks, self._answers = asks, answers
@@ -37,7 +37,7 @@ class ConnectPeer:
     def assign(
         self, given: Round, task_counts: Mapping[str, int], leads_since: int | None = None
     ) -> Made:
-        """Return what it makes of a round; with `leads_since` it has forgotten all but that."""
+        """Return its result for a round; with `leads_since` it has only that as memory."""
         reported = {worker: _told(load) for worker, load in given.reported.items()}
         told = {
             "leadsSince": leads_since,
@@ -61,13 +61,13 @@ class ConnectPeer:
 
 
 def ordered(loads: Loads) -> Loads:
-    """Return the loads as the peer tells them: connectors before tasks."""
+    """Return the loads in the peer's order: connectors before tasks."""
     return {worker: _by_kind(load) for worker, load in loads.items()}
 
 
 @contextmanager
 def connect_peer(folder: Path) -> Generator[ConnectPeer]:
-    """Run the peer, compiled into the folder; raise `NoPeer` where it cannot be had."""
+    """Compile the peer in the folder and run it; raise `NoPeer` if that is impossible."""
     with running(folder, SOURCE, MODULES, VERSION) as (asks, answers):
         yield ConnectPeer(asks, answers)
 

@@ -1,4 +1,4 @@
-"""The assignors that keep lost work for who lost it, for the rules that hold for all of them."""
+"""The assignors that park lost work, for tests of their common rules."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Groups in the middle of anything, drawn at random."""
+"""Random groups in any intermediate state."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ METADATA = (b"", WARM, COLD, b"?")
 
 @st.composite
 def snapshots(draw: st.DrawFn, most_members: int = 4, most_tasks: int = 4) -> Snapshot:
-    """Draw a group in the middle of anything: overlapping claims, losses, parked work."""
+    """Draw a group in any intermediate state: overlapping claims, losses, parked work."""
     known = [
         Resource(connector, task)
         for connector in "ABC"
@@ -59,7 +59,7 @@ def snapshots(draw: st.DrawFn, most_members: int = 4, most_tasks: int = 4) -> Sn
 
 @st.composite
 def ordered(draw: st.DrawFn) -> Snapshot:
-    """Draw such a group, with workers cordoned, drained or away, and with pinned work."""
+    """Draw such a group with cordoned, drained or absent workers, and pinned work."""
     drawn = draw(snapshots())
     members = {
         member_id: replace(

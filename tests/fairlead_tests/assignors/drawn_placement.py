@@ -1,4 +1,4 @@
-"""Groups whose workers differ, and whose work weighs and demands something, drawn at random."""
+"""Random groups with different workers, and with work that has weights and demands."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ some_zones = st.frozensets(st.sampled_from(["a", "b"]), max_size=1)
 
 @st.composite
 def crews(draw: st.DrawFn, most: int = 4, *, alike: bool = False) -> Sequence[MemberView]:
-    """Draw warm workers that have nothing yet, with member ids in another order than names."""
+    """Draw warm workers without work, with member ids in another order than names."""
     names = draw(st.permutations(WORKERS))[: draw(st.integers(1, most))]
     return [
         replace(
@@ -39,9 +39,9 @@ def _abilities(*, alike: bool) -> st.SearchStrategy[Abilities]:
 
 @st.composite
 def groups(draw: st.DrawFn, members: int = 4, tasks: int = 4, *, alike: bool = False) -> Snapshot:
-    """Draw a group where everything has one place or none, with all that may count.
+    """Draw a group in which each resource has at most one owner, with all placement features.
 
-    With `alike` workers no work weighs more than other, or demands anything.
+    With `alike` all workers and all weights are equal, and there are no demands.
     """
     work = [
         Resource(connector, task)
@@ -62,7 +62,7 @@ def groups(draw: st.DrawFn, members: int = 4, tasks: int = 4, *, alike: bool = F
 
 @st.composite
 def demanding(draw: st.DrawFn, group: Snapshot) -> Snapshot:
-    """Draw what the work of a group demands."""
+    """Draw the demands of a group's work."""
     workers = st.sampled_from([*WORKERS, "W9"])
     pins = st.lists(workers, min_size=1, max_size=2, unique=True).map(tuple)
     resources = st.sampled_from(sorted(group.configured))
@@ -79,13 +79,13 @@ def demanding(draw: st.DrawFn, group: Snapshot) -> Snapshot:
 
 @st.composite
 def weighed(draw: st.DrawFn, group: Snapshot) -> Snapshot:
-    """Draw what the work of a group weighs."""
+    """Draw the weights of a group's work."""
     resources = st.sampled_from(sorted(group.configured))
     return replace(group, weights=draw(st.dictionaries(resources, st.integers(1, 5))))
 
 
 def having(view: MemberView, share: Resources) -> MemberView:
-    """Return a member that has just this."""
+    """Return a member with exactly these resources."""
     return replace(view, target=share, owned=share)
 
 
@@ -98,12 +98,12 @@ def capacity(view: MemberView) -> int:
 
 
 def places(shares: Mapping[str, Resources]) -> dict[Resource, str]:
-    """Return who has each resource."""
+    """Return the owner of each resource."""
     return {each: member_id for member_id, share in shares.items() for each in share}
 
 
 def had(group: Snapshot) -> dict[Resource, str]:
-    """Return who had each resource."""
+    """Return the former owner of each resource."""
     return places({member_id: view.target for member_id, view in group.members.items()})
 
 

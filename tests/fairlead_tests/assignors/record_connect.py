@@ -1,7 +1,7 @@
-"""Records rounds that Connect's own class goes through, for tests on machines that lack it.
+"""Records rounds of Connect's real assignor, for tests on machines without it.
 
-`PYTHONPATH=tests python -m fairlead_tests.assignors.record_connect` writes them anew.
-They are told as the conformance data is, so that they can be read as such too.
+`PYTHONPATH=tests python -m fairlead_tests.assignors.record_connect` rewrites the file, which has
+the format of the conformance data.
 """
 
 import json
@@ -26,7 +26,7 @@ MAX_DELAYS_MS = (0, 1, 40, 1_000, 300_000)
 
 
 def record(peer: ConnectPeer, seed: int) -> dict[str, Any]:
-    """Return one scenario: what happens, and what the peer makes of it."""
+    """Return one scenario: its events, and the results of the peer."""
     dice = random.Random(seed)
     task_counts = {name: dice.randint(0, 12) for name in dice.sample(CONNECTORS, 2)}
     max_delay_ms = MAX_DELAYS_MS[seed % len(MAX_DELAYS_MS)]
@@ -62,7 +62,7 @@ def _answer(group: Watched, mishap: dict[str, bool]) -> dict[str, Any]:
 
 
 def _happening(group: Watched, dice: random.Random) -> Iterator[dict[str, Any]]:
-    """Yield what happens before a round, each where it can."""
+    """Yield random events before a round that are possible there."""
     for _ in range(dice.choice((0, 1, 1, 2))):
         worker = dice.choice(WORKERS)
         is_there = worker in group.loads
@@ -85,7 +85,7 @@ def _happening(group: Watched, dice: random.Random) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    """Write the file anew."""
+    """Rewrite the file."""
     with TemporaryDirectory() as folder, connect_peer(Path(folder)) as peer:
         lines = [json.dumps(record(peer, seed)) for seed in range(SCENARIOS)]
     scenarios = ",\n".join(lines)

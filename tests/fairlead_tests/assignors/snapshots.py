@@ -88,7 +88,7 @@ def outcome(
 
 
 def after(before: Snapshot, assignment: Assignment) -> Snapshot:
-    """Return the snapshot once the assignment is installed and every member got there."""
+    """Return the snapshot after every member has reached the assignment."""
     members = {
         member_id: replace(view, target=given, owned=given)
         for member_id, view in before.members.items()

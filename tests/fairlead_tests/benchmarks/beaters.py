@@ -1,4 +1,4 @@
-"""Actors that beat a group as fast as it answers."""
+"""Actors that send heartbeats to a group as fast as it replies."""
 
 import time
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ ASSIGNORS = (ClientAssignor("balanced"),)
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """Beat the group for so many seconds, as the member of that name."""
+    """To the actor: send heartbeats for so many seconds, as this member."""
 
     group: Any
     name: str
@@ -26,17 +26,17 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Beaten:
-    """How many heartbeats were answered in how many seconds."""
+    """The number of answered heartbeats, and the duration in seconds."""
 
     heartbeats: int
     seconds: float
 
 
 class Beater(Actor):
-    """One message on its way at a time: the next leaves when the answer is there."""
+    """Sends one heartbeat at a time: the next one when the reply has come."""
 
     def receive(self, message: object, sender: Any) -> None:
-        """Begin, or count an answer and beat again."""
+        """Start, or count a reply and send the next heartbeat."""
         match message:
             case Beat():
                 self._order, self._asker = message, sender
@@ -59,7 +59,7 @@ class Beater(Actor):
             self.send(self._asker, Beaten(self._count, taken))
 
     def _beat(self) -> None:
-        """Send a full request: those are answered at once, with or without news."""
+        """Send a full heartbeat, which is answered at once, without a long poll."""
         self._sequence += 1
         name = self._order.name
         plain = Heartbeat("bench", name, self._epoch, name, self._sequence, owned=())

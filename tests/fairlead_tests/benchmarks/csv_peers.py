@@ -1,5 +1,5 @@
 # pyright: basic
-"""One job of csv to parquet by another engine, in a process of its own.
+"""One job from CSV to Parquet with another engine, in a separate process.
 
 `python -m fairlead_tests.benchmarks.csv_peers ENGINE SOURCE SINK` prints the seconds that the job
 took, without imports and the start of a JVM. Engines are spark, duckdb and polars, on two cores.
@@ -23,7 +23,7 @@ COLUMNS: dict[str, str] = {
 
 
 def by_spark(source: Path, sink: Path) -> float:
-    """Spark, warm, as anybody writes it."""
+    """Run the job with Spark, warm, in the usual way."""
     session = (
         SparkSession.builder.master(f"local[{CORES}]")
         .config("spark.driver.memory", "1g")

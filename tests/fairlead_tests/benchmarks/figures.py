@@ -1,4 +1,4 @@
-"""How a benchmark tells its figures: one JSON line each."""
+"""The output of benchmarks: one JSON line for each figure."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def tell(
     peer_value: float | None = None,
     conditions: str = "",
 ) -> None:
-    """Print one figure, beside its peer's of the same run where there is one."""
+    """Print one figure, with that of the peer in the same run if there is one."""
     load = os.getloadavg()[0]
     line = {
         "name": name,
@@ -42,10 +42,10 @@ def times_us(step: Callable[[], object], count: int) -> list[float]:
 
 
 def median(values: list[float]) -> float:
-    """Return the middle one."""
+    """Return the median of sorted values."""
     return statistics.median(values)
 
 
 def percentile(values: list[float], share: float) -> float:
-    """Return the value below which that share of the sorted values lies."""
+    """Return a quantile of sorted values."""
     return values[min(len(values) - 1, int(len(values) * share))]

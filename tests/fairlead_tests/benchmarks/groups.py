@@ -1,4 +1,4 @@
-"""Groups of any size, built through the real rules, for the benchmarks."""
+"""Groups of any size for the benchmarks, built with the real code."""
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.state.soft_state import SoftState
@@ -28,7 +28,7 @@ ASSIGNORS = (ClientAssignor("balanced", metadata=b'{"capacity":1}'),)
 
 
 def member_id(number: int) -> str:
-    """Return a member's id, as long as a real one."""
+    """Return a member id with a realistic length."""
     return f"00000000-0000-4000-8000-{number:012}"
 
 
@@ -73,7 +73,7 @@ def resting() -> SoftState:
 
 
 def heartbeat(group: Group, number: int, owned: Resources | None = None) -> Heartbeat:
-    """Return a member's next heartbeat; it says what it owns only if that is given."""
+    """Return a member's next heartbeat, with its owned resources only if given."""
     name = member_id(number)
     epoch = group.members[name].current.member_epoch
     return Heartbeat(

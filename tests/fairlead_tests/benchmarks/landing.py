@@ -1,5 +1,5 @@
 # pyright: basic
-"""The flights as csv files of a size, and what has come of them: rows in parquet files."""
+"""Writes the flights as CSV files of a given size, and counts rows in Parquet files."""
 
 import os
 from contextlib import suppress
@@ -14,7 +14,7 @@ FLIGHTS = {"source.format": "csv", "source.schema": SCHEMA, "source.null.values"
 
 
 def land(folder: Path, copies: int, files: int) -> int:
-    """Write so many copies of the flights, each cut into so many files; return the rows."""
+    """Write so many copies of the flights, each split into so many files; return the rows."""
     header, *lines = read_flights(ensure_flights()).splitlines(keepends=True)
     folder.mkdir(parents=True)
     size = -(-len(lines) // files)
@@ -26,7 +26,7 @@ def land(folder: Path, copies: int, files: int) -> int:
 
 
 class Published:
-    """The rows of the parquet files in a folder; what was looked at before is remembered."""
+    """Counts the rows of the Parquet files in a folder; known files are not read again."""
 
     def __init__(self, sink: Path) -> None:
         self._sink = sink
@@ -34,14 +34,14 @@ class Published:
         """By the name of a file."""
 
     def rows(self) -> int:
-        """Count them."""
+        """Return the number of rows."""
         for each in self._sink.glob("*.parquet"):
             if each.name not in self._rows:
                 self._rows[each.name] = papq.read_metadata(each).num_rows
         return sum(self._rows.values())
 
     def files(self) -> int:
-        """Count the files, without a look into them: cheaply, it is asked all the time."""
+        """Return the number of files, without reading them: cheap enough for polling."""
         with suppress(FileNotFoundError), os.scandir(self._sink) as found:
             return sum(each.name.endswith(".parquet") for each in found)
         return 0

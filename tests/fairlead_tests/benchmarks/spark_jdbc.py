@@ -1,4 +1,4 @@
-"""Spark's own JDBC source and sink, which users have without fairlead, as a peer of figures.
+"""Spark's own JDBC source and sink, as a peer in benchmarks.
 
 The driver's jar comes from Maven Central through the Ivy that is part of Spark.
 """
@@ -15,7 +15,7 @@ _ROWS_AT_ONCE = "10000"
 
 
 class NoDriver(Exception):  # noqa: N818  # what is the case, not what went wrong
-    """Spark, or the driver, cannot be had here; the message says why."""
+    """Spark or the driver is not available; the message says why."""
 
 
 def copy_seconds(database: Database, source: str, target: str, most: int) -> float:

@@ -1,4 +1,4 @@
-"""A node as `fairlead up` runs it, seen from outside: its REST interface, and what it costs."""
+"""A node started by `fairlead up`, observed from outside: its REST interface and its cost."""
 
 import http.client
 import json
@@ -16,25 +16,25 @@ from fairlead.actors.door.ports import free_port
 
 PATIENCE_SECONDS = 180.0
 _SAID_CHARACTERS = 8_000
-"""How much is told of what a node that failed has said."""
+"""How much of a failed node's output is shown."""
 
 
 class Cost(NamedTuple):
-    """What processes have used; memory counts shared pages once."""
+    """The resource use of processes; shared pages of memory count once."""
 
     cpu_s: float
     pss_mib: float
 
 
 class BenchNode:
-    """A node that runs, and one client of its REST interface."""
+    """A running node, and a client of its REST interface."""
 
     def __init__(self, process: psutil.Process, port: int) -> None:
         self._process = process
         self._rest = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
 
     def create(self, name: str, config: Mapping[str, str]) -> float:
-        """Create a connector, and return the milliseconds that it took."""
+        """Create a connector, and return the duration in milliseconds."""
         body = json.dumps({"name": name, "config": config})
         begun = time.perf_counter()
         status, said = self._ask("POST", "/connectors", body)
@@ -54,7 +54,7 @@ class BenchNode:
         return sum(task["state"] == "RUNNING" for task in tasks)
 
     def cost(self) -> Cost:
-        """Return what all of its processes that still run have cost."""
+        """Return the resource use of all its running processes."""
         cpu_s = pss = 0.0
         for each in (self._process, *self._process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
@@ -72,7 +72,7 @@ class BenchNode:
 
 @contextmanager
 def started(folder: Path, settings: Mapping[str, str]) -> Generator[BenchNode]:
-    """Run a node in a folder until it answers, and then for as long as it is needed."""
+    """Start a node in a folder, wait until it answers, and stop it at the end."""
     port, data = free_port(), folder / "data"
     given = {"data.dir": str(data), "listeners": f"http://127.0.0.1:{port}", **settings}
     options = [part for each in given.items() for part in ("--set", "=".join(each))]
@@ -97,7 +97,7 @@ def started(folder: Path, settings: Mapping[str, str]) -> Generator[BenchNode]:
 def wait_until(
     holds: Callable[[], bool], what: str, step_s: float = 0.05, seconds: float = PATIENCE_SECONDS
 ) -> None:
-    """Wait until something holds; raises `TimeoutError`."""
+    """Wait until a condition holds; raises `TimeoutError`."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:

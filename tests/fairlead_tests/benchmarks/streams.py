@@ -1,5 +1,5 @@
 # pyright: basic
-"""Spark's structured streaming over folders of csv files, in a process of its own.
+"""Spark Structured Streaming over folders of CSV files, in a separate process.
 
 `python -m fairlead_tests.benchmarks.streams ROOT COUNT` starts a query, without a trigger's
 interval, from each `ROOT/in/N` into `ROOT/out/N`, and runs them until its input ends.

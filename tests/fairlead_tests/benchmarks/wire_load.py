@@ -1,9 +1,8 @@
-"""Loads a listener, or a broker, over raw sockets; run in a process of its own.
+"""A load generator for a listener or broker, over raw sockets, in a separate process.
 
 `python -m fairlead_tests.benchmarks.wire_load KIND PORT CONNECTIONS SECONDS` joins a member on each
-connection, says `ready`, and once it is told to plays its heartbeat, each as soon as the last one
-is answered: the frames are made before. Then it prints one JSON line. So it does with fetches of
-the topic from its beginning.
+connection, prints `ready`, and after a line of input sends prepared heartbeats, each as soon as the
+last one is answered. Then it prints one JSON line. It can also fetch the topic from its beginning.
 """
 # pyright: basic
 
@@ -27,17 +26,17 @@ from fairlead_tests.kafka_listener.spoken import asking, told
 HOST = "127.0.0.1"
 CLASSIC, CONSUMER, FETCHES = "classic", "consumer", "fetches"
 SUBSCRIPTION = "hex:00000000000100046c6f6164ffffffff"
-"""Of a consumer, to the topic."""
+"""A consumer's subscription to the topic, encoded."""
 TOPIC = "load"
 WARM_SECONDS = 1.0
 FETCHED = 4 << 20
-"""Bytes of an answer to a fetch."""
+"""The size of a fetch response, in bytes."""
 ENOUGH_ROUNDS = 2
-"""Rounds of heartbeats without anything new: then all have what they are to have."""
+"""After so many rounds of heartbeats without news, all members have their assignment."""
 
 
 class Load(NamedTuple):
-    """What came of it; times in milliseconds, CPU in seconds."""
+    """The result; times in milliseconds, CPU in seconds."""
 
     per_second: float
     p50_ms: float
@@ -54,7 +53,7 @@ def dial(port: int) -> socket.socket:
 
 
 class Member:
-    """A member, and the connection on which it speaks, alone or in turn with others."""
+    """A member, and its connection, which it may share with others."""
 
     def __init__(self, connection: socket.socket, group_id: str, member_id: str) -> None:
         self.socket = connection
@@ -75,7 +74,7 @@ class Member:
         self.socket.sendall(self._asked[2])
 
     def receive(self) -> Any:
-        """Return its answer; it is asked again while the group is being found."""
+        """Return the response; repeats the request while the coordinator is not available."""
         api, version, frame = self._asked
         with self.socket.makefile("rb") as stream:
             while True:
@@ -88,12 +87,12 @@ class Member:
                 self.socket.sendall(frame)
 
     def find_coordinator(self) -> None:
-        """Wait until there is one."""
+        """Wait for a response."""
         self.send(FIND_COORDINATOR, 2, Key=self._group_id, KeyType=0)
         self.receive()
 
     def join_classic(self) -> bytes:
-        """Join, alone in the group, and return the frame to play."""
+        """Join a group of its own, and return the heartbeat frame to repeat."""
         protocols = [{"Name": "range", "Metadata": SUBSCRIPTION}]
         said = {"SessionTimeoutMs": 60_000, "RebalanceTimeoutMs": 60_000, "Protocols": protocols}
         self.send(JOIN_GROUP, 3, ProtocolType="consumer", **said)
@@ -105,14 +104,14 @@ class Member:
         return self.frame(HEARTBEAT, 4, GenerationId=generation)
 
     def beat(self) -> None:
-        """Say what we own; a consumer that joins says which topic it reads as well."""
+        """Send a heartbeat with the owned resources; a joining consumer adds its subscription."""
         said: dict[str, Any] = {"MemberEpoch": self.epoch, "TopicPartitions": self._owned}
         said |= {"RebalanceTimeoutMs": -1 if self.epoch else 60_000}
         said |= {} if self.epoch else {"SubscribedTopicNames": [TOPIC]}
         self.send(CONSUMER_GROUP_HEARTBEAT, 1, **said)
 
     def heed(self) -> bool:
-        """Do as is answered, and tell whether that was anything new."""
+        """Follow the response, and return whether it had news."""
         answer, before = self.receive(), (self.epoch, self._owned)
         self.epoch = answer["MemberEpoch"]
         if answer["Assignment"] is not None:
@@ -121,7 +120,7 @@ class Member:
 
 
 def join_consumers(members: list[Member]) -> list[bytes]:
-    """Have all join one group, and settle there; return the frames to play."""
+    """Join all members to one group, wait until it is stable; return the frames to repeat."""
     quiet = 0
     while quiet < ENOUGH_ROUNDS:
         for each in members:
@@ -135,7 +134,7 @@ def join_consumers(members: list[Member]) -> list[bytes]:
 
 
 def hasten(frames: dict[socket.socket, bytes]) -> None:
-    """Beat twice at once, so that what follows comes too soon after it to be held."""
+    """Send two heartbeats at once, so that the next ones come too soon to be held."""
     for each, frame in frames.items():
         each.sendall(2 * frame)
     for each in frames:
@@ -145,7 +144,7 @@ def hasten(frames: dict[socket.socket, bytes]) -> None:
 
 
 def play(frames: dict[socket.socket, bytes], warm_seconds: float, seconds: float) -> Load:
-    """Play a frame on each connection, again and again; the first seconds do not count."""
+    """Send a frame on each connection again and again; the first seconds are a warm-up."""
     poll, clock = select.epoll(), time.perf_counter
     playing = {each.fileno(): (each, frame) for each, frame in frames.items()}
     sent, taken = dict[int, float](), list[float]()
@@ -174,7 +173,7 @@ def play(frames: dict[socket.socket, bytes], warm_seconds: float, seconds: float
 
 
 def fetch(sockets: list[socket.socket], seconds: float) -> Load:
-    """Fetch without end, on each connection; the rate is in bytes."""
+    """Fetch endlessly on each connection; the rate is in bytes."""
     place = {"Partition": 0, "CurrentLeaderEpoch": -1, "FetchOffset": 0, "LogStartOffset": -1}
     places = [{**place, "LastFetchedEpoch": -1, "PartitionMaxBytes": FETCHED}]
     said: dict[str, Any] = {"ReplicaId": -1, "MaxWaitMs": 500, "MinBytes": 1, "MaxBytes": FETCHED}
@@ -203,9 +202,9 @@ def fetch(sockets: list[socket.socket], seconds: float) -> Load:
 
 
 def main(kind: str, port: str, connections: str, seconds: str) -> None:
-    """Join, say so, and measure once there is a line on the input."""
+    """Join, print `ready`, and measure after a line of input."""
     sockets = [dial(int(port)) for _ in range(int(connections))]
-    # A broker makes the topic in which its groups are once it is asked where one is.
+    # A broker creates its topic of groups at the first FindCoordinator.
     Member(sockets[0], "load", "").find_coordinator()
     frames: list[bytes] = []
     if kind == CLASSIC:

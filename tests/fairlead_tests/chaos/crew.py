@@ -1,4 +1,4 @@
-"""A node as `fairlead up` runs it, with Spark, and all that a test does to it."""
+"""A node started by `fairlead up`, with Spark, and the actions of tests on it."""
 
 import contextlib
 import ctypes
@@ -48,14 +48,14 @@ SETTINGS: Mapping[str, str] = {
 
 
 def quick_to_start(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment whose JVMs compile once, and quickly: they live for a minute."""
+    """Return an environment for short-lived JVMs: only the quick compiler."""
     options = environ.get("JAVA_TOOL_OPTIONS", "")
     return {**environ, "JAVA_TOOL_OPTIONS": f"{options} -XX:TieredStopAtLevel=1"}
 
 
 @dataclass
 class Crew:
-    """The node of a folder."""
+    """A node in a folder."""
 
     folder: Path
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -63,7 +63,7 @@ class Crew:
     patience_s: float = PATIENCE_S
     group: Group = field(default_factory=lambda: Group(GROUP))
     statuses: list[TaskStatus] = field(default_factory=list[TaskStatus])
-    """Every status that was ever logged, in order."""
+    """All logged statuses, in order."""
     _reader: EpochReader = field(default_factory=EpochReader)
     _commands: dict[str, subprocess.Popen[bytes]] = field(
         default_factory=dict[str, subprocess.Popen[bytes]]
@@ -71,17 +71,17 @@ class Crew:
     _logs: dict[str, LogReader] = field(default_factory=dict[str, LogReader])
     _rest: str = ""
     _passed: dict[Path, int] = field(default_factory=dict[Path, int])
-    """How long each log file was when the crew was begun anew."""
+    """The size of each log file at the last `begin_anew`."""
 
     @property
     def data_dir(self) -> Path:
-        """Where the node keeps everything."""
+        """Return the node's data folder."""
         return self.folder / "data"
 
     # -- commands
 
     def up(self, workers: int) -> None:
-        """Bring the node up, and wait until its REST interface answers."""
+        """Start the node, and wait until its REST interface answers."""
         self._start("up", f"workers={workers}")
 
         def answers() -> bool:
@@ -95,29 +95,29 @@ class Crew:
 
     @property
     def rest(self) -> str:
-        """Where the REST interface answers."""
+        """Return the URL of the REST interface."""
         return self._rest
 
     def begin_anew(self, *workers: str) -> None:
-        """Wait until just these workers are there, and warm; pass over what was logged so far."""
+        """Wait until exactly these workers are members and warm; ignore the logs so far."""
         self.eventually(lambda: self.has_warm(*workers), f"{workers} alone are there, and warm")
         self._passed = {each: each.stat().st_size for each in self.logged()}
 
     def join(self, name: str, protocol: str = "connect") -> None:
-        """Have one more worker run, for as long as its command lives."""
+        """Run one more worker with its own command."""
         self._start("worker", f"group.protocol={protocol}", name=name)
 
     def leave(self, name: str) -> None:
-        """End the command of a worker that joined: it leaves in good order."""
+        """Stop the command of a worker gracefully."""
         assert self._end(name) == 0, self.said()
 
     def begin_again(self, name: str, protocol: str) -> None:
-        """Have a worker run again whose command has ended with it."""
+        """Run a worker again whose command has ended."""
         self._commands.pop(name).wait(PATIENCE_S)
         self.join(name, protocol)
 
     def down(self) -> None:
-        """End everything in good order."""
+        """Stop everything gracefully."""
         for log in self._logs.values():
             log.close()
         self._logs.clear()
@@ -125,14 +125,14 @@ class Crew:
             assert self._end(name) == 0, self.said()
 
     def answers(self) -> bool:
-        """Whether the node takes commands."""
+        """Return whether the node accepts commands."""
         try:
             return httpx.get(f"{self._rest}/health", timeout=2).is_success
         except httpx.HTTPError:
             return False
 
     def crash(self) -> None:
-        """End every command without any goodbye, and what it started with it."""
+        """Kill all commands and the processes that they have started."""
         self.kill()
         self._logs.clear()
         self._commands.clear()
@@ -151,7 +151,7 @@ class Crew:
         self._ask("DELETE", f"/connectors/{connector}")
 
     def remove(self, *connectors: str) -> None:
-        """Delete connectors unless they are, and wait until nothing is left of them."""
+        """Delete connectors that still exist, and wait until nothing is left of them."""
         for name in connectors:
             if name in self.look().connectors:
                 self.delete(name)
@@ -164,17 +164,17 @@ class Crew:
 
     @contextlib.contextmanager
     def configured(self, settings: Mapping[str, str]) -> Generator[None]:
-        """Have the group go by settings of its own for a while."""
+        """Override settings of the group in the context."""
         self._ask("PUT", f"/groups/{GROUP}/config", settings)
         yield
         self._ask("PUT", f"/groups/{GROUP}/config", {})
 
     def page(self, path: str) -> str:
-        """What the REST interface answers to a GET."""
+        """Return the response of the REST interface to a GET."""
         return httpx.get(self._rest + path, timeout=30).text
 
     def _ask(self, method: str, path: str, body: object = None) -> None:
-        """Ask until there is an answer: what is asked may just be starting again."""
+        """Repeat a request until there is a response: the process may be restarting."""
 
         def is_answered() -> bool:
             try:
@@ -189,7 +189,7 @@ class Crew:
     # -- processes
 
     def pid(self, title: str) -> int:
-        """The one process that goes by a title, such as `worker w1`, once it is there."""
+        """Wait for and return the one process with a title, such as `worker w1`."""
         found = list[int]()
 
         def is_there() -> bool:
@@ -200,19 +200,19 @@ class Crew:
         return found[0]
 
     def workers(self) -> list[str]:
-        """The workers that have a process now."""
+        """Return the workers that have a process now."""
         titles = map(title_of, _below())
         prefix = "fairlead: worker "
         return sorted(each.removeprefix(prefix) for each in titles if each.startswith(prefix))
 
     def hit(self, title: str, number: signal.Signals = signal.SIGKILL) -> int:
-        """Send a signal to the process of a title, and return its pid."""
+        """Send a signal to the process with a title, and return its pid."""
         pid = self.pid(title)
         os.kill(pid, number)
         return pid
 
     def jvm(self, worker: str) -> int:
-        """The process of a worker's JVM, or of the one that all share, once it is there."""
+        """Wait for and return the process of a worker's JVM, or of the shared one."""
         is_shared = self.settings.get("engine.kind") != "embedded"
         owner = f"engine {GROUP}" if is_shared else f"worker {worker}"
         found = list[int]()
@@ -226,10 +226,10 @@ class Crew:
         self.eventually(is_there, f"{worker} has a JVM")
         return found[0]
 
-    # -- what the logs say
+    # -- state in the logs
 
     def look(self) -> Group:
-        """The group as its log tells it now."""
+        """Return the current group from its log."""
         log = self._log("control")
         for entries in log.tail(self.group.end):
             fold(self.group, entries)
@@ -240,7 +240,7 @@ class Crew:
         return self.group
 
     def moves_of(self, *connectors: str) -> list[Handover]:
-        """The moves of their tasks from one worker to another that has begun a batch by now."""
+        """Return the completed moves of their tasks, whose new worker has started a batch."""
         self.look()
         return [
             each
@@ -250,18 +250,18 @@ class Crew:
         ]
 
     def held(self, worker: str) -> set[Resource]:
-        """What a worker holds."""
+        """Return the resources of a worker."""
         members = self.look().workers()
         mine = [each for each in members if each.metadata.url.endswith(f"/{worker}")]
         return {resource for member in mine for resource in member.current.assigned}
 
     def members(self, worker: str) -> set[str]:
-        """The seats of a worker in the group."""
+        """Return the seats of a worker in the group."""
         members = self.look().workers()
         return {each.member_id for each in members if each.metadata.url.endswith(f"/{worker}")}
 
     def has_warm(self, *workers: str) -> bool:
-        """Whether these workers and no others are members, and the group knows them as warm."""
+        """Return whether exactly these workers are members and warm."""
         members = self.look().members.values()
         warm = [
             member.metadata.url.rpartition("/")[2]
@@ -271,7 +271,7 @@ class Crew:
         return sorted(warm) == sorted(workers) and len(warm) == len(members)
 
     def is_running(self, *connectors: str) -> bool:
-        """Whether the group is Stable and each task of these connectors runs."""
+        """Return whether the group is Stable and each task of these connectors runs."""
         group = self.look()
         splits = [group.task_configs.get(name) for name in connectors]
         return group.state is GroupState.STABLE and all(
@@ -294,24 +294,24 @@ class Crew:
         return status.token.grant_epoch == grant
 
     def has_told_more(self, task: Resource, before: TaskStatus | None) -> bool:
-        """Whether a task has another status than before, or is not wanted any more."""
+        """Return whether a task has a new status, or is no longer wanted."""
         status = self.look().statuses.get(task)
         return task not in self.group.configured or status != before
 
     def files_read(self, connector: str) -> set[str]:
-        """The files of its source that a connector has committed, by name."""
+        """Return the names of the source files that a connector has committed."""
         entries = self._log("offsets").scan(*entry_key(Offset, (connector,)))
         found = [record for record in map(decode, entries) if isinstance(record, Offset)]
         return {str(record.partition["path"]) for record in found}
 
     def reads_all(self, connector: str, files: int) -> None:
-        """Wait until so many files are read, and all that came of them is published."""
+        """Wait until so many files are read and published."""
         self.eventually(lambda: len(self.files_read(connector)) == files, f"{connector} is read")
         self.eventually(lambda: not self.unpublished(connector), f"{connector} is published")
         self.look()
 
     def epochs(self) -> list[int]:
-        """Every epoch and generation that was logged, in order."""
+        """Return all logged epochs and generations, in order."""
         found: list[int] = []
         for entries in self._log("control").tail(0):
             for record in map(decode, entries):
@@ -322,7 +322,7 @@ class Crew:
         return found
 
     def unpublished(self, connector: str) -> int:
-        """How many batches of a connector are committed and not known to be published."""
+        """Return how many batches of a connector are committed but not published."""
         return len(self._log("offsets").scan(*entry_key(Committed, (connector,))))
 
     def _log(self, name: str) -> LogReader:
@@ -332,7 +332,7 @@ class Crew:
         return self._logs[name]
 
     def told(self) -> str:
-        """How the group stands."""
+        """Return a summary of the group's state."""
         group = self.group
         members = [f"{each.metadata.url}: {each.current}" for each in group.workers()]
         statuses = [str(each) for each in group.statuses.values()]
@@ -340,17 +340,17 @@ class Crew:
         return "\n".join([stand, *members, *statuses])
 
     def said(self) -> str:
-        """The end of all that was logged."""
+        """Return the end of the logs, for error messages."""
         logged = self.logged()
         return "\n".join(f"== {path.name}\n{logged[path][-6000:]}" for path in sorted(logged))
 
     def logged(self) -> dict[Path, str]:
-        """What was logged since the crew was begun anew, by log file."""
+        """Return the log text since the last `begin_anew`, by log file."""
         files = [*self.folder.glob("*.log"), *(self.data_dir / "logs").glob("actors.log*")]
         return {each: each.read_bytes()[self._passed.get(each, 0) :].decode() for each in files}
 
     def eventually(self, holds: Callable[[], bool], what: str, seconds: float = 0) -> None:
-        """Wait until something holds; fails the test if it does not come to hold."""
+        """Wait until a condition holds; fail the test after a time limit."""
         seconds = seconds or self.patience_s
         deadline = time.monotonic() + seconds
         while not holds():
@@ -386,7 +386,7 @@ class Crew:
         return process.wait(PATIENCE_S)
 
     def kill(self) -> None:
-        """End whatever still runs, without any goodbye."""
+        """Kill all running processes."""
         for log in self._logs.values():
             log.close()
         for process in self._commands.values():
@@ -396,7 +396,7 @@ class Crew:
 
 @contextlib.contextmanager
 def frozen(pid: int) -> Generator[None]:
-    """Stop a process for a while, as a machine does that is out of breath."""
+    """Suspend a process in the context, like an overloaded machine."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -410,7 +410,7 @@ def _below() -> list[psutil.Process]:
 
 @contextlib.contextmanager
 def crew(folder: Path, *, workers: int = 2, **more: Any) -> Generator[Crew]:
-    """Give a crew that is up, have it end in good order, and see that no process of it is left."""
+    """Yield a running crew, stop it gracefully, and check that no process is left."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans come to this process
     before = set(_below())
     folder.mkdir(parents=True)
@@ -426,7 +426,7 @@ def crew(folder: Path, *, workers: int = 2, **more: Any) -> Generator[Crew]:
 
 
 def _left(before: set[psutil.Process]) -> list[str]:
-    """Tell what is left after a moment, and end it."""
+    """Return the processes that are left after a moment, and kill them."""
     deadline = time.monotonic() + 5
     left = [each for each in _below() if each not in before and runs(each)]
     while left and time.monotonic() < deadline:

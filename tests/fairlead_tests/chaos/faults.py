@@ -1,4 +1,4 @@
-"""Random events, from a seed: whatever may happen to a crew that runs two pipelines."""
+"""Random faults from a seed, for a crew that runs two pipelines."""
 
 import os
 import random
@@ -14,11 +14,11 @@ from fairlead_tests.chaos.line import Line
 
 CSV, JSON = "from-csv", "from-json"
 LONGEST_S = 60.0
-"""How long the crew may take until everything runs again after an event."""
+"""The time limit for recovery after a fault."""
 
 
 def csv_and_json(folder: Path, seed: int) -> tuple[Line, Line]:
-    """Two lines: csv through SQL to parquet, and json, its schema inferred, to csv."""
+    """Return two pipelines: CSV through SQL to Parquet, and JSON with inferred schema to CSV."""
     query = "SELECT id, amount, 2 * amount AS twice FROM input"
     budget = {"task.restart.budget": "100"}
     twice = {"transforms": "t", "transforms.t.type": "sql", "transforms.t.query": query}
@@ -29,7 +29,7 @@ def csv_and_json(folder: Path, seed: int) -> tuple[Line, Line]:
 
 
 class RandomFaults:
-    """One event after the other, each followed by a pause in which everything runs again."""
+    """Injects one fault after another, each followed by a wait for recovery."""
 
     longest_s = LONGEST_S
 
@@ -53,7 +53,7 @@ class RandomFaults:
         }
 
     def inject_all(self, names: list[str], seconds: float = 0) -> None:
-        """Let these events happen, and others until time is up; then those that joined leave."""
+        """Inject these faults, then random ones until the time is up; then added workers leave."""
         until = time.monotonic() + seconds
         while names or time.monotonic() < until:
             self.inject(names.pop(0) if names else self._dice.choice(list(self.events)))
@@ -61,7 +61,7 @@ class RandomFaults:
             self.crew.leave(each)
 
     def told(self) -> str:
-        """What happened, and what it cost."""
+        """Return the injected faults and their costs."""
         rows = {each.name: len(each.feed.rows) for each in self._lines.values()}
         moves = self.crew.moves_of(*self._lines)
         known = [each.downtime_ms for each in moves if each.downtime_ms is not None] or [0]
@@ -76,7 +76,7 @@ class RandomFaults:
         return "\n".join(lines)
 
     def inject(self, name: str) -> None:
-        """Let an event happen, and wait until the crew is over it, or for a moment only."""
+        """Inject a fault, and wait for recovery, or only for a moment."""
         began = time.monotonic()
         what = self.events[name]()
         if not what:
@@ -93,7 +93,7 @@ class RandomFaults:
         return self.crew.is_running(CSV, JSON)
 
     def _own_worker(self) -> str:
-        """One of the workers that the node itself runs, once it has a seat."""
+        """Return one of the node's own workers, once it has a seat."""
         own = list[str]()
 
         def has_own() -> bool:
@@ -110,7 +110,7 @@ class RandomFaults:
         self.crew.eventually(lost, f"the session of {name} is over", 3 * SESSION_S)
 
     def join(self) -> str:
-        """A worker joins."""
+        """Add a worker."""
         if len(self.crew.workers()) > 2:
             return ""
         self._names += 1
@@ -121,7 +121,7 @@ class RandomFaults:
         return name
 
     def leave(self) -> str:
-        """A worker that joined leaves in good order."""
+        """Stop an added worker gracefully."""
         if not self.guests:
             self.join()
         name = self.guests.pop(0)
@@ -130,7 +130,7 @@ class RandomFaults:
         return name
 
     def kill_worker(self) -> str:
-        """A worker of the node is killed; the node starts another one."""
+        """Kill a worker of the node, which restarts it."""
         name = self._own_worker()
         seats = self.crew.members(name)
         self.crew.hit(f"worker {name}")
@@ -138,24 +138,24 @@ class RandomFaults:
         return name
 
     def kill_jvm(self) -> str:
-        """A worker loses its JVM, and so do those that share it."""
+        """Kill the JVM of a worker, or the shared one."""
         name = self._dice.choice(self.crew.workers())
         jvm, tasks = self.crew.jvm(name), [each for each in self.crew.held(name) if each.is_task]
         statuses = self.crew.look().statuses
         before = {each: statuses.get(each) for each in tasks}
         os.kill(jvm, signal.SIGKILL)
-        # One that has nothing to read meanwhile notices nothing.
+        # A task without new input does not notice it.
         more = self.crew.has_told_more
         told = lambda: not before or any(more(*each) for each in before.items())  # noqa: E731
         self.crew.eventually(told, f"{name} has noticed", self.longest_s)
         return name
 
     def kill_group(self) -> str:
-        """The group's actor is killed."""
+        """Kill the group's actor."""
         return str(self.crew.hit(f"group {self.crew.group.group_id}"))
 
     def freeze(self) -> str:
-        """A worker hangs for longer than its session, while its JVM goes on, and wakes up."""
+        """Suspend a worker for longer than its session, while its JVM continues."""
         name = self._own_worker()
         seats = self.crew.members(name)
         with frozen(self.crew.pid(f"worker {name}")):
@@ -164,14 +164,14 @@ class RandomFaults:
         return name
 
     def change_tasks(self) -> str:
-        """A connector is to have another number of tasks."""
+        """Change the number of tasks of a connector."""
         name = self._dice.choice([CSV, JSON])
         now = self._lines[name].config["tasks.max"]
         wanted = self._dice.choice([each for each in "1234" if each != now])
         return self._change(name, {"tasks.max": wanted})
 
     def change_config(self) -> str:
-        """A connector's config is changed otherwise: all of its tasks start anew."""
+        """Change another key of a connector's config: all its tasks restart."""
         name = self._dice.choice([CSV, JSON])
         now = self._lines[name].config.get("source.max.files.per.batch")
         wanted = self._dice.choice([each for each in ("3", "10", "50") if each != now])

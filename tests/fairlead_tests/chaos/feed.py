@@ -1,4 +1,4 @@
-"""Data that keeps arriving: small files of rows, each row with an id of its own and a number."""
+"""Continuous input: small files of rows, each row with a unique id and a number."""
 # pyright: basic
 
 import json
@@ -17,7 +17,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("amount", pa.int64())])
 
 @dataclass
 class Feed:
-    """Lands a file every `pause_s` seconds from `start` until `stop`, whole or not at all."""
+    """Writes a file every `pause_s` seconds from `start` until `stop`, atomically."""
 
     folder: Path
     form: str
@@ -29,19 +29,19 @@ class Feed:
     _thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to land files."""
+        """Start writing files."""
         self.folder.mkdir(parents=True)
         self._thread = threading.Thread(target=self._land_all, name=f"feed-{self.form}")
         self._thread.start()
 
     def stop(self) -> None:
-        """Land no more; a second time does nothing."""
+        """Stop writing files; idempotent."""
         self._halt.set()
         if self._thread is not None:
             self._thread.join()
 
     def expected(self, files: set[str] | None = None) -> ExpectedRows:
-        """What an output of these files must hold, by default of all."""
+        """Return the expected output of these files, by default of all."""
         return ExpectedRows.of(self._table(files), keys=["id"], sums=["amount"])
 
     def _table(self, files: set[str] | None) -> pa.Table:
@@ -60,7 +60,7 @@ class Feed:
             self.land(dice)
 
     def land(self, dice: random.Random) -> None:
-        """Land one file."""
+        """Write one file."""
         first = len(self.rows)
         rows = [
             {"id": first + number, "amount": dice.randrange(1_000_000)}

@@ -1,4 +1,4 @@
-"""What else may happen to a node: to its processes, its clock, the disk of its sinks, all of it."""
+"""Harsher faults of a node: of any process, of the wall clock, and of the disk of its sinks."""
 
 import os
 import random
@@ -18,14 +18,14 @@ from fairlead_tests.chaos.line import Line
 
 DISK_MIB = 512
 SELDOM = ("restart", "kill node", "freeze", "freeze any")
-"""What takes long, and so comes a quarter as often as the rest."""
+"""Slow faults, with a quarter of the frequency of the others."""
 PATIENCE_S = 240.0
 JUMPS_S = (-315_360_000, -3_600, -60, -2, 0, 2, 60, 3_600, 315_360_000)
-"""By how much the node's wall clock is ahead of the machine's."""
+"""The possible offsets of the node's wall clock."""
 
 
 class Disk:
-    """A disk of its own for the sinks, each bound to where its connector writes."""
+    """A separate disk for the sinks, with a bind mount for each connector's output."""
 
     def __init__(self, folder: Path, sinks: Mapping[str, Path], mib: int = DISK_MIB) -> None:
         self._point = folder / "disk"
@@ -40,7 +40,7 @@ class Disk:
             self.attach(name)
 
     def folder(self, name: str) -> Path:
-        """Where the rows of a connector lie, whatever is mounted."""
+        """Return the folder of a connector's rows on the disk, even if it is not mounted."""
         return self._point / name
 
     def attach(self, name: str) -> None:
@@ -50,11 +50,11 @@ class Disk:
         subprocess.run(["umount", "-l", self._sinks[name]], check=True)
 
     def beneath(self, name: str) -> list[Path]:
-        """What lies under a mount that is away."""
+        """Return the content of the mount point while the disk is away."""
         return list(self._sinks[name].iterdir())
 
     def keep_full(self, seconds: float) -> None:
-        """Leave no room for so long, not even what others let go of meanwhile."""
+        """Keep the disk full for so long, also when others free space."""
         until = time.monotonic() + seconds
         ballast = self.fill()
         while time.monotonic() < until:
@@ -63,7 +63,7 @@ class Disk:
         ballast.unlink()
 
     def fill(self) -> Path:
-        """Leave no room, or what somebody else freed meanwhile."""
+        """Fill the disk, except for space that others free meanwhile."""
         ballast = self._point / "ballast"
         with ballast.open("wb") as file, suppress(OSError):  # others may be faster
             while free := shutil.disk_usage(self._point).free:
@@ -71,38 +71,38 @@ class Disk:
         return ballast
 
     def remount(self, mode: str) -> bool:
-        """Let the disk take nothing, or anything again; return whether it was idle enough."""
+        """Make the disk read-only or writable; return False if it is busy."""
         told = f"remount,{mode},{self._size}"
         return subprocess.run(["mount", "-o", told, self._point], check=False).returncode == 0
 
     def close(self) -> None:
-        """Take every mount away."""
+        """Remove all mounts."""
         for sink in self._sinks.values():
             subprocess.run(["umount", "-l", sink], check=False)
         subprocess.run(["umount", "-l", self._point], check=False)
 
 
 class Clock:
-    """The wall clock of a node's processes; that of their JVMs stays as it is."""
+    """The wall clock of a node's processes, but not of their JVMs."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "clock"
         self.set(0)
 
     def set(self, offset_s: int) -> None:
-        """Have the clock tell another time than the machine's, from one moment to the next."""
+        """Set the offset of the clock at once."""
         new = self._file.with_suffix(".new")
         new.write_text(str(offset_s))
         new.rename(self._file)
 
     def environ(self) -> Mapping[str, str]:
-        """What a process is started with that goes by this clock."""
+        """Return the environment of processes that use this clock."""
         customized = str(Path(__file__).parent / "clock")
         return {**os.environ, "PYTHONPATH": customized, "CHAOS_CLOCK": str(self._file)}
 
 
 class HarshFaults(RandomFaults):
-    """Faults that spare no process, with a clock that jumps and disks that go and come back."""
+    """Faults of any process, with clock jumps and disks that disappear and return."""
 
     longest_s = PATIENCE_S
 
@@ -126,17 +126,17 @@ class HarshFaults(RandomFaults):
         }
 
     def inject(self, name: str) -> None:
-        """Let an event happen to a node that takes commands: whoever joins one asks it once."""
+        """Inject a fault once the node accepts commands, as a joining worker asks only once."""
         self.crew.eventually(self.crew.answers, "the node takes commands")
         super().inject(name)
 
     def draw(self) -> str:
-        """Choose what happens next."""
+        """Choose the next fault."""
         weights = [1 if each in SELDOM else 4 for each in self.events]
         return self._dice.choices([*self.events], weights)[0]
 
     def unmount(self) -> str:
-        """A sink is away for a while."""
+        """Unmount a sink for a while."""
         name = self._dice.choice([CSV, JSON])
         self._disk.detach(name)
         time.sleep(self._dice.uniform(0, 6))
@@ -145,7 +145,7 @@ class HarshFaults(RandomFaults):
         return name
 
     def flap(self) -> str:
-        """A sink goes and comes back, again and again."""
+        """Unmount and mount a sink again and again."""
         times = self._dice.randint(3, 10)
         for _ in range(times):
             name = self._dice.choice([CSV, JSON])
@@ -157,14 +157,14 @@ class HarshFaults(RandomFaults):
         return f"{times} times"
 
     def fill(self) -> str:
-        """The disk has no room for a while."""
+        """Fill the disk for a while."""
         ballast = self._disk.fill()
         time.sleep(self._dice.uniform(0, 8))
         ballast.unlink()
         return "the disk"
 
     def read_only(self) -> str:
-        """The disk takes nothing for a while."""
+        """Make the disk read-only for a while."""
         while not self._disk.remount("ro"):
             time.sleep(0.01)  # a file is just being written
         time.sleep(self._dice.uniform(0, 4))
@@ -172,28 +172,28 @@ class HarshFaults(RandomFaults):
         return "the disk"
 
     def kill_any(self) -> str:
-        """Any process but the launcher ends."""
+        """Kill any process but the launcher."""
         process = self._any()
         title = title_of(process) or process.name()
         process.kill()
         return title
 
     def freeze_any(self) -> str:
-        """Any process hangs for a while."""
+        """Suspend any process for a while."""
         process = self._any()
         with frozen(process.pid):
             time.sleep(self._dice.uniform(0, 12))
         return title_of(process) or process.name()
 
     def restart(self) -> str:
-        """The node is taken down, in good order, and brought up again."""
+        """Restart the node gracefully."""
         self.guests.clear()
         self.crew.down()
         self.crew.up(workers=2)
         return "the node"
 
     def kill_node(self) -> str:
-        """The node's launcher is killed, and another one started."""
+        """Kill the node's launcher, and start a new one."""
         self.guests.clear()
         self.crew.crash()
         time.sleep(self._dice.uniform(0, 2))
@@ -201,7 +201,7 @@ class HarshFaults(RandomFaults):
         return "the node"
 
     def set_clock(self) -> str:
-        """The wall clock jumps, for what comes after; now and then the group begins anew by it."""
+        """Let the wall clock jump; sometimes restart the group after that."""
         offset_s = self._dice.choice(JUMPS_S)
         self._clock.set(offset_s)
         if self._dice.random() < 0.5:

@@ -1,4 +1,4 @@
-"""A connector of a test: what it reads, where it writes, and whether each row came out once."""
+"""A pipeline under test: its input, its output, and the check that each row occurs once."""
 
 import contextlib
 from collections.abc import Generator, Mapping
@@ -15,7 +15,7 @@ CSV_SCHEMA = "id BIGINT, amount BIGINT"
 
 
 class Line:
-    """A connector that reads a feed; its output has the rows of the feed, in another form."""
+    """A connector that reads a feed, and writes the same rows in another format."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Line:
         seed: int = 1,
         config: Mapping[str, str] | None = None,
     ) -> None:
-        """Read and write in this folder, from one form to another; `config` goes over ours."""
+        """Use this folder and these formats; `config` overrides the default config."""
         self.name = name
         self.form: Format = forms[1]
         self.feed = Feed(folder / f"in-{name}", forms[0], seed)
@@ -45,35 +45,35 @@ class Line:
         }
 
     def begin(self, node: Crew) -> None:
-        """Feed, and create the connector."""
+        """Start the feed, and create the connector."""
         self.feed.start()
         node.put(self.name, self.config)
 
     def finish(self, node: Crew) -> None:
-        """Feed no more, and wait until all that was fed is to be seen."""
+        """Stop the feed, and wait until all rows are published."""
         self.feed.stop()
         node.reads_all(self.name, self.feed.files)
 
     @property
     def staging(self) -> Path:
-        """Where batches lie that are not published."""
+        """Return the folder of staged batches."""
         return self.output / STAGING
 
     def staged(self) -> list[Path]:
-        """What lies there now."""
+        """Return the staged files."""
         return [*self.staging.glob("*")]
 
     def wrong(self, read: set[str] | None = None) -> list[object]:
-        """All that is wrong with the output of the files that were read, by default of all."""
+        """Return all errors in the output of the files that were read, by default of all."""
         checks = judge(self.feed.expected(read), self.output, self.form).checks
         return [*(check for check in checks if not check.ok), *self.staged()]
 
 
 @contextlib.contextmanager
 def flowing(node: Crew, *lines: Line) -> Generator[Lookout]:
-    """Have lines flow for a while, and see that each file of theirs is whole as long as it is seen.
+    """Run pipelines in the context, and check that each visible output file is complete.
 
-    Afterwards the crew has no work of theirs, and nothing is left of what was staged.
+    Afterwards the connectors are deleted, and no staged file may be left.
     """
     lookout = Lookout(*(each.output for each in lines))
     try:

@@ -1,4 +1,4 @@
-"""Looks at an output all the time, as its readers do: every file that is to be seen is whole."""
+"""Polls an output like its readers: every visible file must be complete."""
 # pyright: basic
 
 import threading
@@ -25,7 +25,7 @@ class Lookout:
         self._thread.start()
 
     def stop(self) -> None:
-        """Look once more, and no more after that."""
+        """Poll once more, then stop."""
         self._halt.set()
         self._thread.join()
 
@@ -50,7 +50,7 @@ class Lookout:
             self.broken.append(f"{time.strftime('%T')} {path}: {error}")
 
     def changed(self) -> list[Path]:
-        """The files that are not any more what they were when they were first seen."""
+        """Return the files that have changed since they were first read."""
         return [
             path
             for path, before in self.seen.items()

@@ -1,4 +1,4 @@
-"""A crew of four workers that is rolled from one protocol to the other while it works."""
+"""A rolling upgrade of four workers from one protocol to the other, with faults."""
 
 import random
 import re
@@ -12,12 +12,12 @@ from fairlead_tests.chaos.line import Line
 
 CREW = ("r1", "r2", "r3", "r4")
 LONGEST_S = 60.0
-"""How long the crew may take until everything runs again after a step."""
+"""The time limit for recovery after a step."""
 TYPES = {"classic": GroupType.CLASSIC, "connect": GroupType.CONNECT}
 
 
 class RollingCrew:
-    """The workers of a node, each with what it speaks by now, and a line that they run."""
+    """The workers of a node, each with its current protocol, and their pipeline."""
 
     def __init__(self, node: Crew, line: Line) -> None:
         self.node, self.line = node, line
@@ -27,7 +27,7 @@ class RollingCrew:
             node.join(name, "classic")
 
     def settles(self, what: str, seconds: float = LONGEST_S) -> None:
-        """Wait until all four are members, and the line runs."""
+        """Wait until all four are members, and the pipeline runs."""
         self.node.eventually(self._is_whole, f"all runs again after {what}", seconds)
 
     def _is_whole(self) -> bool:
@@ -37,7 +37,7 @@ class RollingCrew:
         )
 
     def roll(self, protocol: str, faults: Sequence[str] = ()) -> None:
-        """Roll one worker after the other; each fault comes once, while one is on its way."""
+        """Upgrade one worker after another; each fault is injected once meanwhile."""
         left = list(faults)
         for name in CREW:
             self.node.leave(name)
@@ -58,25 +58,25 @@ class RollingCrew:
         self.happened[fault] += 1
 
     def _kill_worker(self, rolled: str) -> None:
-        """Kill one of the others; its command ends with it, and is begun again."""
+        """Kill another worker, and start its command again."""
         other = next(name for name in CREW if name != rolled)
         self.node.hit(f"worker {other}")
         self.node.begin_again(other, self.speaks[other])
 
     def _kill_node(self) -> None:
-        """Kill all there is, and bring it up again as it was."""
+        """Kill the whole node, and start it again."""
         self.node.crash()
         self.node.up(0)
         for name, protocol in self.speaks.items():
             self.node.join(name, protocol)
 
     def leave(self) -> None:
-        """Have all workers leave in good order."""
+        """Stop all workers gracefully."""
         for name in CREW:
             self.node.leave(name)
 
     def conversions(self) -> tuple[int, int]:
-        """How often the history tells of a conversion, and why: to connect, and to classic."""
+        """Return the number of conversions in the history, to connect and to classic."""
         told = self.node.page(f"/groups/{GROUP}/history?limit=1000")
         return (
             len(re.findall(r"converted from the classic protocol, because \S+ joined", told)),
@@ -84,7 +84,7 @@ class RollingCrew:
         )
 
     def went_back(self) -> list[object]:
-        """Whatever went back that never may: epochs, and the tokens of tasks."""
+        """Return all epochs and fencing tokens that have decreased."""
         found: list[object] = [each for each in pairwise(self.node.epochs()) if each[1] < each[0]]
         last: dict[Resource, Token] = {}
         for each in self.node.statuses:
@@ -96,7 +96,7 @@ class RollingCrew:
 
 
 def random_faults(seed: int) -> list[list[str]]:
-    """Faults for each of two directions, at other moments for each seed."""
+    """Return the faults for each of two directions, at times that depend on the seed."""
     dice = random.Random(seed)
     kinds = ["kill worker", "kill group", "kill node", "", ""]
     return [dice.sample(kinds, k=4) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Secrets that a crew is given, and where they are to be found: nowhere in what it leaves."""
+"""Secrets of a crew, and a search for leaks of them in all files of the crew."""
 
 import json
 from pathlib import Path
@@ -7,21 +7,21 @@ from urllib.parse import quote
 from fairlead.events.log.space import LMDB_LOCK_NAME
 
 ENV, FILE, SEALED = "En/v+S3cret_of_ours", "F1le S3cret/of & ours %", "Sea1ed=S3cret?"
-"""Secrets: of the environment of all workers, of a file, of a config."""
+"""Secrets in the environment of all workers, in a file, and in a config."""
 
 
 def hold_secrets(folder: Path) -> list[Path]:
-    """The files below a folder that hold a secret; some may vanish as they are looked for.
+    """Return the files below a folder that contain a secret; files may vanish meanwhile.
 
-    LMDB's lock files are not looked into: to close one drops the locks that this process has on it
-    as a reader of a log, and who owns the log then takes it for dead.
+    LMDB's lock files are skipped: closing one would release the locks of this process as a reader
+    of the log, which the owner of the log would take for dead.
     """
     looked_at = (each for each in folder.rglob("*") if each.name != LMDB_LOCK_NAME)
     return [each for each in looked_at if each.is_file() and has_secret(_content(each))]
 
 
 def has_secret(content: bytes) -> bool:
-    """Tell whether a secret stands in it, however it is spelled."""
+    """Return whether a text contains a secret, in any spelling."""
     spelled = [
         spelling
         for each in (ENV, FILE, SEALED)

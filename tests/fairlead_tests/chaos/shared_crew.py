@@ -1,4 +1,4 @@
-"""A crew for one test after the other: to warm it up costs more than most of them do."""
+"""A crew that several tests share: its warm-up takes longer than most tests."""
 
 import contextlib
 import itertools
@@ -8,11 +8,11 @@ from pathlib import Path
 from fairlead_tests.chaos.crew import Crew, crew
 
 WORKERS = ("w1", "w2")
-"""Those that the node of a shared crew runs."""
+"""The workers of a shared crew."""
 
 
 class SharedCrew:
-    """Lends a crew of two warm workers; after a test that failed the next one is lent another."""
+    """Lends a crew of two warm workers; after a failed test the next one gets a new crew."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self._folder = folder
@@ -20,16 +20,16 @@ class SharedCrew:
         self._numbers = itertools.count(1)
         self._crew: Crew | None = None
         self._holds = contextlib.ExitStack()
-        """Ends the crew, if there is one."""
+        """Stops the crew, if there is one."""
 
     def close(self) -> None:
-        """End the crew in good order; whoever is lent one after that is lent another."""
+        """Stop the crew gracefully; the next test gets a new one."""
         self._crew = None
         self._holds.close()
 
     @contextlib.contextmanager
     def lend(self) -> Generator[Crew]:
-        """Give the crew with all its workers warm, and without work; so it has to be given back."""
+        """Yield the crew with warm workers and without work; tests have to leave it like that."""
         try:
             if self._crew is None:
                 folder = self._folder / f"node{next(self._numbers)}"

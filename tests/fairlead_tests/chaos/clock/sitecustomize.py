@@ -1,4 +1,4 @@
-"""Python starts with this where a test has the wall clock of a node's processes in its hand."""
+"""Patches Python's wall clock in the processes of a node under test (a `sitecustomize`)."""
 
 import os
 import time
@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 FILE = Path(os.environ["CHAOS_CLOCK"])
-"""How many seconds the clock is ahead of the machine's."""
+"""The file with the offset of the clock in seconds."""
 NS = 1_000_000_000
 
 
 def shift(real_ns: Callable[[], int]) -> None:
-    """Have Python's clock go by the file; whatever asks C for the time is told the machine's."""
+    """Add the offset in the file to Python's clock; C code still gets the machine's time."""
 
     def time_ns() -> int:
         return real_ns() + int(FILE.read_text()) * NS
