@@ -158,7 +158,8 @@ class Supervisor(Actor):
         if isinstance(ended, AssignorChild) and (error := ended.note_end()):
             self._answer_begin(Begun(error))
         pid, process = ended.pid, ended.has_ended()
-        LOGGER.warning("%s %s (pid %s) ended: %s", ended.kind, ended.name, pid, ended.detail)
+        told = ended.detail or "it left no reason"
+        LOGGER.warning("%s %s (pid %s) ended: %s", ended.kind, ended.name, pid, told)
         if process is not None:
             self._deaths.add(process, time.time_ns() // 1_000_000)
             self._report_deaths()
@@ -279,8 +280,7 @@ class Supervisor(Actor):
 
     def _note_failure(self, failure: Failure, sender: Address) -> None:
         LOGGER.warning("%s", failure.reason)
-        child = self._find(sender)
-        if child is not None:
+        if (child := self._find(sender)) is not None:
             child.detail = failure.reason
         if isinstance(child, GroupChild):
             self._answer_begin(Begun(failure.reason))

@@ -174,6 +174,15 @@ def test_a_group_that_ends_before_it_heard_of_a_worker_is_started_again_and_told
     assert supervisor.ended == ["id of w0"]
 
 
+def test_an_end_without_a_reason_is_told_as_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    supervisor = Supervisor(tmp_path)
+    supervisor.hears_from("w0")
+    supervisor.child_exited(Address("w0"))
+    assert caplog.messages[-1] == "worker w0 (pid 1) ended: it left no reason"
+
+
 def test_what_a_process_has_said_before_its_end_is_not_taken_for_its_successors(
     tmp_path: Path,
 ) -> None:
