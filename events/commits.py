@@ -1,8 +1,8 @@
-"""A batch that counts: what its commit says, and the records of the offset log that tell of it.
+"""Commits of batches, and the records of the offset log.
 
-A commit moves the offsets of its source partitions on and names what the batch staged, both or
-neither (DATA_PLANE §3). The rules for fields and times in `records.py` hold for these records
-as well.
+A commit advances the offsets of its source partitions and names what the batch has staged, both or
+neither (DATA_PLANE §3). The rules for fields and times in `records.py` apply to these records as
+well.
 """
 
 import hashlib

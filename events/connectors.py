@@ -1,6 +1,6 @@
-"""The records of one connector: its config, its tasks, what people want of it, what it does.
+"""The records of one connector: its config, its tasks, its target state, its statuses.
 
-The rules for fields and times in `records.py` hold for these records as well.
+The rules for fields and times in `records.py` apply to these records as well.
 """
 
 from collections.abc import Mapping

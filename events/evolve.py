@@ -1,6 +1,6 @@
-"""How a record changes a group. There is no other way to change one.
+"""Evolves a group by records, which is the only way to change a group.
 
-What the record of each type does, and its tombstone, is in `folds.py`; `settle` ends a replay.
+The effect of each record, and of its tombstone, is in `folds.py`; `settle` ends a replay.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,9 +15,9 @@ from .records import Record, Tombstone
 
 
 def evolve(group: Group, record: Record, offset: int) -> None:
-    """Change the group as the record at this log offset tells.
+    """Change the group by the record at this log offset.
 
-    Shards change it when their head comes. Raises KeyError for a record of the offset log.
+    Shards take effect with their head. Raises KeyError for a record of the offset log.
     """
     group.end = offset + 1
     whole = group.log_shards.take(record)
@@ -26,7 +26,7 @@ def evolve(group: Group, record: Record, offset: int) -> None:
 
 
 def evolve_copy(group: Group, records: Iterable[Record]) -> Group:
-    """Return a group of its own that has evolved by these records; costs the whole group."""
+    """Return a copy of the group, evolved by these records; costs the size of the group."""
     ahead = Group(**{each.name: copy(getattr(group, each.name)) for each in fields(Group)})
     for record in records:
         evolve(ahead, record, ahead.end)
@@ -34,10 +34,10 @@ def evolve_copy(group: Group, records: Iterable[Record]) -> Group:
 
 
 def settle(group: Group) -> None:
-    """Forget the target's shares of members that are gone.
+    """Drop the target's shares of members that are gone.
 
-    A live fold has none. A compacted log can have them: the tombstone that dropped the
-    share may be trimmed while the target record, which is older, stays.
+    A live fold has none. A compacted log can have them: the tombstone that dropped the share may be
+    trimmed while the target record, which is older, stays.
     """
     for member_id in group.target_of.keys() - group.members.keys():
         folds.drop_share(group, member_id)

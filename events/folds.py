@@ -1,8 +1,8 @@
-"""How a group changes by records, and by their tombstones; `seats.py` has those of members.
+"""The effect of each record on a group, and of its tombstone; `seats.py` has those of members.
 
-The catalogue says what belongs to which record. A fold is given the record, a burial the parts
-of the tombstone's key. Replay accepts every sequence that compaction can leave behind:
-tombstones of what was never seen, a target with shares of the departed.
+The catalogue assigns them to the records. A fold takes the record, a burial the parts of the
+tombstone's key. Replay accepts every sequence that compaction can leave behind: tombstones without
+an earlier value, a target with shares of removed members.
 """
 
 from bisect import bisect_left, insort
@@ -32,7 +32,7 @@ def raise_epoch(group: Group, record: GroupMetadata) -> None:
 
 
 def drop_epoch(group: Group) -> None:
-    """Forget why the epoch rose; what a deleted group had counted to stays."""
+    """Forget the epoch bump; the epoch is that of the group's deletion, if it had one."""
     group.group_epoch = group.deletion.group_epoch if group.deletion else 0
     group.bump = None
 
@@ -48,9 +48,9 @@ def set_generation(group: Group, record: ClassicGroup) -> None:
 
 
 def drop_generation(group: Group) -> None:
-    """Be of the classic protocol no more.
+    """End the last generation.
 
-    The epoch stays for the rest of the batch, which raises it or buries it as well.
+    The group epoch stays for the rest of the batch, which raises it or buries it as well.
     """
     group.classic = None
     for member_id, member in group.classic_members.items():
@@ -61,7 +61,7 @@ def drop_generation(group: Group) -> None:
 
 
 def _seat_of(generation: int, member: ClassicMember) -> Member:
-    """Return a classic worker as a member that is at its generation."""
+    """Return a classic worker as a member whose epoch is the generation."""
     returns = Succession(member.returns, member.member_id, generation) if member.returns else None
     metadata = MemberMetadata(
         member.member_id,
@@ -81,23 +81,23 @@ def _seat_of(generation: int, member: ClassicMember) -> Member:
 
 
 def delete_group(group: Group, record: GroupDeletion) -> None:
-    """End a life of the group; the tombstones that follow bury what is in it."""
+    """Delete the group; the tombstones that follow bury its records."""
     group.deletion = record
     group.group_epoch = max(group.group_epoch, record.group_epoch)
 
 
 def set_configs(group: Group, record: GroupConfiguration) -> None:
-    """Take the settings in which the group differs from its node's."""
+    """Set the group's own settings."""
     group.configs = record.configs
 
 
 def drop_configs(group: Group) -> None:
-    """Differ from the node in no setting."""
+    """Drop the group's own settings."""
     group.configs = {}
 
 
 def set_target(group: Group, record: TargetAssignment) -> None:
-    """Aim at a target: who is to have what."""
+    """Set the target: which member is to have what."""
     group.target = record
     group.target_of = dict(record.members)
     group.target_owner = {
@@ -106,23 +106,23 @@ def set_target(group: Group, record: TargetAssignment) -> None:
 
 
 def drop_target(group: Group) -> None:
-    """Aim at nothing."""
+    """Drop the target."""
     set_target(group, NO_TARGET)
 
 
 def drop_share(group: Group, member_id: str) -> None:
-    """Forget what the target gives a member."""
+    """Drop a member's share of the target."""
     for resource in group.target_of.pop(member_id, NOTHING):
         if group.target_owner.get(resource) == member_id:
             del group.target_owner[resource]
 
 
 def inherit_share(group: Group, member_id: str, succession: Succession) -> None:
-    """Give a static member that came back what the target means for its seat.
+    """Give a static member that came back the share that the target has for its seat.
 
-    The target is one record for the whole group, and is not written anew for one seat. So
-    the share is read from it under the name that the seat had, in whatever order compaction
-    leaves the records; a target that came later knows the seat by its new name.
+    The target is one record for the whole group, and is not written again for one seat. So the
+    share is read from it under the member id that the seat had then, in whatever order compaction
+    leaves the records; a later target has the seat under its new member id.
     """
     target_id = succession.target_id
     if group.assignment_epoch > succession.assignment_epoch:
@@ -137,7 +137,7 @@ def inherit_share(group: Group, member_id: str, succession: Succession) -> None:
 
 
 def _has_share_of_another(group: Group, member_id: str) -> bool:
-    """Tell whether a member has what the target means for a seat that it took: it left its own."""
+    """Tell whether a member has the share of another seat, which it took over from its own."""
     member = group.members.get(member_id)
     known = member.metadata.succession if member else None
     if known is None or known.target_id == member_id:
@@ -146,43 +146,43 @@ def _has_share_of_another(group: Group, member_id: str) -> bool:
 
 
 def set_schedule(group: Group, record: ScheduledRebalance) -> None:
-    """Park what a target leaves for later, and say when the first of it comes due."""
+    """Set what a target leaves for later: parked work and deferred moves."""
     group.schedule = record
     waiting = [due for resource, due in record.parked.items() if resource not in record.fired]
     group.next_deadline_ms = min(waiting, default=None)
 
 
 def drop_schedule(group: Group) -> None:
-    """Park nothing any more."""
+    """Drop what a target left for later."""
     set_schedule(group, NO_SCHEDULE)
 
 
 def put_loss(group: Group, record: Loss) -> None:
-    """Keep what a lost member held, by the deadline until which it may wait."""
+    """Add the loss of a member, with its deadline."""
     drop_loss(group, record.member_id)
     group.losses[record.member_id] = record
     insort(group.loss_deadlines, (record.deadline_ms, record.member_id))
 
 
 def drop_loss(group: Group, member_id: str) -> None:
-    """Forget the loss of a member: its wait is over."""
+    """Drop the loss of a member."""
     loss = group.losses.pop(member_id, None)
     if loss is not None:
         del group.loss_deadlines[bisect_left(group.loss_deadlines, (loss.deadline_ms, member_id))]
 
 
 def set_configured(group: Group, record: ConnectorsTasksMetadata) -> None:
-    """Take the connectors and tasks that the group is to run."""
+    """Set the configured connectors and tasks."""
     group.configured, group.configured_offset = record.configured, group.end - 1
 
 
 def drop_configured(group: Group) -> None:
-    """Have nothing to run."""
+    """Drop the configured connectors and tasks."""
     group.configured, group.configured_offset = NOTHING, -1
 
 
 def set_topics(group: Group, record: SubscribedTopics) -> None:
-    """Take the topics that consumers share out: their partitions are what is configured."""
+    """Set the subscribed topics, whose partitions are what is configured."""
     group.topics = record.topics
     group.released_topics = frozenset(
         name for name, topic in record.topics.items() if topic.is_released
@@ -196,20 +196,20 @@ def set_topics(group: Group, record: SubscribedTopics) -> None:
 
 
 def drop_topics(group: Group) -> None:
-    """Be a group of consumers no more."""
+    """Drop the subscribed topics: the group has no consumers any more."""
     if group.topics is not None:
         group.topics, group.configured, group.released_topics = None, NOTHING, frozenset()
 
 
 def put_subscription(group: Group, record: ConsumerSubscription) -> None:
-    """Take what a consumer wants to read."""
+    """Set a consumer's subscription."""
     drop_subscription(group, record.member_id)
     group.subscriptions[record.member_id] = record
     _count_subscribers(group, record, 1)
 
 
 def drop_subscription(group: Group, member_id: str) -> None:
-    """Forget what a consumer wanted to read."""
+    """Drop a consumer's subscription."""
     record = group.subscriptions.pop(member_id, None)
     if record is not None:
         _count_subscribers(group, record, -1)
@@ -224,57 +224,57 @@ def _count_subscribers(group: Group, record: ConsumerSubscription, change: int) 
 
 
 def put_connector(group: Group, record: ConnectorConfig) -> None:
-    """Take what a connector is to do."""
+    """Set a connector's config."""
     group.connectors[record.connector] = record
 
 
 def drop_connector(group: Group, connector: str) -> None:
-    """Forget a connector's config."""
+    """Drop a connector's config."""
     group.connectors.pop(connector, None)
 
 
 def put_task_configs(group: Group, record: TaskConfigs) -> None:
-    """Take how a connector split its work."""
+    """Set a connector's task configs."""
     group.task_configs[record.connector] = record
 
 
 def drop_task_configs(group: Group, connector: str) -> None:
-    """Forget how a connector split its work."""
+    """Drop a connector's task configs."""
     group.task_configs.pop(connector, None)
 
 
 def put_target_state(group: Group, record: TargetState) -> None:
-    """Take what people want a connector to be."""
+    """Set a connector's target state."""
     group.target_states[record.connector] = record
 
 
 def drop_target_state(group: Group, connector: str) -> None:
-    """Want a connector to run, as every one is wanted of which nothing is said."""
+    """Drop a connector's target state, which is RUNNING then."""
     group.target_states.pop(connector, None)
 
 
 def put_offset_change(group: Group, record: OffsetsAltered) -> None:
-    """Keep who set a connector's offsets last."""
+    """Set the last change of a connector's offsets by people."""
     group.offset_changes[record.connector] = record
 
 
 def drop_offset_change(group: Group, connector: str) -> None:
-    """Forget who set a connector's offsets."""
+    """Drop the last change of a connector's offsets by people."""
     group.offset_changes.pop(connector, None)
 
 
 def put_status(group: Group, record: TaskStatus) -> None:
-    """Take what a connector or a task does."""
+    """Set the status of a connector or a task."""
     group.statuses[record.resource] = record
 
 
 def drop_status(group: Group, connector: str, task: int) -> None:
-    """Forget what a connector or a task does."""
+    """Drop the status of a connector or a task."""
     group.statuses.pop(Resource(connector, task), None)
 
 
 def put_order(group: Group, record: Operator) -> None:
-    """Keep what operators want of a worker, or of a resource."""
+    """Set the operators' order for a worker, or for a resource."""
     if record.scope is Scope.WORKER:
         group.worker_orders[record.name] = record
     else:
@@ -282,7 +282,7 @@ def put_order(group: Group, record: Operator) -> None:
 
 
 def drop_order(group: Group, scope: str, name: str, task: int) -> None:
-    """Forget what operators wanted."""
+    """Drop an order."""
     if scope == Scope.WORKER.value:
         group.worker_orders.pop(name, None)
     else:

@@ -1,4 +1,4 @@
-"""A group as its records tell it, with the indexes that keep one heartbeat cheap.
+"""A group: the fold of its records, with the indexes that keep one heartbeat cheap.
 
 Only `evolve` writes to a group. The members and records in it are frozen values; the group
 itself changes in place, so that one record costs what it changes, not the size of the group.
@@ -45,7 +45,7 @@ LARGEST_OF_KAFKA: Final = (1 << 31) - 1
 """The last epoch that Kafka's own protocols can say."""
 
 MANY_EPOCHS: Final = 1 << 30
-"""From this epoch on people are told: half of what Kafka's protocols count is used up."""
+"""From this epoch on there is a warning: half of the epochs of Kafka's protocols are used up."""
 
 ANOTHER_GROUP: Final = "create its connectors anew in a group of another name"
 """The way out: epochs never go back, not even when a group is deleted."""
@@ -91,7 +91,7 @@ AssignorRange = tuple[str, int, int, int]
 
 @dataclass(slots=True)
 class Group:
-    """One group; `end` is the log offset behind the last record that it rests on."""
+    """One group; `end` is the log offset after the last folded record."""
 
     group_id: str
     end: int = 0
@@ -105,16 +105,16 @@ class Group:
     classic: ClassicGroup | None = None
     """The last generation of its classic members; None: it is no classic group."""
     topics: Mapping[str, Topic] | None = None
-    """What its consumers share out, by name; None: it is no group of consumers."""
+    """The subscribed topics by name; None: it is no group of consumers."""
     subscriptions: Subscriptions = field(default_factory=Subscriptions)
-    """What each consumer wants to read, by member id."""
+    """The subscription of each consumer, by member id."""
     target: TargetAssignment = NO_TARGET
     target_of: dict[str, Resources] = field(default_factory=dict[str, Resources])
-    """The target by member id, without the departed."""
+    """The target by member id, without removed members."""
     configured: Resources = NOTHING
-    """The connectors and tasks that the group is to run."""
+    """The connectors and tasks that the group has to run."""
     configured_offset: int = -1
-    """Where the record lies that says so; -1: there is none."""
+    """The log offset of the record that says so; -1: there is none."""
     configs: Mapping[str, str] = field(default_factory=dict[str, str])
     """The settings in which the group differs from its node's."""
     worker_orders: dict[str, Operator] = field(default_factory=dict[str, Operator])
@@ -126,9 +126,9 @@ class Group:
     task_configs: dict[str, TaskConfigs] = field(default_factory=dict[str, TaskConfigs])
     """By connector."""
     target_states: dict[str, TargetState] = field(default_factory=dict[str, TargetState])
-    """By connector; one that is not here is to run."""
+    """By connector; the default is RUNNING."""
     offset_changes: dict[str, OffsetsAltered] = field(default_factory=dict[str, OffsetsAltered])
-    """By connector: who set its offsets last."""
+    """By connector: the last change of its offsets by people."""
     statuses: dict[Resource, TaskStatus] = field(default_factory=dict[Resource, TaskStatus])
     members: dict[str, Member] = field(default_factory=dict[str, Member])
     """By member id; members that are away are among them."""
@@ -144,29 +144,29 @@ class Group:
     owner: dict[Resource, str] = field(default_factory=dict[Resource, str])
     """Which member holds a resource, assigned or pending revocation."""
     instances: dict[str, str] = field(default_factory=dict[str, str])
-    """Which member sits in the seat of an instance id."""
+    """Which member has an instance id."""
     away: set[str] = field(default_factory=set[str])
     """The ids of members that left for a while, and have not returned."""
     translated: set[str] = field(default_factory=set[str])
-    """The ids of members that speak the classic protocol to this connect group."""
+    """The ids of members of this connect group that speak the classic protocol."""
     away_urls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """The urls of those, sorted, each with its member id."""
     target_owner: dict[Resource, str] = field(default_factory=dict[Resource, str])
     """Which member the target gives a resource to, if that member has a seat."""
     classic_members: dict[str, Member] = field(default_factory=dict[str, Member])
-    """The workers of Connect in the last generation, as members that are at it."""
+    """The Connect workers of the last generation, as members whose epoch is that generation."""
     stable_at: dict[int, int] = field(default_factory=dict[int, int])
     """How many members are STABLE at an epoch."""
     released_topics: frozenset[str] = frozenset()
-    """The topics that members give up."""
+    """The topics whose partitions are being revoked."""
     subscribers: dict[str, int] = field(default_factory=dict[str, int])
-    """How many consumers may be given a topic."""
+    """How many consumers subscribe to a topic."""
     assignor_ranges: dict[AssignorRange, int] = field(default_factory=dict[AssignorRange, int])
     """How many members can run an assignor in these versions."""
     runners: list[tuple[AssignorRange, str]] = field(
         default_factory=list[tuple[AssignorRange, str]]
     )
-    """The members that are there, by the assignors they can run, sorted: by range, then by id."""
+    """The present members by the assignors that they can run, sorted: by range, then by id."""
     ballots: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
     """How many members list their assignors in this order: their votes."""
     server_choices: dict[str, int] = field(default_factory=dict[str, int])
@@ -183,14 +183,14 @@ class Group:
 
     @property
     def assigned_epoch(self) -> int:
-        """The epoch that members have their work by; that of a classic group is a generation's."""
+        """The epoch of the members' assignments; in a classic group the assigned generation."""
         if self.classic is None:
             return self.assignment_epoch
         return self.group_epoch - (self.state is GroupState.ASSIGNING)
 
     @property
     def type(self) -> GroupType:
-        """Which protocol its members speak; an empty group is what it was last."""
+        """The type of its members; that of an empty group is that of its last members."""
         other = GroupType.CONNECT if self.topics is None else GroupType.CONSUMER
         return other if self.classic is None else GroupType.CLASSIC
 
@@ -234,7 +234,7 @@ class Group:
         return range(len(split.tasks) if split and is_run else 0)
 
     def target_state(self, connector: str) -> RunState:
-        """Return what a connector is to be: RUNNING, PAUSED or STOPPED."""
+        """Return a connector's target state: RUNNING, PAUSED or STOPPED."""
         wanted = self.target_states.get(connector)
         return wanted.state if wanted else RunState.RUNNING
 

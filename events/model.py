@@ -1,8 +1,4 @@
-"""The values a group is made of.
-
-All of them are frozen: a decision can be weighed against a group without any fear that
-the weighing alters it. The words are those of the protocol.
-"""
+"""The values of a group; all of them are frozen. Their names are those of the protocol."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -56,7 +52,7 @@ class MemberState(IntEnum):
 
 
 class GroupType(Enum):
-    """Which protocol the members of a group speak, and so who assigns."""
+    """The protocol of a group's members, which decides who assigns."""
 
     CONNECT = "connect"
     """ConnectGroupHeartbeat: the coordinator reconciles each member by itself."""
@@ -255,7 +251,7 @@ class ClassicMetadata:
     protocols: tuple[ClassicProtocol, ...]
     """What it offered when it joined last, its first choice first."""
     protocol: str
-    """What it was told to speak."""
+    """The protocol that it was told to use."""
     spoke: str = ""
     """What it spoke when it joined last; empty: it was new."""
 
@@ -280,6 +276,6 @@ class ClassicMember:
     assigned: Grants = field(default_factory=dict[Resource, int])
     """What a worker of Connect runs by now, each since the generation that gave it, unbroken."""
     pending: Grants = field(default_factory=dict[Resource, int])
-    """What it was told to give up, and has not joined without yet."""
+    """What it was told to revoke, and named when it joined last."""
     returns: int = 0
     """How often another process took its static seat over, and its work, within a generation."""

@@ -1,8 +1,8 @@
-"""For whom and for what an operator's order stands, and whom a name means.
+"""Operators' orders for workers and resources, and which workers a name means.
 
-A worker has names of its own: its member id, its instance id, its url. Where nobody has a
-name for its own, it means whoever has it as client id or as the last part of the url, and
-that may be several.
+A worker has names of its own: its member id, its instance id, its url. If a name is none of these,
+it means the workers that have it as client id or as the last part of their url, which may be
+several.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -67,7 +67,7 @@ class Directory:
     everybody: set[str]
 
     def find(self, name: str) -> set[str]:
-        """Return who is called so: whom it names exactly, else whom it may mean."""
+        """Return the workers with exactly this name, or else those that it may mean."""
         return self.exactly.get(name) or self.loosely.get(name) or set()
 
     def resolve(self, names: Iterable[str]) -> tuple[str, ...]:

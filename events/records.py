@@ -1,13 +1,12 @@
 """The records of the log: one class for each kind of fact that a group keeps.
 
-The names are those of the proposal without the prefix that the folder already speaks.
-`Tombstone` ends the life of a key. Each group has two logs: an `OffsetRecord` goes to its
-offset log (`commits.py`), all others to its control log. Those of one connector are in
-`connectors.py`, those of consumers in `kafka/`, those of the group and its members here.
+The names are those of the proposal, without its prefix. A `Tombstone` deletes a key. Each group has
+two logs: an `OffsetRecord` goes to its offset log (`commits.py`), all others to its control log.
+Those of one connector are in `connectors.py`, those of consumers in `kafka/`, those of the group
+and its members here.
 
-The names of the fields are their names in the log, which never change. A field with a default
-may be missing there: it came later than its record, or says nothing as a rule. All times are
-wall clock, in ms since 1970.
+The names of the fields are their names in the log, which never change. A field with a default may
+be missing there: it was added later, or is rarely set. All times are wall clock, in ms since 1970.
 """
 
 from collections.abc import Mapping
@@ -227,7 +226,7 @@ class ClassicGroup:
     protocol: str | None = None
     """What all members speak; None: there are none."""
     leader: str = ""
-    """The member id of who assigns."""
+    """The member id of the leader."""
     members: tuple[ClassicMember, ...] = ()
     is_synced: bool = False
 

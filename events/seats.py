@@ -17,7 +17,7 @@ K = TypeVar("K")
 
 
 def seat_member(group: Group, record: MemberMetadata) -> None:
-    """Give a member its seat, or take what it says anew of itself."""
+    """Add a member, or set its new metadata."""
     member = group.members.get(record.member_id)
     if member is None:
         unstarted = replace(NOT_STARTED, member_id=record.member_id)

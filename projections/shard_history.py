@@ -1,8 +1,8 @@
-"""What was written of each group of a shard, from the beginning of its log on.
+"""The history of each group of a shard, from the beginning of its control log.
 
-One pass through the control log tells where the entries of each group lie, and how often groups
-have rebalanced; a later look reads what is new. So a group's epochs are told without reading those
-of all others, and a deleted group's as well.
+One pass through the control log finds the entries of each group, and counts the rebalances; a later
+look reads what is new. So a group's epochs can be explained without reading those of all others,
+and those of a deleted group as well.
 """
 
 from array import array

@@ -1,8 +1,8 @@
-"""The groups of Kafka's clients, many of which share a pair of logs, the shard's (LOG.md §8).
+"""The groups of Kafka's clients, many of which share the pair of logs of a shard (LOG.md §8).
 
-What they are now is folded from the latest record of each key, and then from what is new: a look
-costs what has changed since the last one, however many groups there are. What they were is another
-matter (`shard_history.py`).
+Their current state is folded from the latest record of each key, and then from what is new: a look
+costs what has changed since the last one, however many groups there are. `shard_history.py` reads
+their history.
 """
 
 from collections.abc import Iterable, Mapping

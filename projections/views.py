@@ -1,7 +1,7 @@
-"""What is seen of a group from outside: its work, what that does, and how far it has come.
+"""Views of a group: its work, the statuses, and the progress of each task.
 
-What a group is and does are pure functions of it; how far its work has come (rows, batches, bytes
-and lag of each task) is looked up in the offset log, by key.
+The first two are pure functions of the group; the progress (rows, batches, bytes and lag of each
+task) is looked up in the offset log, by key.
 """
 
 from collections import Counter

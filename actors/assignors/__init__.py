@@ -1,1 +1,1 @@
-"""Assignors: from a group as it is to who runs what."""
+"""Assignors: compute from a snapshot of a group which member runs what."""

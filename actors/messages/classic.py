@@ -1,8 +1,8 @@
-"""What a member of Kafka's classic protocol says to its group, and what it is answered.
+"""The calls of Kafka's classic protocol, and their answers.
 
-Each call is one of Kafka's: JoinGroup, SyncGroup, Heartbeat and LeaveGroup, of any version. What
-a version does not have is at its default. `number` tells apart what one sender has asked: the
-answer names it. Metadata and assignments are bytes that the members alone understand.
+They are Kafka's JoinGroup, SyncGroup, Heartbeat and LeaveGroup, of any version; fields that a
+version does not have are at their defaults. An answer has the `number` of its call. Metadata and
+assignments are bytes that only the members understand.
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from .members import HeartbeatReply
 from .pickling import pickled_by_values
 
 NO_GENERATION = -1
-"""What is said where no generation is meant."""
+"""The generation of a call or answer that has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinGroup:
-    """A member joins, or joins again: it offers what it can speak, its first choice first.
+    """A member joins or rejoins, and offers its protocols, the preferred one first.
 
     An empty `member_id` asks for one.
     """
@@ -35,7 +35,7 @@ class JoinGroup:
     client_host: str = ""
     reason: str = ""
     asks_for_id: bool = True
-    """Whether it joins once more with the id that it is told (version 4 and later, KIP-394)."""
+    """Whether it joins again with the id that it is given (version 4 and later, KIP-394)."""
     may_skip_assignment: bool = True
     """Whether it can lead without assigning (version 9, KIP-814)."""
     number: int = 0
@@ -43,7 +43,7 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True)
 class JoinedMember:
-    """One member of a generation, as its leader is told of it."""
+    """One member of a generation, in the answer to its leader."""
 
     member_id: str
     instance_id: str | None
@@ -61,7 +61,7 @@ class JoinGroupReply:
     protocol: str | None = None
     leader: str = ""
     members: tuple[JoinedMember, ...] = ()
-    """For the leader alone: for whom it is to assign."""
+    """All members, for which the leader assigns; empty for others."""
     skips_assignment: bool = False
     message: str = ""
     number: int = 0
@@ -98,7 +98,7 @@ class SyncGroupReply:
 @pickled_by_values
 @dataclass(frozen=True, slots=True)
 class ClassicHeartbeat:
-    """A member says that it is alive."""
+    """A member's heartbeat."""
 
     group_id: str
     member_id: str

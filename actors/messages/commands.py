@@ -1,4 +1,4 @@
-"""All that a group is asked, by others or by itself when time has passed, and what it answers."""
+"""The commands of a group, from others or from its own timers, and their answers."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ class CommandReply:
 
 @dataclass(frozen=True, slots=True)
 class DescribeTraffic:
-    """REST asks a group's actor what went through it."""
+    """REST asks a group's actor for its counts."""
 
     group_id: str
 
@@ -54,9 +54,9 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class AnswerHeld:
-    """A client waits with what it asks next: its heartbeat is answered now, if it is held.
+    """A client waits with its next request: its heartbeat is answered now if it is held.
 
-    It comes from who waits for the answer to that heartbeat.
+    The sender has to be that of the heartbeat.
     """
 
     member_id: str
@@ -64,7 +64,7 @@ class AnswerHeld:
 
 @dataclass(frozen=True, slots=True)
 class ExpireSession:
-    """A member was not heard of for a session timeout.
+    """A member's session has expired.
 
     Only the seat that was taken at `joined_epoch` ends by it; None: whichever has that member
     id now.

@@ -1,4 +1,4 @@
-"""Prepare and Install: what an assignment is computed from, and what came of it."""
+"""Prepare and Install: the snapshot of which an assignment is computed, and the assignment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from .errors import Error
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """The chosen member asks the group for what it needs to compute an assignment."""
+    """The chosen member asks for the snapshot."""
 
     group_id: str
     member_id: str
@@ -33,16 +33,16 @@ class MemberView:
     reason: int
     metadata: bytes
     owned: Resources
-    """What it runs, or may run by now."""
+    """What it is assigned now."""
     target: Resources
-    """What the last target gives it; another may still have to let go of that."""
+    """What the last target gives it; another member may still have to release it."""
     joined_epoch: int = 0
     cordoned: bool = False
-    """It keeps what it has, and is to be given nothing more."""
+    """It keeps what it has, and must be given nothing more."""
     draining: bool = False
-    """It is to give up all that it has."""
+    """It must have nothing."""
     worker: str = ""
-    """The name by which operators' orders and pins know it."""
+    """Its name in operators' orders and pins."""
     topics: frozenset[str] | None = None
     """The topics of which a consumer may be given partitions; None: it is no consumer."""
 

@@ -1,4 +1,4 @@
-"""What a consumer of Kafka's newer protocol says to its group, and what it is answered (KIP-848).
+"""ConsumerGroupHeartbeat and its answer, and what a group learns of topics (KIP-848).
 
 Fields are those of Kafka's ConsumerGroupHeartbeat, with the client-side assignors that KIP-848
 proposes and Kafka does not serve. What is None, or -1, is as it was. Partitions are told by the
@@ -69,7 +69,7 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True)
 class TopicsSeen:
-    """Whoever looks at the cluster tells a group which topics there are by now: all of them."""
+    """The listener tells a group all topics of the cluster."""
 
     topics: Mapping[str, Topic]
     """By name."""

@@ -1,7 +1,7 @@
-"""What a member says to its group, and what it is answered.
+"""The messages of a worker to its group, and their answers.
 
-That it lives and what it runs (ConnectGroupHeartbeat), how a connector splits its work, what its
-work does, and which batches are to count.
+ConnectGroupHeartbeat, the task configs of a connector, statuses of its work, and commits of
+batches.
 """
 
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 TEMPORARY_LEAVE_EPOCH = -2
 NO_COORDINATOR_EPOCH = -1
-"""What a sender says that has heard of no coordinator process yet."""
+"""The coordinator epoch of a sender that does not know one yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """A member tells the group that it is alive, joins (epoch 0), or leaves (-1).
+    """A member's heartbeat; it also joins (epoch 0) and leaves (-1, or -2 for a while) by it.
 
     None and -1 stand for "unchanged since the last heartbeat". `incarnation` is one
     process; `sequence` counts its requests; `coordinator_epoch` is the one of the last answer.
@@ -47,7 +47,7 @@ class Heartbeat:
     client_host: str | None = None
     rebalance_timeout_ms: int = -1
     session_timeout_ms: int = -1
-    """By which session the member fences itself; the group waits no shorter."""
+    """The session by which the member fences itself; the group waits at least as long."""
     assignors: tuple[ClientAssignor, ...] | None = None
     server_assignor: str | None = None
     owned: tuple[Resource, ...] | None = None
@@ -55,7 +55,7 @@ class Heartbeat:
     """The id of the node that the member's process runs on."""
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
     subscription: Subscribed | None = None
-    """What a consumer says that it wants to read."""
+    """The subscription of a consumer."""
 
     @property
     def is_bare(self) -> bool:

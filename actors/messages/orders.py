@@ -40,7 +40,7 @@ class SetTargetState:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Start a connector, or one task, anew where it is.
+    """Restart a connector, or one task, where it is.
 
     Of a connector the tasks start anew as well if they are included; of all these only what has
     FAILED, if that is asked for.
@@ -157,7 +157,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """Have the group's target computed anew."""
+    """Have a new target of the group computed."""
 
     group_id: str
     principal: str | None = None
@@ -167,7 +167,7 @@ class Rebalance:
 class RemoveMember:
     """End a member's seat: once it has given up what it has, or by force.
 
-    By force it is answered no more, and goes when it must have fenced itself.
+    By force it is not answered any more, and is removed when it must have fenced itself.
     """
 
     group_id: str

@@ -1,8 +1,7 @@
-"""Members that left for a while, and the work that was kept for their return.
+"""Static members that left for a while, and the work that was kept for their return.
 
-A seat that is away holds a place, not work: nobody runs what the target gives it until it is
-back, or its place is given up. Neither raises an epoch, so an absence is told with the epochs
-whose target it falls under.
+Nobody runs what the target gives a member that is away, until it is back or its seat ends. Neither
+raises the epoch, so an absence is shown with the epochs under whose target it falls.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ from .diff import Seat
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """What waited for a member that was away; times are wall clock in milliseconds."""
+    """The absence of a member, and its work; times are wall clock in milliseconds."""
 
     seat: Seat
     resources: Resources

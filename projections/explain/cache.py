@@ -1,7 +1,7 @@
-"""The epochs of a log, read once: what was told is kept for the next question.
+"""Caches the epochs of a log, which are read once.
 
-The CLI on a data folder and the REST interface both ask here. The fold goes on where it ended,
-and reads what is new.
+The CLI on a data folder and the REST interface both read from here. The fold goes on where it
+ended, and reads what is new.
 """
 
 from collections import deque
@@ -22,32 +22,32 @@ NAMED_MAX: Final = 200_000
 
 
 class NotToldError(LookupError):
-    """An epoch that the log does not tell of; the text says of which ones it does."""
+    """An epoch that is not in the log; the text says which ones are."""
 
 
 @dataclass(slots=True)
 class _Told:
-    """What is kept of a log."""
+    """What is cached of a log."""
 
     low: int
-    """Where the log began when it was read: trimmed further, it tells less."""
+    """Where the log began when it was read; if it is trimmed further, it is read again."""
     reader: EpochReader
     next: int
     """The offset of the first entry that was not read yet."""
     named_max: int
     """How many resources the readings may name together."""
     lives: int = 0
-    """How often the group had begun to count anew by then."""
+    """How often the group's epochs had begun at 1 again by then."""
     first_epoch: int | None = None
     lines: deque[EpochLine] = field(default_factory=lambda: deque(maxlen=LINES_MAX))
-    """Of the epochs that the reader is done with, as the history lists them."""
+    """The history's lines of the epochs that the reader is done with."""
     readings: dict[int, EpochReading] = field(default_factory=dict[int, EpochReading])
     """The latest epochs that the reader is done with, by epoch."""
     named: int = 0
     """How many resources the readings name."""
 
     def is_trimmed(self, first_epoch: int | None) -> bool:
-        """Tell whether there were epochs before the first one that the log still tells of."""
+        """Tell whether there were epochs before the first one in the log."""
         if not self.low:
             return False
         return self.reader.is_known_before if first_epoch is None else first_epoch > FIRST_EPOCH
@@ -63,13 +63,13 @@ class _Told:
                 self.next = entry.offset + 1
 
     def _begin_anew(self) -> None:
-        """Let go of what was told of an earlier life: its epochs have the same numbers."""
+        """Drop the epochs of an earlier life, which have the same numbers."""
         self.lives, self.first_epoch, self.named = self.reader.lives, None, 0
         self.lines.clear()
         self.readings.clear()
 
     def _keep(self, reading: EpochReading) -> None:
-        """Keep an epoch, and let go of the oldest ones that are too much."""
+        """Keep an epoch, and drop the oldest ones beyond the limit."""
         report = reading.report
         if self.first_epoch is None:
             self.first_epoch = report.group_epoch
@@ -98,7 +98,7 @@ class EpochCache:
         self._read_shares, self._named_max = read_shares, named_max
         self._told: _Told | None = None
         self._older: tuple[int, EpochReading] | None = None
-        """The epoch that was let go of and asked for last, and the log's end at that time."""
+        """The last dropped epoch that was read again, and the log's end at that time."""
 
     @property
     def size(self) -> int:
@@ -163,7 +163,7 @@ class EpochCache:
         return list(self._caught_up().reader.handovers())
 
     def _read_again(self, told: _Told, epoch: int) -> EpochReading:
-        """Return an epoch that was let go of, from the log's beginning."""
+        """Return a dropped epoch, read again from the log's beginning."""
         if self._older is None or self._older[0] != told.next or _epoch_of(self._older[1]) != epoch:
             reader, found = self._reader(told.low), list[EpochReading]()
             for entries in self._log.tail(told.low):

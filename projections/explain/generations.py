@@ -1,9 +1,9 @@
 """Generations of classic members: each is an epoch, and what its leader assigns is its target.
 
-The group carries what a leader assigns as bytes, which the members alone understand. Who reads the
-log may bring what reads them (`ReadShares`): then it is told as well what a generation moved. A
-cooperative leader moves nothing at once: what a member has to give up is nobody's in one
-generation, and another member's in the next.
+The group carries assignments as bytes, which only the members understand. A reader of the log may
+pass a function that reads them (`ReadShares`): then the moves of a generation are reported as well.
+A cooperative leader moves nothing at once: what a member has to revoke is free in one generation,
+and another member's in the next.
 """
 
 from collections.abc import Callable, Mapping

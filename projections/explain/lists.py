@@ -1,4 +1,4 @@
-"""What is told of many epochs at once: a line of each, and how one resource moved in them."""
+"""Lists over many epochs: one line for each, and the moves of one resource."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from .handovers import Handover, between
 
 @dataclass(frozen=True, slots=True)
 class EpochLine:
-    """One epoch in short; the counts are told at the last of the epochs that a target answers."""
+    """One epoch in short; the counts are in the last of the epochs that a target answers."""
 
     group_epoch: int
     time_ms: int

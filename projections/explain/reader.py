@@ -1,9 +1,9 @@
-"""Reads the epochs of a group from its control log alone, in one pass: the one history.
+"""Reads the epochs of a group from its control log alone, in one pass.
 
-The history, explanations and stories are all told by this fold, online and offline (`cache.py`
-keeps what it told). A control log keeps its history for ever by default, so that this works for
-epochs of long ago. Of a log that was trimmed, the epochs begin behind the first target that is
-left: what that one changed cannot be known any more.
+The history, explanations and stories all come from this fold, online and offline (`cache.py` keeps
+its results). A control log keeps its history for ever by default, so that this works for epochs of
+long ago. In a log that was trimmed, the epochs begin after the first target that is left: what that
+one changed is not known any more.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ FIRST_EPOCH: Final = 1
 
 
 class EpochLog(Protocol):
-    """What epochs are read from: a log, or what one group has in a log that it shares."""
+    """A control log, or the part of one group in a shared log."""
 
     @property
     def log_id(self) -> str:
@@ -78,12 +78,12 @@ class EpochReader:
         self._knows_homes = not low or self._group.assignment_epoch > 0
         self._notes = LogNotes(self._group, self._homes, read_shares)
         self._unanswered: list[EpochReading] = []
-        """In order."""
+        """The epochs without a target yet, in order."""
         self._answered: list[EpochReading] = []
-        """Answered by `_change`, which the group has not settled on yet."""
+        """The epochs that `_change` answers, which not all members have reached yet."""
         self._done: list[EpochReading] = []
         self._last_epoch = self.lives = 0
-        """How often the group began to count anew: after it was deleted with all that it was."""
+        """How often the group's epochs began at 1 again, after it was deleted."""
         self.is_known_before = bool(earlier)
         """Whether anything is left of what was written before `low`."""
         self._change: TargetChange | None = None
@@ -110,10 +110,10 @@ class EpochReader:
         return self._notes.handovers.latest
 
     def take(self, entry: Entry) -> list[EpochReading]:
-        """Take the next entry; return the epochs of which the group is done with the target.
+        """Take the next entry; return the epochs whose target all members have reached.
 
-        Their readings go on: a worker's word may come late. Raises `CodecError`, and is then as
-        it was.
+        Their readings may still change: a worker's status may come late. Raises `CodecError`, and
+        changes nothing then.
         """
         record = decode(entry)
         if isinstance(record, TaskStatus):  # most entries are, and change no epoch
@@ -158,9 +158,9 @@ class EpochReader:
         self._unanswered.append(EpochReading(report, detection, changed, self.clients))
 
     def _form(self, record: ClassicGroup) -> None:
-        """Begin a generation, or learn that its leader has assigned.
+        """Begin a generation, or take note that its leader has assigned.
 
-        No target answers the epochs before it any more: the members that there are, are others.
+        A new generation ends all epochs before it, which no target will answer any more.
         """
         begun = self._notes.form_generation(record)
         if begun is not None:

@@ -1,1 +1,1 @@
-"""Whole groups in virtual time: the real rules, under everything that can go wrong."""
+"""The simulator: whole groups in virtual time, with the real rules, under random faults."""

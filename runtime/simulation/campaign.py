@@ -1,8 +1,8 @@
-"""Schedules played from beginning to end: many seeds, until one of them breaks a rule.
+"""Runs schedules of many seeds, until one of them breaks a rule, and shrinks that one.
 
-The story of that one is cut down to the faults without which nothing goes wrong. That is delta
-debugging (Zeller and Hildebrandt, 2002) over the faults of a schedule: leave out halves, then
-quarters, and so on, as long as the same rule is still broken.
+A schedule is shrunk to the faults that are needed to break the rule. That is delta debugging
+(Zeller and Hildebrandt, 2002) over the faults of a schedule: leave out halves, then quarters, and
+so on, as long as the same rule is still broken.
 """
 
 import gc

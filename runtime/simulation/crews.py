@@ -1,8 +1,8 @@
 """What must be true of classic members, and of a group that is converted (invariants 9 and 10).
 
-What a worker is told is held against what it was told before: one worker leads a generation, and no
-answer counts that belongs to an older one. What is written is held against what was written before:
-a conversion leaves each member what it holds, and under which token.
+Answers to workers are checked against earlier answers: one worker leads a generation, and no worker
+takes an answer of an older one. Records are checked against earlier records: a conversion leaves
+each member what it holds, under the same tokens.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """A group's two logs, and the fold of what is durable, checked at every write.
 
-Workers read the fold, as they read the log in real life: they never see what was decided but
+Workers read this fold, as they read the log in a real cluster: they never see what was decided but
 not written.
 """
 

@@ -1,8 +1,8 @@
-"""What runs where: the tasks of each worker, and that nobody else runs the same.
+"""A simulated engine: the tasks of each worker, checked to run nowhere else.
 
-The engine of a worker is made up, but for what it is told and what it tells. A task that is to stop
-takes its time, hangs now and then, and goes on working until it has ended. Each task reads a source
-partition of its own, one row per batch, and asks for one commit at a time.
+Only its interface is that of the real engine. A task that has to stop takes its time, hangs now and
+then, and goes on working until it has ended. Each task reads a source partition of its own, one row
+per batch, and asks for one commit at a time.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How each kind of fault befalls a world."""
+"""The effect of each kind of fault on a simulated cluster."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,7 @@
-"""The process of a group: it decides, it writes, it speaks; and it dies wherever it may.
+"""The simulated process of a group, which may die between any two steps.
 
-What the group's actor does on real processes is done here in virtual time. A death
-costs the same: everything but the log.
+It does in virtual time what the group's actor does in a real process. Its death has the same
+effect: everything is lost but the log.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
-"""What must always be true of a group (PROTOCOL §11), as far as its coordinator knows.
+"""The invariants of a group (PROTOCOL §11), as far as its coordinator knows.
 
-The numbers in what a `Violation` says are those of the protocol's list. `GroupInvariants` stands
-behind a group from its first record on and holds it against itself, against its own past, and
-against a fold of the log's bytes.
+The numbers in a `Violation` are those of the protocol's list. `GroupInvariants` follows a group
+from its first record on, and checks it against itself, against its past, and against a fold of the
+log's bytes.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
-"""A node: where one worker lives at a time, with its assignor process and its supervisor.
+"""A simulated node, which has one worker at a time, an assignor process and a supervisor.
 
-The assignors are the real ones, but slow, failing or talking nonsense. A supervisor sees workers
-end and tells the group: at once or late, once or twice, rightly or not.
+The assignors are the real ones, but may be slow, fail, or return nonsense. The supervisor reports
+ended workers to the group: at once or late, once or twice, correctly or not.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
-"""Who runs what, and what people want to run (invariants 1 and 8).
+"""Checks which workers run what, and the target states of connectors (invariants 1 and 8).
 
-At most one worker that is awake runs a resource. What people order a connector to be holds over
-every death of the group's process once it was answered. An order without an answer may have been
-carried out, or not: both are right.
+At most one worker that is awake runs a resource. An order for a connector stays in force over every
+death of the group's process once it was answered. An order without an answer may have been carried
+out or not.
 """
 
 from collections import defaultdict

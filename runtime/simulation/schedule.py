@@ -1,8 +1,7 @@
-"""All that is going to befall a group, drawn from a seed before anything happens.
+"""Schedules: the faults of a simulation, drawn from a seed before it begins.
 
-A fault names a node, a time and how much; what it meets there is decided when it comes.
-So any of them can be left out, and the others stay what they were: that is how a story is
-cut down to what matters.
+A fault has a node, a time and an amount; what it does there is decided when it happens. So any
+fault can be left out without changing the others, which is how a failing schedule is shrunk.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,7 +1,7 @@
-"""A live worker: the core of the real one, run in virtual time over an engine that is made up.
+"""A simulated worker: the real worker core, in virtual time, on a simulated engine.
 
-It is a shell as the worker's actor is: it hands in messages, reports and the time, and carries
-out the effects. It may also die, or freeze and find all that arrived meanwhile.
+Like the worker's actor it passes messages, reports and the time to the core, and carries out the
+effects. It may also die, or freeze and find later what has arrived meanwhile.
 """
 
 from collections import deque

@@ -1,6 +1,6 @@
-"""One simulated cluster: a group, its nodes, and whatever its schedule has in store for them.
+"""One simulated cluster: a group, its nodes, and the faults of its schedule.
 
-Left alone it comes to rest, and then its group writes nothing (invariant 6).
+After the last fault it settles, and then its group writes nothing (invariant 6).
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -18,8 +18,8 @@ Sort = tuple[int, int]
 class Allocation:
     """What each taker has, and what is unassigned; takers are numbered as in `Workers`.
 
-    Work that its taker may not run is unassigned from the beginning. Most takers never give:
-    only the load of each is counted at once, all else when it is asked for.
+    Work that its taker may not run is unassigned from the beginning. Most takers never give, so
+    only their loads are counted at the beginning, and everything else on demand.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Allocation:
         self._share = partial(_share, self.transfers, stock)
         self._spread = stock.count_spread(workers, self._share)
         self._amounts: dict[int, dict[Sort, int]] = {}
-        """How many of each sort a taker has, by taker; of those that it was asked of."""
+        """How many of each sort a taker has, by taker; counted on demand."""
         self._heaviest: dict[int, Collection[Sort]] = {}
         """The heaviest sort of each class that a taker has, by taker, as far as it is known."""
         self._queues: dict[int, dict[Sort, GiveQueue]] = {}
@@ -104,7 +104,7 @@ class Allocation:
         return [*{number: (weight, number) for weight, number in in_order}.values()]
 
     def least(self, sort: Sort) -> int:
-        """Return how full anybody would be, at the least, with one more of a sort."""
+        """Return how full a taker would be, at the least, with one more of a sort."""
         if sort not in self._leasts:
             self._leasts[sort] = self._dealer(sort[1]).least(sort[0])
         return self._leasts[sort]
@@ -112,7 +112,7 @@ class Allocation:
     def give_up(self, index: int, sort: Sort) -> Resource:
         """Take from a taker the one of a sort by which the spread gains most; return it.
 
-        The dealers hear of it only once the taker is requeued: it may have more to give.
+        The dealers take note of it only when the taker is requeued: it may give more.
         """
         resource = self._queues_of(index)[sort].take(partial(self._spread.room, index))
         self.loads[index] -= sort[0]
@@ -122,7 +122,7 @@ class Allocation:
         return resource
 
     def requeue(self, index: int) -> None:
-        """Let a taker that has given have its turn by what it has now, wherever it is eligible."""
+        """Queue a taker that has given by its current load, at all its dealers."""
         for dealer in self._dealers_of[index]:
             dealer.requeue(self.workers, index)
         self._leasts.clear()
@@ -153,7 +153,7 @@ class Allocation:
         self._spread.on_workers.clear()
 
     def _dealer(self, number: int) -> Dealer:
-        """Return who deals the work of a class."""
+        """Return the dealer of a class."""
         if number not in self._dealers:
             eligible = self.classes.eligible[number]
             dealer = Dealer(self.workers, self.loads, self._spread, eligible)
@@ -172,7 +172,7 @@ class Allocation:
         self._count(index, sort, 1)
 
     def _count(self, index: int, sort: Sort, by: int) -> None:
-        """Keep up what is known of a taker."""
+        """Update the counts of a taker."""
         self._leasts.clear()
         self._heaviest.pop(index, None)
         amounts = self._amounts.get(index)

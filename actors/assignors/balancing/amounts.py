@@ -1,7 +1,7 @@
-"""How much of each class each taker has, levelled with few moves: paths, then negative cycles.
+"""Steps 2 and 3 of the exchange: levels amounts by augmenting paths, then by negative cycles.
 
-Here are steps 2 and 3 of the exchange; see `exchange` for the theory. An augmenting path leads from
-a taker through others, each of which has as much after as before, to one that is less full.
+See `exchange` for the theory. An augmenting path leads from a taker through others, each of which
+has as much after as before, to one that is less full.
 
 Negative cycles are found in a graph with three kinds of nodes. An arc costs as many moves as it
 makes (-1, 0 or 1):
@@ -18,13 +18,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 AmountsByClass = list[dict[int, int]]
-"""How much each taker has, by class, in the order of the takers; a class not named is none."""
+"""How much each taker has, by class, in the order of the takers; a missing class counts 0."""
 
 Step = tuple[int, int]
-"""The last step of a path to a taker: who gives to it, and of which class."""
+"""The last step of a path to a taker: the taker that gives to it, and the class."""
 
 Arc = tuple[int, int]
-"""The node that it leads to, and how many moves it costs."""
+"""The node to which an arc leads, and how many moves it costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +50,20 @@ class Amounts:
         return (self.loads[index] + 1) * self.scales[index]
 
     def shift(self, giver: int, number: int, receiver: int, amount: int) -> None:
-        """Let a taker give so much of a class to another."""
+        """Move an amount of a class from a taker to another."""
         for index, by in ((giver, -amount), (receiver, amount)):
             self.add(index, number, by)
 
     def add(self, index: int, number: int, amount: int) -> None:
-        """Let a taker have so much more of a class, or less."""
+        """Change how much a taker has of a class."""
         has = self.has[index]
-        # Not in place: takers that have the same share one mapping, and `had` may be that too.
+        # A copy: takers with equal amounts share one mapping, also with `had`.
         self.has[index] = {**has, number: has.get(number, 0) + amount}
         self.loads[index] += amount
 
 
 def level_amounts(amounts: Amounts) -> bool:
-    """Make the amounts level, with the fewest moves; tell whether that changed anything."""
+    """Make the amounts level with the fewest moves; False if they were already."""
     has_changed = False
     while _relieve_some(amounts):
         has_changed = True
@@ -74,11 +74,11 @@ def level_amounts(amounts: Amounts) -> bool:
 
 
 def _relieve_some(amounts: Amounts) -> bool:
-    """Relieve by augmenting paths the takers that can be, the fullest first; tell if there was any.
+    """Relieve takers by augmenting paths, the fullest first; False if none could be relieved.
 
-    A taker that one search has reached the next ones pass over, so that the whole round costs no
-    more than one search. If no taker was relieved none can be: a taker that can be reached at all
-    is reached by the fullest that can reach it.
+    Searches skip takers that an earlier one has reached, so that the whole round costs no more than
+    one search. If no taker was relieved, none can be: a taker that can be reached at all is reached
+    by the fullest that can reach it.
     """
     has_changed = False
     search = _PathSearch(amounts)
@@ -93,14 +93,14 @@ def _relieve_some(amounts: Amounts) -> bool:
 
 
 class _PathSearch:
-    """Finds which takers augmenting paths reach, by a search in breadth."""
+    """Finds the takers that augmenting paths reach, by breadth-first search."""
 
     def __init__(self, amounts: Amounts) -> None:
         self._amounts = amounts
         self._passed: set[int] = set()
         """The classes whose takers are all reached."""
         self.steps: dict[int, Step] = {}
-        """The last step to each taker that is reached; one that a search began with: -1."""
+        """The last step to each reached taker; its class is -1 where a search began."""
 
     def reach(self, start: int) -> int | None:
         """Return a taker that can relieve this one: less full with one more than this one is."""

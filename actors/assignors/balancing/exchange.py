@@ -1,46 +1,48 @@
-"""The exchange: work that weighs unequally, or may not run everywhere, levelled with few moves.
+"""The exchange: levels work of unequal weight, or with demands on its workers, by few moves.
 
 Theory of operation
 -------------------
 
-Where work weighs unequally only step 1 below is taken: it ends with shares that no transfer makes
-more level, and one giant among the work does not make hundreds move. That this moves the least is
-not promised: to find that out is bin packing. All that follows is about work that weighs the same.
+A *taker* is a member that may be given work. If work weighs unequally, only step 1 below is taken:
+it ends with shares that no transfer makes more level, and one heavy resource does not make hundreds
+of others move. It does not promise the fewest moves: to find these is bin packing. The rest of this
+page is about work of equal weight.
 
-Resources whose demands the same takers meet are one class; within a class any will do. So all
-that counts is how many of each class each taker has: a flow from the classes to the takers, along
-the arcs "this taker may run that class". Which resource goes where is settled last.
+Resources that the same takers may run are one *class*; within a class any resource will do. So only
+the amounts count: how many resources of each class each taker has. That is a flow from the classes
+to the takers, along the arcs "this taker may run that class". Which resource goes where is decided
+last.
 
 **What is optimal.** A taker's k-th resource costs k times its scale, which is its load per capacity
-with that resource. The shares are *level* when the sum of all costs is the least: then no taker can
-pass one on, directly or through others, to a taker that would be less full with it than the giver
-was. Of all level shares those are wanted that *move* the least: each resource that a taker has of
-a class beyond what it had is one move. Balance comes first, moves second.
+with that resource. The shares are *level* when the sum of all costs is minimal: then no taker can
+give a resource, directly or through others, to a taker that would be less full with it than the
+giver was. Among level shares those with the fewest *moves* are best: each resource that a taker has
+of a class beyond what it had is one move. Balance comes first, moves second.
 
 **Three steps lead there.**
 
 1. *Transfers* (here): unassigned work is dealt, the heaviest first, to the takers that it makes
-   least full. Then a taker that is ahead of another by more than the heaviest that it could give
-   gives: the heaviest that leaves it no less full than the other, or else the lightest. Each
-   transfer leaves both less full than the giver was.
-2. *Augmenting paths* (`amounts`): a taker that is full of work which only its like may run cannot
-   give to the emptiest, but to one that gives something else to a third. A path leads from a giver
-   through others, each of which has as much after as before, to a receiver; the search is
+   least full. Then each taker that is ahead of another by more than the heaviest resource that it
+   could give gives one: the heaviest that leaves it no less full than the other, or else the
+   lightest. Each transfer leaves both less full than the giver was.
+2. *Augmenting paths* (`amounts`): a taker whose work only other full takers may run cannot give to
+   the emptiest one directly, but to one that gives something else to a third. A path leads from a
+   giver through others, each of which has as much after as before, to a receiver; the search is
    breadth-first, from the fullest taker down.
-3. *Negative cycles* (`amounts`): with the costs at their least, work goes round in a cycle of
-   takers, each of which gives one and gets one. No load changes, or two takers swap the odd one,
-   whose cost is the same for both. A cycle that undoes more moves than it makes has a negative
-   cost, and saves as many.
+3. *Negative cycles* (`amounts`): at the minimal cost, work moves round a cycle of takers, each of
+   which gives one and gets one. No load changes, or two takers swap an odd resource, whose cost is
+   the same for both. A cycle that undoes more moves than it makes has a negative cost, and saves as
+   many moves.
 
-The work is then dealt anew by the amounts that result. Each taker keeps of its own as many as they
-say; which ones leave, and who gets which, the spread decides. Where nobody had to give anything
-the first dealing stands.
+Then the work is dealt a second time, by the resulting amounts. Each taker keeps as many of its own
+resources as they say; the spread decides which ones leave, and which taker gets which. If no taker
+had to give anything, the first dealing is the result.
 
-**Why it ends.** The sum of costs is a whole number. Each resource that is passed on in steps 1 and
-2 takes a cost from it and adds a smaller one. Step 3 leaves the sum as it is, and lowers the number
-of moves, a whole number as well.
+**Why it ends.** The sum of costs is a whole number. Each resource that is given in steps 1 and 2
+takes a cost from it and adds a smaller one. Step 3 leaves the sum as it is, and lowers the number
+of moves, which is a whole number as well.
 
-**Why it is the best there is.** The loads that the demands allow are the bases of a polymatroid,
+**Why it is optimal.** The loads that the demands allow are the bases of a polymatroid,
 and the sum is convex in each load: there a solution that no single exchange improves is a least one
 (Federgruen and Groenevelt 1986), and an exchange of two loads is what a path makes. A flow costs
 the least when its residual graph has no cycle of negative cost (Klein 1967); of those cycles only
@@ -65,22 +67,22 @@ from .workers import ANYWHERE
 
 
 def level_under_demands(start: Callable[[], Allocation]) -> Transfers:
-    """Return what changes hands until the shares are level; `start` returns them as they are.
+    """Return the transfers to level shares; `start` returns the shares as they are.
 
-    It is called a second time where the first dealing does not stand.
+    It is called a second time if the first dealing is not the result.
     """
     transfers, amounts, has_given = _deal_by_transfers(start())
     has_improved = level_amounts(amounts)
     if not has_given and not has_improved:
         return transfers
-    del transfers  # what was dealt in vain takes as much room as what is dealt now
+    del transfers  # the first dealing takes as much memory as the second
     again = start()
     _deal_by_amounts(again, amounts)
     return again.transfers
 
 
 def _deal_by_transfers(allocation: Allocation) -> tuple[Transfers, Amounts, bool]:
-    """Return what transfers change, the amounts after them, and whether anybody had to give."""
+    """Return the transfers of step 1, the amounts after them, and whether any taker had to give."""
     had = [*_count_amounts(allocation, range(len(allocation.loads)))]
     has_given = level_by_transfers(allocation)
     has = [*had]
@@ -94,7 +96,7 @@ def _deal_by_transfers(allocation: Allocation) -> tuple[Transfers, Amounts, bool
 
 
 def _deal_by_amounts(allocation: Allocation, wanted: Amounts) -> None:
-    """Deal so that each taker has just the amounts that are wanted."""
+    """Deal so that each taker has exactly the wanted amounts."""
     rooms: dict[int, dict[int, int]] = {}
     for index, (had, wants) in enumerate(zip(wanted.had, wanted.has, strict=True)):
         if had is wants:
@@ -109,9 +111,9 @@ def _deal_by_amounts(allocation: Allocation, wanted: Amounts) -> None:
 
 
 def _count_amounts(allocation: Allocation, indices: Iterable[int]) -> Iterator[dict[int, int]]:
-    """Yield how much of each class these takers have, where all weighs 1.
+    """Yield how much of each class these takers have, if all weighs 1.
 
-    Takers that have just the same share one mapping: of thousands of takers most do.
+    Takers with equal amounts share one mapping: of thousands of takers most do.
     """
     found: dict[tuple[tuple[int, int], ...], dict[int, int]] = {}
     for index in indices:
@@ -122,7 +124,7 @@ def _count_amounts(allocation: Allocation, indices: Iterable[int]) -> Iterator[d
 
 
 def level_by_transfers(allocation: Allocation) -> bool:
-    """Deal what is unassigned, then have takers give that are too far ahead; tell if any was."""
+    """Deal what is unassigned, then relieve takers that are too far ahead; False if none was."""
     allocation.deal_unassigned()
     has_given, is_at_rest = False, False
     while not is_at_rest:
@@ -139,7 +141,8 @@ def level_by_transfers(allocation: Allocation) -> bool:
 def _is_ahead(allocation: Allocation, index: int, emptiest: int) -> bool:
     """Tell whether a taker has to give.
 
-    `emptiest` is how full the least full taker was a while ago: most need not look any further.
+    `emptiest` is how full the least full taker was at the beginning of the round: that is enough to
+    exclude most takers.
     """
     fullness = allocation.loads[index] * allocation.workers.scales[index]
     heaviest = allocation.heaviest(index)
@@ -149,7 +152,7 @@ def _is_ahead(allocation: Allocation, index: int, emptiest: int) -> bool:
 
 
 def _relieve(allocation: Allocation, index: int) -> None:
-    """Have a taker give until it is ahead of no other far enough."""
+    """Have a taker give until it is not ahead of any other far enough."""
     giver = _Giver(allocation, index)
     while giver.give():
         pass
@@ -159,8 +162,8 @@ def _relieve(allocation: Allocation, index: int) -> None:
 class _Giver:
     """A taker that gives: its classes wait in a heap, by how full their heaviest makes another.
 
-    While it gives the others only fill up, so that no class is due earlier than it was queued:
-    each is looked at anew when its turn comes.
+    While it gives, the others only fill up, so that no class is due earlier than it was queued:
+    each is checked again when its turn comes.
     """
 
     def __init__(self, allocation: Allocation, index: int) -> None:
@@ -174,7 +177,7 @@ class _Giver:
         heapq.heapify(self._queue)
 
     def give(self) -> bool:
-        """Give the next resource; return False if this taker is ahead of no other far enough."""
+        """Give the next resource; False if this taker is not ahead of any other far enough."""
         allocation, sort = self._allocation, self._next_transfer()
         if sort is None:
             return False

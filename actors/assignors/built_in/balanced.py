@@ -1,35 +1,33 @@
-"""The default assignor: level shares, the fewest moves, lost work kept for the worker that lost it.
+"""The default assignor: level shares, few moves, and lost work parked for the worker that lost it.
 
-Connectors and tasks are levelled apart. What counts, the first before the second, and so on:
+Connectors and tasks are levelled separately. The goals, in the order of their priority:
 
-1. what work demands of its worker, and what operators want, is never broken. A worker that is
-   cordoned, or away for a while, keeps what it has and may have, and gets nothing more; one that is
-   drained gives up all; work whose demand no taker meets is unplaceable;
-2. balance, of weights against capacities: no worker could give a resource to another and leave
-   both less full than it was. With weights a worker gives only while it is ahead of another by more
-   than the heaviest that it could give;
-3. few moves: the fewest that there can be, where all weighs the same;
-4. the tasks of a connector are spread over the zones, and then
-5. over the workers. The spread never moves running work by itself: it decides which task leaves a
-   worker that has to give one, and to which of equal workers free work goes;
-6. the names: of workers, not of members, whose ids are random.
+1. demands of work and orders of operators are always met. A worker that is cordoned, or away for a
+while, keeps what it has and may run, and gets nothing more; one that is drained gives up all; work
+whose demand no taker meets is unplaceable; 2. balance, of weights against capacities: no worker
+could give a resource to another and leave both less full than it was. With weights a worker gives
+only while it is ahead of another by more than the heaviest that it could give; 3. few moves: the
+fewest possible if all work weighs the same; 4. the tasks of a connector are spread over the zones,
+and then 5. over the workers. The spread never moves running work by itself: it decides which task
+leaves a worker that has to give one, and to which of equal workers free work goes; 6. the names: of
+workers, not of members, whose ids are random.
 
 Lost work waits, parked, until its deadline or until the worker that lost it returns, and all
-other work is levelled meanwhile. A loss takes a member away with its whole share, so those
-that remain are as level as they were. New resources are dealt at once, and a newcomer gets
-its share of what runs, but none of what is parked.
+other work is levelled meanwhile. A loss removes a member with its whole share, so the remaining
+shares are as level as before. New resources are dealt at once, and a new member gets its share of
+what runs, but none of what is parked.
 
 Nothing is remembered between two assignments: the same snapshot, in whatever order, leads to the
-same assignment, and an assignment is left as it is when it is assigned again. See KIP-415, and
+same assignment, and an assignment does not change when it is computed again. See KIP-415, and
 PROTOCOL sections 5 and 7.
 
 Where work weighs unequally, or may not run everywhere, shares are levelled by an exchange; see
-`balancing.exchange`. In most groups counting decides, and only takers that have more than their
-quota, or less, are looked at: where one of ten thousand workers comes or goes, the shares of the
-others are not even read. Quotas are allotted as seats are in a parliament (the method of D'Hondt):
-a taker's next resource costs what its load per capacity would be with it, and the cheapest are
-filled first. Then no taker could give a resource to another and leave both less full than it was.
-Where several of the same cost are left at the end, the takers that have them keep them: to give
+`balancing.exchange`. In most groups counting is enough, and only takers that have more or less than
+their quota are looked at: when one of ten thousand workers joins or leaves, the shares of the
+others are not even read. Quotas are allotted like seats in a parliament (the method of D'Hondt): a
+taker's next resource costs what its load per capacity would be with it, and the cheapest are filled
+first. Then no taker could give a resource to another and leave both less full than it was. If
+several resources of the same cost are left at the end, the takers that have them keep them: to give
 them to others would be one more move each.
 """
 
@@ -80,7 +78,7 @@ def _share_out(work: OpenWork) -> tuple[Mapping[str, Resources], Mapping[Resourc
 
 
 def _connectors(snapshot: Snapshot) -> Resources:
-    """Return the connectors; a search for them takes half as long as all the rest."""
+    """Return the configured connectors; to search for them takes half as long as all the rest."""
     if snapshot.connectors is not None:
         return snapshot.connectors
     return frozenset([each for each in snapshot.configured if each[1] == CONNECTOR])
@@ -89,7 +87,7 @@ def _connectors(snapshot: Snapshot) -> Resources:
 def _balance(
     workers: Workers, stock: Stock, classes: Classes, weights: Mapping[Resource, int]
 ) -> Transfers:
-    """Return what changes hands of one kind; in most groups counting decides."""
+    """Return the transfers of one kind of work; in most groups counting is enough."""
     if weights and _are_unequal(weights.get(each, 1) for each in stock.all()):
         allocation = Allocation(workers, stock, classes, weights)
         level_by_transfers(allocation)
@@ -105,7 +103,7 @@ def _are_unequal(weights: Iterator[int]) -> bool:
 
 
 def _level(workers: Workers, stock: Stock) -> Transfers:
-    """Return what changes hands for level shares, with the fewest moves there can be."""
+    """Return the transfers to level shares by counting, with the fewest moves possible."""
     counts = stock.counts()
     transfers = Transfers()
     if not stock.free and _are_level(counts, workers):
@@ -129,12 +127,12 @@ def _level(workers: Workers, stock: Stock) -> Transfers:
 
 
 def _are_level(counts: Sequence[int], workers: Workers) -> bool:
-    """Tell whether all takers are of one capacity, and their counts within one of each other."""
+    """Tell whether all takers have one capacity, and their counts differ by one at most."""
     return len(set(workers.scales)) == 1 and max(counts) - min(counts) <= 1
 
 
 def _deal_in_turns(takers: int, free: Sequence[Resource], transfers: Transfers) -> None:
-    """Deal to takers of one capacity that have nothing yet, one after the other."""
+    """Deal in turns to takers of one capacity that have nothing yet."""
     listed = [*chain.from_iterable(by_connector(free).values())]
     for index in range(min(takers, len(listed))):
         transfers.get_first(index, listed[index::takers])
@@ -143,7 +141,7 @@ def _deal_in_turns(takers: int, free: Sequence[Resource], transfers: Transfers) 
 def _give_up_surplus(
     stock: Stock, counts: Sequence[int], keeps: Sequence[int], spread: Spread, transfers: Transfers
 ) -> Iterator[Resource]:
-    """Yield what takers above their quota give up: that by whose leaving the spread gains most."""
+    """Yield what takers above their quota give up: first what improves the spread most."""
     for index, (count, keep) in enumerate(zip(counts, keeps, strict=True)):
         if keep == count:
             continue
@@ -157,16 +155,16 @@ def _give_up_surplus(
 
 @dataclass(frozen=True, slots=True)
 class _Quotas:
-    """How many each taker keeps, and which takers are to be given more."""
+    """How many resources each taker keeps, and which takers get more."""
 
     keeps: Sequence[int]
     """By taker; never more than it has."""
     receivers: Sequence[int]
-    """The takers that keep less than their share of all."""
+    """The takers that keep less than their quota."""
 
 
 def _find_quotas(counts: Sequence[int], free: int, scales: Sequence[int]) -> _Quotas:
-    """Return the quotas of takers that have these counts, when `free` more are to be dealt."""
+    """Return the quotas of takers with these counts, if `free` more resources are dealt."""
     total = sum(counts) + free
     groups = Counter(scales)
     last = _cost_of_the_last(total, groups)

@@ -1,13 +1,13 @@
 """The incremental cooperative assignor: in one round revoke, in the next give out.
 
-What workers run stays with them, except what was deleted, what two of them run, and what one
-has above its share. That is revoked first; when they have stopped it and rejoined, it is
-nobody's, and is given out as if new.
+What workers run stays with them, except what was deleted, what two of them run, and what one has
+above its share. That is revoked first; when they have stopped it and rejoined, it is free, and is
+assigned like new work.
 
-Lost is what was assigned and nobody has any more, though it is still configured. It waits for
-the worker that lost it, up to the longest delay. That one comes back under another member id;
-so, when the time has come, the lost work goes to those that came empty-handed meanwhile, and
-only if there are none of these to everybody.
+Work is lost if it was assigned, is still configured, and no worker reports it any more. It waits
+for the worker that lost it, up to the maximum delay. That worker comes back under another member
+id; so, when the delay is over, lost work goes to the workers that joined with nothing meanwhile,
+and to all workers only if there are none of these.
 
 Connect's class keeps its memory in fields; here it goes in and comes out, so that the same
 memory and the same round always lead to the same result. Only the leader of the moment remembers

@@ -1,11 +1,11 @@
-"""What each worker has, in the order in which it took it over; how more is dealt out, and taken.
+"""What each worker has, in the order in which it took it over; how work is dealt and revoked.
 
-The eager assignor deals everything anew, and needs no more than that: see `deal_eagerly`. For the
-incremental one the order counts: what has to go is taken from the front, which is what was there
-longest. Work is handed out to the least loaded first, until all are level, then to each in turn;
-what is above a worker's share is taken away, so that others may have it in the round after.
-Connectors and tasks are counted apart. See Connect's `EagerAssignor`, and `assignConnectors`,
-`assignTasks` and `performLoadBalancingRevocations` of its `IncrementalCooperativeAssignor`.
+The eager assignor deals everything in each round: see `deal_eagerly`. For the incremental one the
+order matters: work is revoked from the front, which is what was there longest. Work is dealt to the
+least loaded workers first, until all are level, then to each in turn; what is above a worker's
+share is revoked, so that others get it in the next round. Connectors and tasks are counted
+separately. See Connect's `EagerAssignor`, and `assignConnectors`, `assignTasks` and
+`performLoadBalancingRevocations` of its `IncrementalCooperativeAssignor`.
 """
 
 from collections import deque
