@@ -80,8 +80,8 @@ def test_each_bad_row_is_kept_once_with_its_file_its_reason_and_its_text(
     assert [each["n"] for each in rows(tmp_path / "out")] == [1, 6, 7]
     assert letters(tmp_path) == [
         ("a +b.csv", 'column `n` (INT): For input string: "foo"', 'foo,"y\nz"'),
-        ("a +b.csv", "has not just 2 values", "2,3,4"),
-        ("a +b.csv", "has not just 2 values", "5"),
+        ("a +b.csv", "does not have 2 values", "2,3,4"),
+        ("a +b.csv", "does not have 2 values", "5"),
         ("c.csv", 'column `n` (INT): For input string: "bar"', "bar,ä"),
     ]
     commits = list(ledger.accepted.values())
@@ -97,7 +97,7 @@ def test_a_row_of_too_few_values_is_bad_alone_in_a_file_that_brings_a_column(
     reports = run({**config, "source.schema.evolution": "add-columns"})
     assert failures(reports) == []
     assert rows(tmp_path / "out") == [{"n": 1, "s": "x", "new": 2}, {"n": 4, "s": ""}]
-    assert letters(tmp_path) == [("a.csv", "has not just 3 values", "3")]
+    assert letters(tmp_path) == [("a.csv", "does not have 3 values", "3")]
 
 
 def test_a_batch_of_nothing_but_bad_rows_leaves_its_letters_and_no_file(
@@ -132,7 +132,7 @@ def test_lines_of_json_that_do_not_fit_are_kept_though_no_transform_looks_at_the
     assert rows(tmp_path / "out") == [{"s": "x"}, {}]
     assert letters(tmp_path) == [
         ("a.json", 'column `n` (INT): For input string: "foo"', '{"n":"foo","s":"y"}'),
-        ("a.json", "is no object of JSON", "none"),
+        ("a.json", "is not a JSON object", "none"),
     ]
     assert rows(tmp_path / "bad")[0]["headers"]["__connect.errors.stage"] == "VALUE_CONVERTER"
 

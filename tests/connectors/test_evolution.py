@@ -32,9 +32,9 @@ from fairlead.runtime.pipeline.connectors.evolution.json_columns import JsonColu
 from fairlead.runtime.pipeline.connectors.evolution.json_text import DEEP, find_flaw
 from fairlead.runtime.pipeline.connectors.evolution.rules import unite_schemas, widen_type
 from fairlead.runtime.pipeline.connectors.files.copies import Copies
-from fairlead.runtime.pipeline.connectors.files.source import looks
+from fairlead.runtime.pipeline.connectors.files.source import file_survey
+from fairlead.runtime.pipeline.connectors.files.source.file_survey import survey_file
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
-from fairlead.runtime.pipeline.connectors.files.source.looks import look_through
 from fairlead.runtime.pipeline.spi.errors import BadInput
 from fairlead.runtime.pipeline.tasks.reports import Warned
 from fairlead_tests.tasks.numbers import Reports
@@ -102,8 +102,8 @@ def test_a_line_of_json_that_goes_on_after_its_first_value_is_refused_with_its_n
     file = tmp_path / "a.json"
     file.write_text('{"a": 1}\r\n\n{"a": 1},\n[{"a": 1}]\n12 {"a": 1}\n' + head + tail + "\n")
     form = ReadFormat("json", "a INT", grown=struct(a=IntegerType()))
-    with pytest.raises(BadInput, match=rf"^{file}: line 6 goes on after its first value"):
-        look_through(form, file, Copies(), None)
+    with pytest.raises(BadInput, match=rf"^{file}: line 6 has text after its first value"):
+        survey_file(form, file, Copies(), None)
 
 
 def test_several_lines_of_plain_objects_are_counted_by_what_is_in_them(tmp_path: Path) -> None:
@@ -111,11 +111,13 @@ def test_several_lines_of_plain_objects_are_counted_by_what_is_in_them(tmp_path:
     form = ReadFormat("json", "a INT", grown=struct(a=IntegerType()))
     file.write_text('{"a": 1}\n\n{"a": 2}{"a": 3}\n')
     with pytest.raises(BadInput, match=rf"^{file}: line 3 goes on"):
-        look_through(form, file, Copies(), None)
+        survey_file(form, file, Copies(), None)
     file.write_text('{"a": 1}\n{"a": 2}\n')
     many = replace(form, options={"multiline": "true"})
-    with pytest.raises(BadInput, match=rf"^{file}: it goes on .* `source\.option\.multiLine`"):
-        look_through(many, file, Copies(), None)
+    with pytest.raises(
+        BadInput, match=rf"^{file}: there is text after .* `source\.option\.multiLine`"
+    ):
+        survey_file(many, file, Copies(), None)
 
 
 def test_lines_are_not_counted_where_the_user_says_what_ends_them(
@@ -123,9 +125,9 @@ def test_lines_are_not_counted_where_the_user_says_what_ends_them(
 ) -> None:
     file = tmp_path / "a.json"
     file.write_text('{"a": 1}|{"a": 2}')
-    monkeypatch.setattr(looks, "struct_of", lambda _: struct())
+    monkeypatch.setattr(file_survey, "parse_ddl", lambda _: struct())
     form = ReadFormat("json", "a INT", options={"linesep": "|"}, grown=struct(a=IntegerType()))
-    assert look_through(form, file, Copies(), None).path == file
+    assert survey_file(form, file, Copies(), None).path == file
 
 
 def test_lines_of_one_value_or_of_an_array_have_nothing_after_it() -> None:
@@ -140,31 +142,31 @@ def test_lines_of_one_value_or_of_an_array_have_nothing_after_it() -> None:
 def test_a_lone_surrogate_is_refused_with_its_line_since_no_utf8_holds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: str
 ) -> None:
-    monkeypatch.setattr(looks, "struct_of", lambda _: struct())
+    monkeypatch.setattr(file_survey, "parse_ddl", lambda _: struct())
     file = tmp_path / "a.json"
     form = ReadFormat("json", "a STRING", grown=struct(a=StringType()))
     whole = '{"a": "\\ud83d\\ude00"}\n\r\n{"a": "\\\\ud83d"}\n'
     file.write_text(whole, newline="")
-    assert look_through(form, file, Copies(), None).path == file
+    assert survey_file(form, file, Copies(), None).path == file
     file.write_text(whole + f'{{"a": "{half}"}}\n', newline="")
     with pytest.raises(BadInput, match=rf"^{file}: line 4 escapes a lone surrogate"):
-        look_through(form, file, Copies(), None)
+        survey_file(form, file, Copies(), None)
 
 
 @pytest.mark.parametrize("depth", [101, 100_000])
 def test_what_is_nested_too_deep_is_refused_with_its_line_before_any_parser_sees_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
 ) -> None:
-    monkeypatch.setattr(looks, "struct_of", lambda _: struct())
+    monkeypatch.setattr(file_survey, "parse_ddl", lambda _: struct())
     file = tmp_path / "a.json"
     form = ReadFormat("json", "a STRING", grown=struct(a=StringType()))
     whole = '{"a": "' + "[{" * 200 + '\\"[["}\n' + '{"b": ' + "[" * 99 + "]" * 99 + "}\n"
     wide = '{"c": [' + '{"d": []}, ' * 200 + "{}]}\n"
     file.write_text(whole + wide)
-    assert look_through(form, file, Copies(), None).path == file
+    assert survey_file(form, file, Copies(), None).path == file
     file.write_text(whole + wide + '{"e": ' + "[" * (depth - 1) + "]" * (depth - 1) + "}\n")
     with pytest.raises(BadInput, match=rf"^{file}: line 4 has values nested more than 100 deep"):
-        look_through(form, file, Copies(), None)
+        survey_file(form, file, Copies(), None)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +327,7 @@ def test_a_column_is_added_with_the_first_value_that_it_has_and_not_before(
 def test_a_column_that_nobody_has_seen_to_its_end_is_a_text(
     config: Config, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looks, "_SAMPLE", 100)
+    monkeypatch.setattr(file_survey, "_SAMPLE", 100)
     (tmp_path / "in" / "a.csv").write_text("n,x\n" + 100 * "1,\n" + "2,5\n")
     config |= {"source.format": "csv", "source.schema": "n INT"}
     assert failures(run({**config, "source.schema.evolution": "add-columns"})) == []

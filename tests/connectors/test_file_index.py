@@ -48,8 +48,8 @@ class Waiting:
 def test_who_waits_is_told_of_files_that_are_moved_into_any_of_the_folders(tmp_path: Path) -> None:
     (tmp_path / "in" / "a").mkdir(parents=True)
     index, one, other = FileIndex(tmp_path / "in", "*"), Waiting(), Waiting()
-    index.tell(one.wake)
-    index.tell(other.wake)
+    index.wake_on_arrival(one.wake)
+    index.wake_on_arrival(other.wake)
     index.refresh()
     for place in ("in", "in/a"):
         (tmp_path / "aside.csv").write_text("x")

@@ -36,17 +36,33 @@ BLIND = {"source.header": "false", "source.schema": "n INT, s STRING"}
         (
             {"source.option.sep": "||"},
             "source.separator",
-            "must be one letter, or \\t, and is '||'",
+            "must be one character, or \\t, and is '||'",
         ),
-        ({"source.option.SEP": ""}, "source.separator", "source.option.sep must be one letter"),
+        ({"source.option.SEP": ""}, "source.separator", "source.option.sep must be one character"),
         ({"source.option.delimiter": "::", **BLIND, "source.option.Header": "true"}, "", ""),
-        ({"source.option.Quote": "''"}, "source.quote", "source.option.quote must be one letter"),
-        ({"source.option.escape": "\\\\"}, "source.escape", "must be one letter"),
-        ({"source.option.comment": "//"}, "source.format", "must be one letter, and is '//'"),
+        (
+            {"source.option.Quote": "''"},
+            "source.quote",
+            "source.option.quote must be one character",
+        ),
+        ({"source.option.escape": "\\\\"}, "source.escape", "must be one character"),
+        ({"source.option.comment": "//"}, "source.format", "must be one character, and is '//'"),
         ({"source.option.lineSep": "|"}, "source.format", "leave out source.option.lineSep"),
-        ({"source.option.pathGlobFilter": "*.x"}, "source.glob", "it alone says which files are"),
-        ({"source.option.MODIFIEDAFTER": "2026-01-01"}, "source.glob", "Spark reads nothing"),
-        ({"source.option.ignoreCorruptFiles": "true"}, "source.glob", "Leave it out"),
+        (
+            {"source.option.pathGlobFilter": "*.x"},
+            "source.glob",
+            "only this key selects files: leave out",
+        ),
+        (
+            {"source.option.MODIFIEDAFTER": "2026-01-01"},
+            "source.glob",
+            "with which Spark would skip files",
+        ),
+        (
+            {"source.option.ignoreCorruptFiles": "true"},
+            "source.glob",
+            "leave out source.option.ignoreCorruptFiles",
+        ),
     ],
 )
 def test_an_option_that_cannot_be_followed_is_refused_before_anything_is_read(

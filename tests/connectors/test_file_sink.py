@@ -153,7 +153,7 @@ def test_a_batch_of_which_files_are_gone_is_not_published_and_says_so(
     with pytest.raises(SinkBroken) as refusal:
         begin(sink_of(claimed(root)), log, SECOND)
     told = str(refusal.value)
-    assert "batch 0 of c-0 (token 1-1, 7 rows) counts but is not published" in told
+    assert "batch 0 of c-0 (token 1-1, 7 rows) is committed but not published" in told
     assert "sink.adopt=true" in told
     assert sum(each.path in told for each in manifest.parts) == (3 if gone == "staging" else 1)
     assert (published(root), staged(root), len(log.unpublished)) == ([], left, 1)
@@ -178,7 +178,7 @@ def test_a_foreign_file_under_a_final_name_is_kept_and_waits_for_its_removal(roo
     foreign = root / part.path
     foreign.parent.mkdir()
     foreign.write_text("x\n")
-    with pytest.raises(SinkBroken, match="is there already"):
+    with pytest.raises(SinkBroken, match="exists already"):
         publish(sink, log)
     assert (foreign.read_text(), len(staged(root))) == ("x\n", FILES)
     foreign.unlink()
@@ -192,7 +192,7 @@ def test_a_foreign_file_in_the_place_of_a_lost_one_is_not_taken_for_it(root: Pat
     shutil.rmtree(root / "_fairlead/staging")
     (root / part.path).parent.mkdir()
     (root / part.path).write_text("0\n3\n")
-    with pytest.raises(SinkBroken, match="is not the file that was written"):
+    with pytest.raises(SinkBroken, match="is not the file of the batch"):
         publish(sink, log)
 
 
@@ -207,7 +207,7 @@ def test_a_parquet_file_in_place_counts_only_with_its_rows(root: Path) -> None:
         (root / part.path).parent.mkdir(exist_ok=True)
         file.rename(root / part.path)
     made = log.unpublished[0]
-    with pytest.raises(SinkBroken, match="is not the file that was written"):
+    with pytest.raises(SinkBroken, match="is not the file of the batch"):
         sink.publish(other, made.commit_id, 0)
     sink.publish(manifest, made.commit_id, 0)
     assert published(root) == list(range(7))
@@ -299,7 +299,7 @@ def test_a_root_that_vanishes_while_a_batch_is_written_is_not_made_by_the_writer
 ) -> None:
     _, sink, _ = begun(root)
     frame: Any = Rows([1], lambda _: root.replace(tmp_path / "aside"))
-    with pytest.raises(SinkAway, match="went away while a batch was written"):
+    with pytest.raises(SinkAway, match="was unmounted or replaced during a batch"):
         sink.stage(frame, CommitId(*TASK, FIRST, 0), 0)
     assert not root.exists()
 
@@ -339,11 +339,11 @@ def test_a_batch_that_was_committed_before_manifests_named_files_is_published_to
 
 
 def test_a_released_versions_sink_that_is_not_there_is_waited_for(root: Path) -> None:
-    with pytest.raises(SinkAway, match="is not there or has no _fairlead"):
+    with pytest.raises(SinkAway, match="does not exist or has no _fairlead"):
         claimed(root, before={"sink.path": str(root)})
     assert not root.exists()
     root.mkdir()
-    with pytest.raises(SinkAway, match="is not there or has no _fairlead"):
+    with pytest.raises(SinkAway, match="does not exist or has no _fairlead"):
         claimed(root, before={"sink.path": str(root)})
 
 

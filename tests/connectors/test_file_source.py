@@ -168,7 +168,7 @@ def test_what_was_read_is_not_read_again_and_a_change_is_told_once(tmp_path: Pat
     assert [files.plan(offsets, PLENTY).ranges for _ in range(3)] == [()] * 3
     assert warnings == [
         f"{tmp_path}/a changed after it was read (1 bytes then, 3 now): it is not read again; "
-        "put what is missing there under another name, which is read as a file of its own"
+        "put the missing rows into a file with another name"
     ]
 
 
@@ -183,8 +183,7 @@ def test_a_task_says_what_it_may_miss_as_long_as_files_differ_from_what_was_read
         put(tmp_path, name, "xyz", at=2000)
     told = (
         "4 of its files changed after they were read, and are not read again (a, b, c and 1 more): "
-        "they have at least 8 bytes more than then; put what is missing there under another name, "
-        "which is read as a file of its own"
+        "they have at least 8 bytes more now; put the missing rows into a file with another name"
     )
     another = source(tmp_path)  # another process, another worker
     assert another.plan(offsets, PLENTY).remark == told
@@ -365,9 +364,9 @@ def test_a_file_that_is_waited_for_because_somebody_writes_to_it_is_told(
         return found
 
     told = (
-        "waits for 1 of its files to be complete (a): somebody writes to them, or a process of "
-        "this machine has them open for writing. Close them there (lsof tells what has them "
-        "open); a file that goes on growing is never read"
+        "waits for 1 of its files to be complete (a): they are being written to, or a process of "
+        "this machine has them open for writing. Close them (lsof shows the "
+        "process); a file that keeps growing is never read"
     )
     patience = 60 if is_growing else 10
     with (tmp_path / "a").open("w") as writer:

@@ -25,14 +25,14 @@ from pyspark.sql.types import StringType, StructField, StructType
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin.pipeline_keys import task_keys_of
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.files.copies import Copies, Surveyed, put_together
+from fairlead.runtime.pipeline.connectors.files.copies import Copies, FileSurvey, merge_small_files
 from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
-from fairlead.runtime.pipeline.connectors.files.source import looks, reading
+from fairlead.runtime.pipeline.connectors.files.source import file_survey, reading
+from fairlead.runtime.pipeline.connectors.files.source.file_survey import LookAhead
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
-from fairlead.runtime.pipeline.connectors.files.source.listing import look
-from fairlead.runtime.pipeline.connectors.files.source.looks import LookAhead
+from fairlead.runtime.pipeline.connectors.files.source.listing import stat_file
 from fairlead.runtime.pipeline.connectors.files.source.reading import Reading
-from fairlead.runtime.pipeline.connectors.files.source.text import survey
+from fairlead.runtime.pipeline.connectors.files.source.text import survey_csv
 from fairlead.runtime.pipeline.spark.sessions import scratch_of
 from fairlead.runtime.pipeline.spi.context import Context, Reach
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
@@ -81,8 +81,8 @@ def test_files_that_are_put_together_have_the_same_lines(
     files = [folder / str(number) for number in range(len(texts))]
     for file, text in zip(files, texts, strict=True):
         file.write_text(text, newline="")
-    found = [survey(each, style, copies, None, keeps_text=True) for each in files]
-    given = put_together(found, cores, copies, str(folder))
+    found = [survey_csv(each, style, copies, None, keeps_text=True) for each in files]
+    given = merge_small_files(found, cores, copies, str(folder))
     read = [
         line
         for each in given
@@ -100,8 +100,8 @@ def test_files_that_differ_in_header_or_line_end_stay_apart(tmp_path: Path) -> N
         head, end = ("a,b", "\n") if number % 3 else ("b,a", "\n") if number % 2 else ("a,b", "\r")
         (tmp_path / str(number)).write_text(f"{head}{end}1,2{end}", newline="")
     files = [tmp_path / str(number) for number in range(12)]
-    found = [survey(each, CsvStyle(), copies, None, keeps_text=True) for each in files]
-    given = put_together(found, 2, copies, str(tmp_path))
+    found = [survey_csv(each, CsvStyle(), copies, None, keeps_text=True) for each in files]
+    given = merge_small_files(found, 2, copies, str(tmp_path))
     assert sorted((each.header, each.line_end) for each in given) == [
         (("a", "b"), "\n"),
         (("a", "b"), "\r"),
@@ -115,7 +115,7 @@ def test_a_file_whose_lines_may_not_be_its_records_is_read_by_itself(
     tmp_path: Path, text: str
 ) -> None:
     (tmp_path / "a").write_text(text, newline="")
-    assert survey(tmp_path / "a", CsvStyle(), Copies(), None, keeps_text=True).text is None
+    assert survey_csv(tmp_path / "a", CsvStyle(), Copies(), None, keeps_text=True).text is None
 
 
 @pytest.mark.parametrize("is_told", [True, False])
@@ -171,7 +171,7 @@ def reading_of(root: Path) -> tuple[Reading, ReadFormat, Context]:
 def test_all_files_that_cannot_be_read_are_put_off_at_once(tmp_path: Path) -> None:
     for name in "abcd":
         (tmp_path / name).write_bytes(b"1,\xff\n" if name in "bd" else b"1,x\n")
-    files = [file for each in "abcd" if (file := look(tmp_path, each))]
+    files = [file for each in "abcd" if (file := stat_file(tmp_path, each))]
     reader, _, context = reading_of(tmp_path)
     with pytest.raises(BadInput, match=f"^{tmp_path}/b: byte 2 ") as told:
         reader.read(MagicMock(), files)
@@ -185,8 +185,8 @@ def test_no_more_text_of_packed_files_is_held_than_a_bound_says(
 ) -> None:
     for each in range(12):
         (tmp_path / f"{each:02}.gz").write_bytes(gzip.compress(b"1,x\n" * 25))
-    files = [file for each in range(12) if (file := look(tmp_path, f"{each:02}.gz"))]
-    for module in (looks, reading):
+    files = [file for each in range(12) if (file := stat_file(tmp_path, f"{each:02}.gz"))]
+    for module in (file_survey, reading):
         monkeypatch.setattr(module, "MOST_HELD", 850)
     reader, form, _ = reading_of(tmp_path)
     ahead = LookAhead(tmp_path)
@@ -195,9 +195,9 @@ def test_no_more_text_of_packed_files_is_held_than_a_bound_says(
         ahead.begin(form, files, None, keeps_text=True)
         time.sleep(0.05)
     ahead.close()
-    given: list[Surveyed] = []
+    given: list[FileSurvey] = []
 
-    def rows(_form: ReadFormat, _spark: object, found: list[Surveyed], _copies: Copies) -> Any:
+    def rows(_form: ReadFormat, _spark: object, found: list[FileSurvey], _copies: Copies) -> Any:
         given.extend(found)
         return None, ()
 
@@ -215,10 +215,10 @@ def test_files_are_read_one_by_one_where_there_is_no_room_to_put_them_together(
 ) -> None:
     for number in range(FILES):
         (tmp_path / f"{number:02}").write_text("1,x\n")
-    files = [file for at in range(FILES) if (file := look(tmp_path, f"{at:02}"))]
-    read: list[Surveyed] = []
+    files = [file for at in range(FILES) if (file := stat_file(tmp_path, f"{at:02}"))]
+    read: list[FileSurvey] = []
 
-    def rows(_: object, __: object, found: list[Surveyed], ___: object) -> tuple[None, tuple[()]]:
+    def rows(_: object, __: object, found: list[FileSurvey], ___: object) -> tuple[None, tuple[()]]:
         read.extend(found)
         return None, ()
 
@@ -237,7 +237,7 @@ def test_files_are_read_one_by_one_where_there_is_no_room_to_put_them_together(
 @pytest.mark.parametrize(
     ("number", "told"),
     [
-        (errno.ENOSPC, "SourceAway: there is no room in /"),
+        (errno.ENOSPC, "SourceAway: cannot copy input files to /"),
         (errno.EIO, "OSError: [Errno 5] Input/output error"),
     ],
 )
@@ -245,12 +245,12 @@ def test_a_copy_for_which_there_is_no_room_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, told: str
 ) -> None:
     (tmp_path / "a").write_text("1,x\r2,y\r\n")  # whose line ends have to be made one
-    (file,) = (each for each in [look(tmp_path, "a")] if each)
+    (file,) = (each for each in [stat_file(tmp_path, "a")] if each)
 
     def is_broken(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(f"{survey.__module__}._write", is_broken)
+    monkeypatch.setattr(f"{survey_csv.__module__}._write", is_broken)
     reader, _, context = reading_of(tmp_path)
     with pytest.raises((SourceAway, OSError)) as raised:
         reader.read(MagicMock(), [file])
@@ -314,7 +314,7 @@ def test_what_was_looked_at_ahead_counts_for_the_file_as_it_was_then(tmp_path: P
     settings = config_of({"name": "c", "connector.class": "SparkPipeline", **ends})
     form = ReadFormat.of(task_keys_of(settings).parse(settings), settings, tolerant=False)
     names = ("000.csv", "001.csv", "002.csv", "broken.csv")
-    files = [file for each in names if (file := look(tmp_path, each))]
+    files = [file for each in names if (file := stat_file(tmp_path, each))]
     ahead = LookAhead(tmp_path)
     ahead.begin(form, files, None, keeps_text=True)
     while len(found := ahead.take(form)[0]) < len(files) - 1:  # it may be asked too early
@@ -322,7 +322,7 @@ def test_what_was_looked_at_ahead_counts_for_the_file_as_it_was_then(tmp_path: P
         time.sleep(0.05)
     assert [*found] == files[:-1]
     (tmp_path / "000.csv").write_text("n,s\n1,a\n")
-    assert look(tmp_path, "000.csv") not in [*found]
+    assert stat_file(tmp_path, "000.csv") not in [*found]
     ahead.begin(form, files, None, keeps_text=True)
     assert ahead.take(replace(form, schema="n INT, s STRING, t INT"))[0] == {}
     ahead.close()

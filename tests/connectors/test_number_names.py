@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from connectors.conftest import Run
 
-from fairlead.runtime.pipeline.connectors.files.number_names import NumberNameScan
+from fairlead.runtime.pipeline.connectors.files.numeric_codes import NumericCodeScan
 from fairlead_tests.tasks.numbers import Reports
 
 Config = dict[str, str]
@@ -31,7 +31,7 @@ SAMPLED = "n,x,s\n" + 12_000 * "1,2.5,a\n"
 def test_they_are_found_wherever_a_value_begins_in_pieces_as_well(
     text: bytes, *, has_any: bool
 ) -> None:
-    whole, pieces = (NumberNameScan(",", '"', trims=False) for _ in range(2))
+    whole, pieces = (NumericCodeScan(",", '"', trims=False) for _ in range(2))
     whole.feed(text)
     for each in text:
         pieces.feed(bytes([each]))
@@ -39,7 +39,7 @@ def test_they_are_found_wherever_a_value_begins_in_pieces_as_well(
 
 
 def test_blanks_that_are_trimmed_hide_none_and_separators_are_any_letters() -> None:
-    scan = NumberNameScan("|", "", trims=True)
+    scan = NumericCodeScan("|", "", trims=True)
     scan.feed(b"a|  01\n")
     assert scan.found
 

@@ -127,7 +127,7 @@ def test_a_header_with_a_name_too_long_is_told_with_its_file_and_tells_no_schema
     config |= {"errors.tolerance": tolerance, "errors.deadletterqueue.path": str(tmp_path / "bad")}
     told = {each.trace for each in run(config).statuses if each.trace}
     letters = [json.loads(each.read_text()) for each in (tmp_path / "bad").glob("*.json")]
-    why = "no name in its header may have more than 131072 letters"
+    why = "a name in its header has more than 131072 characters"
     if tolerance == "none":
         assert [each.startswith(f"{bad}: {why}") for each in told] == [True]
     else:

@@ -124,4 +124,4 @@ def test_no_option_of_spark_leads_elsewhere(option: str, key: str) -> None:
     errors = SparkPipeline.validate(
         {option: "/etc", "source.path": "/in", "sink.path": "/out"}
     ).errors
-    assert errors[key] == (f"it alone says where: leave out {option}",)
+    assert errors[key] == (f"only this key sets the path: leave out {option}",)

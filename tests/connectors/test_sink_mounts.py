@@ -206,7 +206,7 @@ def test_staged_rows_that_were_removed_with_their_marks_fail_the_task_by_batch_a
 
     ledger._accept = accept_and_spoil  # type: ignore[method-assign]
     with flow.running():
-        told = flow.reports.wait_status("is there already", state=RunState.FAILED)
+        told = flow.reports.wait_status("exists already", state=RunState.FAILED)
         assert str(foreign[0]) in told.reason
         shutil.rmtree(root / "_fairlead")
         told = flow.reports.wait_status(

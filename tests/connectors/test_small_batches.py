@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from fairlead.events.commits import Manifest
 from fairlead.runtime.pipeline.batches.counting import RowCount, rows_of
-from fairlead.runtime.pipeline.connectors.files.sink.small import SmallBatches
+from fairlead.runtime.pipeline.connectors.files.sink.small_batches import SmallBatches
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import TaskError
 

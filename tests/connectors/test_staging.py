@@ -98,7 +98,7 @@ def test_a_file_of_another_content_is_never_replaced(tmp_path: Path) -> None:
     other = tmp_path / EXPECTED[0]
     other.parent.mkdir()
     other.write_text("other\n")
-    with pytest.raises(SinkBroken, match="is there already"):
+    with pytest.raises(SinkBroken, match="exists already"):
         publishing.publish(tmp_path, manifest, BATCH)
     assert other.read_text() == "other\n"
 

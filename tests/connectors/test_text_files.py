@@ -11,12 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fairlead.runtime.pipeline.connectors.files import packed
+from fairlead.runtime.pipeline.connectors.files import compression
 from fairlead.runtime.pipeline.connectors.files.copies import Copies
 from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.connectors.files.line_ends import LineEndScan
 from fairlead.runtime.pipeline.connectors.files.source import text as text_files
-from fairlead.runtime.pipeline.connectors.files.source.text import survey
+from fairlead.runtime.pipeline.connectors.files.source.text import survey_csv
 from fairlead.runtime.pipeline.spi.errors import BadInput
 
 PLAIN = CsvStyle(header=False)
@@ -29,7 +29,7 @@ def looked_at(folder: Path, text: bytes, style: CsvStyle = PLAIN) -> tuple[bytes
     """Return what Spark is given of a file, and the line end that it is told."""
     file = folder / "a.csv"
     file.write_bytes(text)
-    found = survey(file, style, copies := Copies(), str(folder))
+    found = survey_csv(file, style, copies := Copies(), str(folder))
     given = found.path.read_bytes()
     assert (found.path == file) is not bool(copies.originals)
     copies.clear()
@@ -126,7 +126,7 @@ def test_a_quote_that_is_a_letter_or_closed_is_not(tmp_path: Path, text: str) ->
 def test_a_file_with_an_empty_text_in_quotes_is_told(tmp_path: Path, text: str, may: bool) -> None:
     file = tmp_path / "a.csv"
     file.write_text(text)
-    assert survey(file, PLAIN, Copies(), None).quotes_nothing is may
+    assert survey_csv(file, PLAIN, Copies(), None).quotes_nothing is may
 
 
 @pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-16", "utf-8-sig"])
@@ -157,7 +157,7 @@ def test_a_byte_that_is_not_of_the_encoding_is_named_with_its_place(
 @pytest.mark.parametrize("encoding", ["UTF-16", "UTF-32"])
 def test_a_file_that_does_not_say_its_byte_order_is_named(tmp_path: Path, encoding: str) -> None:
     style = CsvStyle(header=False, encoding=encoding)
-    with pytest.raises(BadInput, match=rf"^{tmp_path}/a.csv: is not {encoding}: .* with BOM; give"):
+    with pytest.raises(BadInput, match=rf"^{tmp_path}/a.csv: is not {encoding}: .* with BOM; set"):
         looked_at(tmp_path, "a,b\n".encode(f"{encoding}-LE"), style)
 
 
@@ -165,16 +165,16 @@ def test_a_file_that_does_not_say_its_byte_order_is_named(tmp_path: Path, encodi
 def test_a_deflated_file_is_looked_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr(packed, "_CHUNK", chunk)
+    monkeypatch.setattr(compression, "_CHUNK", chunk)
     text = b"b,a\r\n" + b"1,x\r\n" * 10_000
     file = tmp_path / "a.csv.deflate"
     file.write_bytes(zlib.compress(text[:10]) + zlib.compress(text[10:]))
-    found = survey(file, CsvStyle(), Copies(), None)
+    found = survey_csv(file, CsvStyle(), Copies(), None)
     assert (found.path, found.header, found.line_end) == (file, ("b", "a"), "\r\n")
-    assert b"".join(text_files.decoded(file, "UTF-8")) == text
+    assert b"".join(text_files.decode(file, "UTF-8")) == text
     file.write_bytes(file.read_bytes()[:-2])
-    with pytest.raises(BadInput, match=rf"^{file}: it ends before what was compressed does"):
-        survey(file, CsvStyle(), Copies(), None)
+    with pytest.raises(BadInput, match=rf"^{file}: the compressed data is cut off"):
+        survey_csv(file, CsvStyle(), Copies(), None)
 
 
 @pytest.mark.parametrize("suffix", [".snappy", ".lz4", ".lzo"])
@@ -183,11 +183,11 @@ def test_text_that_cannot_be_looked_at_is_refused_with_what_can(
 ) -> None:
     file = tmp_path / f"a.txt{suffix}"
     file.write_bytes(b"x")
-    told = rf"^{file}: .* \.gz, \.bz2, \.deflate and \.zst, but not"
+    told = rf"^{file}: .* is not supported for text; use \.gz, \.bz2, \.deflate, \.zst, or no"
     with pytest.raises(BadInput, match=told):
-        survey(file, CsvStyle(), Copies(), None)
+        survey_csv(file, CsvStyle(), Copies(), None)
     with pytest.raises(BadInput, match=told):
-        text_files.transcoded(file, "UTF-8", Copies(), None, lambda _: None)
+        text_files.to_utf8(file, "UTF-8", Copies(), None, lambda _: None)
 
 
 def test_a_file_of_zstandard_is_looked_through_all_its_frames(tmp_path: Path) -> None:
@@ -195,20 +195,20 @@ def test_a_file_of_zstandard_is_looked_through_all_its_frames(tmp_path: Path) ->
     file = tmp_path / "a.csv.zst"
     codec = pa.Codec("zstd")
     file.write_bytes(b"".join(codec.compress(each, asbytes=True) for each in (text[:9], text[9:])))
-    found = survey(file, CsvStyle(), Copies(), None)
+    found = survey_csv(file, CsvStyle(), Copies(), None)
     assert (found.path, found.header, found.line_end) == (file, ("b", "a"), "\r\n")
-    assert b"".join(text_files.decoded(file, "UTF-8")) == text
+    assert b"".join(text_files.decode(file, "UTF-8")) == text
     for broken in (file.read_bytes()[:-2], file.read_bytes() + b"x", b"x"):
         file.write_bytes(broken)
         with pytest.raises(BadInput, match=rf"^{file}: "):
-            survey(file, CsvStyle(), Copies(), None)
+            survey_csv(file, CsvStyle(), Copies(), None)
 
 
 def test_a_link_that_took_the_place_of_a_file_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("x")
     (tmp_path / "a.csv").symlink_to(tmp_path / "secret")
     with pytest.raises(BadInput, match=rf"^{tmp_path}/a.csv: "):
-        survey(tmp_path / "a.csv", PLAIN, Copies(), None)
+        survey_csv(tmp_path / "a.csv", PLAIN, Copies(), None)
 
 
 def test_a_copy_that_finds_no_space_is_told_by_its_path(
@@ -222,4 +222,4 @@ def test_a_copy_that_finds_no_space_is_told_by_its_path(
 
     monkeypatch.setattr(Copies, "new", full)
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
-        survey(file, CsvStyle(header=False, encoding="latin-1"), Copies(), None)
+        survey_csv(file, CsvStyle(header=False, encoding="latin-1"), Copies(), None)

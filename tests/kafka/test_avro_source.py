@@ -323,7 +323,7 @@ def test_the_registrys_address_is_asked_for_and_holds_no_password(avro: Avro) ->
     (told,) = SparkPipeline.validate(avro.config() | {key: ""}).errors[key]
     assert told == "source.value.converter needs the address of its schema registry"
     (told,) = SparkPipeline.validate(avro.config() | {key: "http://me:secret@host"}).errors[key]
-    assert "give it in basic.auth.user.info, which is sealed" in told
+    assert "set it in basic.auth.user.info, which is encrypted" in told
     defined = keys.SOURCE_TYPES.find("kafka").keys()
     secrets = {each.name for each in defined if each.type.value == "PASSWORD"}
     assert key.replace("url", "basic.auth.user.info") in secrets

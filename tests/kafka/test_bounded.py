@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import KafkaException, TopicPartition
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.kafka.bounded import call_within, let_go
+from fairlead.runtime.pipeline.connectors.kafka.call_timeout import call_within, end_in_background
 from fairlead.runtime.pipeline.connectors.kafka.cluster import LATE
 from fairlead.runtime.pipeline.connectors.kafka.sink import sending
 from fairlead.runtime.pipeline.connectors.kafka.sink.marks import BatchMark
@@ -26,7 +26,7 @@ def test_a_call_that_does_not_come_back_is_left_behind() -> None:
     with pytest.raises(KafkaException) as late:
         call_within(0.01, going_on.wait)
     assert late.value.args[0].code() == LATE
-    let_go(going_on.wait)  # nor does anybody wait for this one
+    end_in_background(going_on.wait)  # nor does anybody wait for this one
     going_on.set()
 
 

@@ -221,7 +221,7 @@ def test_a_letter_that_the_topic_does_not_take_is_refused_before_its_batch_count
     topics.make(f"{topic}.bad", max_message_bytes="2000")
     queue = queue_of(files | letters).queue
     commit_id = CommitId(*TASK, Token(1, 0), 0)
-    with pytest.raises(RowsRefused, match=r"takes 2000: raise its max\.message\.bytes"):
+    with pytest.raises(RowsRefused, match=r"accepts at most 2000: raise its max\.message\.bytes"):
         queue.stage(Frame(["x" * 900], {"reason": "y" * 900}), commit_id, 0)
     assert queue.stage(Frame(["x" * 900, "x"], {"reason": "y" * 600}), commit_id, 0).rows == 2
     queue.close()

@@ -29,7 +29,7 @@ def test_a_time_between_two_milliseconds_is_the_earlier_one() -> None:
 
 
 def test_columns_that_no_record_can_have_are_refused_beforehand() -> None:
-    with pytest.raises(SchemaRefused, match="rows cannot be made records: "):
+    with pytest.raises(SchemaRefused, match="rows cannot be encoded as records: "):
         ENCODER.check(pa.schema([("n", pa.int64()), ("_headers", pa.int64())]))
 
 

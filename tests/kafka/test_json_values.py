@@ -52,7 +52,7 @@ def test_lone_surrogates_single_quotes_and_what_is_nested_too_deep_are_bad_rows(
     rows, letters, count = engine.run("json", run)
     assert rows == [(1, "\N{GRINNING FACE}"), (2, r"\ud83d"), (None, None)]
     assert letters.keys() == {"2", "3", "4", "5"}
-    assert (letters["2"], count) == ("is no object of JSON", 4)
+    assert (letters["2"], count) == ("is not a JSON object", 4)
     assert letters["3"] == letters["4"]
     assert letters["3"].startswith("it escapes a lone surrogate")
     assert letters["5"].startswith("it has values nested more than 100 deep")

@@ -83,7 +83,7 @@ def test_plain_json_has_the_columns_that_are_given_or_seen(
     assert [row["more"] for row in seen] == [[1], None, None]
 
 
-NO_OBJECT = "is no object of JSON"
+NO_OBJECT = "is not a JSON object"
 NO_INT = 'column `n` (INT): For input string: "x"'
 
 

@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.kafka.cluster import Trouble
+from fairlead.runtime.pipeline.connectors.kafka.cluster import LastError
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SourceAway
@@ -111,7 +111,7 @@ def test_a_wrong_password_and_a_strange_certificate_end_the_task_with_a_reason(
 def test_a_strange_certificate_is_the_configs_fault_however_early_it_is_seen() -> None:
     told = "ssl://broker:9093/bootstrap: error:0A000086:SSL routines::certificate verify failed"
     for code in (KafkaError._SSL, KafkaError._TRANSPORT):
-        trouble = Trouble()
+        trouble = LastError()
         trouble(KafkaError(code, told))
         trouble(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
         late = KafkaError(KafkaError._TIMED_OUT)
@@ -142,7 +142,7 @@ def test_stores_that_cannot_be_used_are_told_by_their_key(broker: Broker, tmp_pa
     locked = broker.authority.truststore(PASSWORD)
     key = "source.ssl.truststore.location"
     for path, why in (
-        (jks, "is a JKS store, which Java alone reads: make a PKCS12 store of it, by keytool"),
+        (jks, "is a JKS store, which only Java can read: convert it to PKCS12 by keytool"),
         (tmp_path / "none", "cannot be read: no such file or directory"),
         (locked, "or source.ssl.truststore.password does not open it"),
     ):

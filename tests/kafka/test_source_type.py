@@ -95,7 +95,7 @@ def test_secrets_are_passwords_and_no_setting_runs_a_program_or_takes_over() -> 
         key = f"source.consumer.override.{name}"
         config = source_config(NOWHERE, topics="t") | {key: "x"}
         (told,) = SparkPipeline.validate(config).errors["source.bootstrap.servers"]
-        assert told == f"{key} is not handed on: leave it out"
+        assert told == f"{key} is not allowed: leave it out"
     unknown = {"source.consumer.override.fetch.maximum": "1"}
     config = source_config(NOWHERE, topics="t") | unknown
     told = KIND.look(config, Outside()).errors["source.bootstrap.servers"]

@@ -14,7 +14,7 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.pipeline.connectors.common_keys import COMMON
 from fairlead.runtime.pipeline.connectors.files.sink import publishing, staging
-from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation, opened
+from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation, open_root
 from fairlead.runtime.pipeline.spark.engine import Cancelled, EngineDown, EngineState
 from fairlead.runtime.pipeline.spi.config import ConfigDef
 from fairlead.runtime.pipeline.spi.connector import Connector, Pace, Pipeline
@@ -100,13 +100,13 @@ class LineSink(Sink[Any]):
         self._hooks.pass_by("stage")
         staging.make_durable(self._root, folder)
         bare = Manifest(str(self._root), where, len(rows), part.stat().st_size, 1)
-        parts = publishing.parts_of(self._root, bare, commit_id, publishing.say_nothing_of_rows)
+        parts = publishing.parts_of(self._root, bare, commit_id, publishing.unknown_row_count)
         return replace(bare, parts=parts)
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
         self._hooks.sequences.append(sequence)
         self._hooks.pass_by("publish")
-        with opened(SinkLocation(self._root, "", "", None)) as root:
+        with open_root(SinkLocation(self._root, "", "", None)) as root:
             publishing.publish(root.path, manifest, commit_id)
 
     def discard(self, commit_id: CommitId) -> None:

@@ -1,13 +1,12 @@
-"""When a file is complete, so that it may be read: nobody says so, and it is read only once.
+"""Detects complete input files with inotify and leases, since each file is read only once.
 
-    it was moved in as a whole         the kernel tells so: it is, at once
-    it has stayed as it is for long    it is believed to be, by this process's own clock
-    a process has it open for writing  it is not, however long it has stayed as it is
+    it was moved into the folder       complete at once (inotify)
+    it has not changed for a while     taken for complete, by this process's own clock
+    a process has it open for writing  not complete, however long it has not changed
 
-The last is known of files of this worker's own user, or for a superuser, on file systems of this
-machine. Of moves, inotify(7) tells what happens on this machine while it is asked, nothing else:
-not what other hosts do on a network file system, nor what came before. So whatever it cannot do
-(there is no room for another watch, events were lost) costs time and nothing else.
+The last check works for files of this worker's own user, or for a superuser, on local file systems.
+inotify(7) reports only moves on this machine after the watch was added: none by other hosts on a
+network file system. If it fails (no more watches, lost events), files are only read later.
 """
 
 import ctypes
@@ -33,74 +32,74 @@ _IGNORED: Final = 0x8000
 _ONLY_FOLDERS: Final = 0x0100_0000
 _ASKED: Final = _MODIFY | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
 _EVENT: Final = struct.Struct("iIII")
-"""A watch, a mask, what ties two halves of a move together, and how long the name is."""
+"""struct inotify_event: watch, mask, cookie, length of the name."""
 
 _MOST: Final = 100_000
-"""How many files are remembered at most, the latest ones."""
+"""How many moved files are remembered, the latest ones."""
 
 _REST_MS: Final = 20
-"""How long the kernel is left alone after it told something: each write to a file is told."""
+"""The pause between two reads of events: each write to a file is an event."""
 
 _SET_SIGNAL: Final = 10
 """fcntl's F_SETSIG, for which Python has no name."""
 
 
 class Arrivals:
-    """What was moved into folders of this process's choice; for any thread."""
+    """Remembers files that were moved into the watched folders; thread-safe."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None)
         self._inotify = int(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
-        """Where the kernel tells it; -1: it does not."""
+        """The inotify descriptor; -1: inotify is not available."""
         self._lock = Lock()
-        """Guards what follows."""
-        self._whole: dict[tuple[int, str], None] = {}
-        """What was moved in and not touched since, by watch and name, in that order."""
+        """Guards the fields below."""
+        self._moved_in: dict[tuple[int, str], None] = {}
+        """The files that were moved in and not changed since, by watch and name, oldest first."""
         self._wakes: dict[int, list[WeakMethod[Callable[[], None]]]] = {}
-        """Whom to tell that something was moved in, by watch."""
+        """The methods to call when a file is moved in, by watch."""
         self._end = os.eventfd(0, os.EFD_CLOEXEC)
-        """What ends the thread that waits for the kernel."""
+        """Ends the thread that reads events."""
         if self._inotify >= 0:
             args = (ref(self), self._inotify, self._end)
-            Thread(target=_tell_of_moves, args=args, name="arrivals", daemon=True).start()
+            Thread(target=_follow_events, args=args, name="arrivals", daemon=True).start()
 
     def __del__(self) -> None:
         os.eventfd_write(self._end, 1)
         if self._inotify < 0:
             os.close(self._end)
 
-    def tell(self, watch: int, wake: Callable[[], None]) -> None:
-        """Call a method from now on, for as long as its object lives, when a file is moved in."""
+    def wake_on_arrival(self, watch: int, wake: Callable[[], None]) -> None:
+        """Call a method when a file is moved in, as long as the method's object lives."""
         with self._lock:
             known = [each for each in self._wakes.get(watch, []) if each() is not None]
             if WeakMethod(wake) not in known:
                 self._wakes[watch] = [*known, WeakMethod(wake)]
 
     def watch(self, folder: Path) -> int:
-        """Begin to listen, unless that was done; return what stands for the folder, -1: nothing."""
+        """Watch a folder; return the watch descriptor, -1 on failure. It is idempotent."""
         if self._inotify < 0:
             return -1
         path = os.fsencode(folder)
         return int(self._libc.inotify_add_watch(self._inotify, path, _ASKED | _ONLY_FOLDERS))
 
-    def listen(self) -> None:
-        """Take up all that the kernel has told since the last time, and wake who waits for it."""
+    def read_events(self) -> None:
+        """Read all pending events, and call the methods of the folders with new files."""
         moved: set[int] = set()
         with self._lock:
             with suppress(BlockingIOError):
                 while self._inotify >= 0:
-                    moved |= self._take_up(os.read(self._inotify, 1 << 16))
+                    moved |= self._apply(os.read(self._inotify, 1 << 16))
             wakes = [wake() for watch in moved for wake in self._wakes.get(watch, [])]
         for wake in filter(None, wakes):
             wake()
 
-    def is_whole(self, watch: int, name: str) -> bool:
-        """Tell whether a file is known to have been moved in, and not to be written to since."""
+    def was_moved_in(self, watch: int, name: str) -> bool:
+        """Tell whether a file was moved in, and not changed since."""
         with self._lock:
-            return (watch, name) in self._whole
+            return (watch, name) in self._moved_in
 
-    def _take_up(self, events: bytes) -> set[int]:
-        """Take up what the kernel tells; return the watches that something was moved in under."""
+    def _apply(self, events: bytes) -> set[int]:
+        """Process events; return the watches with new files."""
         moved: set[int] = set()
         at = 0
         while at < len(events):
@@ -108,52 +107,52 @@ class Arrivals:
             at += _EVENT.size
             name = os.fsdecode(events[at : at + length].rstrip(b"\0"))
             at += length
-            self._whole.pop((watch, name), None)
+            self._moved_in.pop((watch, name), None)
             if mask & _MOVED_TO:
-                self._whole[watch, name] = None
+                self._moved_in[watch, name] = None
                 moved.add(watch)
             if mask & _IGNORED:  # the folder is gone
                 self._wakes.pop(watch, None)
-            if mask & _OVERFLOW:  # nobody knows what was written to meanwhile
-                self._whole.clear()
-        while len(self._whole) > _MOST:
-            del self._whole[next(iter(self._whole))]
+            if mask & _OVERFLOW:  # writes may have been lost
+                self._moved_in.clear()
+        while len(self._moved_in) > _MOST:
+            del self._moved_in[next(iter(self._moved_in))]
         return moved
 
 
-def _tell_of_moves(arrivals: "ref[Arrivals]", inotify: int, end: int) -> None:
-    """Have moves taken up as soon as the kernel tells of them, until nobody asks any more."""
+def _follow_events(arrivals: "ref[Arrivals]", inotify: int, end: int) -> None:
+    """Read events as they come, until the `Arrivals` object is gone; closes both descriptors."""
     kernel = select.poll()
     kernel.register(inotify, select.POLLIN)
     kernel.register(end, select.POLLIN)
     asked = select.poll()
     asked.register(end, select.POLLIN)
     while end not in dict(kernel.poll()) and (found := arrivals()) is not None:
-        found.listen()
+        found.read_events()
         del found
         asked.poll(_REST_MS)
     os.close(inotify)
     os.close(end)
 
 
-def is_written_to(file: Path) -> bool:
-    """Tell whether a process of this machine has a file open for writing; if known, else False.
+def is_open_for_writing(file: Path) -> bool:
+    """Tell whether a process of this machine has a file open for writing; False if unknown.
 
-    The kernel grants a lease for reading on nothing else (fcntl(2)). Should somebody begin to write
-    in that very moment, he waits until it is given back, and we are told by a signal: one that
-    does nothing.
+    The kernel grants a read lease only on a file without writers (fcntl(2)). A process that opens
+    the file for writing meanwhile is blocked until the lease is released, and this process gets a
+    signal, SIGURG, which is ignored.
     """
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return False  # reading it will say so
+        return False  # reading the file reports the error
     try:
         fcntl.fcntl(descriptor, _SET_SIGNAL, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except BlockingIOError:
         return True
     except OSError:
-        return False  # somebody else's file, or a file system without leases
+        return False  # a file of another user, or a file system without leases
     finally:
         os.close(descriptor)
     return False

@@ -1,10 +1,9 @@
-"""What Spark reads in place of files: copies, other names, and small files put together.
+"""Temporary files that Spark reads instead of input files: copies, links, and merged small files.
 
-Spark needs some milliseconds for each file that it opens, whatever is in it: a thousand files of 84
-KB take it three times as long as the same rows in a few. All text is looked through before anyway,
-so where each line of a csv file is a record, the lines of small files become a few large ones. What
-is wrong with a row is then told of a file that nobody knows: the batch is read again, file by file,
-to tell whose it is.
+Spark needs some milliseconds to open each file: a thousand files of 84 KB take three times as long
+as the same rows in a few files. Each text file is scanned before anyway, so small csv files with
+one record per line are merged into a few large ones. An error in a merged file does not name the
+input file: the batch is then read again, file by file.
 """
 
 import os
@@ -24,63 +23,65 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _PREFIX: Final = "fairlead-copies-"
-"""What the names of folders begin with; they go on with the process that made them."""
+"""The beginning of the names of temporary folders; the rest names the process."""
 _OWNER: Final = re.compile(rf"{_PREFIX}(?P<pid>\d+)@(?P<started>[^@]+)@(?P<host>.*)@[^@]*")
 _FEWEST: Final = 8
-"""So many small files are worth being put together."""
+"""The least number of small files to merge."""
 _LEAST_PART: Final = 4 << 20
-"""What a core reads takes at least so many bytes, if there are any more."""
+"""The least bytes in a merged file, if there are enough."""
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
-    """A file that Spark can read: where it lies, what ends its lines, what its header says.
-
-    `quotes_nothing`: it may hold `""`, an empty text, but no number. An empty `header`: not known.
-    """
+class FileSurvey:
+    """The result of scanning a file before Spark reads it."""
 
     path: Path
+    """The file for Spark: the input file or a copy."""
     line_end: str = "\n"
     is_by_lines: bool = False
-    """Whether each of its lines is a record: several may read it at once, from anywhere in it."""
+    """Whether each line is a record, so that Spark may split the file."""
     quotes_nothing: bool = False
-    has_names: bool = False
-    """Whether it may have texts of digits that say more than their number, `01234`."""
+    """Whether it may have `""`, an empty string, which is not a number."""
+    has_codes: bool = False
+    """Whether it may have numeric codes such as `01234`."""
     header: tuple[str, ...] = ()
+    """The names in the header; empty: unknown."""
     columns: "StructType | None" = None
-    """Those that it has, as far as anybody but the reader can tell; None: nobody can."""
+    """Its columns; None: only Spark's reader can find them."""
     valueless: frozenset[str] = frozenset()
+    """Parquet columns of type null, in lower case; Spark cannot read them."""
     nanos: frozenset[str] = frozenset()
-    """Those that can hold no value, those of nanoseconds, in lower case: Spark reads neither."""
+    """Parquet columns of nanoseconds, in lower case; Spark reads them as numbers."""
     text: bytes | None = field(default=None, repr=False)
-    """All of it in UTF-8, if it is small and by lines; None: it is read where it lies."""
+    """The whole text in UTF-8, if it is small and `is_by_lines`; None: Spark reads `path`."""
 
 
 @dataclass(slots=True)
 class Copies:
-    """The copies of one batch's files, in a folder of their own, by the paths that Spark knows."""
+    """The temporary files of one batch, in one folder."""
 
     originals: dict[str, Path] = field(default_factory=dict[str, Path])
+    """The input file of each copy or link, by the path that Spark reads."""
     merged: set[str] = field(default_factory=set[str])
-    """The paths of those that hold the lines of several files."""
+    """The paths of merged files."""
     _folder: str = ""
 
     def new(self, original: Path, within: str | None) -> Path:
-        """Return where to copy a file to; `within` is where folders of copies are made."""
+        """Return a path for a copy of a file; `within` is the parent of the temporary folder."""
         copy = self._named(f"{len(self.originals)}.txt", within)
         self.originals[str(copy)] = original
         return copy
 
     def link(self, original: Path, within: str | None) -> Path:
-        """Return another name of a file, which says how it is compressed as well."""
-        suffix = original.suffix if ":" not in original.suffix else ""  # that is no packed file's
+        """Make a link to a file; it keeps the suffix, which names the compression."""
+        suffix = original.suffix if ":" not in original.suffix else ""
         link = self.new(original, within).with_suffix(suffix)
         link.symlink_to(original)
         self.originals[str(link)] = original
         return link
 
-    def merge(self, files: Sequence[Surveyed], within: str | None) -> Path:
-        """Write the lines of files whose headers are one, below that header; return where."""
+    def merge(self, files: Sequence[FileSurvey], within: str | None) -> Path:
+        """Write the lines of files with the same header to one file; return its path."""
         path = self._named(f"merged-{len(self.merged)}.txt", within)
         self.merged.add(str(path))
         with path.open("wb") as stream:
@@ -104,15 +105,15 @@ class Copies:
 
 
 def _prefix_of(process: ProcessId) -> str:
-    """Return how the names of a process's folders begin, those of no other one."""
+    """Return the beginning of the names of a process's temporary folders, unique to it."""
     return f"{_PREFIX}{process.pid}@{process.started.replace('/', '+')}@{platform.node()}@"
 
 
 def _sweep(folder: Path) -> None:
-    """Remove the copies of processes of this machine that are gone.
+    """Remove the temporary folders of dead processes of this machine.
 
-    A JVM that is shared outlives its workers, and a folder for what is temporary all of them. Such
-    a folder may be shared by machines, or by containers: nobody knows who lives on another one.
+    The parent folder may be shared with other machines or containers, whose processes are unknown
+    here.
     """
     for each in folder.glob(f"{_PREFIX}*"):
         made = _OWNER.fullmatch(each.name)
@@ -122,19 +123,19 @@ def _sweep(folder: Path) -> None:
                 rmtree(each, ignore_errors=True)
 
 
-def put_together(
-    files: Sequence[Surveyed], cores: int, copies: Copies, within: str | None
-) -> list[Surveyed]:
-    """Return what is to be read for some files: small ones that are alike become one for each core.
+def merge_small_files(
+    files: Sequence[FileSurvey], cores: int, copies: Copies, within: str | None
+) -> list[FileSurvey]:
+    """Merge small files of the same form, about one merged file per core; returns what to read.
 
-    Raises `OSError` if that cannot be written.
+    Raises `OSError` if a merged file cannot be written.
     """
     small = [each for each in files if each.text is not None]
     if len(small) < _FEWEST:
         return [replace(each, text=None) for each in files]
-    alike: defaultdict[tuple[object, ...], list[Surveyed]] = defaultdict(list)
+    alike: defaultdict[tuple[object, ...], list[FileSurvey]] = defaultdict(list)
     for each in small:
-        values = each.quotes_nothing, each.has_names
+        values = each.quotes_nothing, each.has_codes
         alike[each.line_end, values, each.header, each.columns is None].append(each)
     total = sum(len(each.text or b"") for each in small)
     part = max(_LEAST_PART, -(-total // cores))
@@ -148,9 +149,9 @@ def put_together(
     ]
 
 
-def _parts(files: Sequence[Surveyed], size: int) -> Iterator[Sequence[Surveyed]]:
-    """Cut files into parts of about so many bytes."""
-    part: list[Surveyed] = []
+def _parts(files: Sequence[FileSurvey], size: int) -> Iterator[Sequence[FileSurvey]]:
+    """Yield the files in groups of about `size` bytes."""
+    part: list[FileSurvey] = []
     held = 0
     for each in files:
         part.append(each)
@@ -162,8 +163,8 @@ def _parts(files: Sequence[Surveyed], size: int) -> Iterator[Sequence[Surveyed]]
         yield part
 
 
-def _lines(files: Sequence[Surveyed]) -> Iterator[bytes]:
-    """Yield the header of the first of some files, if they have any, and the lines of all."""
+def _lines(files: Sequence[FileSurvey]) -> Iterator[bytes]:
+    """Yield the header of the first file, if there is one, and the other lines of all files."""
     end = files[0].line_end.encode()
     for number, each in enumerate(files):
         text = each.text or b""

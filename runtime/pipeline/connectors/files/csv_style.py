@@ -1,4 +1,4 @@
-"""How csv files are written, by the keys and options of a config, and what their headers say."""
+"""The csv dialect of a config, and the parsing of headers."""
 
 import codecs
 import csv
@@ -18,11 +18,11 @@ _AS_IT_IS: Final = frozenset({"utf-8", "ascii"})
 
 @dataclass(frozen=True, slots=True)
 class CsvStyle:
-    """How text is written; the default is RFC 4180 in UTF-8, with a header.
+    """A csv dialect; the default is RFC 4180 in UTF-8, with a header.
 
-    `escape` is the letter before a quote that is part of a value; empty: such a quote is
-    doubled. `nulls` are what stands for no value beside nothing at all. A line that begins with
-    `comment` is none; empty: there are no such lines.
+    `escape` is the character before a quote within a value; empty: the quote is doubled. `nulls`
+    are the texts for null, beside an empty field. Lines that begin with `comment` are ignored;
+    empty: there are no comments.
     """
 
     header: bool = True
@@ -36,9 +36,9 @@ class CsvStyle:
 
     @classmethod
     def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
-        """Return how text is written, as the keys or the options of Spark's reader say.
+        """Return the dialect from the `source.*` keys and the options of Spark's reader.
 
-        Raises `ConfigInvalid` for options that cannot be followed, if they were not known before.
+        Raises `ConfigInvalid` for unsupported options, such as in a config of an older release.
         """
         for key, flaw in flaws_in_reading(config).items():
             raise ConfigInvalid(f"{key}: {flaw}")
@@ -63,18 +63,18 @@ class CsvStyle:
 
     @property
     def needs_copy(self) -> bool:
-        """Whether files are of an encoding that Spark does not read."""
+        """Whether files must be transcoded to UTF-8 for Spark."""
         return codecs.lookup(self.encoding).name not in _AS_IT_IS
 
     def comments(self) -> CommentFilter:
-        """Return what leaves out lines that are comments, of one text."""
+        """Return a filter of comment lines, for one text."""
         return CommentFilter(self.comment, self.separator, self.quote, self.escape)
 
 
 def header_of(head: bytes, style: CsvStyle) -> tuple[str, ...]:
-    """Return the names in the first line of a csv; a nameless column has Spark's name, `_c0`.
+    """Parse the column names of a csv header; an empty name becomes Spark's name, `_c0`.
 
-    Raises `BadInput`, which does not name the file.
+    Raises `BadInput` without the name of the file.
     """
     text = head.decode(errors="ignore")
     rows = csv.reader(
@@ -89,8 +89,8 @@ def header_of(head: bytes, style: CsvStyle) -> tuple[str, ...]:
         names = next((row for row in rows if row), list[str]())
     except csv.Error as error:
         raise BadInput(
-            f"no name in its header may have more than {csv.field_size_limit()} letters, and one "
-            f"has ({error}): nothing of it was read; shorten the name, or move the file away"
+            f"a name in its header has more than {csv.field_size_limit()} characters ({error}): "
+            "nothing of it was read; shorten the name, or move the file away"
         ) from None
     stripped = (name.strip() if style.trim else name for name in names)
     return tuple(name or f"_c{number}" for number, name in enumerate(stripped))

@@ -1,7 +1,7 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""The types that the values of a csv text have, by a sample of it.
+"""Type inference for csv columns from a sample.
 
-A type counts only where values of it say all that the texts say which they are read from.
+A type is inferred only if its values keep everything that the texts say: `01234` is not a number.
 """
 
 import io
@@ -18,12 +18,12 @@ NOTHING: Final = pa.null()
 """The type of a column without any value."""
 _TEXT: Final = pa.string()
 _LONG_NUMBER = 16
-"""From how many characters on a fraction may have more digits than a DOUBLE keeps."""
+"""The length from which a fraction may have more digits than a DOUBLE keeps."""
 _FAR = r"[eE][+-]?[0-9]{3}"
-"""Matches a power of ten that may be none of a DOUBLE's."""
+"""Matches an exponent that may be out of a DOUBLE's range."""
 
-# A number is one only if it is written as numbers are: `01234`, `+1`, `1e5` and `0x1F` are names
-# of things, and reading them as numbers would lose what they say.
+# `01234`, `+1`, `1e5` and `0x1F` are taken for codes, not for numbers, since they would lose
+# characters.
 _INTEGER = r"^(0|-?[1-9][0-9]*)$"
 _FRACTION = (
     r"^-?(0|[1-9][0-9]*)?(\.[0-9]+|(\.[0-9]+)?[eE][+-][0-9]+|\.[0-9]+[eE][0-9]+)$"
@@ -35,13 +35,13 @@ _TOO_FINE = r"\.[0-9]{7}"
 def types_of(
     sample: bytes, style: CsvStyle, *, tolerant: bool
 ) -> list[tuple[pa.DataType, pa.ChunkedArray]]:
-    """Return the type of each column of whole records, and its values; raises `ArrowException`.
+    """Infer the type of each column of complete records; raises `ArrowException`.
 
-    `tolerant`: rows with too many values or too few say nothing.
+    Returns the values, too. `tolerant`: rows with a wrong number of values are skipped.
     """
     table = _parsed(sample, style, {}, tolerant=tolerant)
     kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
-    # Looked at once more as text: what a type would change stays a text.
+    # Parse these columns as text as well, to see whether the type keeps the texts.
     typed = {name: _TEXT for name, kind in kinds.items() if kind not in (_TEXT, NOTHING)}
     texts = _parsed(sample, style, typed, tolerant=tolerant) if typed else table
     for name in typed:
@@ -51,7 +51,7 @@ def types_of(
 
 
 def has_texts(sample: bytes, style: CsvStyle, *, tolerant: bool) -> list[bool]:
-    """Tell of each column of whole records whether it has any text, an empty one included."""
+    """Tell for each column of complete records whether it has a text, even just `""`."""
     names = _parsed(sample, style, {}, tolerant=tolerant).column_names
     texts = _parsed(sample, style, dict.fromkeys(names, _TEXT), tolerant=tolerant, has_empty=True)
     return [each.null_count < len(each) for each in texts.columns]
@@ -67,7 +67,7 @@ def _parsed(
 ) -> pa.Table:
     return pacsv.read_csv(
         io.BytesIO(sample.lstrip(b"\r\n")),
-        # By their places: several columns may have no name.
+        # By position, since several columns may have no name.
         read_options=pacsv.ReadOptions(
             autogenerate_column_names=True,
             skip_rows_after_names=int(style.header),
@@ -93,7 +93,7 @@ def _parsed(
 
 
 def _keeps(kind: pa.DataType, texts: pa.ChunkedArray) -> bool:
-    """Tell whether values of a type say all that the texts say which they are read from."""
+    """Tell whether values of a type keep everything that their texts say."""
     if pa.types.is_timestamp(kind):
         return not _any(pc.match_substring_regex(texts, _TOO_FINE))
     if pa.types.is_integer(kind):

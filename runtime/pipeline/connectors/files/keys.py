@@ -1,4 +1,4 @@
-"""The keys of folders of files, as a source and as a sink: each says what it means."""
+"""The config keys of the files source and the files sink."""
 
 from .....actors.settings import SettingType, Value, between, not_blank
 from ...spi.config import Importance, Width
@@ -38,12 +38,12 @@ TASK_BUCKETS = "task.buckets"
 TASK_CLAIM = "task.sink.claim"
 TASK_ROOTLESS = "task.rootless.offsets"
 
-_SEEN_BY_ALL = "It must be a folder that this path leads to on every worker and every executor."
+_SEEN_BY_ALL = "The path must lead to the same folder on every worker and every executor."
 
 
 def _one_letter(value: Value) -> str | None:
     fits = isinstance(value, str) and (len(value) == 1 or value == "\\t")
-    return None if fits else "must be one letter, or \\t"
+    return None if fits else "must be one character, or \\t"
 
 
 def _one_letter_or_none(value: Value) -> str | None:
@@ -54,7 +54,7 @@ def _encoding(value: Value) -> str | None:
     try:
         "".encode(str(value))
     except (LookupError, ValueError):
-        return "is no encoding that is known here; some are UTF-8, UTF-16, ISO-8859-1, windows-1252"
+        return "is an unknown encoding; known ones are UTF-8, UTF-16, ISO-8859-1, windows-1252"
     return None
 
 
@@ -65,14 +65,14 @@ def _local(value: Value) -> str | None:
 
 
 def local_or_none(value: Value) -> str | None:
-    """Refuse what is given and is no absolute path."""
+    """Return an error if a path is given and is not absolute."""
     return _local(value) if value else None
 
 
 SOURCE = (
     choice_key(
         SOURCE_FORMAT,
-        "What the files are: csv, json (one object per line) or parquet.",
+        "The format of the files: csv, json (one object per line) or parquet.",
         *READABLE,
         importance=Importance.HIGH,
         required=True,
@@ -88,9 +88,9 @@ SOURCE = (
     ),
     text_key(
         SOURCE_PATH,
-        "The folder that is read, with all folders in it; names that begin with a dot or an "
-        f"underscore are left out, and symbolic links are not followed. {_SEEN_BY_ALL} Each file "
-        "is read once, as a whole; one that changes later is told in status, and not read again.",
+        "The folder to read, with all folders in it. Names that begin with a dot or an "
+        f"underscore are ignored, and symbolic links are not followed. {_SEEN_BY_ALL} Each file "
+        "is read once, as a whole; a later change is reported in the status, and not read.",
         importance=Importance.HIGH,
         required=True,
         validator=_local,
@@ -98,22 +98,22 @@ SOURCE = (
     ),
     text_key(
         SOURCE_GLOB,
-        "Which files are read. A pattern without a slash is held against the file's name, one "
-        "with a slash against its path below the folder, where `*` spans slashes.",
+        "The files to read. A pattern without a slash is matched with the file's name, one "
+        "with a slash with its path below the folder, where `*` also matches slashes.",
         "*",
         validator=not_blank,
     ),
     text_key(
         SOURCE_SCHEMA,
         "The columns and their types, as in `CREATE TABLE`: `day DATE, delay INT`. Without it the "
-        "connector infers them, once, from a sample of all files that are there.",
+        "connector infers them, once, from a sample of all existing files.",
         width=Width.LONG,
         dependents=(SOURCE_SAMPLE_BYTES, EVOLUTION),
     ),
     EVOLUTION_KEY,
     number_key(
         SOURCE_SAMPLE_BYTES,
-        "How much is read to infer a schema, in bytes, shared out over all files; at least "
+        "How many bytes are read to infer a schema, divided among all files; at least "
         "64 KiB of each.",
         64 << 20,
         least=1,
@@ -122,12 +122,12 @@ SOURCE = (
     ),
     flag_key(
         SOURCE_HEADER,
-        "Whether each csv file begins with a line of column names; they must fit the schema.",
+        "Whether each csv file begins with a line of column names, which must match the schema.",
         default=True,
     ),
     text_key(
         SOURCE_SEPARATOR,
-        "What separates the columns of csv files: one letter, or \\t.",
+        "The separator of columns in csv files: one character, or \\t.",
         ",",
         importance=Importance.LOW,
         validator=_one_letter,
@@ -135,7 +135,7 @@ SOURCE = (
     ),
     text_key(
         SOURCE_QUOTE,
-        "What encloses values of csv files that hold separators or line breaks: one letter.",
+        "The character that encloses csv values with separators or line breaks.",
         '"',
         importance=Importance.LOW,
         validator=_one_letter,
@@ -143,8 +143,8 @@ SOURCE = (
     ),
     text_key(
         SOURCE_ESCAPE,
-        "The letter before a quote that is part of a quoted value of csv files, such as `\\`. "
-        "Without it such a quote is doubled, as RFC 4180 has it.",
+        "The character before a quote within a quoted csv value, such as `\\`. "
+        "Without it such a quote is doubled, as in RFC 4180.",
         "",
         importance=Importance.LOW,
         validator=_one_letter_or_none,
@@ -152,14 +152,14 @@ SOURCE = (
     ),
     flag_key(
         SOURCE_TRIM,
-        "Whether blanks around the values and names of csv files that are not quoted are dropped.",
+        "Whether to trim blanks around unquoted values and names in csv files.",
         default=False,
         importance=Importance.LOW,
     ),
     text_key(
         SOURCE_ENCODING,
-        "The encoding of csv and json files. Bytes that are not of it end the task with an error "
-        "that names the file and the position.",
+        "The encoding of csv and json files. The task fails at bytes that are invalid in it, with "
+        "an error that names the file and the position.",
         "UTF-8",
         validator=_encoding,
         recommended=("UTF-8", "UTF-16", "ISO-8859-1", "windows-1252"),
@@ -167,21 +167,21 @@ SOURCE = (
     ),
     list_key(
         SOURCE_NULLS,
-        "What stands for no value in csv files, beside nothing at all: `NA`. "
-        "More than one costs some speed. An empty text in quotes is an empty text.",
+        "The texts for null in csv files, beside an empty field: `NA`. "
+        'More than one text is slower. `""` is an empty text, not null.',
         recommended=("NA", "NULL", "\\N"),
     ),
     number_key(
         SOURCE_MIN_AGE_MS,
-        "How long a file's size and time of change must have been seen to stay as they are before "
-        "it is read. One that is known to have been moved in is read at once, one that a process "
-        "has open for writing is not read. With 0 nobody looks: files must be moved in, whole.",
+        "How long a file's size and modification time must not change before it is read. A file "
+        "that was moved into the folder is read at once; one that a process has open for writing "
+        "is not read. With 0 there is no check: files must be complete when they appear.",
         1_000,
         importance=Importance.LOW,
     ),
     number_key(
         SOURCE_MAX_FILES,
-        "How many files a batch may hold at most; `batch.target.ms` is what sizes batches.",
+        "The most files in a batch; usually `batch.target.ms` determines the size.",
         4096,
         least=1,
         kind=SettingType.INT,
@@ -189,7 +189,7 @@ SOURCE = (
     ),
     number_key(
         SOURCE_MAX_BYTES,
-        "How many bytes of files a batch may hold at most, where `batch.max.bytes` allows more; a "
+        "The most bytes of files in a batch, if less than `batch.max.bytes`; a "
         "larger file is a batch of its own.",
         1 << 40,
         least=1,
@@ -200,17 +200,17 @@ SOURCE = (
 SINK = (
     choice_key(
         SINK_FORMAT,
-        "What is written: parquet, csv or json (one object per line).",
+        "The format to write: parquet, csv or json (one object per line).",
         *WRITABLE,
         importance=Importance.HIGH,
         required=True,
     ),
     text_key(
         SINK_PATH,
-        "The folder that is written to. The first start of a connector makes it if need be; once "
-        "it has, a task waits for a folder that is gone. Files appear whole, by renames; "
-        "`_fairlead` in it is where they are staged, and where it says whose the folder is: "
-        f"connectors of one cluster may share it. {_SEEN_BY_ALL}",
+        "The folder to write to. The first start of the connector creates it; if it is missing "
+        "later, tasks wait for it. Files appear complete, by renames. `_fairlead` in it has the "
+        "staged files and the marks of the owner: connectors of one cluster may share the folder. "
+        f"{_SEEN_BY_ALL}",
         importance=Importance.HIGH,
         required=True,
         validator=_local,
@@ -218,43 +218,42 @@ SINK = (
     ),
     list_key(
         SINK_PARTITION_BY,
-        "Columns that become folders, `month=1/`, instead of being written into the files.",
+        "Partition columns: they become folders, `month=1/`, and are not in the files.",
     ),
     choice_key(
         SINK_MODE,
-        "How batches are added: `append` is all there is.",
+        "How batches are written; only `append` is supported.",
         "append",
         importance=Importance.LOW,
     ),
     number_key(
         SINK_FILE_BYTES,
-        "How many bytes of what was read go into one file at most; written in another format they "
-        "may be more or less. A batch is written as several files on all cores, whatever this is.",
+        "The most bytes of input for one file; in the written format they may be more or less. "
+        "A large batch is written as several files by all cores in any case.",
         64 << 20,
         least=1,
         importance=Importance.LOW,
     ),
     number_key(
         SINK_ROTATE_MS,
-        "How long after a batch that had read all there was the next one begins at the earliest, "
-        "so that it fills, and files are fewer and larger. What fills whole batches by then is "
-        "read without a pause.",
+        "The shortest time from a batch that had read all input to the next one, so that files are "
+        "fewer and larger. Input that fills a whole batch earlier is read at once.",
         0,
         kind=SettingType.INT,
         validator=between(0, 86_400_000),
     ),
     flag_key(
         SINK_AUTO_EVOLVE,
-        "Whether columns that the files lack, which the connector has written so far, are added, "
-        "and those that are too narrow widened (INT to BIGINT, FLOAT to DOUBLE, decimals to more "
-        "digits). Otherwise rows that have such columns are refused.",
+        "Whether new columns are added to the schema of the written files, and too narrow columns "
+        "are widened (INT to BIGINT, FLOAT to DOUBLE, decimals to more digits). Otherwise the task "
+        "fails for such rows.",
         default=False,
     ),
     flag_key(
         SINK_ADOPT,
-        "Whether to take the folder as it is now, although it is gone, has lost its `_fairlead`, "
-        "belongs to another cluster, or was written to by a newer log than this one. It counts "
-        "once, when it comes into the config: set it to false and to true again to repeat it.",
+        "Whether to take over the folder in its present state, although it is gone, has lost its "
+        "`_fairlead`, belongs to another cluster, or was written from a newer log. It takes effect "
+        "once, when it is added to the config: set it to false and to true again to repeat it.",
         default=False,
         importance=Importance.LOW,
     ),
@@ -263,23 +262,21 @@ SINK = (
 SOURCE_TASK = (
     task_key(TASK_SCHEMA, "the schema that the task reads with"),
     task_key(TASK_BUCKETS, "the task's share of the files"),
-    task_key(TASK_ROOTLESS, "the folder that offsets written without a folder belong to"),
+    task_key(TASK_ROOTLESS, "the folder of offsets that older releases wrote without a folder"),
 )
-"""What a task is told of its share."""
+"""The keys that the source adds to task configs."""
 
-SINK_TASK = (task_key(TASK_CLAIM, "by what right the task writes to the sink"),)
-"""What a task is told of the folder that it writes to."""
+SINK_TASK = (task_key(TASK_CLAIM, "the task's claim on the sink"),)
+"""The key that the sink adds to task configs."""
 
 SOURCE_OPTIONS = text_key(
     f"{SOURCE_OPTION}*",
-    "An option of Spark's reader, handed on under the name after the prefix: "
-    f"`{SOURCE_OPTION}encoding`.",
+    f"An option of Spark's reader, with the name after the prefix: `{SOURCE_OPTION}encoding`.",
     importance=Importance.LOW,
 )
 
 SINK_OPTIONS = text_key(
     f"{SINK_OPTION}*",
-    "An option of Spark's writer, handed on under the name after the prefix: "
-    f"`{SINK_OPTION}compression`.",
+    f"An option of Spark's writer, with the name after the prefix: `{SINK_OPTION}compression`.",
     importance=Importance.LOW,
 )

@@ -1,9 +1,7 @@
-"""Line ends outside of quotes: which ones a text has, the same text with line feeds alone, records.
+"""Scanners for csv text: line ends outside of quotes, open quotes, comments, complete records.
 
-Whether a text ends within quotes comes with that: it was cut off, or a quote was left open.
-
-The first two go through a text chunk by chunk, and need not hold more of it than that. A letter
-whose meaning hangs on the next one, half a line end or an escape, waits for the next chunk.
+They process a text chunk by chunk. A character whose meaning depends on the next one (a carriage
+return, an escape) at the end of a chunk is held back until the next chunk.
 """
 
 import re
@@ -12,29 +10,29 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 _CONTEXT: Final = 4
-"""The most bytes that one letter takes in UTF-8."""
+"""The most bytes of one character in UTF-8."""
 _BLANK_LINE: Final = re.compile(rb"[\r\n][\x00-\x09\x0b\x0c\x0e-\x20]+(?:[\r\n]|\Z)")
-"""Matches a line of what Java trims off, and, at the end of a chunk, what may become one."""
+"""Matches a line of characters that Java trims, or the beginning of one at the end of a chunk."""
 _BLANK_STARTS: Final = (b"\n ", b"\n\t", b"\r ", b"\r\t")
 _CONTROLS: Final = bytes({*range(0x20)} - {*b"\t\n\r"})
 
 
 class LineEndScan:
-    """Counts the line ends that are outside of quotes, chunk by chunk."""
+    """Finds the line end, open quotes and other properties of a csv text, chunk by chunk."""
 
     def __init__(self, separator: str, quote: str, escape: str) -> None:
         self._quote = quote.encode()
         self._escape = escape.encode()
         self._held = b""
-        """Bytes of the last chunk whose meaning hangs on the next."""
+        """The last bytes of a chunk if their meaning depends on the next chunk."""
         self._tail = b"\n"
-        """The end of what was looked at, for patterns that span two chunks."""
+        """The end of the scanned text, for patterns that span two chunks."""
         self._inside = 0
         """1 within quotes, 0 outside."""
         self._outside_ends = Counter[str]()
-        """How often each line end stands outside of quotes."""
+        """The number of line ends outside of quotes, by kind."""
         self._all_ends = Counter[str]()
-        """How often each stands anywhere."""
+        """The number of all line ends, by kind."""
         mark, between = re.escape(self._quote), re.escape(separator.encode())
         edge = b"(?:%s|\r|\n)" % between
         self._empty = re.compile(b"%s%s%s(?=%s|\\Z)" % (edge, mark, mark, edge))
@@ -42,39 +40,39 @@ class LineEndScan:
         self._letter = re.compile(
             b"(?<!%s)(?<!%s)(?<![\r\n])%s(?!%s|%s|[\r\n])" % (between, mark, mark, between, mark)
         )
-        """Matches a quote that is a letter: it neither opens a value nor closes one."""
+        """Matches a literal quote, which neither opens nor closes a value."""
         self._has_letters = False
-        """Whether any quote is a letter."""
+        """Whether there may be a literal quote."""
         self._has_blank_lines = False
-        """Whether any line has nothing but blanks, and at least one."""
+        """Whether a line has only blanks, and at least one."""
         self.quotes_nothing = False
-        """Whether any value is empty and in quotes."""
+        """Whether a value may be `""`."""
 
     @property
     def line_end(self) -> str:
-        """What ends lines, or nothing if several things do, or may do."""
-        # A quote that is a letter makes inside look like outside from there on.
+        """The line end of the text; empty if it has, or may have, several kinds."""
+        # After a literal quote, inside and outside of quotes are mixed up.
         ends = [*(self._all_ends if self._has_letters else self._outside_ends)]
         return "\n" if not ends else ends[0] if len(ends) == 1 else ""
 
     @property
     def may_be_open(self) -> bool:
-        """Whether the text may end within quotes, as far as counting them tells."""
+        """Whether the text may end within quotes, by the number of quotes."""
         return self._has_letters or bool(self._inside)
 
     @property
     def is_by_lines(self) -> bool:
-        """Whether each line is a record of its own, by a line end of one byte, and none is blank.
+        """Whether each line is a record, with a line end of one byte, and no line is blank.
 
-        A reader of lines passes over those that are.
+        Spark's line reader would skip blank lines.
         """
         is_plain = not self.may_be_open and self._all_ends == self._outside_ends
         return is_plain and len(self.line_end) == 1 and not self._has_blank_lines
 
     def feed(self, chunk: bytes, *, is_last: bool = False) -> None:
-        """Count what is in a chunk; what may go on in the next is held back."""
+        """Scan the next chunk."""
         data, self._held = _held_back(self._held + chunk, self._escape, is_last=is_last)
-        # Patterns are slow, and most files have nothing for them to find.
+        # Patterns are slow, and most files have no match.
         if self._quote in data and self._quote and not self.quotes_nothing:
             self.quotes_nothing = bool(self._empty.search(self._tail + data))
         if not self._has_blank_lines:
@@ -98,36 +96,36 @@ class LineEndScan:
 
 
 class LineEndUnifier:
-    """Makes each line end outside of quotes a line feed, chunk by chunk."""
+    """Replaces line ends outside of quotes by line feeds, chunk by chunk."""
 
     def __init__(self, separator: str, quote: str, escape: str) -> None:
         self._quote = quote.encode()
         self._escape = escape.encode()
         self._openers = (separator.encode(), b"\r", b"\n")
-        """What stands before a quote that opens a value."""
+        """The characters before a quote that opens a value."""
         pair = [re.escape(self._escape) + b"."] if escape else []
         mark = [re.escape(self._quote)] if quote else []
         self._token = re.compile(b"|".join([*pair, *mark, b"\r\n?"]), re.S)
-        """Matches an escaped letter, a quote or a line end."""
+        """Matches an escaped character, a quote or a line end."""
         self._held = b""
-        """The last byte of a chunk if its meaning hangs on the next."""
+        """The last byte of a chunk if its meaning depends on the next chunk."""
         self._before = b"\n"
-        """The end of what was made one already."""
+        """The end of the text before the chunk."""
         self._inside = False
-        """Whether it is within quotes."""
+        """Whether the position is within quotes."""
         self._closed_at = -1
-        """Where in the chunk the last value in quotes was closed; -1: not in this one."""
+        """The offset in the chunk after the last closing quote; -1: none in this chunk."""
         self._done = 0
-        """How many bytes came before the chunk."""
+        """The number of bytes before the chunk."""
         self._opened_at = 0
 
     @property
     def open_since(self) -> int:
-        """Where the quote stands which the text is within, counted from 0; -1: it is in none."""
+        """The offset of the opening quote if the text is within quotes; -1: it is not."""
         return self._opened_at if self._inside else -1
 
     def feed(self, chunk: bytes, *, is_last: bool = False) -> bytes:
-        """Return a chunk with its line ends made one; the last letter may be held back."""
+        """Return the chunk with line feeds; its last character may be held back."""
         data, self._held = _held_back(self._held + chunk, self._escape, is_last=is_last)
         unified = self._token.sub(self._replace, data)
         if data:
@@ -145,7 +143,7 @@ class LineEndUnifier:
         return token
 
     def _pass_quote(self, match: "re.Match[bytes]") -> None:
-        """Open or close; a quote in the middle of a value that is not quoted is a letter."""
+        """Open or close a quoted value; a quote within an unquoted value is literal."""
         if self._inside:
             self._inside = False
             self._closed_at = match.end()
@@ -159,20 +157,20 @@ class LineEndUnifier:
 
 
 class CommentFilter:
-    """Leaves out the lines of one text that begin with a letter outside of quotes."""
+    """Removes comment lines from one text: lines outside of quotes that begin with a character."""
 
     def __init__(self, letter: str, separator: str, quote: str, escape: str) -> None:
-        """Take the letter, none if it is empty, and how the text is written otherwise."""
+        """Take the comment character (empty: there are no comments) and the csv dialect."""
         self._letter = letter.encode()
         self._quote = quote.encode()
         self._quotes = LineEndUnifier(separator, quote, escape)
-        """Tells whether a line ends within quotes; it is shown those that have any."""
+        """Tells whether a line ends within quotes; it gets only lines with quotes."""
         self._inside = False
         self.found = False
-        """Whether anything was left out so far."""
+        """Whether there was a comment so far."""
 
     def without(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield a text that comes in chunks without such lines."""
+        """Yield the chunks of a text without comment lines."""
         if not self._letter:
             yield from chunks
             return
@@ -180,7 +178,7 @@ class CommentFilter:
         for chunk in chunks:
             lines, left = (left + chunk).splitlines(keepends=True), b""
             if lines and not lines[-1].endswith(b"\n"):
-                left = lines.pop()  # it may go on, or end with half a line end
+                left = lines.pop()  # incomplete, or before the second half of a line end
             yield b"".join(each for each in lines if self._is_text(each))
         if left and self._is_text(left):
             yield left
@@ -196,7 +194,7 @@ class CommentFilter:
 
 
 def whole_records(sample: bytes, quote: str, escape: str) -> bytes:
-    """Return the records of a sample that are not cut off; none if it is within its first."""
+    """Return the complete records of a sample; empty if the first one is incomplete."""
     mark, before = quote.encode(), escape.encode()
     seen = sample.replace(2 * before, b"  ").replace(before + mark, b"  ") if before else sample
     inside = seen.count(mark) % 2 if mark else 0
@@ -212,7 +210,7 @@ def whole_records(sample: bytes, quote: str, escape: str) -> bytes:
 
 
 def _held_back(data: bytes, escape: bytes, *, is_last: bool) -> tuple[bytes, bytes]:
-    """Split off a last letter whose meaning hangs on the next one: half a line end, an escape."""
+    """Split off a last character whose meaning depends on the next one: CR, or an escape."""
     escapes = len(data) - len(data.rstrip(escape)) if escape else 0
     if not is_last and (data.endswith(b"\r") or escapes % 2):
         return data[:-1], data[-1:]
@@ -229,7 +227,7 @@ def _has_blank_line(data: bytes) -> bool:
 
 def _ends(data: bytes) -> Counter[str]:
     """Count the line ends of each kind."""
-    if b"\r" not in data:  # one byte is looked for ten times as fast as two
+    if b"\r" not in data:  # counting one byte is ten times as fast as two
         return +Counter({"\n": data.count(b"\n")})
     both = data.count(b"\r\n")
     return +Counter({"\r\n": both, "\r": data.count(b"\r") - both, "\n": data.count(b"\n") - both})

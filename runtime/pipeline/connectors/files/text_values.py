@@ -1,7 +1,8 @@
 # pyright: basic
-"""Texts of csv that become values of their column's type as expressions of Spark's.
+"""Spark expressions that convert csv texts to the type of their column.
 
-Spark's reader does it by itself, but not for every file as its values ask for.
+They replace the conversion of Spark's reader for files that it would read wrongly: with several
+texts for null, `""` in number columns, or numeric codes.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from .number_names import NUMBER_NAME
+from .numeric_codes import NUMERIC_CODE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -29,34 +30,34 @@ _PATTERNS: Final[Mapping[type[DataType], str]] = {
     TimestampType: "timestampformat",
     TimestampNTZType: "timestampntzformat",
 }
-"""The options, in lower case, that say how times of a type are written."""
+"""The options, in lower case, with the patterns of dates and times."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextValues:
-    """How texts become values, by what stands for no value and the options of Spark's reader."""
+    """The conversion of texts, with the texts for null and the options of Spark's reader."""
 
     nulls: tuple[str, ...]
     options: Mapping[str, str]
-    refuses_names: bool
-    """Whether texts of digits that say more than their number fit no column of numbers."""
+    refuses_codes: bool
+    """Whether numeric codes are bad values in number columns."""
 
     def value(self, text: "Column", column: StructField) -> "Column":
-        """Return the value of a text, null where it is none of the column's type."""
+        """Return the value of a text; null if the text does not fit the column's type."""
         return self._typed(self._present(text, column), column.dataType)
 
     def is_misfit(self, text: "Column", column: StructField) -> "Column":
-        """Tell whether a text is no value of a column."""
+        """Tell whether a text does not fit the column's type."""
         if isinstance(column.dataType, StringType):
             return sf.expr("false")
         there = self._present(text, column)
         is_other = self._typed(there, column.dataType).isNull() | (there != sf.trim(there))
-        if self.refuses_names and isinstance(column.dataType, NumericType):
-            is_other |= there.rlike(NUMBER_NAME)
+        if self.refuses_codes and isinstance(column.dataType, NumericType):
+            is_other |= there.rlike(NUMERIC_CODE)
         return there.isNotNull() & is_other
 
     def _present(self, text: "Column", column: StructField) -> "Column":
-        """Return a text, or null where it stands for no value."""
+        """Return a text, or null if it stands for null."""
         absent = self.nulls if isinstance(column.dataType, StringType) else ("", *self.nulls)
         return sf.when(~text.isin(*absent), text) if absent else text
 
@@ -71,5 +72,5 @@ class TextValues:
         time = sf.try_to_timestamp(text, sf.lit(pattern))
         if isinstance(kind, TimestampType):
             return time
-        # Nothing tries times without a zone: those with one tell whether a text is any.
+        # There is no try_to_timestamp_ntz: try_to_timestamp tells whether the text is a timestamp.
         return sf.when(time.isNotNull(), sf.to_timestamp_ntz(text, sf.lit(pattern)))

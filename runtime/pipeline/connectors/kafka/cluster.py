@@ -1,8 +1,8 @@
 # pyright: basic, reportPrivateImportUsage=false
-"""A Kafka cluster, asked with a deadline: which topics there are, and where their records begin.
+"""Admin requests to a Kafka cluster, with a timeout: topics, offsets, limits.
 
-What is no answer is told as `SourceAway` or `SinkAway`, in the words of librdkafka that say why:
-it knows more than that an answer did not come.
+A missing answer is raised as `SourceAway` or `SinkAway`, with the last error of librdkafka as the
+reason, which says more than a timeout.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
@@ -29,7 +29,7 @@ from .connection import REQUEST_S, SERVERS, Settings
 T = TypeVar("T")
 Client = TypeVar("Client")
 
-# librdkafka's own errors are spelled with an underscore.
+# The names of librdkafka's local errors begin with an underscore.
 PARTITION_END: Final = KafkaError._PARTITION_EOF  # noqa: SLF001
 OUT_OF_RANGE: Final = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE)  # noqa: SLF001
 NO_TOPIC: Final = (
@@ -37,24 +37,24 @@ NO_TOPIC: Final = (
     KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
     KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
 )
-"""What says that a topic is not there."""
+"""The topic does not exist."""
 _REFUSALS: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)  # noqa: SLF001
 _NO_TLS: Final = (KafkaError._SSL, KafkaError._TRANSPORT)  # noqa: SLF001
-"""A handshake that fails; as a connection that does if the first answer is all that it takes."""
+"""A failed TLS handshake; librdkafka may report it as a failed connection."""
 _UNTRUSTED: Final = "certificate"
-"""What librdkafka says if it is not the connection that failed, but the trust in who it is to."""
+"""In librdkafka's error text if a certificate was refused."""
 _OTHER_EPOCH: Final = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH)
 FENCED: Final = (
     KafkaError._FENCED,  # noqa: SLF001
     KafkaError.INVALID_PRODUCER_EPOCH,
     KafkaError.PRODUCER_FENCED,
 )
-"""What says that another producer has taken over."""
+"""Another producer has the transactional id."""
 _DOWN: Final = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001
 LATE: Final = KafkaError._TIMED_OUT  # noqa: SLF001
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
-"""The id of a topic in a cluster that gives none."""
+"""The topic id in a cluster without topic ids."""
 
 
 class TopicPlace(NamedTuple):
@@ -64,29 +64,29 @@ class TopicPlace(NamedTuple):
     partition: int
 
     def __str__(self) -> str:
-        """Spell it as Kafka's tools do."""
+        """Return the partition as Kafka's tools show it."""
         return f"{self.topic}-{self.partition}"
 
 
 class TopicFacts(NamedTuple):
-    """What a cluster says of a topic; `id` is another one if it is deleted and made anew."""
+    """A topic's description; `id` changes if the topic is deleted and created again."""
 
     id: str
     partitions: int
 
 
-class Trouble:
-    """What librdkafka last said is wrong, for whoever waits for an answer in vain."""
+class LastError:
+    """Keeps the last error that librdkafka reported, as the reason for a timeout."""
 
     def __init__(self) -> None:
         self.text = ""
         self.is_new = False
-        """Whether it came since somebody last looked."""
+        """Whether it came since the last check."""
         self.is_refused = False
-        """Whether it is about who the client says it is, or the broker."""
+        """Whether it is an authentication or certificate error."""
 
     def __call__(self, error: KafkaError) -> None:
-        """Take note of an error; the last word before all brokers are down says why."""
+        """Keep an error, but not "all brokers down" in place of the reason before it."""
         self.is_new = True
         if error.code() != _DOWN or not self.text:
             self.text = error.str()
@@ -94,15 +94,15 @@ class Trouble:
             self.is_refused = is_untrusted or error.code() in _REFUSALS
 
     def reason(self, error: KafkaError, servers: object, away: type[Away]) -> Exception:
-        """Return why an error came about: the config's fault, or what is outside."""
-        told = f"{servers}: {self.text or error.str()}"
-        return ConfigInvalid(told) if self.is_refused else away(told)
+        """Return the exception for an error: `ConfigInvalid`, or the given `Away`."""
+        text = f"{servers}: {self.text or error.str()}"
+        return ConfigInvalid(text) if self.is_refused else away(text)
 
 
-def made(
-    make: Callable[..., Client], settings: Settings, trouble: Trouble, **own: object
+def make_client(
+    make: Callable[..., Client], settings: Settings, trouble: LastError, **own: object
 ) -> Client:
-    """Return a client of librdkafka; raises `ConfigInvalid` for settings that it refuses."""
+    """Create a client of librdkafka; raises `ConfigInvalid` for settings that it refuses."""
     try:
         return make({**settings, **own, "error_cb": trouble})
     except KafkaException as error:
@@ -112,55 +112,55 @@ def made(
 
 
 class KafkaCluster:
-    """A cluster as one end of a pipeline reaches it; may be used from several threads."""
+    """The admin client of one end of a pipeline; thread-safe."""
 
     def __init__(self, settings: Settings, away: type[Away], timeout_s: float = REQUEST_S) -> None:
-        """Make a client, which connects when it is asked; raises `ConfigInvalid`."""
-        self.trouble = Trouble()
+        """Create a client, which connects at the first request; raises `ConfigInvalid`."""
+        self.trouble = LastError()
         self._settings = settings
-        self._admin = made(AdminClient, settings, self.trouble)
+        self._admin = make_client(AdminClient, settings, self.trouble)
         self._servers = settings.get(SERVERS, "")
         self._id: str | None = None
-        """Its id; None: it was not asked for yet."""
+        """The cluster id; None: not requested yet."""
         self.away = away
         self._timeout_s = timeout_s
 
     def id(self) -> str:
-        """Return what tells the cluster from others, whatever its brokers are; "": it has no id."""
+        """Return the cluster id; empty: the cluster has none."""
         if self._id is None:
-            with self.asking():
+            with self.translate_errors():
                 asked = self._admin.describe_cluster(request_timeout=self._timeout_s)
                 self._id = str(asked.result(self._timeout_s).cluster_id or "")
         return self._id
 
     def topics(self) -> Collection[str]:
-        """Return the names of all topics that may be seen, Kafka's own left out."""
-        with self.asking():
+        """Return the names of all visible topics, without internal ones."""
+        with self.translate_errors():
             found = self._admin.list_topics(timeout=self._timeout_s)
         return [name for name in found.topics if not name.startswith("__")]
 
     def facts(self, topics: Collection[str]) -> Mapping[str, TopicFacts]:
-        """Return what there is to know of topics; what is not there is left out."""
+        """Describe topics; missing ones are left out."""
         if not topics:
             return {}
-        with self.asking():
+        with self.translate_errors():
             asked = self._admin.describe_topics(
                 TopicCollection([*topics]), request_timeout=self._timeout_s
             )
         found: dict[str, TopicFacts] = {}
         for name, answer in asked.items():
-            with self.asking(f"topic {name}: "):
-                told = self._unless_missing(answer)
-                if told is not None:
-                    topic_id = str(told.topic_id)
+            with self.translate_errors(f"topic {name}: "):
+                topic = self._unless_missing(answer)
+                if topic is not None:
+                    topic_id = str(topic.topic_id)
                     found[name] = TopicFacts(
-                        "" if topic_id == _NO_ID else topic_id, len(told.partitions)
+                        "" if topic_id == _NO_ID else topic_id, len(topic.partitions)
                     )
         return found
 
     def create(self, topic: str, replicas: int) -> None:
-        """Make a topic of one partition; one that somebody else makes meanwhile is fine."""
-        with self.asking(f"topic {topic} cannot be made with {replicas} copies: "):
+        """Create a topic with one partition, unless it exists."""
+        with self.translate_errors(f"topic {topic} cannot be created with {replicas} replicas: "):
             asked = self._admin.create_topics(
                 [NewTopic(topic, 1, replicas)], request_timeout=self._timeout_s
             )
@@ -173,22 +173,22 @@ class KafkaCluster:
     def offsets(
         self, places: Collection[TopicPlace], to: Seek, *, is_committed: bool = True
     ) -> Mapping[TopicPlace, int]:
-        """Return the offsets of the first records, of what comes next, or of the first of a time.
+        """Return the offset of the first record, of the next one, or of the first after a time.
 
-        The next is behind the last one whose transaction has ended, if only such are asked for; it
-        is also what is younger than any record.
+        The next offset (LATEST) is the last stable offset if `is_committed`, else the high
+        watermark. It is also the result for a time after the last record.
         """
         if not places:
             return {}
         level = IsolationLevel.READ_COMMITTED if is_committed else IsolationLevel.READ_UNCOMMITTED
-        with self.asking():
+        with self.translate_errors():
             try:
                 found = self._listed(places, to, level)
             except KafkaException as error:
                 if error.args[0].code() not in _OTHER_EPOCH:
                     raise
-                # The leader is another since: this client goes by what it knew for minutes.
-                self._admin = made(AdminClient, self._settings, self.trouble)
+                # The leader has changed; this client would use its cached metadata for minutes.
+                self._admin = make_client(AdminClient, self._settings, self.trouble)
                 found = self._listed(places, to, level)
         late = [place for place, at in found.items() if at < 0]
         return {**found, **self.offsets(late, SeekEnd.LATEST, is_committed=is_committed)}
@@ -207,20 +207,20 @@ class KafkaCluster:
         }
 
     def largest_records(self, topics: Iterable[str]) -> Mapping[str, int]:
-        """Return how many bytes a batch of records may have in each topic."""
+        """Return `max.message.bytes` of each topic."""
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
-        with self.asking():
+        with self.translate_errors():
             asked = self._admin.describe_configs(resources, request_timeout=self._timeout_s)
         found: dict[str, int] = {}
         for resource, answer in asked.items():
-            with self.asking(f"topic {resource.name}: "):
-                told = answer.result(self._timeout_s)["max.message.bytes"].value
-                found[resource.name] = int(told)
+            with self.translate_errors(f"topic {resource.name}: "):
+                limit = answer.result(self._timeout_s)["max.message.bytes"].value
+                found[resource.name] = int(limit)
         return found
 
     def unreachable(self, error: KafkaError) -> Exception:
-        """Return why there was no answer."""
-        self._admin.poll(0)  # which has librdkafka tell its trouble
+        """Return the exception for a missing answer."""
+        self._admin.poll(0)  # lets librdkafka report its errors
         return self.trouble.reason(error, self._servers, self.away)
 
     def _unless_missing(self, answer: "Future[Any]") -> Any:  # noqa: ANN401  # Kafka's own
@@ -239,19 +239,19 @@ class KafkaCluster:
             raise self.unreachable(KafkaError(LATE)) from None
 
     @contextmanager
-    def asking(self, what: str = "") -> Generator[None]:
-        """Tell what is no answer as this end's `Away`, with what it was about before it.
+    def translate_errors(self, what: str = "") -> Generator[None]:
+        """Raise `KafkaException` and timeouts as this end's `Away`, with `what` as the prefix.
 
-        Brokers that would not have this client, or that it does not trust, are `ConfigInvalid`.
+        Authentication and certificate errors are `ConfigInvalid`.
         """
         try:
             with self._within():
                 yield
         except KafkaException as error:
-            told: KafkaError = error.args[0]
-            if told.code() < 0:  # not an answer of a broker but the want of one
-                raise self.unreachable(told) from None
-            raise self.away(f"{what}{told.str()}") from None
+            cause: KafkaError = error.args[0]
+            if cause.code() < 0:  # an error of the client, not of a broker
+                raise self.unreachable(cause) from None
+            raise self.away(f"{what}{cause.str()}") from None
         self.trouble.is_refused = False
 
 

@@ -1,9 +1,9 @@
-"""How a cluster is reached: the keys that say it, and what clients of librdkafka are told of it.
+"""The keys of a connection to a Kafka cluster, and the librdkafka settings that they give.
 
-Both ends of a pipeline have the same keys, behind `source.` or `sink.`. Whoever writes a config is
-not the node's operator: settings that would have librdkafka run a program or load a library are
-refused, and so are those that the connector has to set for itself, and secrets, which only keys of
-their own have sealed.
+Both ends of a pipeline have the same keys, behind `source.` or `sink.`. The author of a config is
+not the node's operator: settings that make librdkafka run a program or load a library are refused.
+Refused are also settings that the connector must set itself, and secrets, which are encrypted only
+in their own keys.
 """
 
 import re
@@ -17,14 +17,14 @@ from ...spi.lineage import Dataset
 from .encryption import JAVA_KEYS, KEYSTORE, TRUSTSTORE, store_keys, store_settings
 
 Settings = dict[str, str | int | float | bool]
-"""What a client of librdkafka is made of."""
+"""The settings of a librdkafka client."""
 
 SERVERS: Final = "bootstrap.servers"
 REQUEST_S: Final = 5.0
-"""How long a cluster has for an answer: less than what a task that is cancelled has to end."""
+"""The timeout of requests; shorter than the time that a cancelled task has to end."""
 
 LOOK_S: Final = 3.0
-"""How long it has where people wait for it."""
+"""The timeout of the check of a config, for which a user waits."""
 
 _PASSED_ON: Final = (
     SERVERS,
@@ -50,28 +50,28 @@ _JAVA_NAMES: Final[Mapping[str, str]] = {
     "request.timeout.ms": "socket.timeout.ms",
     "send.buffer.bytes": "socket.send.buffer.bytes",
 }
-"""What Java's clients call a setting that librdkafka has under another name."""
+"""Settings of Java's clients with another name in librdkafka."""
 _JAAS: Final = "sasl.jaas.config"
 _MECHANISM: Final = "sasl.mechanism"
 _JAAS_OPTION: Final = re.compile(r"""\b(username|password)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _DEFAULTS: Final[Settings] = {"log_level": 0, "reconnect.backoff.max.ms": 1000}
-"""Only what is critical goes to the process's standard error: the remainder is told."""
+"""Only critical errors go to standard error; others are reported by the callback."""
 
 _REFUSED: Final = re.compile(
     r"plugin\.library\.paths|ssl\.engine\.location|ssl\.providers|sasl\.kerberos\..*"
     r"|sasl\.oauthbearer\..*|.*\.location|.*\.password|ssl\.key\.pem|.*_cb|opaque|debug|log[._].*|statistics\..*|enable\.(?!ssl).*"
     r"|group\..*|auto\.offset\.reset|isolation\.level|transactional\.id|acks|max\.in\.flight.*"
 )
-"""Settings that are not handed on."""
+"""Settings that are refused."""
 
 
 def connection_keys(end: str) -> Sequence[Definition]:
-    """Return the keys of how a cluster is reached, for one end of a pipeline."""
+    """Return the connection keys of one end of a pipeline."""
     files = "of each worker, in PEM"
     return (
         text_key(
             f"{end}.{SERVERS}",
-            "Some brokers of the cluster, from which the others are learnt: `host:port,host:port`.",
+            "Some brokers of the cluster, which name the others: `host:port,host:port`.",
             importance=Importance.HIGH,
             required=True,
             validator=not_blank,
@@ -79,7 +79,7 @@ def connection_keys(end: str) -> Sequence[Definition]:
         ),
         choice_key(
             f"{end}.security.protocol",
-            "How the brokers are spoken to.",
+            "The protocol of the connection to the brokers.",
             "PLAINTEXT",
             "SSL",
             "SASL_PLAINTEXT",
@@ -87,7 +87,7 @@ def connection_keys(end: str) -> Sequence[Definition]:
         ),
         text_key(
             f"{end}.{_MECHANISM}",
-            f"How the user is made known: {', '.join(_MECHANISMS)}.",
+            f"The SASL mechanism: {', '.join(_MECHANISMS)}.",
             validator=_mechanism,
             recommended=_MECHANISMS,
         ),
@@ -95,15 +95,15 @@ def connection_keys(end: str) -> Sequence[Definition]:
         secret_key(f"{end}.sasl.password", "The password, for PLAIN and SCRAM.", width=Width.LONG),
         secret_key(
             f"{end}.sasl.jaas.config",
-            "User and password as Java's clients are given them, instead of the two.",
+            "User and password in the format of Java's clients, instead of these two keys.",
             width=Width.LONG,
         ),
-        text_key(f"{end}.ssl.ca.location", f"A file {files}, with the authorities to be trusted."),
+        text_key(f"{end}.ssl.ca.location", f"A file {files}, with the trusted authorities."),
         text_key(
             f"{end}.ssl.certificate.location", f"A file {files}, with the client's certificate."
         ),
         text_key(f"{end}.ssl.key.location", f"A file {files}, with the client's private key."),
-        secret_key(f"{end}.ssl.key.password", "What opens the private key.", width=Width.LONG),
+        secret_key(f"{end}.ssl.key.password", "The password of the private key.", width=Width.LONG),
         *store_keys(end),
     )
 
@@ -113,9 +113,9 @@ def _mechanism(value: Value) -> str | None:
 
 
 def client_settings(end: str, config: Mapping[str, str], overrides: str) -> Settings:
-    """Return what clients of one end are made of; raises `ConfigInvalid`.
+    """Return the librdkafka settings of one end; raises `ConfigInvalid`.
 
-    `overrides` is the prefix of the settings that are handed on as they are.
+    `overrides` is the prefix of keys with settings of the user's own.
     """
     if flaws := refused_settings(config, overrides):
         raise ConfigInvalid("; ".join(f"{key}: {why}" for key, why in flaws.items()))
@@ -130,10 +130,10 @@ def client_settings(end: str, config: Mapping[str, str], overrides: str) -> Sett
 
 
 def complaints(end: str, config: Mapping[str, str], overrides: str) -> Mapping[str, str]:
-    """Return what is wrong with the keys together, under one that is defined."""
+    """Return errors of overrides, and of keys that do not fit together, by the key to change."""
     flaws = refused_settings(config, overrides)
-    told = "; ".join(f"{key} {why}" for key, why in flaws.items())
-    found = {f"{end}.{SERVERS}": told} if told else {}
+    refused = "; ".join(f"{key} {why}" for key, why in flaws.items())
+    found = {f"{end}.{SERVERS}": refused} if refused else {}
     protocol = config.get(f"{end}.security.protocol", "")
     if protocol.startswith("SASL_") and not config.get(f"{end}.{_MECHANISM}"):
         found[f"{end}.{_MECHANISM}"] = f"{protocol} needs one of {', '.join(_MECHANISMS)}"
@@ -141,24 +141,24 @@ def complaints(end: str, config: Mapping[str, str], overrides: str) -> Mapping[s
 
 
 def refused_settings(config: Mapping[str, str], overrides: str) -> Mapping[str, str]:
-    """Return what is wrong with settings that are to be handed on, by their keys."""
+    """Return the errors of overrides that are not allowed, by their keys."""
     own = {*_PASSED_ON, *JAVA_KEYS, _JAAS}
     flaws: dict[str, str] = {}
     for name in strip_prefix(overrides, config):
         if name in own:
             flaws[overrides + name] = f"set {overrides.split('.', 1)[0]}.{name} instead"
         elif _REFUSED.fullmatch(name):
-            flaws[overrides + name] = "is not handed on: leave it out"
+            flaws[overrides + name] = "is not allowed: leave it out"
     return flaws
 
 
 def locations(end: str, config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the files that a config has clients read, by their keys."""
+    """Return the paths of the files that clients read, by their keys."""
     named = {f"{end}.{each}": config.get(f"{end}.{each}", "") for each in _LOCATIONS}
     return {key: path for key, path in named.items() if path}
 
 
 def datasets_in(end: str, config: Mapping[str, str], topics: Iterable[str]) -> Sequence[Dataset]:
-    """Return topics of a config's cluster as lineage names them: by its first server."""
+    """Return the lineage datasets of topics; the namespace has the cluster's first server."""
     first = config[f"{end}.{SERVERS}"].split(",", 1)[0].strip()
     return [Dataset(f"kafka://{first}", each) for each in topics if each]

@@ -1,7 +1,7 @@
-"""The converters of records' keys and values: their words, and Connect's classes for the same.
+"""The converters of record keys and values: their short names, and Connect's class names.
 
-Connect lists converters as plugins, each with keys of its own; so are these. A connector's config
-has them behind the key that names the converter: `source.value.converter.schemas.enable`.
+As in Connect, each converter is a plugin with its own keys. In a connector's config they follow
+the key that names the converter: `source.value.converter.schemas.enable`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ CONVERTERS: Final = ("string", "json", "bytes", AVRO)
 _SCHEMAS_KEY: Final = replace(
     flag_key(
         "schemas.enable",
-        "Whether JSON is Connect's envelope of `schema` and `payload`. Where it is not set, a "
-        "source takes values for such, and a sink writes plain JSON.",
+        "Whether JSON is Connect's envelope of `schema` and `payload`. Default: true for a "
+        "source's values, false for a sink.",
         default=True,
     ),
     default=None,
@@ -29,7 +29,7 @@ _SCHEMAS_KEY: Final = replace(
 
 @dataclass(frozen=True, slots=True)
 class ConverterPlugin:
-    """One converter as Connect lists it."""
+    """One converter in the list of plugins."""
 
     name: str
     """The full name of Connect's class, or of Confluent's."""
@@ -37,12 +37,12 @@ class ConverterPlugin:
     version: ClassVar[str] = "1.0"
 
     def config(self) -> ConfigDef:
-        """Return its keys, by the names that they have behind that of a converter's key."""
+        """Return the definitions of its keys, named without the converter's key."""
         return ConfigDef(self.definitions)
 
 
 def _of_registry() -> tuple[Definition, ...]:
-    """Return the keys of Avro: how subjects are named is one key for keys, and one for values."""
+    """Return the keys of Avro, with the subject name strategies for keys and for values."""
     made = [
         replace(each, name=each.name.removeprefix(f"{converter}."))
         for converter in ("value.converter", "key.converter")
@@ -58,12 +58,12 @@ _PLUGINS: Final[Mapping[str, ConverterPlugin]] = {
     "string": ConverterPlugin("org.apache.kafka.connect.storage.StringConverter"),
 }
 _WORDS: Final = {each.name.rpartition(".")[2]: word for word, each in _PLUGINS.items()}
-"""Our words, by the short names of classes."""
+"""The kinds of converters, by the short names of classes."""
 _CLASSES: Final = {each.name: each for each in _PLUGINS.values()}
 
 
-def converter(text: str) -> str:
-    """Return our word for a converter; Connect's classes are known by their names, too."""
+def converter_kind(text: str) -> str:
+    """Return the kind of a converter, given by its kind or by the name of Connect's class."""
     return _WORDS.get(text.rpartition(".")[2], text)
 
 
@@ -87,13 +87,13 @@ def converter_key(
     words: tuple[str, ...] = CONVERTERS,
     importance: Importance = Importance.HIGH,
 ) -> Definition:
-    """Return the key that names a converter, one of some words or of the classes for the same."""
+    """Return the key that names a converter, by one of `words` or by a class name."""
 
     def flaw(value: Value) -> str | None:
-        if converter(str(value)) in words:
+        if converter_kind(str(value)) in words:
             return None
         classes = (each for each, word in _WORDS.items() if word in words)
-        return f"there are {', '.join(words)}, and {', '.join(classes)} for the same"
+        return f"must be one of {', '.join(words)}, or {', '.join(classes)}"
 
     return text_key(
         name, meaning, default, importance=importance, validator=flaw, recommended=words

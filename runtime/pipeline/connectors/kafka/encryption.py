@@ -1,7 +1,7 @@
-"""Stores of keys and certificates as Java's clients are given them, for librdkafka.
+"""Conversion of the truststore and keystore keys of Java's clients to librdkafka's settings.
 
-That knows PEM, and of PKCS12 the store with a client's own key. A truststore in PKCS12 is read
-here. JKS is Java's alone: it is refused with the command that makes PKCS12 of it.
+librdkafka reads PEM, and PKCS12 only as a keystore. A PKCS12 truststore is converted to PEM here. A
+JKS store is refused, with the command that converts it to PKCS12.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,38 +34,42 @@ JAVA_KEYS: Final = (
     _HOST_CHECK,
     *_TYPES,
 )
-"""Without the prefix of an end."""
+"""The names without the prefix of an end."""
 _PEM: Final = b"-----BEGIN"
 _JKS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 
 
 def store_keys(end: str) -> Sequence[Definition]:
-    """Return the keys that Java's clients have for stores, for one end of a pipeline."""
+    """Return the store keys of one end of a pipeline."""
     low = Importance.LOW
     return (
         text_key(
             f"{end}.{TRUSTSTORE}",
-            "A file of each worker, PEM or PKCS12, with the authorities to be trusted.",
+            "A file of each worker, PEM or PKCS12, with the trusted authorities.",
             width=Width.LONG,
         ),
-        secret_key(f"{end}.{_TRUST_PASSWORD}", "What opens it, if it is PKCS12."),
+        secret_key(f"{end}.{_TRUST_PASSWORD}", "The password of a PKCS12 truststore."),
         text_key(f"{end}.{TRUSTED}", "The same authorities as text, in PEM.", width=Width.LONG),
         text_key(
             f"{end}.{KEYSTORE}",
             "A file of each worker, PEM or PKCS12, with the client's private key and certificate.",
             width=Width.LONG,
         ),
-        secret_key(f"{end}.{_STORE_PASSWORD}", "What opens it, if it is PKCS12."),
+        secret_key(f"{end}.{_STORE_PASSWORD}", "The password of a PKCS12 keystore."),
         text_key(f"{end}.{_CHAIN}", "The client's certificate as text, in PEM.", width=Width.LONG),
         secret_key(f"{end}.{_KEY}", "The client's private key, in PEM.", width=Width.LONG),
         text_key(
             f"{end}.{_HOST_CHECK}",
-            "`https`: a broker's certificate has to name its host; empty: it need not.",
+            "`https`: a broker's certificate must name its host; empty: there is no such check.",
             "https",
             importance=low,
         ),
         *(
-            text_key(f"{end}.{each}", "What the file is; it tells by itself.", importance=low)
+            text_key(
+                f"{end}.{each}",
+                "Accepted for compatibility; the type of the file is detected.",
+                importance=low,
+            )
             for each in _TYPES
         ),
     )
@@ -118,7 +122,7 @@ def _read(key: str, path: str) -> bytes:
         raise ConfigInvalid(f"{key}: {path} cannot be read: {why}") from None
     if store.startswith(_JKS):
         raise ConfigInvalid(
-            f"{key}: {path} is a JKS store, which Java alone reads: make a PKCS12 store of it, by "
+            f"{key}: {path} is a JKS store, which only Java can read: convert it to PKCS12 by "
             f"keytool -importkeystore -srckeystore {path} -destkeystore … -deststoretype PKCS12"
         )
     return store

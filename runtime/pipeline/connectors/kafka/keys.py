@@ -1,6 +1,6 @@
-"""The keys of topics of Kafka, as a source and as a sink: each says what it means.
+"""The config keys of the Kafka source and sink.
 
-Names are those of Connect and of Kafka's clients behind `source.` or `sink.`.
+Names are those of Connect and of Kafka's clients, with the prefix `source.` or `sink.`.
 """
 
 from collections.abc import Mapping
@@ -59,21 +59,21 @@ SOURCE: Final = (
     *connection_keys("source"),
     list_key(
         TOPICS,
-        f"The topics that are read; or `{TOPICS_REGEX}`.",
+        f"The topics to read; or set `{TOPICS_REGEX}`.",
         importance=Importance.HIGH,
     ),
     text_key(
         TOPICS_REGEX,
-        "A regular expression, which the whole name of a topic has to match to be read. Topics "
-        "that come later are found within 10 s.",
+        "A regular expression for the whole names of the topics to read. New topics are found "
+        "within 10 s.",
         importance=Importance.HIGH,
         validator=check_patterns,
         width=Width.LONG,
     ),
     converter_key(
         VALUE_CONVERTER,
-        "What a record's value is: `string` and `bytes` stand in the column `_value`, `json` has "
-        "the columns of its object, `avro` those that its subject has in the schema registry.",
+        "The format of values: `string` and `bytes` give the column `_value`, `json` the columns "
+        "of its object, `avro` the columns of its subject in the schema registry.",
     ),
     *registry_keys(VALUE_CONVERTER, writes=False),
     flag_key(
@@ -84,23 +84,23 @@ SOURCE: Final = (
     ),
     text_key(
         SCHEMA,
-        "The columns of values in JSON without a schema, or in Avro, as in `CREATE TABLE`: `day "
-        "DATE, delay INT`. Without it the connector finds them, once: those of the last records "
-        "in JSON that are there, those of the latest version that Avro's subject has. Further "
-        "fields of a value are left out, and told.",
+        "The columns of values in JSON without schemas, or in Avro, as in `CREATE TABLE`: `day "
+        "DATE, delay INT`. Without it the connector infers them, once: from the last JSON "
+        "records, or from the latest version of the Avro subject. Other fields of a value are "
+        "left out, with a remark in the status.",
         width=Width.LONG,
     ),
     EVOLUTION_KEY,
     converter_key(
         KEY_CONVERTER,
-        "What a record's key is, in the column `_key`: a text, bytes, or Avro. JSON is a text.",
+        "The format of keys, in the column `_key`: a text, bytes, or Avro. JSON is a text.",
         words=KEY_CONVERTERS,
         importance=Importance.MEDIUM,
     ),
     *registry_keys(KEY_CONVERTER, writes=False),
     list_key(
         METADATA,
-        "What is told of a record beside its value, each in a column of its own: `_key`, `_topic`, "
+        "The metadata of a record to add as columns: `_key`, `_topic`, "
         "`_partition`, `_offset`, `_timestamp`, `_headers`.",
         *METADATA_COLUMNS,
         importance=Importance.LOW,
@@ -108,34 +108,34 @@ SOURCE: Final = (
     ),
     choice_key(
         ISOLATION,
-        "Whether records of transactions that were aborted, or have not ended, are left out.",
+        "Whether records of aborted and open transactions are skipped.",
         "read_committed",
         "read_uncommitted",
     ),
     choice_key(
         RESET,
-        "Where a partition without an offset begins: the first start alone. One that is added to a "
-        "topic later, or whose topic is found later, begins with its first record.",
+        "Where to begin at the first start of the connector. A partition that is added to a topic "
+        "later, or whose topic is found later, is read from its first record.",
         "earliest",
         "latest",
     ),
     number_key(
         START_MS,
-        f"Begin with the records of this time, in ms since 1970, instead of `{RESET}`.",
+        f"Begin at this time, in ms since 1970, instead of `{RESET}`.",
         None,
         importance=Importance.LOW,
     ),
     text_key(
         SHADOW,
-        "A group of Kafka's that is told the offsets, once they count, so that tools that watch "
-        "lag see them. Nothing is read from it.",
+        "A consumer group that gets the committed offsets, for tools that monitor lag. It is never "
+        "read.",
         importance=Importance.LOW,
     ),
     choice_key(
         OUT_OF_RANGE,
-        "What happens if records behind the offset are gone, since the topic keeps them no longer "
-        "or was deleted and made anew: `fail` ends the task and says how many; `earliest` and "
-        "`latest` go on there, and warn.",
+        "What to do if the records after the offset are gone, by retention or since the topic was "
+        "deleted and created again: with `fail` the task fails and reports how many; `earliest` "
+        "and `latest` continue there, with a warning.",
         "fail",
         "earliest",
         "latest",
@@ -144,33 +144,32 @@ SOURCE: Final = (
 
 SOURCE_TASK: Final = (
     text_key(TASK_PARTITIONS, "Set by the connector: the task's share of the partitions."),
-    text_key(TASK_LATER, "Set by the connector: the partitions that came after its first start."),
+    text_key(TASK_LATER, "Set by the connector: the partitions added after its first start."),
     text_key(TASK_SCHEMA, "Set by the connector: the columns of values in JSON or Avro."),
     text_key(TASK_KEY_SCHEMA, "Set by the connector: the column of keys in Avro."),
 )
 
 SINK: Final = (
     *connection_keys("sink"),
-    text_key(SINK_TOPIC, f"The topic that is written to; or `{SINK_TOPIC_COLUMN}`."),
+    text_key(SINK_TOPIC, f"The topic to write to; or set `{SINK_TOPIC_COLUMN}`."),
     text_key(SINK_TOPIC_COLUMN, "The column that names the topic of each row; it is not written."),
     list_key(
         SINK_KEY_COLUMNS,
-        "The columns that make a record's key. Without them the column `_key` does, if there is "
-        "one; else records have none.",
+        "The columns of a record's key. Default: the column `_key`; without such a column records "
+        "have no key.",
         importance=Importance.HIGH,
     ),
     converter_key(
         SINK_KEY_CONVERTER,
-        "How a key is written: `json` as an object of its columns, `avro` as a record, `string` "
-        "and `bytes` from one.",
+        "The format of keys: `json` writes an object of the columns, `avro` a record, `string` and "
+        "`bytes` a single column.",
     ),
     *registry_keys(SINK_KEY_CONVERTER, writes=True),
     flag_key(SINK_KEY_SCHEMAS, "Whether keys in JSON are in Connect's envelope.", default=False),
     converter_key(
         SINK_VALUE_CONVERTER,
-        "How a value is written: `json` as an object of all columns whose names do not begin with "
-        "an underscore, `avro` as a record of them, `string` and `bytes` from the one that there "
-        "is.",
+        "The format of values: `json` writes an object of all columns whose names do not begin "
+        "with an underscore, `avro` a record of them, `string` and `bytes` a single column.",
         "json",
     ),
     *registry_keys(SINK_VALUE_CONVERTER, writes=True),
@@ -181,24 +180,24 @@ SINK: Final = (
     ),
     text_key(
         STAGING,
-        "The folder where batches lie until they are published; the node's own unless set. If "
-        "workers run on several hosts it must be one that all of them see: what was staged on a "
-        "host that is lost can be published by no other.",
+        "The folder where batches are staged; by default the node's own. If workers run on several "
+        "hosts, all of them must share it: otherwise a batch that was staged on a lost host cannot "
+        "be published.",
         width=Width.LONG,
     ),
     number_key(
         RETENTION_MS,
-        "The brokers' `offsets.retention.minutes`, in ms: how long the mark of the last batch is "
-        "sure to stand.",
+        "The brokers' `offsets.retention.minutes`, in ms: the mark of the last batch exists for at "
+        "least this long.",
         7 * 24 * 3600 * 1000,
         least=1,
         importance=Importance.LOW,
     ),
     choice_key(
         UNMARKED,
-        "What becomes of a committed batch that waited for longer than that, or for the brokers of "
-        "another cluster, if there is no mark to tell whether it was published: `fail` waits for "
-        "you, `publish` and `skip` take it for one that was not, or was.",
+        "What to do with a committed batch if the mark that shows whether it was published may "
+        "have expired, or if it was staged for another cluster: with `fail` the task fails, "
+        "`publish` assumes that it was not published, `skip` that it was.",
         "fail",
         "publish",
         "skip",
@@ -208,7 +207,7 @@ SINK: Final = (
 OVERRIDES: Final[Mapping[str, Definition]] = {
     prefix: text_key(
         f"{prefix}*",
-        f"A setting of librdkafka's, handed on under the name after the prefix: `{prefix}{name}`.",
+        f"A setting of librdkafka, with the name after the prefix: `{prefix}{name}`.",
         importance=Importance.LOW,
     )
     for prefix, name in ((CONSUMER, "fetch.max.bytes"), (PRODUCER, "compression.type"))

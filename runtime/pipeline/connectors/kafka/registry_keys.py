@@ -1,6 +1,6 @@
-"""The keys of Avro with a schema registry: names of Confluent's converter behind the converter's.
+"""The keys of the Avro converter and its schema registry, with the names of Confluent's converter.
 
-A key's converter and a value's have a registry each, as in Connect.
+As in Connect, the key converter and the value converter each have their own registry.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,12 +25,13 @@ _STRATEGIES: Final = (BY_TOPIC, BY_RECORD, BY_BOTH)
 
 
 class RegistryAccess(NamedTuple):
-    """How one converter's registry is reached; `key` is the config key of its address."""
+    """The connection settings of one converter's registry."""
 
     key: str
+    """The config key of the addresses."""
     urls: tuple[str, ...]
     user_info: str
-    """`user:password`; empty: it asks for none."""
+    """`user:password`; empty: without authentication."""
 
     @property
     def secret_key(self) -> str:
@@ -39,11 +40,11 @@ class RegistryAccess(NamedTuple):
 
 
 def registry_keys(converter: str, *, writes: bool) -> Sequence[Definition]:
-    """Return the keys of a converter that goes by Avro; `writes`: it is a sink's."""
+    """Return the Avro keys of a converter; `writes`: it is a sink's."""
     register = flag_key(
         converter + _REGISTER,
-        "Whether the schema of the rows is registered; if not, rows are written by the latest "
-        "version that the subject has.",
+        "Whether to register the schema of the rows; if not, rows are written with the latest "
+        "version of the subject.",
         default=True,
         importance=Importance.LOW,
     )
@@ -51,7 +52,7 @@ def registry_keys(converter: str, *, writes: bool) -> Sequence[Definition]:
     return (
         list_key(
             converter + _URL,
-            f"Where the schema registry of `{AVRO}` is: `http://host:port`; several are tried in "
+            f"The URL of the schema registry of `{AVRO}`: `http://host:port`; several are tried in "
             "turn.",
             validator=_addresses,
             width=Width.LONG,
@@ -62,8 +63,7 @@ def registry_keys(converter: str, *, writes: bool) -> Sequence[Definition]:
         ),
         text_key(
             strategy_key(converter),
-            "Which subject of the registry a schema belongs to: that of the topic, of the record's "
-            "name, or of both.",
+            "How the subject of a schema is named: by the topic, by the record's name, or by both.",
             BY_TOPIC,
             validator=_strategy,
             recommended=_STRATEGIES,
@@ -74,22 +74,22 @@ def registry_keys(converter: str, *, writes: bool) -> Sequence[Definition]:
 
 
 def strategy_key(converter: str) -> str:
-    """Return the key of how subjects are named: `value.converter.value.subject.name.strategy`."""
+    """Return the key of the strategy: `value.converter.value.subject.name.strategy`."""
     return f"{converter}.{_side(converter)}{_STRATEGY}"
 
 
-def registers(converter: str) -> str:
-    """Return the key of whether schemas are registered."""
+def register_key(converter: str) -> str:
+    """Return the key `auto.register.schemas` of a converter."""
     return converter + _REGISTER
 
 
 def is_avro(converter: str, config: Mapping[str, str]) -> bool:
-    """Tell whether a converter, by its key, goes by Avro."""
+    """Tell whether a converter, given by its key, is Avro."""
     return config.get(converter, "").rpartition(".")[2] in {AVRO, "AvroConverter"}
 
 
-def access(converter: str, config: Mapping[str, str]) -> RegistryAccess:
-    """Return how a converter's registry is reached."""
+def registry_access(converter: str, config: Mapping[str, str]) -> RegistryAccess:
+    """Return the connection settings of a converter's registry."""
     urls = tuple(each.strip().rstrip("/") for each in config.get(converter + _URL, "").split(","))
     given = (config.get(converter + name, "") for name in _USER_INFO)
     return RegistryAccess(
@@ -97,20 +97,20 @@ def access(converter: str, config: Mapping[str, str]) -> RegistryAccess:
     )
 
 
-def strategy(converter: str, config: Mapping[str, str]) -> str:
-    """Return how a converter's subjects are named, by the name of Confluent's class."""
+def subject_strategy(converter: str, config: Mapping[str, str]) -> str:
+    """Return the subject name strategy of a converter, as the name of Confluent's class."""
     return config.get(strategy_key(converter), BY_TOPIC).rpartition(".")[2]
 
 
 def subject_of(strategy: str, topic: str, converter: str, record: str) -> str:
-    """Return the subject of a schema; `record` is the full name of the record that it is of."""
+    """Return the subject of a schema; `record` is the full name of its record."""
     if strategy == BY_RECORD:
         return record
     return f"{topic}-{record if strategy == BY_BOTH else _side(converter)}"
 
 
 def complaints(converters: Sequence[str], config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what is missing for those converters that go by Avro, by its key."""
+    """Return an error for each Avro converter without a registry, by the key to set."""
     return {
         each + _URL: f"{each} needs the address of its schema registry"
         for each in converters
@@ -119,7 +119,7 @@ def complaints(converters: Sequence[str], config: Mapping[str, str]) -> Mapping[
 
 
 def _side(converter: str) -> str:
-    """Return what a converter is for: `key` or `value`."""
+    """Return whether it is the converter of the `key` or of the `value`."""
     return converter.split(".")[-2]
 
 
@@ -133,11 +133,11 @@ def _addresses(value: Value) -> str | None:
         if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0:
             return "must be http://host:port"
         if "@" in parts.netloc:
-            return "must not hold a password: give it in basic.auth.user.info, which is sealed"
+            return "must not have a password: set it in basic.auth.user.info, which is encrypted"
     return None
 
 
 def _strategy(value: Value) -> str | None:
     if str(value or BY_TOPIC).rpartition(".")[2] in _STRATEGIES:
         return None
-    return f"there are {', '.join(_STRATEGIES)}"
+    return f"must be one of {', '.join(_STRATEGIES)}"

@@ -1,29 +1,29 @@
 # pyright: basic
-"""A group that Kafka is told of, so that tools that watch lag see how far a connector is.
+"""A consumer group with the connector's committed offsets, for tools that monitor lag.
 
-Offsets count by the connector's own log alone: nothing is ever read from the group, and what it is
-told may come late, or not at all.
+The connector's own log has the offsets: the group is never read, and commits to it may be late or
+lost.
 """
 
 from collections.abc import Mapping
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from .bounded import let_go
-from .cluster import TopicPlace, Trouble, made
+from .call_timeout import end_in_background
+from .cluster import LastError, TopicPlace, make_client
 from .connection import Settings
 
 
 class ShadowGroup:
-    """A group without a member; every method is called from one thread."""
+    """A group without members; not thread-safe."""
 
     def __init__(self, settings: Settings, name: str) -> None:
-        """Make its client, which connects when it is used; raises `ConfigInvalid`."""
+        """Create its client, which connects at the first use; raises `ConfigInvalid`."""
         own = {"group.id": name, "enable.auto.commit": False}
-        self._client: Consumer = made(Consumer, settings, Trouble(), **own)
+        self._client: Consumer = make_client(Consumer, settings, LastError(), **own)
 
-    def tell(self, offsets: Mapping[TopicPlace, int]) -> None:
-        """Hand on what comes next in partitions; whether it arrives, nobody waits for."""
+    def commit(self, offsets: Mapping[TopicPlace, int]) -> None:
+        """Commit offsets asynchronously; errors are ignored."""
         places = [TopicPartition(*place, at) for place, at in offsets.items()]
         try:
             self._client.commit(offsets=places, asynchronous=True)
@@ -33,4 +33,4 @@ class ShadowGroup:
 
     def close(self) -> None:
         """Let go of the connections, once what was handed on is sent."""
-        let_go(self._client.close)
+        end_in_background(self._client.close)

@@ -1,9 +1,8 @@
 # pyright: basic
-"""The columns of the files that a connector writes: one schema for all of them.
+"""The one schema of all files that a connector writes, since readers take a folder for one table.
 
-Readers take a folder for one table. So the first batch makes its columns, later ones are held
-against them, and each file has all of them, in their order. What is not among them is refused, or
-added and widened where `sink.auto.evolve` says so, by the rules that hold for sources and tables.
+The first batch sets the columns; each later file has all of them, in the same order. New columns
+and wider types are refused, or with `sink.auto.evolve` added to the schema (`evolution.rules`).
 """
 
 import fcntl
@@ -23,7 +22,7 @@ from ....spi.errors import SchemaRefused, SinkBroken
 from ...evolution.rules import Difference, unite_schemas
 from .. import keys
 from .root import SinkLocation
-from .staging import escaped, make_folder, replace_durably
+from .staging import escape_name, make_folder, replace_durably
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,7 +31,7 @@ COLUMNS: Final = "_fairlead/columns"
 _NESTED: Final = (StructType, ArrayType, MapType)
 
 
-def fitted(
+def reconcile_columns(
     root: Path,
     place: SinkLocation,
     found: StructType,
@@ -40,12 +39,13 @@ def fitted(
     last: StructType | None = None,
     may_evolve: bool,
 ) -> StructType:
-    """Return the columns of all files, now that rows of a schema come; raises `SchemaRefused`.
+    """Return the schema of all files, extended for rows of schema `found` if that is allowed.
 
-    `last` is what was returned for that schema last. Tasks that do it at once wait for each other.
+    `last` is the last result for `found`. Concurrent tasks are serialised by a lock. Raises
+    `SchemaRefused`.
     """
     shown = place.root
-    path = root / COLUMNS / f"{escaped(Resource(place.connector))}.json"
+    path = root / COLUMNS / f"{escape_name(Resource(place.connector))}.json"
     known = _read(path, shown)
     if known is not None and known in (found, last):
         return known
@@ -62,8 +62,8 @@ def fitted(
         return union.schema if union.differences else known
 
 
-def aligned(frame: "DataFrame", found: StructType, columns: StructType) -> "DataFrame":
-    """Return rows of a schema with the columns that all files have, in their order."""
+def align_columns(frame: "DataFrame", found: StructType, columns: StructType) -> "DataFrame":
+    """Return rows with the columns that all files have, in their order."""
     theirs = {each.name.lower(): each for each in found.fields}
     pairs = [(each, theirs.get(each.name.lower())) for each in columns.fields]
     is_same = [each.name for each in columns.fields] == [each.name for each in found.fields]
@@ -82,25 +82,25 @@ def aligned(frame: "DataFrame", found: StructType, columns: StructType) -> "Data
 
 
 def _is_as(found: object, known: object) -> bool:
-    """Tell whether values need no cast; what is nested stays as it is."""
+    """Tell whether a column needs no cast; nested columns are not cast."""
     return found == known or isinstance(known, _NESTED)
 
 
 def _refuse(shown: Path, found: tuple[Difference, ...], *, may_evolve: bool) -> None:
-    """Raise unless files may take such differences in."""
-    strange = [str(each) for each in found if each.wider is None]
-    if strange:
+    """Raise `SchemaRefused` if the schema of the files must not change so."""
+    incompatible = [str(each) for each in found if each.wider is None]
+    if incompatible:
         raise SchemaRefused(
-            f"{shown} was written with other types: column {', '.join(strange)}. No type holds the "
-            f"values of both: cast it by a transform, or name another {keys.SINK_PATH}"
+            f"{shown} was written with other types: column {', '.join(incompatible)}. No type "
+            f"holds the values of both: cast it by a transform, or set another {keys.SINK_PATH}"
         )
     if found and not may_evolve:
         new = ", ".join(str(each) for each in found if each.is_new)
         wide = ", ".join(str(each) for each in found if not each.is_new)
-        told = (f"no column {new}" if new else "", f"a narrower column {wide}" if wide else "")
+        reasons = (f"no column {new}" if new else "", f"a narrower column {wide}" if wide else "")
         raise SchemaRefused(
-            f"the files in {shown} have {' and '.join(filter(None, told))}: set "
-            f"{keys.SINK_AUTO_EVOLVE}=true, leave it out by a transform, or name another "
+            f"the files in {shown} have {' and '.join(filter(None, reasons))}: set "
+            f"{keys.SINK_AUTO_EVOLVE}=true, remove it by a transform, or set another "
             f"{keys.SINK_PATH}"
         )
 
@@ -112,8 +112,8 @@ def _read(path: Path, shown: Path) -> StructType | None:
         return None
     except (ValueError, KeyError, TypeError):
         raise SinkBroken(
-            f"{shown}/{COLUMNS}/{path.name} is not readable as what fairlead writes there: remove "
-            "it, and the next batch makes the columns anew"
+            f"{shown}/{COLUMNS}/{path.name} is corrupt: remove it, and the next batch sets the "
+            "columns again"
         ) from None
 
 

@@ -1,15 +1,13 @@
-"""Whose a sink is: small files under `<root>/_fairlead`, and what may follow from them.
+"""Ownership marks of a sink folder: small JSON files under `<root>/_fairlead` (DATA_PLANE §7).
 
-`owner.json` names the cluster. `marks/<connector>--1.json` holds the connector's claim: who may
-write for it, known to its tasks from their configs. `marks/<connector>-<task>#<token>.json` says
-which process wrote last under that token, and the last commit that was published. Each token has a
-file of its own, so that a former owner that wakes up in the middle of its work writes over nothing;
-the newest counts, and removes the others. A log that knows less than the sink was published from is
-an older one, and a token that did not come from this log is another's: a copied data folder, or a
-restored backup.
+`owner.json` names the cluster. `marks/<connector>--1.json` has the connector's claim, whose writer
+id its task configs have as well. `marks/<connector>-<task>#<token>.json` names the process that
+wrote last under that fencing token, and the last published commit. Each token has its own file, so
+that a zombie cannot overwrite the mark of its successor; the newest token is valid, and its owner
+removes the others. A mark ahead of the log, or with a token of another log, shows that the data
+folder was copied or restored from a backup.
 
-All of them are written after what they tell of is durable, so they are never ahead of it
-(DATA_PLANE §7).
+A mark is written only after the state that it describes is durable.
 """
 
 import json
@@ -27,7 +25,7 @@ from ......events.model import Resource, Token
 from ....spi.errors import SinkBroken
 from ...marks import PublishedBatch
 from .. import keys
-from .staging import escaped, prepared, replace_durably, sync
+from .staging import escape_name, replace_durably, sync, write_beside
 
 OWNER: Final = "_fairlead/owner.json"
 MARKS: Final = "_fairlead/marks"
@@ -35,22 +33,23 @@ MARKS: Final = "_fairlead/marks"
 
 @dataclass(frozen=True, slots=True)
 class SinkClaim:
-    """The right of a connector's tasks to write to a sink; a new one ends all earlier ones."""
+    """The right of a connector's tasks to write to a sink; a new claim revokes earlier ones."""
 
     writer: str
+    """A random id."""
     folder: int
-    """The inode of the root when it was claimed, which tells it from what lies under a mount."""
+    """The inode of the root when it was claimed; under a missing mount there is another inode."""
 
     is_adopted: bool = False
-    """Whether somebody said that the sink is to be taken as it is."""
+    """Whether a user adopted the sink in its state by `sink.adopt`."""
 
     def __str__(self) -> str:
-        """Return the form that a task config holds."""
+        """Return the text for task configs."""
         return f"{self.writer}:{self.folder}{':adopted' if self.is_adopted else ''}"
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """Return what `str` spelled; None if there is none, or it is nothing of the kind."""
+        """Parse the text of `str`; None if it is not a claim."""
         writer, _, rest = text.partition(":")
         folder, _, word = rest.partition(":")
         return cls(writer, int(folder), word == "adopted") if folder.isdecimal() else None
@@ -58,34 +57,34 @@ class SinkClaim:
 
 @dataclass(frozen=True, slots=True)
 class TaskMark:
-    """Who wrote last for a task, and what was published last."""
+    """The last writer of a task, and its last published commit."""
 
     claim: str
     token: Token
     process: str
     log: str
-    """The place of the log that the token is from, which tells it from its copies."""
+    """The path of the log that gave the token, which tells it from its copies."""
 
     published: PublishedBatch | None = None
 
     def is_of(self, token: Token) -> bool:
-        """Tell whether this process wrote it, under this token."""
+        """Tell whether this process wrote the mark under this token."""
         return (self.token, self.process) == (token, this_process())
 
     def after(self, commit_id: CommitId) -> "TaskMark":
-        """Return the mark once a commit is published as well."""
+        """Return the mark after the publication of a commit."""
         done = PublishedBatch.of(commit_id)
         return replace(self, published=max(self.published or done, done))
 
 
 @cache
 def this_process() -> str:
-    """Return what no other process is known by: a token is of one process alone."""
+    """Return a unique name of this process; a token belongs to one process."""
     return _spell_process(process_of(os.getpid()))
 
 
 def runs_here(process: str) -> bool:
-    """Tell whether a process runs on this machine, as `this_process` names it."""
+    """Tell whether a process, named by `this_process`, runs on this machine."""
     pid, _, rest = process.partition(" ")
     named = ProcessId(int(pid) if pid.isdecimal() else 0, rest.rpartition(" ")[2])
     return _spell_process(named) == process and is_alive(named)
@@ -95,42 +94,42 @@ def _spell_process(process: ProcessId) -> str:
     return f"{process.pid} on {platform.node()} since {process.started}"
 
 
-def intruder(mark: TaskMark, token: Token) -> bool:
-    """Tell whether a mark was written under a token that is not of the same log, or is newer."""
+def is_intruder(mark: TaskMark, token: Token) -> bool:
+    """Tell whether another process wrote a mark under this token, or a newer one."""
     return mark.token > token or (mark.token == token and not mark.is_of(token))
 
 
 def is_behind(mark: TaskMark, published: PublishedBatch) -> bool:
-    """Tell whether a sink has lost what was published to it; a new mark knows of nothing yet."""
+    """Tell whether a sink has lost published batches; a new mark has none yet."""
     return mark.published is not None and mark.published < published
 
 
 def read_owner(root: Path) -> str | None:
-    """Return the cluster whose sink it is, None if nothing says so."""
+    """Return the cluster that owns the sink; None: there is no owner."""
     fields = _read(root / OWNER)
     return None if fields is None else str(fields.get("cluster"))
 
 
 def write_owner(root: Path, cluster: str, *, anew: bool) -> None:
-    """Say whose sink it is; unless `anew`, whoever was first stays."""
+    """Write the owner; unless `anew`, an existing owner stays."""
     write = _write if anew else _write_once
     write(root / OWNER, {"cluster": cluster})
 
 
 def read_claim(root: Path, connector: str) -> tuple[str, str] | None:
-    """Return the cluster and the writer of a connector's claim, None if there is none."""
+    """Return the cluster and the writer id of a connector's claim; None: there is none."""
     fields = _read(_path(root, Resource(connector)))
     return None if fields is None else (str(fields.get("cluster")), str(fields.get("writer")))
 
 
 def write_claim(root: Path, connector: str, cluster: str, writer: str, *, anew: bool) -> None:
-    """Make a claim the one that counts; unless `anew`, the first one stays."""
+    """Write a claim; unless `anew`, an existing claim stays."""
     write = _write if anew else _write_once
     write(_path(root, Resource(connector)), {"cluster": cluster, "writer": writer})
 
 
 def read_mark(root: Path, task: Resource, claim: str = "") -> TaskMark | None:
-    """Return a task's newest mark, of this claim if there is one, None if there is none at all."""
+    """Return a task's newest mark, of this claim if possible; None: there is none at all."""
     found = [mark for path in _marks_of(root, task) if (mark := _mark_in(path))]
     own = [each for each in found if each.claim == claim] or found
     if not own:
@@ -141,14 +140,14 @@ def read_mark(root: Path, task: Resource, claim: str = "") -> TaskMark | None:
 
 
 def write_mark(root: Path, task: Resource, mark: TaskMark) -> None:
-    """Write a task's mark, durably: an older one would say that the sink has lost batches."""
+    """Write a task's mark, durably: a stale mark would look as if the sink had lost batches."""
     published = (*mark.published[0], mark.published[1]) if mark.published else None
     whose = {"claim": mark.claim, "token": mark.token, "process": mark.process, "log": mark.log}
     _write(_path_of(root, task, mark.token), {**whose, "published": published})
 
 
 def remove_older_marks(root: Path, task: Resource, token: Token) -> None:
-    """Remove what others than the owner of a token have left, once its own mark is there."""
+    """Remove the marks of other tokens, after this token's mark was written."""
     for path in _marks_of(root, task):
         if path != _path_of(root, task, token):
             path.unlink(missing_ok=True)
@@ -156,7 +155,7 @@ def remove_older_marks(root: Path, task: Resource, token: Token) -> None:
 
 def _mark_in(path: Path) -> TaskMark | None:
     fields = _read(path)
-    if fields is None:  # its successor has just removed it
+    if fields is None:  # a successor has just removed it
         return None
     try:
         epoch, generation, batch = fields["published"] or (0, 0, -1)
@@ -169,8 +168,8 @@ def _mark_in(path: Path) -> TaskMark | None:
 
 
 def _marks_of(root: Path, task: Resource) -> list[Path]:
-    """Return the files of a task's marks; older releases had one for all tokens."""
-    name = escaped(task)
+    """Return the files of a task's marks; older releases had one file for all tokens."""
+    name = escape_name(task)
     with suppress(FileNotFoundError):
         return [
             each
@@ -183,11 +182,11 @@ def _marks_of(root: Path, task: Resource) -> list[Path]:
 
 def _path_of(root: Path, task: Resource, token: Token) -> Path:
     epoch, generation = token
-    return root / MARKS / f"{escaped(task)}#{epoch}-{generation}.json"
+    return root / MARKS / f"{escape_name(task)}#{epoch}-{generation}.json"
 
 
 def _path(root: Path, resource: Resource) -> Path:
-    return root / MARKS / f"{escaped(resource)}.json"
+    return root / MARKS / f"{escape_name(resource)}.json"
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -204,8 +203,8 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _unreadable(path: Path) -> SinkBroken:
     return SinkBroken(
-        f"{path} is not readable as what fairlead writes there: nothing was changed; bring it "
-        f"back as it was, or remove it and set {keys.SINK_ADOPT}=true"
+        f"{path} is corrupt. Nothing was changed: restore it, or remove it and set "
+        f"{keys.SINK_ADOPT}=true"
     )
 
 
@@ -214,7 +213,7 @@ def _write(path: Path, fields: dict[str, object]) -> None:
 
 
 def _write_once(path: Path, fields: dict[str, object]) -> None:
-    made = prepared(path, fields)
+    made = write_beside(path, fields)
     with suppress(FileExistsError):
         os.link(made, path)
         sync(path.parent)

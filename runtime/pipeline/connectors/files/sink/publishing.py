@@ -1,10 +1,9 @@
-"""A committed batch is published when every file that its manifest names is in place.
+"""Publication of a committed batch: moves each staged file of its manifest to its final path.
 
-Staged files are moved, and files that are in place already are checked: a batch may be published
-again, after a publisher that died half-way, or beside another one. Before anything is moved, each
-file must be where one of these would have it, with the bytes that it had when the batch counted.
-The folders that took files in are fsynced before anybody says that the batch is published, since
-after that nobody looks at its staging again (DATA_PLANE §5).
+It is idempotent: a batch may be published again, after a crash of another publisher, or by two
+publishers at once. Before the first move, each file must be either staged or published, with the
+size in the manifest. The target folders are fsynced before the batch counts as published, since
+after that its staging is not read again (DATA_PLANE §5).
 """
 
 import os
@@ -26,15 +25,15 @@ from .staging import (
 )
 
 RowsOf = Callable[[Path], int]
-"""How many rows a file says it holds; -1 if it does not say."""
+"""Reads the number of rows of a file; -1: unknown."""
 
 
 class PartsMissing(SinkBroken):
-    """Files of a batch that counts are nowhere."""
+    """Files of a committed batch are neither staged nor published."""
 
 
-def say_nothing_of_rows(file: Path) -> int:
-    """Stand for a format whose files do not tell how many rows they hold."""
+def unknown_row_count(file: Path) -> int:
+    """Return -1: the format's files do not have their number of rows."""
     del file
     return -1
 
@@ -42,7 +41,7 @@ def say_nothing_of_rows(file: Path) -> int:
 def parts_of(
     root: Path, manifest: Manifest, commit_id: CommitId, rows_of: RowsOf
 ) -> tuple[Part, ...]:
-    """Return what is staged of a batch, by the paths that it will have."""
+    """Return the staged files of a batch, with their final paths."""
     staged = root / manifest.staging
     return tuple(
         Part(
@@ -55,20 +54,20 @@ def parts_of(
 
 
 def publish(
-    root: Path, manifest: Manifest, commit_id: CommitId, rows_of: RowsOf = say_nothing_of_rows
+    root: Path, manifest: Manifest, commit_id: CommitId, rows_of: RowsOf = unknown_row_count
 ) -> None:
-    """Put a committed batch in place, durably, below a root as it is reached now.
+    """Publish a committed batch, durably; `root` is the current path of the manifest's root.
 
-    Raises `PartsMissing` if a file of it is nowhere, `SinkBroken` if one is not what it was, or
-    if there is another in its place; then nothing was moved.
+    Raises `PartsMissing` if a file is missing, `SinkBroken` if a file differs from the manifest or
+    another file has its path; nothing was moved then.
     """
     _publish(root, manifest, commit_id, rows_of, gives_up=False)
 
 
-def publish_what_is_left(
-    root: Path, manifest: Manifest, commit_id: CommitId, rows_of: RowsOf = say_nothing_of_rows
+def publish_rest(
+    root: Path, manifest: Manifest, commit_id: CommitId, rows_of: RowsOf = unknown_row_count
 ) -> None:
-    """Put in place what there is of a batch, once somebody has given up the rest."""
+    """Publish the files of a batch that still exist, after a user has adopted the sink."""
     _publish(root, manifest, commit_id, rows_of, gives_up=True)
 
 
@@ -83,7 +82,7 @@ def _publish(
         for file in data_files(staged)
     }
     batch = _Publication(root, manifest, commit_id, rows_of)
-    parts = manifest.parts or batch.unnamed(found, gives_up=gives_up)
+    parts = manifest.parts or batch.find_parts(found, gives_up=gives_up)
     if not gives_up:
         batch.refuse_missing([each for each in parts if each.path not in found])
     present = [each for each in parts if each.path in found]
@@ -97,7 +96,7 @@ def _publish(
 
 
 class _Publication:
-    """A batch that is being published, and how its files are told of."""
+    """The publication of one batch."""
 
     def __init__(
         self, root: Path, manifest: Manifest, commit_id: CommitId, rows_of: RowsOf
@@ -108,34 +107,34 @@ class _Publication:
         self._rows_of = rows_of
 
     def refuse_missing(self, parts: Sequence[Part]) -> None:
-        """Raise unless these files are in place, as they were staged."""
+        """Raise `PartsMissing` unless these files are published."""
         missing = [each for each in parts if not self._is_in_place(each)]
         if missing:
             raise PartsMissing(
                 f"{self._told}: {len(missing)} of its {self._manifest.files} files are neither "
-                f"staged in {self._manifest.root}/{self._manifest.staging} nor in place: "
+                f"staged in {self._manifest.root}/{self._manifest.staging} nor published: "
                 f"{describe_parts(missing)}"
             )
 
     def check_staged(self, part: Part, staged: Path) -> None:
-        """Raise if a staged file is not what it was, or another has its place."""
+        """Raise `SinkBroken` if a staged file has changed, or another file has its final path."""
         home = self._root / part.path
         # In this order: a file that was moved by another publisher is no longer staged.
         if home.exists() and staged.exists():
             raise SinkBroken(
-                f"{self._told}: {self._real(home)} is there already, and is not what "
-                f"{self._real(staged)} is: both are kept; move the first one out of the folder"
+                f"{self._told}: {self._real(home)} exists already, and differs from "
+                f"{self._real(staged)}: both are kept; move the first one out of the folder"
             )
         with suppress(FileNotFoundError):
             size = staged.stat().st_size
             if size != part.bytes:
                 raise SinkBroken(
                     f"{self._told}: {self._real(staged)} has {size} bytes, and had {part.bytes} "
-                    "when it was written: bring it back as it was"
+                    "when it was written: restore it"
                 )
 
     def move(self, part: Part, staged: Path) -> None:
-        """Rename a staged file into place, unless another publisher was faster."""
+        """Rename a staged file to its final path, unless another publisher was faster."""
         home = self._root / part.path
         make_folder(home.parent)
         try:
@@ -143,8 +142,8 @@ class _Publication:
         except FileNotFoundError:
             self.refuse_missing([part])
 
-    def unnamed(self, staged: dict[str, Path], *, gives_up: bool) -> Sequence[Part]:
-        """Return the files of a batch that was committed before manifests named them."""
+    def find_parts(self, staged: dict[str, Path], *, gives_up: bool) -> Sequence[Part]:
+        """Return the files of a batch whose manifest, of an older release, does not name them."""
         prefix = batch_prefix(self._commit_id)
         sizes = {path: _size(file) for path, file in staged.items()}
         for path in _published(self._root, prefix):
@@ -154,9 +153,9 @@ class _Publication:
         manifest, size = self._manifest, sum(each.bytes for each in parts)
         if not gives_up and (len(parts), size) != (manifest.files, manifest.bytes):
             raise PartsMissing(
-                f"{self._told}: of its {manifest.files} files with {manifest.bytes} bytes there "
-                f"are {len(parts)} with {size}, staged in "
-                f"{manifest.root}/{manifest.staging} or in place as {prefix}*"
+                f"{self._told}: of its {manifest.files} files with {manifest.bytes} bytes only "
+                f"{len(parts)} with {size} bytes exist, staged in "
+                f"{manifest.root}/{manifest.staging} or published as {prefix}*"
             )
         return parts
 
@@ -178,13 +177,13 @@ class _Publication:
 
     def _other(self, part: Part) -> SinkBroken:
         return SinkBroken(
-            f"{self._told}: {self._manifest.root}/{part.path} is not the file that was written "
-            f"for it ({part.bytes} bytes): move it out of the folder, and bring that one back"
+            f"{self._told}: {self._manifest.root}/{part.path} is not the file of the batch "
+            f"({part.bytes} bytes): move it out of the folder, and restore the right one"
         )
 
     @property
     def _told(self) -> str:
-        return f"{describe_batch(self._commit_id, self._manifest)} counts but is not published"
+        return f"{describe_batch(self._commit_id, self._manifest)} is committed but not published"
 
     def _real(self, path: Path) -> str:
         return f"{self._manifest.root}/{path.relative_to(self._root)}"
@@ -199,7 +198,7 @@ def _size(file: Path) -> int:
 
 
 def _published(root: Path, prefix: str) -> Iterator[Path]:
-    """Yield the files in place whose names begin so, relative to the root."""
+    """Yield the published files whose names begin with a prefix, relative to the root."""
     # Not by rglob: it fails when another publisher removes a folder of the staging meanwhile.
     for here, folders, names in os.walk(root):
         inside = Path(here).relative_to(root)

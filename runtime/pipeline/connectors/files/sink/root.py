@@ -1,14 +1,13 @@
-"""The folder of a sink: how a connector comes to write to it, and what holds it open meanwhile.
+"""The root folder of a sink: claiming it, and access through an open descriptor.
 
-The first start under a path makes the root and claims it: no other place makes one. After that the
-claim is in the task configs, so in the log: a start that comes later, and finds no such root, waits
-for it. The word `sink.adopt=true` takes a root as it is, whoever it belonged to and whatever has
-become of it; it counts once, when it comes into the config, for task configs that have it are of a
-connector that obeyed it.
+The first start of a connector with a path creates the root and claims it; nothing else creates it.
+After that the claim is in the task configs, and so in the log: a later start that does not find the
+root waits for it. `sink.adopt=true` claims a root in any state and of any owner. It takes effect
+once: task configs that have it show that it was obeyed.
 
-Everything that is done goes through the descriptor of a folder whose marks were looked at: if
-its mount goes away meanwhile, nothing is written beneath, and no missing folder is made anew,
-neither by us nor by Spark, which makes whatever leads to the file that it writes.
+All access goes through the descriptor of a folder whose marks were checked. If its mount goes away,
+nothing is written to the folder under the mount point, and Spark, which creates missing parent
+folders, cannot create it again.
 """
 
 import errno
@@ -26,8 +25,8 @@ from ....spi.context import Context
 from ....spi.errors import BadInput, NotReady, RowsRefused, SinkAway, SinkBroken, SinkFull
 from .. import keys
 from . import marks
-from .lost_texts import NULL_FOLDER
 from .marks import SinkClaim
+from .null_folder import NULL_FOLDER
 from .staging import make_folder
 
 _WRITER_BYTES: Final = 4
@@ -46,46 +45,46 @@ _AWAY: Final = frozenset(
         errno.ETIMEDOUT,
     }
 )
-"""What a mount that went away, or lost its device, answers: it may come back by itself."""
+"""Errors of an unmounted folder or a lost device, which may come back."""
 
 _FULL_WORDS: Final = ("No space left on device", "Disk quota exceeded")
-_LIKE_NULL: Final = f"""has the text {NULL_FOLDER}, and null beside it: both would be \
-in one folder. Nothing of the batch was written: change the text by a transform"""
+_LIKE_NULL: Final = f"""has the text {NULL_FOLDER}, and also null: both would be in one \
+folder. Nothing of the batch was written: change the text by a transform"""
 _NO_FOLDER: Final = "Mkdirs failed to create"
 _LONGEST_NAME: Final = 255
-"""Bytes that a name of a folder may have."""
+"""The most bytes in the name of a folder."""
 _AWAY_WORDS: Final = ("Read-only file system", "Stale file handle", "Input/output error")
 
 
 @dataclass(frozen=True, slots=True)
 class SinkLocation:
-    """Where a connector writes, and by what right; a claim of None is not looked at."""
+    """A connector's sink folder with its claim; a claim of None is not checked."""
 
     root: Path
     cluster: str
     connector: str
     claim: SinkClaim | None
     has_adopted: bool = False
-    """Whether the config says `sink.adopt=true`, which counts once."""
+    """Whether `sink.adopt=true` in the config has already taken effect."""
 
     @property
-    def adopting(self) -> str:
-        """Say how the sink is adopted, as one would tell it to do so."""
+    def adopt_remedy(self) -> str:
+        """Return the instruction for users to adopt the sink."""
         return (
-            f"set {keys.SINK_ADOPT} to false and then to true again, since it counts once"
+            f"set {keys.SINK_ADOPT} to false and then to true again, since it takes effect once"
             if self.has_adopted
             else f"set {keys.SINK_ADOPT}=true"
         )
 
 
 class FolderKeys(NamedTuple):
-    """Which keys say where a folder is that is written to, and by what right."""
+    """The keys of the path of a folder and of the claim on it."""
 
     path: str = keys.SINK_PATH
     claim: str = keys.TASK_CLAIM
 
     def place(self, context: Context, settings: ParsedConfig) -> SinkLocation:
-        """Return where a task writes, as its config says it."""
+        """Return a task's sink folder and claim, from its config."""
         return SinkLocation(
             Path(settings.text(self.path)),
             context.cluster_id,
@@ -95,7 +94,10 @@ class FolderKeys(NamedTuple):
         )
 
     def shared_task_config(self, context: Context, settings: ParsedConfig) -> Mapping[str, str]:
-        """Return by what right tasks write; raises `NotReady`, and what `claim_sink` raises."""
+        """Claim the folder; return the key with the claim for task configs.
+
+        Raises `NotReady`, and as `claim_sink` does.
+        """
         before = next(iter(context.split), None)
         name = context.resource.connector
         try:
@@ -111,10 +113,10 @@ def claim_sink(
     before: Mapping[str, str] | None,
     names: FolderKeys = FolderKeys(),  # noqa: B008  # an immutable value
 ) -> SinkClaim:
-    """Return the claim that a connector's tasks write under, and make it if need be.
+    """Return the claim of a connector's tasks; make the folder and a claim if there is none.
 
-    `before` is a task config that is in force, if there is any. Raises `SinkAway` or
-    `SinkBroken`, and has changed nothing then.
+    `before` is a task config in force, if there is one. Raises `SinkAway` or `SinkBroken`, and has
+    changed nothing then.
     """
     root, adopts = Path(settings.text(names.path)), settings.values.get(keys.SINK_ADOPT) is True
     is_known = before is not None and before.get(names.path) == str(root)
@@ -127,26 +129,26 @@ def claim_sink(
         return had
     if is_known and not (root / "_fairlead").is_dir():
         raise SinkAway(
-            f"{root}, which {connector} was started with before, is not there or has no "
-            f"_fairlead: is it not mounted? If nothing was ever written to it, {place.adopting}"
+            f"{root}, which {connector} has used before, does not exist or has no _fairlead: is "
+            f"it not mounted? If nothing was ever written to it, {place.adopt_remedy}"
         )
     return _claimed(place)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRoot:
-    """A sink's root, open; `path` leads to it whatever happens to its name."""
+    """The open root of a sink."""
 
     place: SinkLocation
     descriptor: int
 
     @property
     def path(self) -> Path:
-        """A path by which this process and its children reach the folder itself."""
+        """The root's path through the descriptor, for this process and its children."""
         return Path(f"/proc/{os.getpid()}/fd/{self.descriptor}")
 
-    def still_is(self) -> bool:
-        """Tell whether its name still leads here."""
+    def is_current(self) -> bool:
+        """Tell whether the root's name still leads to this folder."""
         try:
             return os.path.samestat(self.place.root.stat(), os.fstat(self.descriptor))
         except OSError:
@@ -154,16 +156,16 @@ class OpenRoot:
 
 
 @contextmanager
-def opened(place: SinkLocation) -> Generator[OpenRoot]:
-    """Hold a root while something is done in it; raises `SinkAway` or `SinkBroken`.
+def open_root(place: SinkLocation) -> Generator[OpenRoot]:
+    """Open a root and check its marks; raises `SinkAway` or `SinkBroken`.
 
-    So does whatever goes wrong with its files meanwhile.
+    `OSError`s within the context are translated to these, too.
     """
-    with translated(place.root):
+    with translate_errors(place.root):
         descriptor = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     root = OpenRoot(place, descriptor)
     try:
-        with translated(place.root, str(root.path)):
+        with translate_errors(place.root, str(root.path)):
             _check(root)
             yield root
     finally:
@@ -171,18 +173,18 @@ def opened(place: SinkLocation) -> Generator[OpenRoot]:
 
 
 @contextmanager
-def translated(root: Path, alias: str = "") -> Generator[None]:
-    """Tell errors of the file system by the root's own name, and by what can be done."""
+def translate_errors(root: Path, alias: str = "") -> Generator[None]:
+    """Raise `OSError`s as `SinkAway` or `SinkBroken`, with the root's name instead of `alias`."""
     try:
         yield
     except ConnectionError:
-        raise  # the JVM's, which is gone: it says nothing of the folder
+        raise  # of the JVM, not of the folder
     except OSError as error:
-        raise _told(error, root, alias) from error
+        raise _sink_error(error, root, alias) from error
 
 
-def told_by_spark(root: Path, text: str) -> SinkAway | BadInput | None:
-    """Return what an error of a Spark job says about the sink's disk, None if nothing."""
+def explain_spark_error(root: Path, text: str) -> SinkAway | BadInput | None:
+    """Return the sink's error behind the error of a Spark job; None: the sink did not cause it."""
     if NULL_FOLDER in text and "already exists" in text:
         return BadInput(f"a column of {keys.SINK_PARTITION_BY} {_LIKE_NULL}")
     names = text.split("/") if _NO_FOLDER in text else []
@@ -200,7 +202,7 @@ def _claimed(place: SinkLocation) -> SinkClaim:
         marks.write_owner(place.root, place.cluster, anew=False)
         owner = marks.read_owner(place.root)
         if owner != place.cluster:
-            raise foreign(place, str(owner))
+            raise foreign_sink_error(place, str(owner))
         before = marks.read_claim(place.root, place.connector)
         is_foreign = before is not None and before[0] != place.cluster
         writer = secrets.token_hex(_WRITER_BYTES)
@@ -221,8 +223,8 @@ def _adopted(place: SinkLocation) -> SinkClaim:
 
 @contextmanager
 def _made(root: Path) -> Generator[int]:
-    """Make a root if there is none, and give its inode."""
-    with translated(root):
+    """Create a root if it does not exist, and yield its inode."""
+    with translate_errors(root):
         make_folder(root)
         yield root.stat().st_ino
 
@@ -232,7 +234,7 @@ def _says_adopt(config: Mapping[str, str]) -> bool:
 
 
 def _check(root: OpenRoot) -> None:
-    """Raise unless the marks in a root are those that its connector has left there."""
+    """Raise unless the marks in a root are those of the connector's claim."""
     place = root.place
     if place.claim is None:
         return
@@ -241,49 +243,49 @@ def _check(root: OpenRoot) -> None:
     if owner is None or claimed is None:
         raise _unmarked(root, place.claim)
     if owner != place.cluster:
-        raise foreign(place, owner)
+        raise foreign_sink_error(place, owner)
     if claimed != (place.cluster, place.claim.writer):
         raise SinkBroken(
-            f"{place.root} was adopted for {place.connector} by another log than this one. "
-            "Nothing was written or removed here since. Go on where it was adopted, or, to go on "
-            f"here, {place.adopting}"
+            f"{place.root} was adopted for {place.connector} from another log. This log has "
+            "written and removed nothing since. Use the other log, or, to continue with this one, "
+            f"{place.adopt_remedy}"
         )
 
 
-def foreign(place: SinkLocation, owner: str) -> SinkBroken:
-    """Return the refusal of a sink that another cluster writes to."""
+def foreign_sink_error(place: SinkLocation, owner: str) -> SinkBroken:
+    """Return the error for a sink of another cluster."""
     return SinkBroken(
         f"{place.root} belongs to another cluster: {marks.OWNER} names {owner}, and this one is "
-        f"{place.cluster}. Nothing was written or removed. Choose another sink.path, or, once the "
-        f"other cluster writes there no more, {place.adopting}"
+        f"{place.cluster}. Nothing was written or removed. Choose another sink.path, or, if the "
+        f"other cluster no longer writes there, {place.adopt_remedy}"
     )
 
 
 def _unmarked(root: OpenRoot, claim: SinkClaim) -> SinkAway | SinkBroken:
-    """Tell a folder that lies under an absent mount from one whose marks were removed."""
+    """Return the error for a root without marks; the inode tells whether a mount is missing."""
     place = root.place
     if os.fstat(root.descriptor).st_ino == claim.folder:
         return SinkBroken(
             f"{place.root} has lost {marks.OWNER} or {marks.MARKS}, which it had when "
-            f"{place.connector} began to write there. Nothing more is written. Bring _fairlead "
-            f"back as it was, or, to take the folder as it is, {place.adopting}"
+            f"{place.connector} began to write there. Nothing more is written. Restore _fairlead, "
+            f"or, to accept the folder without it, {place.adopt_remedy}"
         )
     return SinkAway(
         f"{place.root} is not the folder that {place.connector} wrote to, since it has no "
-        f"{marks.OWNER}: is it not mounted? It goes on once that is back; to go on with what is "
-        f"there now, {place.adopting}"
+        f"{marks.OWNER}: is it not mounted? The task continues when it is mounted; to use the "
+        f"present folder, {place.adopt_remedy}"
     )
 
 
-def _told(error: OSError, root: Path, alias: str) -> SinkAway | SinkBroken:
+def _sink_error(error: OSError, root: Path, alias: str) -> SinkAway | SinkBroken:
     where = str(error.filename or root)
     where = str(root) + where[len(alias) :] if alias and where.startswith(alias) else where
     if error.errno in _FULL:
         return _full(root)
     if error.errno == errno.ENOENT and where == str(root):
         return SinkAway(
-            f"{root} is gone: it was there before, so it is not made anew; it goes on once it is "
-            f"back, or mounted again, or with {keys.SINK_ADOPT}=true"
+            f"{root} is gone: it existed before, so it is not created again; the task continues "
+            f"when it is back, or mounted again, or with {keys.SINK_ADOPT}=true"
         )
     text = f"{where}: {(error.strerror or str(error)).lower()}"
     return SinkAway(text) if error.errno in _AWAY else SinkBroken(text)
@@ -296,5 +298,5 @@ def _full(root: Path) -> SinkFull:
     except OSError:
         room = ""
     return SinkFull(
-        f"no space left on the disk of {root}{room}; the batch is written again once there is"
+        f"no space left on the disk of {root}{room}; the task retries the batch until there is"
     )

@@ -1,5 +1,5 @@
 # pyright: basic
-"""A folder of files as a sink: staged by one Spark job, published by renames."""
+"""The files sink: one Spark job stages a batch in the folder, renames publish it."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,18 +20,18 @@ from ....spi.rows import ArrowSchema
 from ....spi.sink import Sink, Tenure
 from ...marks import PublishedBatch, is_ahead
 from . import marks, staging
-from .columns import aligned, fitted
-from .lost_texts import LostTexts, refuse_bytes
+from .columns import align_columns, reconcile_columns
 from .marks import SinkClaim, TaskMark
+from .null_folder import NullFolderCounter, refuse_bytes
 from .publishing import (
     PartsMissing,
     parts_of,
     publish,
-    publish_what_is_left,
-    say_nothing_of_rows,
+    publish_rest,
+    unknown_row_count,
 )
-from .root import OpenRoot, SinkLocation, opened, told_by_spark
-from .small import SmallBatches
+from .root import OpenRoot, SinkLocation, explain_spark_error, open_root
+from .small_batches import SmallBatches
 from .writing import WriteFormat
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class FileSink(Sink["DataFrame"]):
-    """Appends batches to a folder on a file system that the worker and all executors see."""
+    """Appends batches to a folder on a file system that the worker and all executors share."""
 
     def __init__(
         self,
@@ -54,24 +54,24 @@ class FileSink(Sink["DataFrame"]):
         self._warn = warn
         self._may_evolve = may_evolve
         self._columns: tuple[StructType, StructType] | None = None
-        """Those of the rows that come, and those of all files; None: nobody told them."""
+        """The columns of the rows, and the columns of all files; None: `prepare` was not called."""
         self._mark: TaskMark | None = None
-        """The mark as it was last left; None: not acquired, only to publish what another staged."""
+        """The last mark that was written; None: not acquired, only used to publish."""
         is_plain = self.counts_rows and not (form.partition_by or form.options)
-        self._lost = LostTexts(form.partition_by, warn)
+        self._lost = NullFolderCounter(form.partition_by, warn)
         self._small = SmallBatches(form.file_bytes if is_plain else 0)
 
     @property
     def counts_rows(self) -> bool:
-        """Parquet files say how many rows they hold."""
+        """Whether files have their number of rows, as parquet does."""
         return self._form.name == "parquet"
 
     def acquire(self, tenure: Tenure) -> None:
-        """Look whether the sink is this log's, and leave a mark that it is this task's."""
+        """Check that the sink belongs to this log, and write the task's mark."""
         claim = self._place.claim
         if claim is None:
             raise SinkAway(f"{self._place.connector} has not claimed {self._place.root} yet")
-        with opened(self._place) as root:
+        with open_root(self._place) as root:
             before = marks.read_mark(root.path, tenure.task, claim.writer)
             published = None
             if before is not None and before.claim == claim.writer:
@@ -85,20 +85,20 @@ class FileSink(Sink["DataFrame"]):
         self._mark = mark
 
     def prepare(self, schema: ArrowSchema) -> None:
-        """Hold the columns of rows against those of the files that are there."""
+        """Reconcile the columns of the rows with those of the existing files."""
         found = from_arrow_schema(schema, prefer_timestamp_ntz=True)
         refuse_bytes(found, self._form.partition_by)
-        with opened(self._place) as root:
-            columns = fitted(root.path, self._place, found, may_evolve=self._may_evolve)
+        with open_root(self._place) as root:
+            columns = reconcile_columns(root.path, self._place, found, may_evolve=self._may_evolve)
         self._columns = found, columns
 
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Write a batch to its staging folder, in few files, and flush it to the disk."""
-        with opened(self._place) as root:
+        """Write a batch to its staging folder, in few files, and fsync it."""
+        with open_root(self._place) as root:
             self._refuse_intruders(root, commit_id)
             rows = self._lost.watch(self._aligned(root, rows))
             where = staging.batch_folder(commit_id)
-            # Elsewhere there is but its name, which leads to another folder once a mount went away.
+            # Executors on other machines have only the name of the root, not its descriptor.
             elsewhere = runs_elsewhere(rows.sparkSession)
             written = (self._place.root if elsewhere else root.path) / where
             is_small = not elsewhere and self._small.take(rows, input_bytes)
@@ -107,24 +107,24 @@ class FileSink(Sink["DataFrame"]):
             else:
                 self._write(rows, written, input_bytes, elsewhere=elsewhere)
             if not (root.path / where).is_dir():
-                raise SinkAway(f"{self._place.root} does not show what Spark has written there")
+                raise SinkAway(f"{self._place.root} does not have the files that Spark has written")
             staging.make_durable(root.path, root.path / where)
             manifest = self._manifest(root.path, where, commit_id)
-            self._lost.tell()
+            self._lost.warn()
             if not is_small:
                 self._small.learn(manifest, input_bytes)
-            if not root.still_is():
-                raise SinkAway(f"{self._place.root} went away while a batch was written")
+            if not root.is_current():
+                raise SinkAway(f"{self._place.root} was unmounted or replaced during a batch")
             return manifest
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
-        """Rename the batch's files into place, and say in the sink that it is published."""
+        """Rename the batch's files to their final paths, and record that in the task's mark."""
         del sequence
         place = self._place
         if Path(manifest.root) != place.root:  # the sink of an earlier config
             claim = SinkClaim(manifest.claim, 0) if manifest.claim else None
             place = replace(place, root=Path(manifest.root), claim=claim)
-        with opened(place) as root:
+        with open_root(place) as root:
             self._refuse_intruders(root, commit_id)
             task = Resource(commit_id.connector, commit_id.task)
             mark = marks.read_mark(root.path, task, place.claim.writer) if place.claim else None
@@ -138,63 +138,65 @@ class FileSink(Sink["DataFrame"]):
 
     def discard(self, commit_id: CommitId) -> None:
         """Remove the batch's staging folder."""
-        with suppress(SinkAway, SinkBroken), opened(self._place) as root:
+        with suppress(SinkAway, SinkBroken), open_root(self._place) as root:
             staging.discard(root.path, commit_id)
 
     def sweep(self, resource: Resource, token: Token) -> None:
         """Remove the staging folders of this token and older ones."""
-        with opened(self._place) as root:
+        with open_root(self._place) as root:
             staging.sweep(root.path, resource, token)
 
     def _aligned(self, root: OpenRoot, rows: "DataFrame") -> "DataFrame":
-        """Return rows with the columns of all files, which another task may have added to since."""
+        """Return rows with the columns of all files, which other tasks may have extended."""
         if self._columns is None:
             return rows
         found, last = self._columns
-        columns = fitted(root.path, self._place, found, last=last, may_evolve=self._may_evolve)
+        columns = reconcile_columns(
+            root.path, self._place, found, last=last, may_evolve=self._may_evolve
+        )
         self._columns = found, columns
-        return aligned(rows, found, columns)
+        return align_columns(rows, found, columns)
 
     def _write(self, rows: "DataFrame", where: Path, input_bytes: int, *, elsewhere: bool) -> None:
-        """Have Spark write a batch into a folder, which other machines make by themselves."""
+        """Let Spark write a batch to a folder; if executors run elsewhere, they create it."""
         if not elsewhere:
             staging.make_batch_folder(where)
         try:
             self._form.write(rows, where, input_bytes, is_there=not elsewhere)
         except Exception as error:
-            told = told_by_spark(self._place.root, failure_text(error) or "")
-            if told is not None:
-                raise told from error
-            with opened(self._place):
-                pass  # it is there, so that is not why
+            explained = explain_spark_error(self._place.root, failure_text(error) or "")
+            if explained is not None:
+                raise explained from error
+            with open_root(self._place):  # raises if a missing root is the cause
+                pass
             raise
 
     def _put_in_place(self, root: OpenRoot, manifest: Manifest, commit_id: CommitId) -> None:
         place = root.place
-        rows_of = _rows_of if self.counts_rows else say_nothing_of_rows
+        rows_of = _rows_of if self.counts_rows else unknown_row_count
         try:
             publish(root.path, manifest, commit_id, rows_of)
         except PartsMissing as missing:
             claim = place.claim
             if claim and claim.is_adopted and claim.writer != manifest.claim:
-                self._warn(f"{missing}; the sink was adopted as it is, so it goes on without them")
-                publish_what_is_left(root.path, manifest, commit_id, rows_of)
+                self._warn(f"{missing}; the sink was adopted, so the task continues without them")
+                publish_rest(root.path, manifest, commit_id, rows_of)
                 return
             raise SinkBroken(
-                f"{missing}. Nothing was moved or removed. Bring them back, or, to go on without "
-                f"their rows, {place.adopting}"
+                f"{missing}. Nothing was moved or removed. Restore them, or, to continue without "
+                f"their rows, {place.adopt_remedy}"
             ) from None
 
     def _refuse_intruders(self, root: OpenRoot, commit_id: CommitId) -> None:
-        """Raise if another log, or another process under a later token, has acquired the sink."""
+        """Raise if another log, or another process with a newer token, has acquired the sink."""
         claim = root.place.claim
         if self._mark is None or claim is None or root.place is not self._place:
             return
         task, own = Resource(commit_id.connector, commit_id.task), self._mark
         mark = marks.read_mark(root.path, task, own.claim)
         if mark is None or mark.claim != own.claim:
-            raise SinkAway(f"{root.place.root} has another mark of {task} than was left there")
-        if marks.intruder(mark, own.token):
+            raise SinkAway(f"{root.place.root} has another mark of {task} than this task wrote")
+        if marks.is_intruder(mark, own.token):
             raise _intruded(root.place, task, own.token, mark)
         if own.published and marks.is_behind(mark, own.published):
             raise _older(root.place, task, mark, own.published)
@@ -202,7 +204,7 @@ class FileSink(Sink["DataFrame"]):
     def _manifest(self, root: Path, where: str, commit_id: CommitId) -> Manifest:
         claim = self._place.claim.writer if self._place.claim else ""
         bare = Manifest(str(self._place.root), where, -1, 0, 0, claim=claim)
-        rows_of = _rows_of if self.counts_rows else say_nothing_of_rows
+        rows_of = _rows_of if self.counts_rows else unknown_row_count
         parts = parts_of(root, bare, commit_id, rows_of)
         rows = sum(each.rows for each in parts) if self.counts_rows else -1
         size = sum(each.bytes for each in parts)
@@ -214,7 +216,7 @@ def _rows_of(file: Path) -> int:
 
 
 def _is_done(mark: TaskMark, commit_id: CommitId) -> bool:
-    """Tell whether a commit is known to be published: those of a task are so in their order."""
+    """Tell whether the mark shows a commit as published; a task publishes in order."""
     return mark.published is not None and mark.published >= PublishedBatch.of(commit_id)
 
 
@@ -222,39 +224,39 @@ def _older(
     place: SinkLocation, task: Resource, mark: TaskMark, known: PublishedBatch
 ) -> SinkBroken:
     return SinkBroken(
-        f"{place.root} is older than this log: {known} of {task} was published there, and it "
-        f"knows of none after {mark.published}. Nothing more is written to it. Bring the newer "
-        f"folder back, or, to go on without what is missing, {place.adopting}"
+        f"{place.root} is older than this log: {known} of {task} was published there, but it "
+        f"has none after {mark.published}. Nothing more is written to it. Restore the newer "
+        f"folder, or, to continue without the missing rows, {place.adopt_remedy}"
     )
 
 
 def _refuse_others(place: SinkLocation, tenure: Tenure, mark: TaskMark) -> None:
-    """Raise if a task's mark was left by a log that is not this one, or newer than it."""
+    """Raise if a task's mark is of another log, or of a newer state of this one."""
     if mark.published is not None and is_ahead(mark.published, tenure.last):
         raise _newer(place, tenure, mark.published)
     known = PublishedBatch.of(tenure.published) if tenure.published else None
     if known and marks.is_behind(mark, known):
         raise _older(place, tenure.task, mark, known)
     is_copy = mark.log != tenure.log and marks.runs_here(mark.process)
-    if is_copy or marks.intruder(mark, tenure.token):
+    if is_copy or marks.is_intruder(mark, tenure.token):
         raise _intruded(place, tenure.task, tenure.token, mark)
 
 
 def _newer(place: SinkLocation, tenure: Tenure, marked: PublishedBatch) -> SinkBroken:
     known = f"none after {PublishedBatch.of(tenure.last)}" if tenure.last else "none of them"
     return SinkBroken(
-        f"{place.root} is newer than this log: it holds {tenure.task} up to {marked}, "
-        f"and the log knows of {known}, so it is an older one, restored or copied. "
-        "Nothing was written or removed. Go on with the newer log, or, to go on with this one, "
-        f"move the files that were written since it was copied out of the folder, since their "
-        f"rows are read again (part-{staging.escaped(tenure.task)}-*), and {place.adopting}"
+        f"{place.root} is newer than this log: it has {tenure.task} up to {marked}, "
+        f"and the log knows of {known}, so the log was restored from a backup or copied. "
+        "Nothing was written or removed. Use the newer log, or, to continue with this one, move "
+        f"the files written since the copy (part-{staging.escape_name(tenure.task)}-*) out of the "
+        f"folder, since their rows are read again, and {place.adopt_remedy}"
     )
 
 
 def _intruded(place: SinkLocation, task: Resource, token: Token, mark: TaskMark) -> SinkBroken:
     return SinkBroken(
-        f"{task} writes to {place.root} from another log as well: process {mark.process} does so "
-        f"under token {mark.token}, which this log, at token {token}, has not given. Nothing more "
-        "was written. End that node, or, once it is gone and what it wrote is dealt with, "
-        f"{place.adopting}"
+        f"{task} also writes to {place.root} from another log: process {mark.process} has token "
+        f"{mark.token}, which this log, at token {token}, has not given. Nothing more was "
+        "written. Stop that node, or, after it is gone and its files are dealt with, "
+        f"{place.adopt_remedy}"
     )

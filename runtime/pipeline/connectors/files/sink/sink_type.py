@@ -1,4 +1,4 @@
-"""`sink.type=files`: a folder that batches are appended to, one file system for all workers."""
+"""`sink.type=files`: appends batches to a folder on a file system that all workers share."""
 
 import os
 import tempfile
@@ -21,25 +21,25 @@ from .writing import WriteFormat
 
 
 class FilesSinkType(SinkType):
-    """Files of one format, in folders by the values of some columns if that is asked for."""
+    """Files of one format, optionally in folders by partition columns."""
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
     prefixes: ClassVar[tuple[str, ...]] = (keys.SINK_OPTION,)
 
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
-        """Take up a config; raises `ConfigInvalid` for a folder that is out of reach."""
+        """Take a config; raises `ConfigInvalid` for a folder that the node does not allow."""
         super().__init__(context, config, settings)
         context.check_path(keys.SINK_PATH, config[keys.SINK_PATH])
 
     @classmethod
     def keys(cls) -> Sequence[Definition]:
-        """Return the keys of what is written, and where."""
+        """Return the keys of the sink."""
         return keys.SINK
 
     @classmethod
     def task_keys(cls) -> Sequence[Definition]:
-        """Return what tells a task by what right it writes."""
+        """Return the key with the claim."""
         return keys.SINK_TASK
 
     @classmethod
@@ -49,7 +49,7 @@ class FilesSinkType(SinkType):
 
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Refuse options that would lead elsewhere, and output that would be read as input."""
+        """Refuse options that change the path, and a sink folder within the source folder."""
         source, sink = config.get(keys.SOURCE_PATH, ""), config.get(keys.SINK_PATH, "")
         if source and sink and _normal(sink).is_relative_to(_normal(source)):
             return {keys.SINK_PATH: f"lies in {keys.SOURCE_PATH}: its output would be its input"}
@@ -63,9 +63,9 @@ class FilesSinkType(SinkType):
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
-        """Look whether the folder can be made and written to.
+        """Check that the folder can be created and written to.
 
-        A file is made in it, and removed at once: no other way tells whether that works.
+        A temporary file in it is the only reliable check.
         """
         text = config.get(keys.SINK_PATH, "")
         flaw = "" if is_deferred(text) else flaw_in_folder(text, config, outside)
@@ -73,30 +73,30 @@ class FilesSinkType(SinkType):
 
     @classmethod
     def wants_columns(cls, config: Mapping[str, str]) -> bool:
-        """Ask for them where some become folders."""
+        """Ask for the columns if there are partition columns."""
         return bool(_folders(config))
 
     @classmethod
     def check_columns(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
-        """Look for the columns that become folders."""
+        """Check that the partition columns exist."""
         missing = _missing(_folders(config), columns.names)
         if missing and columns.may_grow:
-            told = f"{keys.SINK_PARTITION_BY}: by a sample of the files, {missing}"
-            return Look(warnings=(told,))
+            warning = f"{keys.SINK_PARTITION_BY}: by a sample of the files, {missing}"
+            return Look(warnings=(warning,))
         return Look({keys.SINK_PARTITION_BY: missing} if missing else {})
 
     @classmethod
     def rotates_after_s(cls, settings: ParsedConfig) -> float:
-        """Return how long a batch may take to fill."""
+        """Return the rotation interval."""
         return settings.number(keys.SINK_ROTATE_MS) / 1000
 
     def shared_task_config(self) -> Mapping[str, str]:
-        """Return by what right the tasks write to the folder."""
+        """Claim the folder; return the key with the claim."""
         return FolderKeys().shared_task_config(self.context, self.settings)
 
     @classmethod
     def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> FileSink:
-        """Make the sink of one task; raises `ConfigInvalid` for a folder that is out of reach."""
+        """Make the sink of one task; raises `ConfigInvalid` for a folder that is not allowed."""
         context.check_path(keys.SINK_PATH, config[keys.SINK_PATH])
         place = FolderKeys().place(context, settings)
         form = WriteFormat.of(settings, config)
@@ -105,7 +105,7 @@ class FilesSinkType(SinkType):
 
 
 def flaw_in_folder(text: str, config: Mapping[str, str], outside: Outside) -> str:
-    """Return why a folder cannot be written to, empty if it can."""
+    """Return why a folder cannot be written to; empty if it can."""
     if flaw := outside.reach.flaw_in_path(text):
         return flaw
     path, source = Path(text), config.get(keys.SOURCE_PATH, "")
@@ -123,14 +123,14 @@ def flaw_in_folder(text: str, config: Mapping[str, str], outside: Outside) -> st
 
 
 def _folders(config: Mapping[str, str]) -> list[str]:
-    """Return the columns that become folders."""
+    """Return the partition columns."""
     return [
         each.strip() for each in config.get(keys.SINK_PARTITION_BY, "").split(",") if each.strip()
     ]
 
 
 def _missing(partitions: Sequence[str], columns: Sequence[str]) -> str:
-    """Return what keeps columns from becoming folders, empty if nothing does."""
+    """Return the error of the partition columns; empty if there is none."""
     known = {name.lower() for name in columns}
     missing = [name for name in partitions if name.lower() not in known]
     if missing:
@@ -141,7 +141,7 @@ def _missing(partitions: Sequence[str], columns: Sequence[str]) -> str:
 
 
 def _leads_into(inner: Path, outer: Path) -> bool:
-    """Tell whether a folder is another or lies in it, wherever links lead to."""
+    """Tell whether a folder is, or lies in, another one, with links resolved."""
     return Path(os.path.realpath(inner)).is_relative_to(os.path.realpath(outer))
 
 

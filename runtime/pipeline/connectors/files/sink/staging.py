@@ -1,11 +1,10 @@
-"""Staged files: written aside, where no reader looks, until their batch counts.
+"""Staging folders and file names: files of a batch are staged until the batch is committed.
 
-Staging lies in the sink's own root, so that a rename publishes: no reader ever sees part of a
-file. Final names are a function of the commit id, the claim and the part's number, so that
-anybody can publish, again, or after somebody who died half-way, or beside another.
+Staging lies in the sink's own root, so that a rename publishes a file atomically. Final names
+depend only on the commit id, the claim and the part's number, so that any process can publish a
+batch, repeat a publication, or complete one.
 
-Staged files and their folders are fsynced before the commit, since the commit makes them real
-(DATA_PLANE §4).
+Staged files and their folders are fsynced before the commit (DATA_PLANE §4).
 """
 
 import json
@@ -24,19 +23,19 @@ from ......events.model import Resource, Token
 
 STAGING = "_fairlead/staging"
 _OF_SPARK = "_temporary/0/_temporary"
-"""Where the committer of Hadoop has the folders of tasks, below that of their job."""
+"""Hadoop's committer has its task folders here, below the folder of the job."""
 _PART = re.compile(r"part-(?P<number>\d+)-[0-9a-f-]{36}(?P<rest>.*)", re.DOTALL)
 _TOKEN = re.compile(r"(\d+)-(\d+)")
 _LONGEST_NAME = 100
 
 
 def batch_folder(commit_id: CommitId) -> str:
-    """Return where a batch is staged, relative to the sink's root."""
+    """Return the staging folder of a batch, relative to the sink's root."""
     return f"{_task_folder(_resource(commit_id))}/{commit_id.token}/{commit_id.batch}"
 
 
 def data_files(folder: Path) -> Iterator[Path]:
-    """Yield the data files that Spark left in a folder, relative to it, in order."""
+    """Yield the data files in a folder, relative to it, in order."""
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(each for each in folders if each != "_temporary")
         inside = Path(here).relative_to(folder)
@@ -44,7 +43,7 @@ def data_files(folder: Path) -> Iterator[Path]:
 
 
 def make_durable(root: Path, folder: Path) -> None:
-    """Flush a staged batch, and every folder between it and the root, to the disk."""
+    """Fsync a staged batch, and every folder between it and the root."""
     for here, _, names in os.walk(folder):
         for name in names:
             if _PART.fullmatch(name):
@@ -57,7 +56,7 @@ def make_durable(root: Path, folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, so that they survive a crash of the machine."""
+    """Create a folder and its parents, durably."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -66,59 +65,59 @@ def make_folder(folder: Path) -> None:
 
 
 def make_batch_folder(folder: Path) -> None:
-    """Make the folder of a batch anew, with those in it that the jobs of this machine work in.
+    """Create an empty folder for a batch, with the working folders of Spark's committer.
 
-    Spark would have a process of its own change the mode of each, which takes longer than to write
-    what a small batch holds.
+    Spark would start a process to change the mode of each of them, which takes longer than writing
+    a small batch.
     """
     shutil.rmtree(folder, ignore_errors=True)
     (folder / _OF_SPARK).mkdir(parents=True)
 
 
 def make_empty_folder(folder: Path) -> None:
-    """Make the folder of a batch anew, for a file that this process writes."""
+    """Create an empty folder for a batch that this process writes."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
 
 
 def batch_prefix(commit_id: CommitId) -> str:
-    """Return what the final names of a batch's files begin with, and no other's.
+    """Return the beginning of the final names of a batch's files, unique to the batch.
 
-    It begins with `part-`, since readers overlook names that begin with a dot or an underscore,
-    as a connector's may.
+    It begins with `part-`, since readers ignore names that begin with a dot or an underscore, as a
+    connector's name may.
     """
-    return f"part-{escaped(_resource(commit_id))}-{commit_id.token}-{commit_id.batch:06d}-"
+    return f"part-{escape_name(_resource(commit_id))}-{commit_id.token}-{commit_id.batch:06d}-"
 
 
 def final_name(commit_id: CommitId, part: str, claim: str = "") -> str:
-    """Return the name that a staged part gets: who wrote it, in which batch, by what claim.
+    """Return the final name of a staged part: task, batch, claim and part number.
 
-    Two logs that once were one may come to the same commit id, but not to the same claim.
+    A log and its copy may give the same commit id, but not the same claim.
     """
     match = _PART.fullmatch(part)
     if not match:
-        raise ValueError(f"not a part that Spark wrote: {part}")
+        raise ValueError(f"not a part file of Spark: {part}")
     by = f"{claim}-" if claim else ""
     return f"{batch_prefix(commit_id)}{by}{match['number']}{match['rest']}"
 
 
 def final_path(commit_id: CommitId, part: Path, claim: str = "") -> Path:
-    """Return where a staged part belongs; both are relative, to the staging and to the root."""
+    """Return the final path, relative to the root, of a path relative to the staging folder."""
     return part.with_name(final_name(commit_id, part.name, claim))
 
 
 def discard(root: Path, commit_id: CommitId) -> None:
-    """Remove what was staged for a batch that will not count."""
+    """Remove the staged files of a batch that will not be committed."""
     folder = root / batch_folder(commit_id)
     shutil.rmtree(folder, ignore_errors=True)
     _remove_empty_parents(folder, root)
 
 
 def sweep(root: Path, resource: Resource, token: Token) -> None:
-    """Remove what a task staged under this token and all older ones.
+    """Remove all that a task staged under this token and older ones.
 
-    Only between two batches, by the task's present owner, or when nobody will own it under
-    these tokens any more; and after whatever was committed is published.
+    Call it only when all committed batches are published: between two batches of the task's owner,
+    or when these tokens have no owner any more.
     """
     for folder in folders_up_to(root / _task_folder(resource), token):
         shutil.rmtree(folder, ignore_errors=True)
@@ -126,7 +125,7 @@ def sweep(root: Path, resource: Resource, token: Token) -> None:
 
 
 def folders_up_to(folder: Path, token: Token) -> Sequence[Path]:
-    """Return what lies in a task's folder for this token and for older ones."""
+    """Return the folders of this token and older ones in a task's staging folder."""
     try:
         found = [(_TOKEN.fullmatch(each.name), each) for each in folder.iterdir()]
     except FileNotFoundError:
@@ -139,11 +138,11 @@ def _resource(commit_id: CommitId) -> Resource:
 
 
 def _task_folder(resource: Resource) -> str:
-    return f"{STAGING}/{escaped(resource)}"
+    return f"{STAGING}/{escape_name(resource)}"
 
 
-def escaped(resource: Resource) -> str:
-    """Return a file name for a resource that no other one has."""
+def escape_name(resource: Resource) -> str:
+    """Return a unique file name for a resource."""
     name = quote(resource.connector, safe=" ()+,;=@")
     if len(name) > _LONGEST_NAME:
         digest = blake2b(resource.connector.encode(), digest_size=8).hexdigest()
@@ -152,7 +151,7 @@ def escaped(resource: Resource) -> str:
 
 
 def remove_emptied(staged: Path, root: Path) -> None:
-    """Remove a batch's staging but not a data file in it, whatever happens beside us."""
+    """Remove a batch's staging folder, but never a data file; safe with concurrent publishers."""
     for here, _, names in os.walk(staged, topdown=False):
         with suppress(OSError):
             for name in names:
@@ -163,7 +162,7 @@ def remove_emptied(staged: Path, root: Path) -> None:
 
 
 def _remove_empty_parents(folder: Path, root: Path) -> None:
-    """Remove the token's and the task's folder, if this was the last batch in them."""
+    """Remove the token's and the task's folder if they are empty."""
     with suppress(OSError):
         for above in folder.parents:
             if above.parent == root / STAGING.partition("/")[0] or above == root:
@@ -172,7 +171,7 @@ def _remove_empty_parents(folder: Path, root: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Flush a file or a folder to the disk."""
+    """Fsync a file or a folder."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -184,13 +183,13 @@ def sync(path: Path) -> None:
 
 
 def replace_durably(path: Path, fields: Mapping[str, object]) -> None:
-    """Write a small file in JSON in place of what is there, so that it survives a crash."""
-    prepared(path, fields).replace(path)
+    """Replace a JSON file atomically and durably."""
+    write_beside(path, fields).replace(path)
     sync(path.parent)
 
 
-def prepared(path: Path, fields: Mapping[str, object]) -> Path:
-    """Write a small file in JSON beside its path, durably, and return where it is."""
+def write_beside(path: Path, fields: Mapping[str, object]) -> Path:
+    """Write a JSON file durably under a temporary name beside its path; return that path."""
     make_folder(path.parent)
     made = path.with_name(f".{path.name}.{token_hex(4)}.new")
     made.write_text(json.dumps(fields))

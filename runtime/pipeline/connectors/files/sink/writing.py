@@ -1,5 +1,5 @@
 # pyright: basic
-"""How Spark writes a batch to files: the format, its options, and into how many."""
+"""Spark's file writer: the format, its options, and the number of files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
 _LARGEST_PART = 64 << 20
 _BYTES_PER_PART = 4 << 20
-"""What is worth a Spark task of its own, so that a batch is written on all cores."""
+"""The input for one Spark task, so that a batch is written by all cores."""
 _WRITE = {
-    # Nobody reads a batch before it is published, so what the committer does to be safe from
-    # readers and from itself only costs time.
+    # Staged files have no readers, so the safety measures of the committer only cost time.
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
@@ -38,19 +37,19 @@ _TIMES = {
 
 @dataclass(frozen=True, slots=True)
 class WriteFormat:
-    """A format that Spark writes, with its options and the columns that become folders."""
+    """The format to write, with its options and partition columns."""
 
     name: str
     partition_by: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     file_bytes: int = _LARGEST_PART
-    """How much of what was read goes into one file."""
+    """The most input for one file."""
 
     @classmethod
     def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
-        """Return what a config says; the user's own options go over ours.
+        """Return the format of a config; its options override the defaults.
 
-        CSV is RFC 4180, and times have all their digits: Spark writes neither by itself.
+        By default, csv is RFC 4180 and timestamps have all digits, unlike Spark's defaults.
         """
         given = options_of(keys.SINK_OPTION, config)
         name = settings.text(keys.SINK_FORMAT)
@@ -61,7 +60,7 @@ class WriteFormat:
         return cls(name, settings.items(keys.SINK_PARTITION_BY), {**options, **given}, most)
 
     def write(self, rows: "DataFrame", folder: Path, input_bytes: int, *, is_there: bool) -> None:
-        """Write rows that were made of so much input into a folder, which may be there, empty."""
+        """Write rows to a folder; `input_bytes` sizes the files, `is_there`: the folder exists."""
         mode = "append" if is_there else "overwrite"
         writer = self._spread(rows, input_bytes).write.mode(mode).format(self.name)
         writer = writer.options(**_WRITE, **self._options(rows))
@@ -69,10 +68,10 @@ class WriteFormat:
         writer.save(path_to_write(folder))
 
     def _options(self, rows: "DataFrame") -> Mapping[str, str]:
-        """Return the options for some rows.
+        """Return the options for writing `rows`.
 
-        Where csv has one column a null is an empty line, which nobody reads and Spark does not
-        even write: there it is spelled as an empty text is, so that the row stays.
+        In csv with one column a null would be an empty line, which Spark skips: it is written as an
+        empty text, so that the row is kept.
         """
         given = self.options
         if self.name != "csv" or "nullvalue" in given:
@@ -83,7 +82,7 @@ class WriteFormat:
         return {**self.options, "nullvalue": 2 * given.get("quote", "") or '""'}
 
     def _spread(self, rows: "DataFrame", input_bytes: int) -> "DataFrame":
-        """Have all cores write, into few files; into more where each is to be small."""
+        """Repartition rows: few files, but all cores write; more files if they must be small."""
         cores = cores_of(rows.sparkSession)
         parts = min(cores, 1 + input_bytes // _BYTES_PER_PART)
         files = max(parts, 1 + input_bytes // _LARGEST_PART)

@@ -1,8 +1,8 @@
 # pyright: basic
-"""Rows of files that do not fit their schema, kept apart from those that do.
+"""Separates rows that do not fit the schema, and finds the reason for each.
 
-Spark's reader keeps the text of such a row in a column of its own. It tells neither which value
-is wrong nor in which line: the value is looked for once more, in those rows alone.
+Spark's reader keeps the text of such a row in a corrupt-record column, without the bad value or the
+line number. So the bad value is searched in these rows by a second parse.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,52 +20,52 @@ from pyspark.sql.types import (
 from ....batches.counting import Passing
 from ....spark.spelling import quoted
 from ....spi.rows import Rejects
-from ..number_names import NUMBER_NAME
+from ..numeric_codes import NUMERIC_CODE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 RAW: Final = "__fairlead_raw"
-"""The column that holds the text of a row that does not fit, and null in all others."""
+"""The column with the text of a bad row; null in good rows."""
 FILE: Final = "__fairlead_file"
 _BAD, _KEPT = "bad", "kept"
 BAD_VALUE: Final = "fairlead bad value"
-"""Begins the message of a job that met a value that does not fit; its file and reason follow."""
+"""The beginning of a job's error for a bad value; the file and the reason follow."""
 _QUOTED: Final = 100
-"""How many letters of such a value are told."""
-_OF_NAMES: Final = (
-    ", of which a number loses zeros or a sign: give the columns in `source.schema`, this one as "
-    "STRING, or as a number to have it read as one"
+"""How many characters of a bad value an error shows."""
+_OF_CODES: Final = (
+    ", which loses zeros or a sign as a number: give the columns in `source.schema`, this one as "
+    "STRING, or as a number type to read it as a number"
 )
 KEEPING: Final = {"mode": "PERMISSIVE", "columnnameofcorruptrecord": RAW}
-"""Options of Spark's readers, in lower case, with which they keep rows that do not fit."""
+"""Options of Spark's readers, in lower case, to keep bad rows."""
 
 
 def with_raw(schema: StructType) -> StructType:
-    """Return a schema with the column that holds rows that do not fit."""
+    """Return a schema with the column for bad rows added."""
     return StructType([*schema.fields, StructField(RAW, StringType())])
 
 
 def with_file(frame: "DataFrame") -> "DataFrame":
-    """Add the file that each row is from, as Spark spells it."""
+    """Add a column with the URI of each row's file."""
     return frame.select("*", frame.metadataColumn("_metadata")["file_path"].alias(FILE))
 
 
-def parted(
+def split_bad_rows(
     frame: "DataFrame", reason: "Column", originals: Mapping[str, Path]
 ) -> "tuple[DataFrame, Rejects]":
-    """Return the rows that fit, and the others; `reason` is made of `RAW`, and tells what is wrong.
+    """Return the good rows, and the bad ones with `reason`, an expression over `RAW`.
 
-    `originals` are the files that were copied to be read, by the path of the copy.
+    `originals` has the input file of each copy, by the path of the copy.
     """
     passing = Passing()
     names = [each for each in frame.columns if each not in {RAW, FILE}]
     is_bad = sf.col(RAW).isNotNull()
-    # All columns are asked for: the reader of json looks at no others, and would miss bad values.
+    # This uses all columns: the json reader parses only used columns, and would miss bad values.
     every = sf.first(sf.struct(*(sf.col(quoted(each)) for each in names))).alias(_KEPT)
-    told = passing.on(frame, sf.count_if(is_bad).alias(_BAD), every)
-    good = told.where(~is_bad).select(*(sf.col(quoted(each)) for each in names))
-    bad = told.where(is_bad).select(
+    counted = passing.on(frame, sf.count_if(is_bad).alias(_BAD), every)
+    good = counted.where(~is_bad).select(*(sf.col(quoted(each)) for each in names))
+    bad = counted.where(is_bad).select(
         sf.create_map(sf.lit("file"), _named(sf.col(FILE), originals)).alias("position"),
         reason.alias("reason"),
         sf.col(RAW).alias("raw"),
@@ -78,13 +78,13 @@ def csv_reason(
     options: Mapping[str, str],
     misfit: "Callable[[Column, StructField], Column]",
 ) -> "Column":
-    """Return what is wrong with a row of csv: its number of values, or the first bad one.
+    """Return the reason for a bad csv row: a wrong number of values, or the first bad value.
 
-    `misfit` tells whether a text does not fit a column, as the reader would.
+    `misfit` tells whether a text does not fit a column.
     """
     texts = ", ".join(f"_{number} STRING" for number in range(len(schema.fields)))
     parsed = sf.from_csv(sf.col(RAW), f"{texts}, {RAW} STRING", {**options, **KEEPING})
-    found = sf.when(parsed[RAW].isNotNull(), f"has not just {len(schema.fields)} values")
+    found = sf.when(parsed[RAW].isNotNull(), f"does not have {len(schema.fields)} values")
     for number, each in enumerate(schema.fields):
         if not isinstance(each.dataType, StringType):
             text = parsed[f"_{number}"]
@@ -93,10 +93,10 @@ def csv_reason(
 
 
 def json_reason(schema: StructType, options: Mapping[str, str]) -> "Column":
-    """Return what is wrong with a line of json: all of it, or the first value that does not fit."""
+    """Return the reason for a bad json line: not an object, or the first bad value."""
     raw = sf.col(RAW)
     whole = sf.from_json(raw, "MAP<STRING, STRING>", dict(options))
-    found = sf.when(whole.isNull(), "is no object of JSON")
+    found = sf.when(whole.isNull(), "is not a JSON object")
     for each in schema.fields:
         alone = with_raw(StructType([each]))
         parsed = sf.from_json(raw, alone, {**options, **KEEPING})
@@ -105,10 +105,10 @@ def json_reason(schema: StructType, options: Mapping[str, str]) -> "Column":
 
 
 def refuse_value(text: "Column", column: StructField) -> "Column":
-    """Return what ends the job, and says which value of which file does not fit."""
+    """Return an expression that fails the job with the bad value and its file."""
     kind = column.dataType.simpleString().upper()
     why = sf.lit(f' column {quoted(column.name)} ({kind}): For input string: "')
-    told = sf.concat(
+    message = sf.concat(
         sf.lit(f"{BAD_VALUE} "),
         sf.input_file_name(),
         why,
@@ -116,7 +116,7 @@ def refuse_value(text: "Column", column: StructField) -> "Column":
         sf.lit('"'),
         _way_out(text, column),
     )
-    return sf.raise_error(told).cast("boolean")
+    return sf.raise_error(message).cast("boolean")
 
 
 def _about(column: StructField, text: "Column") -> "Column":
@@ -130,11 +130,11 @@ def _about(column: StructField, text: "Column") -> "Column":
 
 
 def _way_out(text: "Column", column: StructField) -> "Column":
-    """Return what is told beside a text that is a number, and says more than that."""
+    """Return the remedy for a numeric code; empty for other bad values."""
     if not isinstance(column.dataType, NumericType):
         return sf.lit("")
-    is_name = text.rlike(NUMBER_NAME) & text.try_cast(column.dataType).isNotNull()
-    return sf.when(is_name, _OF_NAMES).otherwise("")
+    is_code = text.rlike(NUMERIC_CODE) & text.try_cast(column.dataType).isNotNull()
+    return sf.when(is_code, _OF_CODES).otherwise("")
 
 
 def _misfit(schema: StructType) -> str:
@@ -142,7 +142,7 @@ def _misfit(schema: StructType) -> str:
 
 
 def _named(uri: "Column", originals: Mapping[str, Path]) -> "Column":
-    """Return the path that a user knows a file by, of one as Spark spells it."""
+    """Return the path of the input file for Spark's file URI."""
     plain = sf.url_decode(sf.replace(uri, sf.lit("+"), sf.lit("%2B")))
     plain = sf.regexp_replace(plain, "^file:(//)?", "")
     if not originals:

@@ -1,9 +1,8 @@
-"""The input files of a folder as they were seen last, one index for all tasks that read it.
+"""An index of the input files of a folder, shared by all tasks that read it.
 
-A folder's time of change tells that names came or went, so a look costs one `stat` for each folder,
-and the names of those that changed. What is written into a file that lies there already shows in
-no folder's time: all files are looked at every while, as often as that costs no more than a
-thousandth of a core.
+A folder's modification time shows that names were added or removed, so a refresh costs one `stat`
+for each folder, and a listing of those that changed. A write to an existing file does not change
+the folder's time: so all files are checked regularly, at a cost of at most 0.1 % of a core.
 """
 
 import time
@@ -14,27 +13,27 @@ from threading import Lock
 from typing import Final, NamedTuple
 from weakref import WeakMethod
 
-from ..arrivals import Arrivals, is_written_to
-from .listing import Entries, Skip, SourceFile, look, read_folder
+from ..arrivals import Arrivals, is_open_for_writing
+from .listing import Entries, Skip, SourceFile, read_folder, stat_file
 
 _REST: Final = 1_000
-"""How many times longer than a look at all files the pause after it is."""
+"""The pause after a check of all files, as a multiple of its duration."""
 
 _OPEN_LONG_S: Final = 10.0
 _GROWS_LONG_S: Final = 60.0
-"""How long a file may be open for writing while it stays as it is, or change, until that is told:
-a large one may take a while to be written."""
+"""How long a file may be open for writing without a change, or may change, before a remark: writing
+a large file takes a while."""
 
 _RACY_NS: Final = 50_000_000
 _COARSE_NS: Final = 3_000_000_000
-"""How long after a folder's time of change another change may have the same one; the second is for
-file systems that keep whole seconds."""
+"""How long after a folder's modification time another change may get the same time; the second is
+for file systems with times in whole seconds."""
 
 
 class News(NamedTuple):
-    """What changed since a version: files as they are now, None for those that are gone.
+    """The files that changed since a version; None: the file was removed.
 
-    `is_all` says that it is everything there is, and that what is not named is gone.
+    `is_all`: `files` is the complete list, and other files were removed.
     """
 
     version: int
@@ -45,53 +44,53 @@ class News(NamedTuple):
 @dataclass(slots=True)
 class _Folder:
     stamp: tuple[int, int]
-    """Its inode and its time of change, in ns, when it was read."""
+    """Its inode and its modification time, in ns, when it was read."""
     read_ns: int
-    """When that was, by the wall clock."""
+    """The time of the read, by the wall clock."""
     entries: Entries
 
-    def is_as(self, stamp: tuple[int, int]) -> bool:
-        """Tell whether nothing came or went, by its stamp now."""
+    def is_unchanged(self, stamp: tuple[int, int]) -> bool:
+        """Tell by the current stamp whether no name was added or removed."""
         _, changed_ns = stamp
         window = _RACY_NS if changed_ns % 1_000_000_000 else _COARSE_NS
         return self.stamp == stamp and self.read_ns - changed_ns > window
 
 
 class FileIndex:
-    """The files under one root that a glob asks for; its methods may be called from any thread."""
+    """The files under one root that match a glob; thread-safe."""
 
     def __init__(self, root: Path, glob: str, arrivals: Arrivals | None = None) -> None:
         self._root, self._glob = root, glob
         self._arrivals = arrivals or Arrivals()
         self._watches: dict[str, int] = {}
-        """What stands for a folder there, by the folder's path; the root's is empty."""
+        """The watch descriptors by the folder's path; the root's path is empty."""
         self._lock = Lock()
-        """Guards all that follows."""
+        """Guards the fields below."""
         self._folders: dict[str, _Folder] = {}
-        """All folders by path, the root's is empty."""
+        """All folders by path; the root's path is empty."""
         self._files: dict[str, SourceFile] = {}
         self._log: list[str] = []
-        """The paths that came, went or changed, in that order, from version `_base` on."""
+        """The paths that were added, removed or changed, in order, from version `_base` on."""
         self._base = 0
         self._all_at = 0.0
-        """When all files are due to be looked at, on the monotonic clock."""
+        """The monotonic time of the next check of all files."""
         self._wakes: list[WeakMethod[Callable[[], None]]] = []
-        """Whom to tell that a file was moved in."""
+        """The methods to call when a file is moved in."""
         self.skipped: Mapping[str, Skip] = {}
-        """What looks like input and is none, by path."""
+        """The paths that look like input but are skipped."""
 
-    def tell(self, wake: Callable[[], None]) -> None:
-        """Call a method, for as long as its object lives, when the kernel says a file came."""
+    def wake_on_arrival(self, wake: Callable[[], None]) -> None:
+        """Call a method when a file is moved in, as long as the method's object lives."""
         self._wakes = [*(each for each in self._wakes if each() is not None), WeakMethod(wake)]
 
     def wake(self) -> None:
-        """Tell all that are to be told."""
+        """Call the registered methods."""
         for wake in filter(None, [each() for each in self._wakes]):
             wake()
 
     def refresh(self) -> None:
-        """Take up what changed; raises `NotReady` without a root, `OSError` for what is closed."""
-        self._arrivals.listen()
+        """Update the index; raises `NotReady` without a root, `OSError` if a folder is closed."""
+        self._arrivals.read_events()
         with self._lock:
             is_due = time.monotonic() >= self._all_at
             begun = time.thread_time()
@@ -99,13 +98,13 @@ class FileIndex:
             if is_due:
                 self._all_at = time.monotonic() + _REST * (time.thread_time() - begun)
 
-    def is_whole(self, path: str) -> bool:
-        """Tell whether a file is known to have been moved in, so that nobody writes to it."""
+    def was_moved_in(self, path: str) -> bool:
+        """Tell whether a file was moved in, and so is complete."""
         folder, slash, name = path.rpartition("/")
-        return self._arrivals.is_whole(self._watches.get(folder + slash, -1), name)
+        return self._arrivals.was_moved_in(self._watches.get(folder + slash, -1), name)
 
     def since(self, version: int) -> News:
-        """Return what changed since a version; 0 is the beginning."""
+        """Return the changes since a version; 0: all files."""
         with self._lock:
             now = self._base + len(self._log)
             if version < self._base or version == 0:
@@ -121,7 +120,7 @@ class FileIndex:
             try:
                 folder = self._folder(path, everything=everything)
             except (FileNotFoundError, NotADirectoryError):
-                continue  # removed while we were looking
+                continue  # removed meanwhile
             seen[path] = folder
             waiting.extend(folder.entries.folders)
         for path in self._folders.keys() - seen.keys():
@@ -136,14 +135,14 @@ class FileIndex:
             self._log.clear()
 
     def _folder(self, path: str, *, everything: bool) -> _Folder:
-        """Return a folder as it is now, and take note of what changed in it."""
+        """Return a folder, read again if it has changed; record the changes."""
         known = self._folders.get(path)
         read_ns = time.time_ns()
         stamp = self._stamp(path)
-        if known is None or everything or not known.is_as(stamp):
+        if known is None or everything or not known.is_unchanged(stamp):
             before = known.entries.files if known else {}
             self._watches[path] = watch = self._arrivals.watch(self._root / path)
-            self._arrivals.tell(watch, self.wake)
+            self._arrivals.wake_on_arrival(watch, self.wake)
             entries = read_folder(self._root, path, self._glob, None if everything else before)
             known = _Folder(stamp, read_ns, entries)
             self._note(before, entries.files)
@@ -157,12 +156,14 @@ class FileIndex:
         except (FileNotFoundError, NotADirectoryError):
             if path:
                 raise
-            return (0, 0)  # reading it will say so
+            return (0, 0)  # reading the folder reports the error
         return (status.st_ino, status.st_mtime_ns)
 
     def _fill(self, entries: Entries) -> None:
-        """Look whether what was empty has content by now."""
-        found = [each for path in entries.empty if (each := look(self._root, path)) and each.size]
+        """Add files that were empty and now have content."""
+        found = [
+            each for path in entries.empty if (each := stat_file(self._root, path)) and each.size
+        ]
         for each in found:
             entries.empty.discard(each.path)
             entries.files[each.path] = self._files[each.path] = each
@@ -179,57 +180,57 @@ class FileIndex:
 
 
 class Ripeness:
-    """Which unread files under a root may be read; `is_whole` tells which were moved in."""
+    """Decides which unread files are complete, so that they may be read."""
 
-    def __init__(self, root: Path, min_age_ms: int, is_whole: Callable[[str], bool]) -> None:
+    def __init__(self, root: Path, min_age_ms: int, was_moved_in: Callable[[str], bool]) -> None:
         self._root = root
         self._min_age_s = min_age_ms / 1000
-        self._is_whole = is_whole
+        self._was_moved_in = was_moved_in
         self._seen: dict[str, tuple[SourceFile, float]] = {}
-        """Unread files by path, and since when each is as it is, on the monotonic clock."""
-        self._told_at: dict[str, float] = {}
-        """Those that somebody writes to, or has open for that, and when that is to be told."""
+        """Unread files by path, with the monotonic time of their last change."""
+        self._report_at: dict[str, float] = {}
+        """The files that are being written, or open for writing, and when to report that."""
 
     def look(self, unread: Collection[SourceFile]) -> tuple[list[SourceFile], list[SourceFile]]:
-        """Return unread files as they are now: all of them, and those that are ripe.
+        """Return the present state of unread files: of all, and of those that are complete.
 
-        By this process's own clock: what a file's time is worth hangs on whose clock made it,
-        and on how finely the file system keeps it.
+        Ages are measured by this process's own clock: a file's modification time may come from
+        another clock, and be coarse.
         """
         if not self._min_age_s:
             return list(unread), list(unread)
         now, before = time.monotonic(), self._seen
         self._seen = {}
         there = {each.path for each in unread}
-        self._told_at = {path: due for path, due in self._told_at.items() if path in there}
+        self._report_at = {path: due for path, due in self._report_at.items() if path in there}
         for each in unread:
-            found = look(self._root, each.path)
+            found = stat_file(self._root, each.path)
             if found is None or not found.size:
                 continue
-            whole = now - self._min_age_s if self._is_whole(each.path) else now
+            whole = now - self._min_age_s if self._was_moved_in(each.path) else now
             known, since = before.get(each.path, (found, whole))
             self._seen[each.path] = (found, min(since, whole) if known == found else now)
             if known != found:
-                self._told_at.setdefault(each.path, now + _GROWS_LONG_S)
+                self._report_at.setdefault(each.path, now + _GROWS_LONG_S)
         aged = now - self._min_age_s
         every = [found for found, _ in self._seen.values()]
         return every, [found for found, since in self._seen.values() if since <= aged]
 
     def is_ripe(self, planned: SourceFile, found: SourceFile) -> bool:
-        """Tell whether a file that was ripe still is, as it is found now."""
+        """Tell whether a planned file is still complete in its present state."""
         if not self._min_age_s:
             return True
         if found != planned:
             return False
-        if is_written_to(self._root / found.path):
+        if is_open_for_writing(self._root / found.path):
             due = time.monotonic() + _OPEN_LONG_S
-            self._told_at[found.path] = min(due, self._told_at.get(found.path, due))
+            self._report_at[found.path] = min(due, self._report_at.get(found.path, due))
             return False
-        self._told_at.pop(found.path, None)
+        self._report_at.pop(found.path, None)
         return True
 
     @property
     def incomplete(self) -> Sequence[str]:
-        """The files that somebody has written to, or has had open for that, for long."""
+        """The files that have been written to, or open for writing, for a long time."""
         now = time.monotonic()
-        return [path for path, due in self._told_at.items() if due <= now]
+        return [path for path, due in self._report_at.items() if due <= now]

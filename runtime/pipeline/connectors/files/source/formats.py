@@ -1,8 +1,8 @@
 # pyright: basic
-"""How files become rows: a format, its options and the schema that they must fit.
+"""Reads files as Spark frames: a format with its options and schema.
 
-Rows that do not fit end the batch (Spark's FAILFAST), unless `errors.tolerance` is `all`, where
-they are kept apart (`bad_rows`).
+A row that does not fit the schema fails the batch (Spark's FAILFAST). With `errors.tolerance=all`
+bad rows are separated instead (`bad_rows`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from ...evolution.arrow_columns import rows_of
 from ...evolution.filling import fill_columns
 from ...evolution.policy import EVOLUTION, SchemaPolicy, parse_ddl
 from .. import keys
-from ..copies import Copies, Surveyed
+from ..copies import Copies, FileSurvey
 from ..csv_style import CsvStyle
 from ..options import options_to_read
 from ..text_values import TextValues
@@ -40,8 +40,8 @@ from .bad_rows import (
     RAW,
     csv_reason,
     json_reason,
-    parted,
     refuse_value,
+    split_bad_rows,
     with_file,
     with_raw,
 )
@@ -50,15 +50,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 _OF_FILES: Final = frozenset({"header", "multiline", "enforceschema", "columnpruning"})
-"""Options that are about files, not about their rows."""
+"""Options of files, which `from_csv` and `from_json` do not take."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFormat:
-    """A format that Spark reads, with the schema as DDL.
+    """A file format with its schema as DDL.
 
-    `options` are the user's own, for Spark's reader, with names in lower case; they go over all
-    that is set here.
+    `options` are the user's options for Spark's reader, with names in lower case; they override the
+    options that are set here.
     """
 
     name: str
@@ -68,20 +68,20 @@ class ReadFormat:
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     policy: SchemaPolicy = field(default_factory=SchemaPolicy)
     is_inferred: bool = False
-    """Whether types are by a sample: what a number does not say of its text is lost by mistake."""
+    """Whether the schema was inferred from a sample, so that numeric codes must be refused."""
     grown: StructType | None = None
-    """The schema with what files turned out to have beyond it; None: nothing."""
+    """The schema with the changes of `source.schema.evolution`; None: unchanged."""
 
     @classmethod
     def of(cls, settings: ParsedConfig, config: Mapping[str, str], *, tolerant: bool) -> Self:
-        """Return what a task config says; raises `ConfigInvalid` if it says no schema."""
+        """Return the format of a task config; raises `ConfigInvalid` if it has no schema."""
         schema = settings.text(keys.TASK_SCHEMA) or settings.text(keys.SOURCE_SCHEMA)
         if not schema:
             raise ConfigInvalid(f"{keys.TASK_SCHEMA}: the connector gave this task no schema")
         name, is_given = settings.text(keys.SOURCE_FORMAT), bool(settings.text(keys.SOURCE_SCHEMA))
         options = options_to_read(name, config)
         style = CsvStyle.of(settings, config)
-        # Spark's reader would drop them without a word: here they are counted as well.
+        # Spark's reader would drop bad rows silently: here they are counted.
         if "mode" in options:
             tolerant = options["mode"].upper() == "DROPMALFORMED"
         mode = settings.text(EVOLUTION)
@@ -89,12 +89,12 @@ class ReadFormat:
         return cls(name, schema, style, tolerant, options, policy, not is_given)
 
     def rows(
-        self, spark: "SparkSession", files: Sequence[Surveyed], copies: Copies
+        self, spark: "SparkSession", files: Sequence[FileSurvey], copies: Copies
     ) -> "tuple[DataFrame, tuple[Rejects, ...]]":
-        """Describe the rows of files that were looked through, and those that do not fit.
+        """Return the rows of scanned files, and the bad rows.
 
-        Csv files go by their headers: those that lack a column have no values in it, as those of
-        parquet whose column can hold none; times of nanoseconds are converted.
+        Csv columns are matched by the header; missing columns, and parquet columns of type null,
+        are null. Timestamps of nanoseconds are converted.
         """
         is_alike = self.name == "csv" and not self.policy.adds
         if is_alike or not any(each.header or _is_unlike(each) for each in files):
@@ -110,8 +110,8 @@ class ReadFormat:
             rejects += bad
         return reduce(lambda one, other: one.unionAll(other), frames), tuple(rejects)
 
-    def _with_columns_of(self, found: Surveyed) -> "ReadFormat":
-        """Return this format for files like one: its columns, with the types that all have."""
+    def _with_columns_of(self, found: FileSurvey) -> "ReadFormat":
+        """Return this format with the columns of one file, and the types of the schema."""
         if _is_unlike(found):
             has = [each for each in self.columns.fields if each.name.lower() not in found.valueless]
             read = [
@@ -120,19 +120,19 @@ class ReadFormat:
             ]
             return replace(self, grown=StructType(read))
         if found.columns is None or self.name == "parquet":
-            return replace(self, grown=None)  # without a header the order is that of the schema
+            return replace(self, grown=None)  # without a header, columns are in schema order
         types = {each.name.lower(): each for each in self.columns.fields}
-        # What the schema has not is without a value, and is not among the rows.
+        # Columns that are not in the schema have no values, and are dropped later.
         read = [types.get(each.lower(), StructField(each, StringType())) for each in found.header]
         return replace(self, grown=StructType(read))
 
     def _read(
-        self, spark: "SparkSession", files: Sequence[Surveyed], copies: Copies
+        self, spark: "SparkSession", files: Sequence[FileSurvey], copies: Copies
     ) -> "tuple[DataFrame, tuple[Rejects, ...]]":
         return self._part(self._load(spark, files), copies)
 
-    def _load(self, spark: "SparkSession", files: Sequence[Surveyed]) -> "DataFrame":
-        """Describe the rows of files; where bad ones are tolerated they are among them."""
+    def _load(self, spark: "SparkSession", files: Sequence[FileSurvey]) -> "DataFrame":
+        """Return the rows of files, including bad rows if these are tolerated."""
         if self.name == "csv":
             return self._csv(spark, files)
         paths = [path_to_read(each.path) for each in files]
@@ -142,7 +142,7 @@ class ReadFormat:
         return with_file(reader.schema(with_raw(self.columns)).load(paths))
 
     def _part(self, frame: "DataFrame", copies: Copies) -> "tuple[DataFrame, tuple[Rejects, ...]]":
-        """Return the rows of a loaded frame that fit, and those that do not."""
+        """Split a loaded frame into good and bad rows."""
         if not self.parts_rows:
             return frame, ()
         options = {key: text for key, text in self._options().items() if key not in _OF_FILES}
@@ -150,43 +150,43 @@ class ReadFormat:
             reason = json_reason(self.columns, options)
         else:
             reason = csv_reason(self.columns, options, self._text_values().is_misfit)
-        good, rejects = parted(frame, reason, copies.originals)
+        good, rejects = split_bad_rows(frame, reason, copies.originals)
         return good, (rejects,)
 
     @property
     def parts_rows(self) -> bool:
-        """Whether bad rows are kept apart; a parquet file has none, it is bad as a whole."""
+        """Whether bad rows are separated; a parquet file is only bad as a whole."""
         return self.tolerant and self.name != "parquet"
 
     @property
-    def refuses_names(self) -> bool:
-        """Whether a text of digits that says more than its number fits no column of numbers."""
+    def refuses_codes(self) -> bool:
+        """Whether numeric codes must be searched, as bad values for number columns."""
         return self.is_inferred and any(
             isinstance(each.dataType, NumericType) for each in self.columns.fields
         )
 
     @property
     def columns(self) -> StructType:
-        """The schema as it is by now."""
+        """The current schema."""
         return self.grown or self.declared
 
     @property
     def declared(self) -> StructType:
-        """The schema that the task was given."""
+        """The schema in the task config."""
         return parse_ddl(self.schema)
 
     def count(self, files: Sequence[Path]) -> int:
-        """Return how many rows files hold, or -1 if only reading them can tell."""
+        """Return the number of rows of files; -1 if only reading them can tell."""
         if self.name != "parquet":
             return -1
         try:
             return sum(map(rows_of, files))
-        except BadInput:  # who reads the file tells of it
+        except BadInput:  # reading the file reports the error
             return -1
 
-    def _csv(self, spark: "SparkSession", files: Sequence[Surveyed]) -> "DataFrame":
+    def _csv(self, spark: "SparkSession", files: Sequence[FileSurvey]) -> "DataFrame":
         schema = self.columns
-        is_one = len(schema.fields) == 1  # then a line without a value is empty, and passed over
+        is_one = len(schema.fields) == 1  # a null is an empty line then, which a line reader skips
         named = sorted(
             (
                 (each.line_end, each.is_by_lines and not is_one, self._as_text(each, schema)),
@@ -200,14 +200,14 @@ class ReadFormat:
         ]
         return reduce(lambda one, other: one.unionAll(other), frames)
 
-    def _as_text(self, found: Surveyed, schema: StructType) -> bool:
-        """Tell whether a file must be read as text, and typed afterwards: that costs a third.
+    def _as_text(self, found: FileSurvey, schema: StructType) -> bool:
+        """Tell whether to read a file as text and convert it afterwards, which costs a third more.
 
-        Spark's reader knows one spelling of null only, takes `""` for a number that is none, and
-        `01234` for one.
+        Spark's reader knows only one text for null, refuses `""` in a number column instead of
+        reading null, and takes `01234` for a number.
         """
         has_types = any(not isinstance(each.dataType, StringType) for each in schema.fields)
-        is_misread = found.quotes_nothing or found.has_names
+        is_misread = found.quotes_nothing or found.has_codes
         return len(self.style.nulls) > 1 or (is_misread and has_types)
 
     def _alike(
@@ -217,9 +217,9 @@ class ReadFormat:
         lines: tuple[str, bool, bool],
         files: Sequence[Path],
     ) -> "DataFrame":
-        """Describe the rows of files whose lines are alike: their end, by lines, as text."""
+        """Return the rows of files with the same line end, `is_by_lines` and `_as_text`."""
         (line_end, by_lines, as_text), nulls = lines, self.style.nulls
-        # An empty text in quotes is not null, so null needs a spelling that no file has.
+        # `""` is not null, so null needs a text that no file has.
         null = nulls[0] if len(nulls) == 1 and not as_text else f"\ufdd0{uuid4().hex}"
         how = {"nullvalue": null, "linesep": line_end, "multiline": str(not by_lines).lower()}
         reader = spark.read.options(**{**how, **self._options()})
@@ -232,7 +232,7 @@ class ReadFormat:
         return self._typed(frame, schema) if as_text else frame
 
     def _typed(self, frame: "DataFrame", schema: StructType) -> "DataFrame":
-        """Give columns of text their types, as the reader would have."""
+        """Convert text columns to their types, as the reader would."""
         values = self._text_values()
         is_strict = self._options()["mode"].upper() == "FAILFAST"
         fits: Column = sf.expr("true")
@@ -254,16 +254,16 @@ class ReadFormat:
         return TextValues(self.style.nulls, self.options, self.is_inferred)
 
     def option(self, name: str) -> str:
-        """Return what the user says of an option of Spark's reader, by its name in lower case."""
+        """Return the user's value of an option of Spark's reader; `name` is in lower case."""
         return self.options.get(name, "")
 
     def _options(self) -> dict[str, str]:
         if self.name == "parquet":
             return {**self.options}
-        # Else a column that users call `_corrupt_record` would be Spark's own, and its values lost.
+        # By default, a user's column `_corrupt_record` would be taken for Spark's and overwritten.
         base = {**KEEPING, "mode": "FAILFAST"}
         if self.name == "json":
-            # Only Spark reads such lines: nobody could tell what they have beyond the schema.
+            # The scan for new columns cannot parse single quotes.
             base["allowsinglequotes"] = "false"
         if self.name == "csv":
             style = self.style
@@ -277,20 +277,20 @@ class ReadFormat:
                 "chartoescapequoteescaping": style.escape or style.quote,
                 "ignoreleadingwhitespace": trim,
                 "ignoretrailingwhitespace": trim,
-                # The header was checked before. A bad value is bad even where no transform
-                # looks at its column.
+                # The header was checked before. A value is bad even if no transform uses its
+                # column.
                 "enforceschema": "true",
                 "columnpruning": "false",
             }
         return {**base, **self.options, **(KEEPING if self.tolerant else {})}
 
 
-def _group(found: Surveyed) -> tuple[tuple[str, ...], ...]:
-    """Return what files have in common whose rows have the same columns."""
+def _group(found: FileSurvey) -> tuple[tuple[str, ...], ...]:
+    """Return the key by which files with the same columns are grouped."""
     header = tuple(each.lower() for each in found.header) if found.columns is not None else ()
     return header, tuple(sorted(found.valueless)), tuple(sorted(found.nanos))
 
 
-def _is_unlike(found: Surveyed) -> bool:
-    """Tell whether Spark does not read a file's columns as what they are."""
+def _is_unlike(found: FileSurvey) -> bool:
+    """Tell whether a file has columns that Spark cannot read with their types."""
     return bool(found.valueless or found.nanos)

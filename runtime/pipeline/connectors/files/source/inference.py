@@ -1,8 +1,8 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""Finding out a schema from a sample of all files, as Spark's DDL.
+"""Schema inference from a sample of all files, as Spark's DDL.
 
-Done by the connector, once, without Spark; tasks are told the result. Every file is looked
-at, because the one that has `NA` in a column of numbers may be any of them.
+The connector infers the schema once, without Spark, and passes it to its tasks. It samples each
+file, since any file may have `NA` in a column of numbers.
 """
 
 from collections import Counter
@@ -23,25 +23,25 @@ from .. import keys
 from ..csv_style import CsvStyle, header_of
 from ..csv_types import NOTHING, has_texts, types_of
 from ..line_ends import whole_records
-from .text import decoded, is_about_file, is_whole
+from .text import decode, is_about_file, is_whole
 
 MULTILINE_JSON: Final = "multiline json"
-"""The format of files each of which is one value, of any number of lines."""
+"""The format of json files that are one value of many lines each."""
 _NO_LINE: Final = "no line is an object with a value: is `source.option.multiLine=true` missing?"
-_UNTOLD: Mapping[str, DataType] = {}
+_NO_TYPES: Mapping[str, DataType] = {}
 _LEAST_SAMPLE = 64 * 1024
 _LONG = b"long"
-"""Marks a column of integers of which a DOUBLE would lose digits."""
+"""Metadata key of a column with integers that lose digits as a DOUBLE."""
 _MOST_EXACT = 1 << 53
 _LARGEST_SAMPLE = 64 << 20
-"""How much of a file is read for one record that does not end: a quote may have been left open."""
+"""The most of a file to read for one incomplete record: a quote may have been left open."""
 
 
 class TwinColumns(BadInput):
-    """Columns have names that Spark does not tell apart; no further file mends that."""
+    """Column names differ at most in case, which Spark ignores; more files do not mend that."""
 
 
-def infer(  # noqa: PLR0913  # three of them have defaults
+def infer_schema(  # noqa: PLR0913  # three of them have defaults
     fmt: str,
     files: Sequence[Path],
     style: CsvStyle,
@@ -51,16 +51,16 @@ def infer(  # noqa: PLR0913  # three of them have defaults
     evolution: str = FAIL,
     strict: bool = False,
 ) -> str:
-    """Return the schema that all files have in common, as DDL.
+    """Return a schema that fits all files, as DDL.
 
-    `sample_bytes` is shared out evenly; of each file at least its first 64 KiB are read. Those of
-    one value are read as a whole, and only so many of them. Csv files with other columns than those
-    before them go by their headers where the `evolution` adds columns, and say nothing where they
-    will be dead letters.
-    A file that cannot be read says nothing, as long as another one does: the task that reads it
-    tells of it. `strict`: it is refused here. `tolerant`: neither does a row of csv with too many
-    values or too few. Raises `BadInput` naming the file that does not fit, and `NotReady` where no
-    text has a value: of columns without one some files are to tell more, and else they are texts.
+    `sample_bytes` is divided among the files; at least the first 64 KiB of each are read. Files of
+    one json value are read whole, until `sample_bytes` are read. Csv files with different columns
+    are matched by their headers if `evolution` adds columns, and skipped if they will be dead
+    letters.
+
+    Unreadable files are skipped if another file is readable, since the task will report them;
+    `strict`: they are errors. `tolerant`: csv rows with a wrong number of values are skipped.
+    Raises `BadInput` with the file that does not fit, and `NotReady` if no csv file has a value.
     """
     share = max(_LEAST_SAMPLE, sample_bytes // max(1, len(files)))
     known: pa.Schema | None = None
@@ -79,8 +79,8 @@ def infer(  # noqa: PLR0913  # three of them have defaults
     refuse_twins(known.names)
     if fmt == "csv" and {*known.types} == {NOTHING}:
         raise unread or NotReady(
-            f"no value in {len(files)} file(s) to infer a schema from; put a file there that has "
-            f"any, or give `{keys.SOURCE_SCHEMA}`"
+            f"no value in {len(files)} file(s) to infer a schema from; put a file with values "
+            f"there, or set `{keys.SOURCE_SCHEMA}`"
         )
     return to_ddl(known)
 
@@ -94,19 +94,18 @@ def csv_columns(
     has_empty_texts: bool,
     tolerant: bool,
 ) -> pa.Schema | None:
-    """Return the columns of one csv file that have a value, by a sample; None: it is empty.
+    """Return the columns of one csv file that have a value in a sample; None: it is empty.
 
-    A type that nobody has seen a value of would be a guess, and hold for good. So columns without
-    any are texts only where they may have one: an empty text in quotes, or beyond the sample.
-    `known` are types that the schema has, by the columns' names in lower case. `has_empty_texts`:
-    any column may have such a text. `tolerant`: rows with too many values or too few say nothing.
-    Raises `BadInput`.
+    A type for a column without values would be a guess, and permanent. Such a column becomes a
+    STRING only if it may have a text: `""`, or a value after the sample.
+    `known` has the types of the schema, by the names in lower case. `has_empty_texts`: the file may
+    have `""`. `tolerant`: rows with a wrong number of values are skipped. Raises `BadInput`.
     """
     found = _schema("csv", file, style, limit, known, tolerant=tolerant)
     kinds = [each.type for each in found or () if each.name.lower() not in known]
     if found is None or NOTHING not in kinds:
         return found
-    size = sum(map(len, decoded(file, style.encoding, limit + 1)))
+    size = sum(map(len, decode(file, style.encoding, limit + 1)))
     if not is_whole(size, limit, style):
         return found
     are_texts = [False] * len(found)
@@ -122,7 +121,7 @@ def _schema(
     file: Path,
     style: CsvStyle,
     limit: int,
-    known: Mapping[str, DataType] = _UNTOLD,
+    known: Mapping[str, DataType] = _NO_TYPES,
     *,
     tolerant: bool = False,
 ) -> pa.Schema | None:
@@ -131,7 +130,7 @@ def _schema(
             return refuse_unreadable(parquet_columns(file))
         if fmt == MULTILINE_JSON:
             return _json_schema(
-                parse_value(_whole(file, style)), "it is no object that has a value"
+                parse_value(_whole(file, style)), "it is not an object with a value"
             )
         sample = _head(file, limit, style, fmt)
         if not sample.strip():
@@ -143,21 +142,21 @@ def _schema(
         why = str(error).removeprefix(f"{file}: ")
         kind = TwinColumns if isinstance(error, TwinColumns) else BadInput
         cause = error.__cause__ or error
-        raise kind(f"{file}: no {fmt} that a schema can be inferred from: {why}") from cause
+        raise kind(f"{file}: cannot infer a schema from this {fmt}: {why}") from cause
 
 
 def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
-    """Return the file's first whole records in UTF-8, decompressed if its name says so."""
+    """Return the file's first complete records in UTF-8, decompressed."""
     while True:
-        data = b"".join(decoded(file, style.encoding, limit + 1))
+        data = b"".join(decode(file, style.encoding, limit + 1))
         is_all = is_whole(len(data), limit, style)
         if fmt == "csv":
             data = b"".join(style.comments().without([data]))
         if is_all:
-            return data if data.endswith(b"\n") else data + b"\n"  # a header may be all there is
+            return data if data.endswith(b"\n") else data + b"\n"  # it may be just a header
         marks = (style.quote, style.escape) if fmt == "csv" else ("", "")
         whole = whole_records(data, *marks)
-        if 2 * len(whole) > len(data):  # else a record is as large as the sample: take more
+        if 2 * len(whole) > len(data):  # else a record is as large as the sample: read more
             return whole
         if limit >= _LARGEST_SAMPLE and not whole:
             raise BadInput(f"no record ends in its first {limit} bytes: is a quote left open?")
@@ -167,22 +166,22 @@ def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
 
 
 def _sampled(files: Sequence[Path], sample_bytes: int) -> Iterator[Path]:
-    """Yield files until those before are larger than a sample is to be."""
+    """Yield files until their sizes exceed the size of the sample."""
     left = sample_bytes
     for file in files:
         if left < 0:
             return
-        with suppress(OSError):  # who reads it tells of it
+        with suppress(OSError):  # reading the file reports the error
             left -= file.stat().st_size
         yield file
 
 
 def _whole(file: Path, style: CsvStyle) -> bytes:
-    """Return all of a file in UTF-8; raises `BadInput` for one that is too large for that."""
-    text = b"".join(decoded(file, style.encoding, _LARGEST_SAMPLE + 1))
+    """Return the whole file in UTF-8; raises `BadInput` if it is too large."""
+    text = b"".join(decode(file, style.encoding, _LARGEST_SAMPLE + 1))
     if not is_whole(len(text), _LARGEST_SAMPLE, style):
         raise BadInput(
-            f"one value of more than {_LARGEST_SAMPLE >> 20} MiB: give `{keys.SOURCE_SCHEMA}`"
+            f"one value of more than {_LARGEST_SAMPLE >> 20} MiB: set `{keys.SOURCE_SCHEMA}`"
         )
     return text
 
@@ -199,23 +198,23 @@ def _csv_schema(
     refuse_twins(names, f"{file}: ")
     columns = types_of(sample, style, tolerant=tolerant)
     names = names or [f"_c{number}" for number in range(len(columns))]
-    # A time without a zone is an instant in the session's zone, as Spark's own inference has it.
+    # A time without a zone is an instant in the session's zone, as in Spark's own inference.
     pairs = zip(names, columns, strict=True)
-    told = [
+    kinds = [
         fit_number_type(_zoned(kind), known.get(name.lower()), it) for name, (kind, it) in pairs
     ]
-    fields = map(_told_of_digits, names, told, (values for _, values in columns))
+    fields = map(_mark_long, names, kinds, (values for _, values in columns))
     return pa.schema([*fields])
 
 
 def refuse_twins(names: Sequence[str], where: str = "") -> None:
-    """Raise `TwinColumns` for names that Spark does not tell apart."""
+    """Raise `TwinColumns` for names that differ at most in case."""
     twins = Counter(name.lower() for name in names)
     alike = [name for name in names if twins[name.lower()] > 1]
     if alike:
         raise TwinColumns(
-            f"{where}columns {_listed(alike)} differ in nothing but upper and lower case, if in "
-            "anything: rename all of them but one"
+            f"{where}columns {_listed(alike)} differ at most in upper and lower case: rename all "
+            "of them but one"
         )
 
 
@@ -223,11 +222,11 @@ def _json_schema(table: pa.Table, otherwise: str) -> pa.Schema:
     if not table.column_names:
         raise BadInput(otherwise)
     kinds = (_timeless(each) for each in table.schema.types)
-    return pa.schema([*map(_told_of_digits, table.column_names, kinds, table.columns)])
+    return pa.schema([*map(_mark_long, table.column_names, kinds, table.columns)])
 
 
-def _told_of_digits(name: str, kind: pa.DataType, values: pa.ChunkedArray) -> pa.Field:
-    """Return a column that says whether it has integers of more digits than a DOUBLE keeps."""
+def _mark_long(name: str, kind: pa.DataType, values: pa.ChunkedArray) -> pa.Field:
+    """Return a column, marked if it has integers of more digits than a DOUBLE keeps."""
     ends = pc.min_max(values).as_py().values() if kind == pa.int64() == values.type else ()
     is_long = any(each is not None and abs(each) > _MOST_EXACT for each in ends)
     return pa.field(name, kind, metadata={_LONG: b""} if is_long else None)
@@ -240,9 +239,10 @@ def _joined(
     style: CsvStyle | None,
     evolution: str,
 ) -> pa.Schema | None:
-    """Return the columns of all files so far; those of csv, which have a style, are in one order.
+    """Return the columns of all files so far.
 
-    Raises `BadInput` for a file of csv that has others.
+    Raises `BadInput` for a csv file (`style` is given) with other columns, unless `evolution`
+    allows them.
     """
     if known is None or found is None:
         return found if known is None else known
@@ -253,13 +253,13 @@ def _joined(
         return known
     raise BadInput(
         f"{file}: its columns are {_listed(found.names)}, those of the files before it "
-        f"{_listed(known.names)}: give `source.schema`, set {EVOLUTION}={ADD_COLUMNS}, or move it "
+        f"{_listed(known.names)}: set `source.schema`, set {EVOLUTION}={ADD_COLUMNS}, or move it "
         "away"
     )
 
 
 def _merge(known: pa.Schema, found: pa.Schema) -> pa.Schema:
-    """Return the columns of both; integers beside fractions are a text if a DOUBLE loses digits."""
+    """Return the columns of both; integers and fractions become STRING if DOUBLE loses digits."""
     long = {each.name for each in (*known, *found) if _LONG in (each.metadata or {})}
     mixed = {each for each in long if {pa.int64(), pa.float64()} == _types_of(each, known, found)}
     both = [
@@ -287,10 +287,10 @@ def _zoned(kind: pa.DataType) -> pa.DataType:
 
 
 def _timeless(kind: pa.DataType) -> pa.DataType:
-    """Return a JSON type in which what Arrow takes for a time is the string that it is."""
+    """Return a JSON type with strings instead of the timestamps that Arrow infers."""
     if pa.types.is_struct(kind):
         fields = [field.with_type(_timeless(field.type)) for field in kind]
-        return pa.struct(fields) if fields else pa.null()  # Spark writes no structs of nothing
+        return pa.struct(fields) if fields else pa.null()  # Spark cannot write empty structs
     if pa.types.is_list(kind):
         return pa.list_(_timeless(kind.value_type))
     return pa.string() if pa.types.is_timestamp(kind) else kind

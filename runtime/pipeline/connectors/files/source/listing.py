@@ -1,7 +1,7 @@
-"""Looking at a folder: which files lie in it, and which of them are input.
+"""Directory listing: the input files in a folder, and the remarks about other files.
 
-No library and no Spark: this runs in the worker. Symbolic links below the folder are not followed:
-anybody who may write into it could have any file read that the worker can.
+It runs in the worker, without Spark. Symbolic links below the folder are not followed: with them,
+anyone who may write to the folder could make the worker read any file.
 """
 
 import os
@@ -18,24 +18,24 @@ from ....spi.errors import NotReady
 
 _HIDDEN = (".", "_")
 _BEING_COPIED = "._COPYING_"
-"""Ends the names that Hadoop writes files under; Spark has no row of them, even if told to."""
+"""The suffix of files that Hadoop is writing; Spark always ignores them."""
 NAMED: Final = 3
-"""How many files, or columns, a remark names."""
-REMEDY: Final = "put what is missing there under another name, which is read as a file of its own"
+"""How many files, or columns, a remark lists."""
+REMEDY: Final = "put the missing rows into a file with another name"
 
 
 class SourceFile(NamedTuple):
-    """One file: its path relative to the root (with `/`), size in bytes, and time of change."""
+    """A file: its path relative to the root (with `/`), size in bytes, and modification time."""
 
     path: str
     size: int
     modified_ms: int
     changed_ns: int
-    """When the system last saw it change, which nobody can set as they can the time of change."""
+    """The ctime, which users cannot set, unlike the modification time."""
 
 
 class Skip(Enum):
-    """Why something that looks like input is none, in words that follow a count."""
+    """The reason why a path that looks like input is skipped, for remarks."""
 
     LINK = "symbolic links are not followed: move or copy what they lead to here"
     NAME = "names are not UTF-8: rename them"
@@ -44,24 +44,24 @@ class Skip(Enum):
 
 @dataclass(slots=True)
 class Entries:
-    """What lies in one folder itself; all paths are relative to the root."""
+    """The entries of one folder, without those of subfolders; paths are relative to the root."""
 
     files: dict[str, SourceFile] = field(default_factory=dict[str, SourceFile])
     """The input files."""
     empty: set[str] = field(default_factory=set[str])
-    """What will be input once it has content."""
+    """Empty files, which become input when they have content."""
     folders: list[str] = field(default_factory=list[str])
-    """The folders in it, each with a `/` at its end."""
+    """The subfolders, each with a `/` at its end."""
     skipped: dict[str, Skip] = field(default_factory=dict[str, Skip])
-    """What looks like input and is none; bytes that are not UTF-8 are escaped."""
+    """The paths that look like input but are skipped; bytes that are not UTF-8 are escaped."""
 
     def add(self, path: str, entry: "os.DirEntry[str]", glob: str) -> None:
-        """Take up one entry, by what it is."""
+        """Add one entry, by its kind."""
         if skip := _skip(path, entry, glob):
             self.skipped[os.fsencode(path).decode(errors="backslashreplace")] = skip
         elif entry.is_dir(follow_symlinks=False):
             self.folders.append(path + "/")
-        elif fits(path, glob) and (found := _file(path, entry)):
+        elif matches_glob(path, glob) and (found := _file(path, entry)):
             if found.size:
                 self.files[path] = found
             else:
@@ -75,7 +75,7 @@ def walk(root: Path, glob: str) -> Iterator[SourceFile]:
         try:
             entries = read_folder(root, waiting.pop(), glob)
         except (FileNotFoundError, NotADirectoryError):
-            continue  # removed while we were looking
+            continue  # removed meanwhile
         yield from entries.files.values()
         waiting.extend(entries.folders)
 
@@ -83,13 +83,12 @@ def walk(root: Path, glob: str) -> Iterator[SourceFile]:
 def read_folder(
     root: Path, folder: str, glob: str, known: Mapping[str, SourceFile] | None = None
 ) -> Entries:
-    """Read one folder; raises `NotReady` if it is the root and is not there, else `OSError`.
+    """List one folder; raises `NotReady` if the root does not exist, else `OSError`.
 
-    Files and folders whose name begins with a dot or an underscore are left out, and so are those
-    that are being copied here, and empty files (they have no content yet). Links, names that are
-    not UTF-8 and what is no file are skipped. A glob without a slash is held against the file's
-    name, others against its relative path. Files that are known are not looked at again: it is
-    enough that they are there.
+    Names that begin with a dot or an underscore, files that Hadoop is writing, and empty files are
+    ignored. Links, names that are not UTF-8, and special files are skipped with a remark. A glob
+    without a slash is matched with the file's name, others with its relative path. Known files are
+    not checked again.
     """
     known = known or {}
     found = Entries()
@@ -108,10 +107,10 @@ def read_folder(
     return found
 
 
-def look(root: Path, path: str) -> SourceFile | None:
-    """Return a file as it is now, or None if it is gone, or a link has taken a place in its path.
+def stat_file(root: Path, path: str) -> SourceFile | None:
+    """Return a file's present state; None if it is gone, or its path now has a link.
 
-    The root itself may be a link: it is the user's word.
+    The root itself may be a link, since the user chose it.
     """
     at = root
     try:
@@ -125,17 +124,17 @@ def look(root: Path, path: str) -> SourceFile | None:
     return _found(path, status) if stat.S_ISREG(status.st_mode) else None
 
 
-def fits(path: str, glob: str) -> bool:
-    """Tell whether a relative path is one that a glob asks for."""
+def matches_glob(path: str, glob: str) -> bool:
+    """Tell whether a relative path matches a glob."""
     return fnmatchcase(path if "/" in glob else path.rpartition("/")[2], glob)
 
 
 def _skip(path: str, entry: "os.DirEntry[str]", glob: str) -> Skip | None:
-    """Return why an entry is skipped, if it would be input otherwise."""
+    """Return why an entry is skipped although it looks like input; None: it is not skipped."""
     if entry.is_symlink():
-        return Skip.LINK if fits(path, glob) or entry.is_dir() else None
+        return Skip.LINK if matches_glob(path, glob) or entry.is_dir() else None
     is_folder = entry.is_dir(follow_symlinks=False)
-    if not is_folder and not fits(path, glob):
+    if not is_folder and not matches_glob(path, glob):
         return None
     if not _is_utf8(entry.name):
         return Skip.NAME
@@ -146,7 +145,7 @@ def _file(path: str, entry: "os.DirEntry[str]") -> SourceFile | None:
     try:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
-        return None  # removed while we were looking
+        return None  # removed meanwhile
     return _found(path, status)
 
 
@@ -163,36 +162,36 @@ def _is_utf8(name: str) -> bool:
     return True
 
 
-def told_of_changed(changed: Mapping[SourceFile, Document], grown: int) -> Iterator[str]:
-    """Yield what is told of files that changed; `grown` is by how many bytes in all."""
+def changed_remarks(changed: Mapping[SourceFile, Document], grown: int) -> Iterator[str]:
+    """Yield the remark about files that changed; they have grown by `grown` bytes in all."""
     if changed:
-        more = f": they have at least {grown} bytes more than then" if grown else ""
+        more = f": they have at least {grown} bytes more now" if grown else ""
         yield (
             f"{len(changed)} of its files changed after they were read, and are not read again "
-            f"({some([each.path for each in changed])}){more}; {REMEDY}"
+            f"({list_some([each.path for each in changed])}){more}; {REMEDY}"
         )
 
 
-def told_of_skipped(skipped: Mapping[str, Skip]) -> Iterator[str]:
-    """Yield what is told of paths that look like input and are none."""
+def skipped_remarks(skipped: Mapping[str, Skip]) -> Iterator[str]:
+    """Yield the remarks about skipped paths."""
     for why in Skip:
         paths = [path for path, reason in skipped.items() if reason is why]
         if paths:
-            yield f"skipped {len(paths)}, since {why.value} ({some(paths)})"
+            yield f"skipped {len(paths)}, since {why.value} ({list_some(paths)})"
 
 
-def told_of_incomplete(paths: Sequence[str]) -> Iterator[str]:
-    """Yield what is told of files that are not read, since somebody may still write to them."""
+def incomplete_remarks(paths: Sequence[str]) -> Iterator[str]:
+    """Yield the remark about files that are not read, since they are still being written."""
     if paths:
         yield (
-            f"waits for {len(paths)} of its files to be complete ({some(paths)}): somebody writes "
-            "to them, or a process of this machine has them open for writing. Close them there "
-            "(lsof tells what has them open); a file that goes on growing is never read"
+            f"waits for {len(paths)} of its files to be complete ({list_some(paths)}): they are "
+            "being written to, or a process of this machine has them open for writing. Close them "
+            "(lsof shows the process); a file that keeps growing is never read"
         )
 
 
-def some(paths: Sequence[str]) -> str:
-    """Name the first few of some files, or columns."""
+def list_some(paths: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
     rest = len(paths) - NAMED
     named = ", ".join(sorted(paths)[:NAMED])
     return f"{named} and {rest} more" if rest > 0 else named

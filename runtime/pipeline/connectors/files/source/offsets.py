@@ -1,8 +1,8 @@
-"""What was read of a folder, as offsets: one for each file, set by tasks or by people.
+"""Offsets of the files source: one for each file that was read.
 
-A partition is a folder and a path below it, so that another `source.path` means other files. Its
-offset is the size and the time of change that the file had when it was read, or was to count as
-read: a file with an offset is not read again, whatever it says.
+A source partition is the folder and the path below it, so that another `source.path` means other
+partitions. Its offset is the size and modification time of the file when it was read, or when a
+user set the offset. A file with any offset is not read again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,21 +17,21 @@ from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import NotReady, OffsetRefused, SourceAway
 from ....spi.offsets import Offsets, PartitionOffset, Seek, SeekEnd, check_members
 from .. import keys
-from .listing import SourceFile, fits, look, walk
+from .listing import SourceFile, matches_glob, stat_file, walk
 from .shares import EVERYTHING, Share, read_share
 
 _PARTITION: Final = {"root": str, "path": str}
 _ROOTLESS: Final = {"path": str}
-"""The form of releases that did not write the folder down."""
+"""The partitions of older releases, which did not have the folder."""
 _OFFSET: Final = {"size": int, "modified_ms": int}
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Which files of which folder are one task's, and what was read of them.
+    """A task's share of a source folder, and the lookup of its offsets.
 
-    Releases before this one wrote offsets without their folder: `rootless` is the folder that
-    these belong to, None if that is not known.
+    Older releases wrote offsets without the folder: `rootless` is the folder of these offsets;
+    None: unknown.
     """
 
     root: Path
@@ -42,7 +42,7 @@ class Folder:
 
     @classmethod
     def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
-        """Return what a task config says; raises `ConfigInvalid`."""
+        """Return the share in a task config; raises `ConfigInvalid`."""
         text = settings.text(keys.TASK_BUCKETS)
         try:
             share = read_share(text) if text else EVERYTHING
@@ -59,10 +59,10 @@ class Folder:
         )
 
     def offset(self, offsets: Mapping[str, Document], found: SourceFile) -> Document | None:
-        """Return a file's offset, if it was read.
+        """Return a file's offset; None: it was not read.
 
-        One without a folder counts for files of the folder that it was written for. If nobody
-        knows which that was, it counts for a file of the very size and time that it tells.
+        An offset without a folder applies to files of `rootless`. If `rootless` is unknown, it
+        applies to a file of exactly its size and time.
         """
         offset = offsets.get(identity(partition_of(self.root, found.path)))
         if offset is not None:
@@ -74,19 +74,19 @@ class Folder:
 
 
 def partition_of(root: Path, path: str) -> Document:
-    """Return the source partition that a file is; its folder is taken as it is written."""
+    """Return the source partition of a file; links in `root` are not resolved."""
     return {"root": normpath(root), "path": path}
 
 
 def offset_of(found: SourceFile) -> dict[str, int]:
-    """Return the offset of a file that was read as it was found."""
+    """Return the offset of a file that was read in this state."""
     return {"size": found.size, "modified_ms": found.modified_ms}
 
 
 def check_offset(root: Path, glob: str, partition: Document, offset: Document | None) -> None:
     """Raise `OffsetRefused` for an offset that no file of the folder can have.
 
-    To take away, an offset may be of any file, also of a folder that was read before.
+    An offset to remove may belong to any file, also of another folder.
     """
     check_members("partition", partition, _PARTITION if "root" in partition else _ROOTLESS)
     if offset is None:
@@ -98,22 +98,22 @@ def check_offset(root: Path, glob: str, partition: Document, offset: Document | 
     folder, path = str(partition.get("root", normpath(root))), str(partition["path"])
     if folder != normpath(root):
         raise OffsetRefused(
-            f"partition.root is {folder!r}, and the connector reads {normpath(root)}: an offset "
-            "of another folder can only be taken away"
+            f"partition.root is {folder!r}, but the connector reads {normpath(root)}: an offset "
+            "of another folder can only be removed"
         )
     parts = PurePosixPath(path).parts
     if "/".join(parts) != path or ".." in parts or not parts:
-        raise OffsetRefused(f"partition.path is {path!r}: give it as it is below {folder}")
-    if not fits(path, glob):
-        raise OffsetRefused(f"partition.path is {path!r}, which source.glob, {glob}, leaves out")
-    if root.is_dir() and look(root, path) is None:
+        raise OffsetRefused(f"partition.path is {path!r}: it must be a path relative to {folder}")
+    if not matches_glob(path, glob):
+        raise OffsetRefused(f"partition.path is {path!r}, which source.glob={glob} excludes")
+    if root.is_dir() and stat_file(root, path) is None:
         raise OffsetRefused(f"partition.path is {path!r}: there is no such file in {folder}")
 
 
 def seek(root: Path, glob: str, to: Seek, offsets: Offsets) -> Offsets:
-    """Return the offsets that change for files to be read from a time of change on.
+    """Return the offsets to change so that files from modification time `to` on are read.
 
-    At the earliest that is all files, at the latest none that are there now. Raises `SourceAway`.
+    EARLIEST means all files, LATEST only files that appear later. Raises `SourceAway`.
     """
     if to is SeekEnd.EARLIEST:
         own = (each for each, _ in offsets if each.get("root", normpath(root)) == normpath(root))
@@ -125,7 +125,7 @@ def seek(root: Path, glob: str, to: Seek, offsets: Offsets) -> Offsets:
 def _changes(
     root: Path, files: Iterable[SourceFile], to: Seek, known: Mapping[str, Document | None]
 ) -> Iterator[PartitionOffset]:
-    """Yield what changes of files that are there."""
+    """Yield the changed offsets of existing files."""
     until_ms = to.timestamp() * 1_000 if isinstance(to, datetime) else float("inf")
     for found in files:
         own, rootless = partition_of(root, found.path), {"path": found.path}

@@ -1,4 +1,4 @@
-"""The files of one batch on their way to rows, and which of them is to blame where that fails."""
+"""Reads the files of a batch, and finds the file that caused an error of the Spark job."""
 
 import errno
 import os
@@ -15,11 +15,11 @@ from ....spi.context import Context
 from ....spi.errors import BadInput, LostRange, SchemaRefused, SourceAway, Unreadable
 from ....spi.rows import Rejects
 from ...evolution.policy import DEAD_LETTER
-from ..copies import Copies, Surveyed, put_together
+from ..copies import Copies, FileSurvey, merge_small_files
 from .bad_rows import BAD_VALUE
+from .file_survey import MOST_HELD, LookAhead, admit, held_of, survey_file
 from .formats import ReadFormat
 from .listing import SourceFile
-from .looks import MOST_HELD, LookAhead, admit, held_of, look_through
 from .text import is_about_file
 
 if TYPE_CHECKING:
@@ -33,51 +33,51 @@ _VALUE = re.compile(
 _UNREADABLE = re.compile(
     r"column: \[(?P<name>.+?)\], physicalType: (?P<stored>\w+), logicalType: (?P<wanted>.+)"
 )
-"""How Spark says that a parquet file has a type that it does not take for that of the schema."""
+"""Spark's error for a parquet column whose stored type does not fit the schema."""
 _CAUSE = re.compile(r"^Caused by: \S+?: (?P<why>.+)$", re.M)
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+")
 _WORDS: Final = """
     dateformat delimiter escape header locale nullvalue quote sep timestampformat timestampntzformat
 """
 _OF_VALUES: Final = frozenset(_WORDS.split())
-"""Options, in lower case, with which any part of a csv file's lines is read as all of them are."""
+"""Csv options, in lower case, with which merged files can be read like single ones."""
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 _AWAY_WORDS: Final = ("Input/output error", "Stale file handle", "No space left on device")
 
 
 class Reading:
-    """Reads one batch of files after the other; a file is told by the path below their folder."""
+    """Reads batches of files, one after the other."""
 
     def __init__(self, root: Path, form: ReadFormat, context: Context) -> None:
         self._root = root
         self._form = form
         self._put_off = context.put_off
-        """Where files are written down that cannot be read, by path."""
-        self._may_merge = _merges(form) and not context.may_use_file_names
-        """Whether nobody asks from which file a row is, but to tell what is wrong with it."""
+        """The unreadable files by path; kept for the task's next attempts."""
+        self._may_merge = _can_merge(form) and not context.may_use_file_names
+        """Whether small files may be merged."""
         self._merges = False
-        """Whether files that were read last could be read as one."""
+        """Whether the files of the current batch may be merged."""
         self._ahead = LookAhead(root)
         self._within: str | None = None
-        """Where folders of copies were made last."""
+        """The parent of the last temporary folder."""
         self._files: Sequence[SourceFile] = ()
-        """What was read last."""
+        """The files of the last batch."""
         self.rejects: tuple[Rejects, ...] = ()
-        """The rows of these that do not fit the schema."""
+        """The bad rows of the last batch."""
         self.left_out: dict[str, None] = {}
-        """The columns that files have and the schema has not, where these are left out."""
+        """The columns of files that are not in the schema and were left out."""
         self._copies = Copies()
-        """What Spark reads in place of files."""
+        """The temporary files of the last batch."""
 
     def read(self, spark: "SparkSession", files: Sequence[SourceFile]) -> "DataFrame":
-        """Describe the rows of files, and take up what they have beyond the schema.
+        """Return the rows of files; may extend the schema.
 
-        Raises `Unreadable` for all that cannot be read, if that is tolerated; else `BadInput`.
+        Raises `Unreadable` for unreadable files if these are tolerated; else `BadInput`.
         """
         self._clear()
         self._files = files
         self._within = scratch_of(spark)
-        # An empty line is a value where there is one column, and else nothing.
+        # With one column, an empty line is a value.
         is_one = len(self._form.columns.fields) == 1
         self._merges = self._may_merge and not (is_one or runs_elsewhere(spark))
         try:
@@ -87,22 +87,21 @@ class Reading:
                 raise
             where = self._within or tempfile.gettempdir()
             raise SourceAway(
-                f"there is no room in {where} for a copy of what cannot be read as it is: "
-                f"{error.strerror}; make room there"
+                f"cannot copy input files to {where}: {error.strerror}; make room there"
             ) from error
         if self._merges:
-            with suppress(OSError):  # they are read one by one where there is no room for more
-                found = put_together(found, cores_of(spark), self._copies, self._within)
+            with suppress(OSError):  # without disk space they are read one by one
+                found = merge_small_files(found, cores_of(spark), self._copies, self._within)
         good, self.rejects = self._form.rows(spark, found, self._copies)
         return good
 
     def look_ahead(self, files: Sequence[SourceFile]) -> None:
-        """Look through the files of the next batch meanwhile."""
+        """Scan the files of the next batch in the background."""
         self._ahead.begin(self._form, files, self._within, keeps_text=self._merges)
 
-    def _look_through(self, files: Sequence[SourceFile]) -> list[Surveyed]:
+    def _look_through(self, files: Sequence[SourceFile]) -> list[FileSurvey]:
         known, self._copies = self._ahead.take(self._form)
-        found: list[Surveyed] = []
+        found: list[FileSurvey] = []
         lost: list[LostRange] = []
         refused: BadInput | None = None
         held = 0
@@ -110,7 +109,7 @@ class Reading:
             file = self._root / each.path
             try:
                 keeps = self._merges and held < MOST_HELD
-                surveyed = known.get(each) or look_through(
+                surveyed = known.get(each) or survey_file(
                     self._form, file, self._copies, self._within, keeps_text=keeps
                 )
                 held += held_of(surveyed)
@@ -121,7 +120,7 @@ class Reading:
                 if not self._is_tolerated(error):
                     if not is_about_file(error):
                         raise
-                    # Each that is bad is found at once, and none costs an attempt of its own.
+                    # The loop continues, to find all unreadable files in one attempt.
                     self._read_last(each, error)
                     refused = refused or error
                     continue
@@ -134,17 +133,17 @@ class Reading:
         return found
 
     def _is_tolerated(self, error: BadInput) -> bool:
-        """Tell whether the batch goes on without the file that an error is about."""
+        """Tell whether the batch continues without the file of an error."""
         if isinstance(error, SchemaRefused):
             return self._form.policy.mode == DEAD_LETTER
         return self._form.tolerant and is_about_file(error)
 
     def blame(self, error: Exception) -> BadInput | None:
-        """Name the file and the reason, if an error of Spark's is about a file."""
-        told = _file_and_reason(str(error))
-        if told is None:
+        """Return `BadInput` with the file and the reason, if a file caused Spark's error."""
+        blamed_file = _file_and_reason(str(error))
+        if blamed_file is None:
             return None
-        plain, why = unquote(told[0]), told[1]
+        plain, why = unquote(blamed_file[0]), blamed_file[1]
         file = str(self._copies.originals.get(plain, plain))
         path = os.path.relpath(file, self._root)
         read = next((each for each in self._files if each.path == path), None)
@@ -156,19 +155,19 @@ class Reading:
         return blamed
 
     def _read_last(self, found: SourceFile, error: BadInput) -> None:
-        """Have a file that cannot be read keep none waiting."""
+        """Let the source plan an unreadable file last, so that it does not block others."""
         self._put_off[found.path] = found
         error.is_put_off = True
 
     def narrow(self, error: Exception) -> bool:
-        """Tell whether an error is of files that were put together; they are not again."""
-        told = _file_and_reason(str(error))
-        is_merged = told is not None and unquote(told[0]) in self._copies.merged
+        """Tell whether a merged file caused an error; if so, files are not merged again."""
+        blamed = _file_and_reason(str(error))
+        is_merged = blamed is not None and unquote(blamed[0]) in self._copies.merged
         self._may_merge = self._may_merge and not is_merged
         return is_merged
 
     def close(self) -> None:
-        """Remove what was copied to be read."""
+        """Remove the temporary files."""
         self._ahead.close()
         self._clear()
 
@@ -177,14 +176,14 @@ class Reading:
         self.rejects = ()
 
 
-def _merges(form: ReadFormat) -> bool:
-    """Tell whether lines of several files can be read as one; bad rows tell which is theirs."""
+def _can_merge(form: ReadFormat) -> bool:
+    """Tell whether files may be merged; not with tolerance, since bad rows must name their file."""
     is_csv = form.name == "csv" and not form.tolerant
     return is_csv and form.options.keys() <= _OF_VALUES
 
 
 def _file_and_reason(text: str) -> tuple[str, str] | None:
-    """Return which file an error of a job is about, as Spark knows it, and why; None: none."""
+    """Return the file, as Spark names it, and the reason in a job's error; None: no file in it."""
     value = _VALUE.search(text)
     if value:
         return value["path"], value["why"]
@@ -192,13 +191,13 @@ def _file_and_reason(text: str) -> tuple[str, str] | None:
     if not blamed:
         return None
     causes = [_SQLSTATE.sub("", each).strip() for each in _CAUSE.findall(text)]
-    causes = [_UNREADABLE.sub(_told_of_type, each) for each in causes]
+    causes = [_UNREADABLE.sub(_wrong_type, each) for each in causes]
     return blamed["path"], "; ".join(dict.fromkeys(causes)) or "it cannot be read"
 
 
-def _told_of_type(match: "re.Match[str]") -> str:
+def _wrong_type(match: "re.Match[str]") -> str:
     name, stored, wanted = match["name"], match["stored"], match["wanted"].upper()
     return (
-        f"column `{name}` is stored as {stored}, and not as Spark reads {wanted} from; give it a "
-        "type in `source.schema` that fits what is stored, or write the file anew"
+        f"column `{name}` is stored as {stored}, which Spark cannot read as {wanted}; give it a "
+        "type in `source.schema` that fits the stored one, or write the file again"
     )

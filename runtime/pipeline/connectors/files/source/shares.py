@@ -1,7 +1,7 @@
-"""Which files are whose: they are dealt to tasks by fixed buckets.
+"""Assignment of files to tasks by hash buckets.
 
-A file's bucket hangs on its relative path alone, so that another number of tasks moves files
-between tasks but never their progress, which belongs to the file.
+A file's bucket depends only on its relative path. Another number of tasks moves files between
+tasks, but offsets belong to files and are kept.
 """
 
 from collections import Counter
@@ -23,10 +23,10 @@ def bucket_of(path: str) -> int:
 
 
 def deal(paths: Iterable[str], tasks: int) -> Sequence[Share]:
-    """Deal all buckets to at most `BUCKETS` tasks, so that each has about as many files.
+    """Distribute all buckets over at most `BUCKETS` tasks, each with about as many files.
 
-    Starts from the same deal every time and moves no bucket that need not move: the loads
-    differ by 5 % at most where the buckets allow it, and a few more files change little.
+    It starts from a fixed distribution and moves as few buckets as possible until the loads differ
+    by at most 5 %, if the buckets allow that: a few more files change little.
     """
     tasks = min(tasks, BUCKETS)
     files = Counter(map(bucket_of, paths))
@@ -63,7 +63,7 @@ def spell(share: Share) -> str:
 
 
 def read_share(text: str) -> Share:
-    """Return the share that a text spells; raises `ValueError`."""
+    """Parse a share; raises `ValueError`."""
     share: set[int] = set()
     for run in filter(None, text.split(",")):
         first, _, last = run.partition("-")

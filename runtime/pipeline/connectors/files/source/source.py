@@ -1,6 +1,6 @@
-"""A folder of files as a source: each file is a source partition, read once, as a whole.
+"""The files source: each file is a source partition, and is read once, as a whole.
 
-A file that changes after it was read is not read again; the task says so as long as it is so.
+A file that changes after it was read is not read again; a remark in the status reports it.
 """
 
 import sys
@@ -23,11 +23,11 @@ from .listing import (
     REMEDY,
     Skip,
     SourceFile,
-    look,
-    some,
-    told_of_changed,
-    told_of_incomplete,
-    told_of_skipped,
+    changed_remarks,
+    incomplete_remarks,
+    list_some,
+    skipped_remarks,
+    stat_file,
 )
 from .offsets import Folder, offset_of, partition_of
 from .reading import Reading
@@ -40,14 +40,14 @@ UNLIMITED: Final = Limit(sys.maxsize, sys.maxsize, sys.maxsize)
 
 
 class FileSource(Source[SourceFile]):
-    """The files of one task's share of a folder, oldest first."""
+    """Reads one task's share of the files in a folder, oldest first."""
 
     def __init__(
         self, folder: Folder, form: ReadFormat, context: Context, at_most: Limit = UNLIMITED
     ) -> None:
         self._folder = folder
         self._at_most = at_most
-        """What a batch may hold whatever the task says."""
+        """The config's limit of a batch, beside the task's."""
         self._form = form
         self._context = context
         arrivals = context.shared.get(Arrivals, Arrivals)
@@ -55,32 +55,32 @@ class FileSource(Source[SourceFile]):
             (FileIndex, folder.root, folder.glob),
             lambda: FileIndex(folder.root, folder.glob, arrivals),
         )
-        self._index.tell(self.wake)
-        self._ripeness = Ripeness(folder.root, folder.min_age_ms, self._index.is_whole)
+        self._index.wake_on_arrival(self.wake)
+        self._ripeness = Ripeness(folder.root, folder.min_age_ms, self._index.was_moved_in)
         self._version = 0
-        """How far the news of the index were taken up."""
+        """The version of the index up to which changes were applied."""
         self._unread: dict[str, SourceFile] = {}
-        """The files that have no offset, by path, those planned left out."""
+        """The files without an offset, by path, except planned ones."""
         self._changed: dict[str, tuple[SourceFile, Document]] = {}
-        """The files that differ from what was read, by path, each with its offset."""
+        """The files that changed after they were read, by path, each with its offset."""
         self._planned: Sequence[SourceFile] = ()
-        """What the last batch holds: it counts once its offsets are there."""
+        """The files of the last batch, which may not be committed yet."""
         self._pending: deque[SourceFile] = deque()
-        """The files that are ripe to be read, oldest first; looked for again when none is left."""
+        """The complete files to read, oldest first; the folder is scanned when it is empty."""
         self._pending_bytes = 0
-        """The size of all pending files together."""
+        """The total size of pending files."""
         self._warned: set[str | tuple[str, Skip | str]] = set()
-        """Paths that changed, and paths that are skipped or waited for: each is logged once."""
+        """The changed, skipped or incomplete paths that were logged: each is logged once."""
         self._remark = ""
-        """What is strange about the folder, as every plan tells it."""
+        """The remark about the folder, for each plan."""
         self._grown = 0
-        """How many bytes more than were read the remark tells of."""
+        """The growth of changed files, in bytes, that the remark reports."""
         self._reading = Reading(folder.root, form, context)
         self._limit = UNLIMITED
-        """What the last batch could hold."""
+        """The limit of the last batch."""
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[SourceFile]:
-        """Take the next files; the folder is looked through when none are left."""
+        """Plan the next files; scans the folder when none are pending."""
         most_files = min(limit.ranges, self._at_most.ranges)
         most_bytes = min(limit.bytes, self._at_most.bytes)
         self._limit = Limit(limit.rows, most_bytes, most_files)
@@ -91,7 +91,7 @@ class FileSource(Source[SourceFile]):
         size = 0
         while self._pending and len(taken) < most_files:
             planned = self._pending[0]
-            found = look(self._folder.root, planned.path)
+            found = stat_file(self._folder.root, planned.path)
             is_full = found and size + found.size > most_bytes
             if taken and (is_full or self._is_put_off(planned)):
                 break
@@ -104,33 +104,33 @@ class FileSource(Source[SourceFile]):
         advances = tuple(self._advance(found) for found in taken)
         rows = self._form.count([self._folder.root / each.path for each in taken])
         lag = Lag(len(self._pending), self._pending_bytes)
-        told = (self._remark, *self._told_of_incomplete(), self._told_of_columns())
-        remark = "; ".join(filter(None, told))
+        remarks = (self._remark, *self._incomplete_remarks(), self._columns_remark())
+        remark = "; ".join(filter(None, remarks))
         return BatchPlan(tuple(taken), advances, size, rows, bool(self._pending), lag, remark)
 
     def read(self, spark: "SparkSession", ranges: Sequence[SourceFile]) -> "DataFrame":
-        """Describe the rows of some files; raises `Unreadable` for those that have none."""
+        """Return the rows of files; raises `Unreadable` for unreadable ones."""
         self.verify(ranges)
         known = len(self._reading.left_out)
         frame = self._reading.read(spark, ranges)
         if len(self._reading.left_out) > known:
-            self._context.warn(f"{self._folder.root}: {self._told_of_columns()}")
+            self._context.warn(f"{self._folder.root}: {self._columns_remark()}")
         self._reading.look_ahead([*self._likely_next()])
         return frame
 
     def wake(self) -> None:
-        """Have the task plan again at once: a file was moved in."""
+        """Wake the task, since a file was moved in."""
         self._context.wake()
 
     def rejects(self) -> Sequence[Rejects]:
-        """Return the rows read last that do not fit the schema."""
+        """Return the bad rows of the last read."""
         return self._reading.rejects
 
     def verify(self, ranges: Sequence[SourceFile]) -> None:
-        """Refuse a batch whose files are not what they were when it was planned."""
+        """Raise `BadInput` if a file has changed since the batch was planned."""
         for planned in ranges:
             file = self._folder.root / planned.path
-            found = look(self._folder.root, planned.path)
+            found = stat_file(self._folder.root, planned.path)
             if found is None:
                 raise _passing(f"{file}: gone, or behind a link, since the batch was planned")
             if found != planned:
@@ -141,19 +141,19 @@ class FileSource(Source[SourceFile]):
                 )
 
     def blame(self, error: Exception) -> BadInput | None:
-        """Name the file and the reason, if an error of Spark's is about a file."""
+        """Return `BadInput` with the file and the reason, if a file caused Spark's error."""
         return self._reading.blame(error)
 
     def narrow(self, error: Exception) -> bool:
-        """Read files one by one, if an error is of several that were read as one."""
+        """Tell whether a merged file caused an error; files are then read one by one."""
         return self._reading.narrow(error)
 
     def close(self) -> None:
-        """Remove what was copied to be read."""
+        """Remove temporary files."""
         self._reading.close()
 
     def _likely_next(self) -> Iterator[SourceFile]:
-        """Yield the files that the next batch will hold, if it may hold as much as the last."""
+        """Yield the files of the next batch, if its limit is that of the last one."""
         size = 0
         for each in islice(self._pending, self._limit.ranges):
             if size and size + each.size > self._limit.bytes:
@@ -161,27 +161,27 @@ class FileSource(Source[SourceFile]):
             size += each.size
             yield each
 
-    def _told_of_incomplete(self) -> Iterator[str]:
-        """Yield what is told of files that are waited for; once of each in the log as well."""
+    def _incomplete_remarks(self) -> Iterator[str]:
+        """Yield the remark about incomplete files; log each file once."""
         held = self._ripeness.incomplete
         new = [path for path in held if (path, "incomplete") not in self._warned]
         self._warned |= {(path, "incomplete") for path in new}
-        for told in told_of_incomplete(new):
-            self._context.warn(f"{self._folder.root}: {told}")
-        yield from told_of_incomplete(held)
+        for remark in incomplete_remarks(new):
+            self._context.warn(f"{self._folder.root}: {remark}")
+        yield from incomplete_remarks(held)
 
-    def _told_of_columns(self) -> str:
-        """Say which columns of the files read so far are left out."""
+    def _columns_remark(self) -> str:
+        """Return the remark about columns that were left out."""
         left_out = list(self._reading.left_out)
         if not left_out:
             return ""
         return (
             f"{len(left_out)} columns of its files are not in {keys.SOURCE_SCHEMA}, and left out "
-            f"({some(left_out)}): name them there, or set {EVOLUTION}={ADD_COLUMNS}"
+            f"({list_some(left_out)}): add them there, or set {EVOLUTION}={ADD_COLUMNS}"
         )
 
     def _scan(self, offsets: Mapping[str, Document]) -> Sequence[SourceFile]:
-        """Look at the folder: return what is ripe to be read, and take up a new remark."""
+        """Scan the folder: return the complete files, and update the remark."""
         folder, index = self._folder, self._index
         try:
             index.refresh()
@@ -197,9 +197,9 @@ class FileSource(Source[SourceFile]):
             self._changed.clear()
         for path, found in news.files.items():
             if bucket_of(path) in folder.share:
-                self._take_up(path, found, offsets)
-        for found in self._planned:  # a batch that did not count is planned again
-            self._take_up(found.path, look(folder.root, found.path), offsets)
+                self._classify(path, found, offsets)
+        for found in self._planned:  # a batch that was not committed is planned again
+            self._classify(found.path, stat_file(folder.root, found.path), offsets)
         self._planned = ()
         skipped = {
             path: why for path, why in index.skipped.items() if bucket_of(path) in folder.share
@@ -207,20 +207,20 @@ class FileSource(Source[SourceFile]):
         changed = dict(self._changed.values())
         self._warn(changed, skipped)
         self._measure(changed)
-        told = (*told_of_changed(changed, self._grown), *told_of_skipped(skipped))
-        self._remark = "; ".join(told)
+        remarks = (*changed_remarks(changed, self._grown), *skipped_remarks(skipped))
+        self._remark = "; ".join(remarks)
         now, ripe = self._ripeness.look(self._unread.values())
         self._unread |= {each.path: each for each in now}
         return sorted(ripe, key=lambda each: (self._is_put_off(each), each.modified_ms, each.path))
 
     def _is_put_off(self, found: SourceFile) -> bool:
-        """Tell whether a file could not be read as it is now: it is read last, and alone."""
+        """Tell whether a file was unreadable in its present state: it is read last, and alone."""
         return self._context.put_off.get(found.path) == found
 
-    def _take_up(
+    def _classify(
         self, path: str, found: SourceFile | None, offsets: Mapping[str, Document]
     ) -> None:
-        """Put a file where it belongs by its offset; None: it is gone."""
+        """Record a file as unread, changed or read, by its offset; None: it is gone."""
         self._unread.pop(path, None)
         self._changed.pop(path, None)
         if found is None or not found.size:
@@ -232,17 +232,17 @@ class FileSource(Source[SourceFile]):
             self._changed[path] = found, offset
 
     def _measure(self, changed: Mapping[SourceFile, Document]) -> None:
-        """Take up how much more there is now than was read.
+        """Update the growth of changed files.
 
-        Of a file that keeps growing that is told anew when it has doubled: each remark that
-        differs from the one before is written to the group's log.
+        It changes only after the growth has doubled, since each new remark is a record in the
+        group's log.
         """
         grown = sum(max(0, each.size - int(was["size"] or 0)) for each, was in changed.items())
         if not self._grown <= grown < 2 * self._grown:
             self._grown = grown
 
     def _warn(self, changed: Mapping[SourceFile, Document], skipped: Mapping[str, Skip]) -> None:
-        """Write to the log, once each, what the remark tells as long as it is so."""
+        """Log each changed or skipped file once."""
         for found, offset in changed.items():
             if found.path not in self._warned:
                 self._warned.add(found.path)
@@ -253,15 +253,15 @@ class FileSource(Source[SourceFile]):
                 )
         new = {path: why for path, why in skipped.items() if (path, why) not in self._warned}
         self._warned |= set(new.items())
-        for told in told_of_skipped(new):
-            self._context.warn(f"{self._folder.root}: {told}")
+        for remark in skipped_remarks(new):
+            self._context.warn(f"{self._folder.root}: {remark}")
 
     def _advance(self, found: SourceFile) -> Advance:
         return Advance(partition_of(self._folder.root, found.path), None, offset_of(found))
 
 
 def _passing(text: str) -> BadInput:
-    """Return the error for a batch that the next attempt plans anew, without what it met."""
+    """Return an error that the next attempt avoids, since it plans the batch again."""
     error = BadInput(text)
     error.is_put_off = True
     return error

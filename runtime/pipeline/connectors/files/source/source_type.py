@@ -1,7 +1,7 @@
-"""`source.type=files`: a folder, its files dealt to tasks by fixed buckets, their schema inferred.
+"""`source.type=files`: a folder whose files are assigned to tasks by hash buckets.
 
-The split that is in force is kept as far as it fits the config: neither files that came since nor
-another worker are a reason to restart tasks.
+The split in force is kept if it fits the config, so that neither new files nor another worker
+restart tasks.
 """
 
 import os
@@ -26,7 +26,7 @@ from .. import keys
 from ..csv_style import CsvStyle
 from ..options import flaws_in_reading, options_to_read
 from .formats import ReadFormat
-from .inference import MULTILINE_JSON, TwinColumns, infer
+from .inference import MULTILINE_JSON, TwinColumns, infer_schema
 from .listing import walk
 from .offsets import Folder, check_offset, seek
 from .shares import BUCKETS, deal, spell
@@ -34,29 +34,29 @@ from .source import FileSource
 
 MOST_FILES: Final = 100
 MOST_BYTES: Final = 4 << 20
-"""How much of a folder a look takes in; what was not seen is given the benefit of the doubt."""
+"""How many files, and bytes, the check of a config reads."""
 
 
 class FilesSourceType(SourceType):
-    """Files of one format in a folder and all folders in it."""
+    """Files of one format in a folder and its subfolders."""
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
     prefixes: ClassVar[tuple[str, ...]] = (keys.SOURCE_OPTION,)
 
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
-        """Take up a config; raises `ConfigInvalid` for a folder that is out of reach."""
+        """Take a config; raises `ConfigInvalid` for a folder that the node does not allow."""
         super().__init__(context, config, settings)
         context.check_path(keys.SOURCE_PATH, config[keys.SOURCE_PATH])
 
     @classmethod
     def keys(cls) -> Sequence[Definition]:
-        """Return the keys of what is read, and how."""
+        """Return the keys of the source."""
         return keys.SOURCE
 
     @classmethod
     def task_keys(cls) -> Sequence[Definition]:
-        """Return what tells a task its share, and the schema that all shares have."""
+        """Return the keys of a task's share and schema."""
         return keys.SOURCE_TASK
 
     @classmethod
@@ -66,7 +66,7 @@ class FilesSourceType(SourceType):
 
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Refuse options that would lead elsewhere, or have files read otherwise than looked at."""
+        """Refuse options that change the path, or that do not agree with the scan of files."""
         return flaws_in_reading(config)
 
     @classmethod
@@ -103,21 +103,21 @@ class FilesSourceType(SourceType):
     def check_offset(
         cls, config: Mapping[str, str], partition: Document, offset: Document | None
     ) -> None:
-        """Refuse what is no file of the folder, or no offset of a file."""
+        """Refuse a partition that is not a file of the folder, and an invalid offset."""
         check_offset(*_folder(config), partition, offset)
 
     @classmethod
     def seek(
         cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
     ) -> Offsets:
-        """Go by the times of change of the files that are there."""
+        """Return the offsets by the modification times of existing files."""
         root, glob = _folder(config)
         if flaw := outside.reach.flaw_in_path(str(root)):
             raise OffsetRefused(f"{keys.SOURCE_PATH}: {flaw}")
         return seek(root, glob, to, offsets)
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Deal the files to tasks, and tell each the schema that all of them have."""
+        """Assign the files to tasks, with one schema for all."""
         root = Path(self.settings.text(keys.SOURCE_PATH))
         glob = self.settings.text(keys.SOURCE_GLOB)
         paths = sorted(found.path for found in walk(root, glob))
@@ -131,7 +131,7 @@ class FilesSourceType(SourceType):
     def source(
         cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
     ) -> FileSource:
-        """Make the source of one share; raises `ConfigInvalid` for what is out of reach."""
+        """Make the source of one share; raises `ConfigInvalid` for a folder that is not allowed."""
         context.check_path(keys.SOURCE_PATH, config[keys.SOURCE_PATH])
         folder = Folder.of(settings, config)
         tolerant = settings.text(TOLERANCE) == "all"
@@ -148,9 +148,9 @@ class FilesSourceType(SourceType):
         return _inferred(self.config, self.settings, paths, tolerant=tolerant)
 
     def _rootless(self) -> str:
-        """Return the folder that offsets without a folder belong to, empty if nobody knows.
+        """Return the folder of offsets without a folder; empty if unknown.
 
-        Task configs of a release that wrote such offsets do not say it: it is their own.
+        In a split of a release that wrote such offsets, it is the split's own folder.
         """
         split = self.context.split
         if not split:
@@ -158,14 +158,14 @@ class FilesSourceType(SourceType):
         return split[0].get(keys.TASK_ROOTLESS, split[0].get(keys.SOURCE_PATH, ""))
 
     def _kept_shares(self, max_tasks: int) -> Sequence[str]:
-        """Return the shares in force if they are of as many tasks, over the same files."""
+        """Return the shares in force, if the folder, glob and number of tasks are the same."""
         is_same = self._is_same((keys.SOURCE_PATH, keys.SOURCE_GLOB))
         if not is_same or len(self.context.split) != min(max_tasks, BUCKETS):
             return ()
         return [config.get(keys.TASK_BUCKETS, "") for config in self.context.split]
 
     def _kept_schema(self) -> str:
-        """Return the schema in force if nothing that it was inferred from has changed."""
+        """Return the schema in force, if no `source.*` key has changed."""
         source = {key for key in self.config if key.startswith("source.")}
         return self.context.split[0].get(keys.TASK_SCHEMA, "") if self._is_same(source) else ""
 
@@ -180,7 +180,9 @@ def _folder(config: Mapping[str, str]) -> tuple[Path, str]:
     """Return the folder and the glob that a config names; raises `OffsetRefused`."""
     known = [each for each in keys.SOURCE if each.name in {keys.SOURCE_PATH, keys.SOURCE_GLOB}]
     for key in (each.name for each in known if is_deferred(config.get(each.name, ""))):
-        raise OffsetRefused(f"{key} is a reference, which only workers resolve: files are unknown")
+        raise OffsetRefused(
+            f"{key} has a ${{...}} reference, which only workers resolve: the files are unknown"
+        )
     settings = ConfigDef(tuple(known)).parse(config)
     return Path(settings.text(keys.SOURCE_PATH)), settings.text(keys.SOURCE_GLOB)
 
@@ -193,17 +195,17 @@ def _inferred(
     tolerant: bool,
     strict: bool = False,
 ) -> str:
-    """Return the schema that files have, by their paths below the folder; raises `NotReady`."""
+    """Infer the schema of files, given by their paths below the folder; raises `NotReady`."""
     root = Path(settings.text(keys.SOURCE_PATH))
     if not paths:
         raise NotReady(
-            f"no file in {root} to infer a schema from; put one there, or give "
+            f"no file in {root} to infer a schema from; put one there, or set "
             f"`{keys.SOURCE_SCHEMA}`"
         )
     fmt = settings.text(keys.SOURCE_FORMAT)
     options = options_to_read(fmt, config) if fmt == "json" else {}
     is_one = options.get("multiline", "").lower() == "true"
-    return infer(
+    return infer_schema(
         MULTILINE_JSON if is_one else fmt,
         [root / path for path in paths],
         CsvStyle.of(settings, config),
@@ -215,7 +217,7 @@ def _inferred(
 
 
 def _sampled(config: Mapping[str, str]) -> Look:
-    """Look at some of the files that there are."""
+    """Infer the columns from a sample of the existing files."""
     source = {key: value for key, value in config.items() if key.startswith("source.")}
     tolerant = config.get(TOLERANCE, "").strip() == "all"
     if any(map(is_deferred, source.values())):

@@ -1,9 +1,8 @@
-"""Text files as they are: which encoding, which line ends, and what their header says.
+"""Scan of text files before Spark reads them: encoding, line ends, header.
 
-Spark's CSV reader is exact for one line end at a time, and for UTF-8. So each file is looked
-through before Spark reads it, at some hundred megabytes a second: bytes that are no text are an
-error here (Spark puts U+FFFD in their place), and a file of another encoding, or of several
-line ends, is read from a copy that has neither.
+Spark's csv reader is exact only for UTF-8 and one kind of line end. The scan, at some hundred
+megabytes a second, refuses invalid bytes (Spark replaces them by U+FFFD), and copies files of
+another encoding, or with mixed line ends, to UTF-8 with line feeds.
 """
 
 import codecs
@@ -17,31 +16,31 @@ from typing import IO, Final
 
 from ....spi.errors import BadInput
 from .. import keys
-from ..copies import Copies, Surveyed
+from ..compression import decompress, is_spark_only
+from ..copies import Copies, FileSurvey
 from ..csv_style import CsvStyle, header_of
 from ..line_ends import LineEndScan, LineEndUnifier
-from ..number_names import NumberNameScan
-from ..packed import is_opaque, unpacked
+from ..numeric_codes import NumericCodeScan
 
 _CHUNK: Final = 4 << 20
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _OF_FILES: Final = frozenset(
     {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.EFBIG, None}
 )
-"""What the system says where one file cannot be read, while the others can."""
+"""The error numbers of problems with one file; others are problems of the file system."""
 
 
 def is_about_file(error: BadInput) -> bool:
-    """Tell whether it is what lies in a file that cannot be read, and not the file system."""
+    """Tell whether an error concerns only one file, not the file system."""
     cause = error.__cause__
     return not isinstance(cause, OSError) or cause.errno in _OF_FILES
 
 
-def decoded(file: Path, encoding: str, at_most: int | None = None) -> Iterator[bytes]:
-    """Yield a file's text as UTF-8 without a byte order mark, decompressed, in whole letters.
+def decode(file: Path, encoding: str, at_most: int | None = None) -> Iterator[bytes]:
+    """Yield a file's text as UTF-8, decompressed and without a byte order mark.
 
-    `at_most` is how many bytes are read. Raises `BadInput` with the position of a byte that is
-    not of the encoding, counted from 0 in the decompressed file.
+    Chunks have whole characters. `at_most` limits the bytes to read. Raises `BadInput` with the
+    offset of an invalid byte, from 0, in the decompressed file.
     """
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     done = 0
@@ -63,33 +62,33 @@ def decoded(file: Path, encoding: str, at_most: int | None = None) -> Iterator[b
 
 
 def is_whole(size: int, limit: int, style: CsvStyle) -> bool:
-    """Tell whether so many bytes of UTF-8 are all of a file of which so many were to be read."""
-    # Of other encodings a letter may take up to four times as much in the file.
+    """Tell whether `size` bytes of UTF-8, read with a limit, are the whole file."""
+    # In another encoding, a character may have up to four times as many bytes.
     return size * (4 if style.needs_copy else 1) <= limit
 
 
-def survey(
+def survey_csv(
     file: Path,
     style: CsvStyle,
     copies: Copies,
     within: str | None,
     *,
     keeps_text: bool = False,
-    finds_names: bool = False,
-) -> Surveyed:
-    """Look through a csv file, and copy it where Spark would not read it as it is.
+    finds_codes: bool = False,
+) -> FileSurvey:
+    """Scan a csv file, and copy it if Spark cannot read it directly.
 
-    `keeps_text`: what it found of a small file whose lines are records holds its text.
-    `finds_names`: texts of digits that say more than their number are looked for. Raises
-    `BadInput` if a quote is left open: a reader takes all that follows for one value. So it does
-    for what only Spark can unpack: values would be put under wrong names without a word.
+    `keeps_text`: the result has the text of a small file with one record per line. `finds_codes`:
+    search numeric codes. Raises `BadInput` if a quote is never closed, since a reader takes all
+    that follows for one value; and for a compression that only Spark can read, since the header
+    cannot be checked.
     """
     _refuse_opaque(file, "header, encoding and line ends")
     scan = LineEndScan(style.separator, style.quote, style.escape)
-    names = NumberNameScan(style.separator, style.quote, trims=style.trim)
+    names = NumericCodeScan(style.separator, style.quote, trims=style.trim)
     comments = style.comments()
-    chunks = comments.without(decoded(file, style.encoding))
-    if finds_names:
+    chunks = comments.without(decode(file, style.encoding))
+    if finds_codes:
         chunks = _shown(chunks, names.feed)
     head = text = next(chunks)
     scan.feed(head)
@@ -102,27 +101,27 @@ def survey(
     path, line_end = file, scan.line_end
     if style.needs_copy or comments.found or not line_end:
         path, line_end = copies.new(file, within), "\n"
-        chunks = style.comments().without(decoded(file, style.encoding))
+        chunks = style.comments().without(decode(file, style.encoding))
         _write(path, _unified(chunks, style))
     header = _header_of(file, head, style) if style.header else ()
     is_by_lines = scan.is_by_lines and path == file and not style.separator.isspace()
-    # A file that begins with an empty line has its header further below.
+    # If a file begins with an empty line, its header is not in the first line.
     is_small = keeps_text and is_by_lines and text and not text.startswith(line_end.encode())
     kept = text if is_small else None
     values = scan.quotes_nothing, names.found
-    return Surveyed(path, line_end, is_by_lines, *values, header, text=kept)
+    return FileSurvey(path, line_end, is_by_lines, *values, header, text=kept)
 
 
-def transcoded(
+def to_utf8(
     file: Path,
     encoding: str,
     copies: Copies,
     within: str | None,
     show: Callable[[bytes], None],
 ) -> Path:
-    """Look through a text file, and return it, or a copy in UTF-8; `show` is given all its text."""
+    """Return a text file or its copy in UTF-8; `show` gets the whole text in chunks."""
     _refuse_opaque(file, "columns and encoding")
-    chunks = _shown(decoded(file, encoding), show)
+    chunks = _shown(decode(file, encoding), show)
     if not CsvStyle(encoding=encoding).needs_copy:
         for _ in chunks:
             pass
@@ -133,11 +132,10 @@ def transcoded(
 
 
 def _refuse_opaque(file: Path, what: str) -> None:
-    if is_opaque(file):
+    if is_spark_only(file):
         raise BadInput(
-            f"{file}: its {what} cannot be looked at, since text is unpacked from .gz, .bz2, "
-            f".deflate and .zst, but not from {file.suffix}: compress it so, or leave it "
-            "uncompressed"
+            f"{file}: its {what} cannot be checked: {file.suffix} is not supported for text; use "
+            ".gz, .bz2, .deflate, .zst, or no compression"
         )
 
 
@@ -158,15 +156,15 @@ def _write(path: Path, chunks: Iterator[bytes]) -> None:
 
 def _refuse_open_quote(file: Path, style: CsvStyle) -> None:
     unify = LineEndUnifier(style.separator, style.quote, style.escape)
-    for chunk in style.comments().without(decoded(file, style.encoding)):
+    for chunk in style.comments().without(decode(file, style.encoding)):
         unify.feed(chunk)
     unify.feed(b"", is_last=True)
     if unify.open_since >= 0:
         but = " without its comments" if style.comment else ""
         raise BadInput(
             f"{file}: the quote at byte {unify.open_since} of its text{but} is never closed, so "
-            "all that follows would be one value; was the file cut off? Replace it by a whole one, "
-            f"or set {keys.SOURCE_QUOTE} if quotes are letters there"
+            "all that follows would be one value; was the file cut off? Replace it by a complete "
+            f"one, or set {keys.SOURCE_QUOTE} if quotes are literal there"
         )
 
 
@@ -189,7 +187,7 @@ def _opened(file: Path) -> Generator[IO[bytes]]:
     """Open a file to read what it unpacks to; a link that took its place is refused."""
     try:
         plain = os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
-        with plain, unpacked(file, plain) as stream:
+        with plain, decompress(file, plain) as stream:
             yield stream
     except (OSError, EOFError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or error
@@ -197,7 +195,7 @@ def _opened(file: Path) -> Generator[IO[bytes]]:
 
 
 def _undecodable(file: Path, encoding: str, before: int, error: UnicodeError) -> str:
-    remedy = "give `source.encoding`, or move the file away"
+    remedy = "set `source.encoding`, or move the file away"
     if not isinstance(error, UnicodeDecodeError):  # it has no byte order mark, say
         return f"{file}: is not {encoding}: {error}; {remedy}"
     found: Sequence[int] = error.object[error.start : error.start + 1]

@@ -15,8 +15,7 @@ from fastavro import schemaless_writer
 
 from ....spi.errors import RowsRefused, SchemaRefused
 from ....spi.types import Look
-from ..registry_keys import BY_RECORD, strategy, subject_of
-from ..registry_keys import registers as register_key
+from ..registry_keys import BY_RECORD, register_key, subject_of, subject_strategy
 from .registry import RegisteredSchema, SchemaRegistry, look_at_registry
 from .schemas import (
     AvroRefused,
@@ -55,7 +54,7 @@ class AvroEncoder:
         """
         self._registry = registry
         self._converter = converter
-        self._strategy = strategy(converter, config)
+        self._strategy = subject_strategy(converter, config)
         self._registers = registers
         self._targets: dict[tuple[str, pa.Schema, bool], _Target] = {}
         """Those that are known so far, by topic, columns, and whether these are one value."""
@@ -105,7 +104,7 @@ def look_at_subject(
     converter: str, config: Mapping[str, str], topic: str, *, registers: bool
 ) -> Look:
     """Look for the subject that rows for a topic go by; an empty one is named by each row."""
-    named_by = strategy(converter, config)
+    named_by = subject_strategy(converter, config)
 
     def ask(registry: SchemaRegistry) -> str:
         if not topic and named_by != BY_RECORD:

@@ -19,7 +19,7 @@ from ....spi.config import ConfigInvalid
 from ....spi.errors import Away, NotReady, SchemaRefused
 from ....spi.types import Look
 from ..connection import LOOK_S, REQUEST_S
-from ..registry_keys import RegistryAccess, access
+from ..registry_keys import RegistryAccess, registry_access
 
 _TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _UNKNOWN: Final = {404, 40401, 40402, 40403}
@@ -165,7 +165,7 @@ def look_at_registry(
     converter: str, config: Mapping[str, str], question: Callable[[SchemaRegistry], str]
 ) -> Look:
     """Ask a converter's registry while people wait; the answer is what to warn of, or empty."""
-    how = access(converter, config)
+    how = registry_access(converter, config)
     try:
         told = question(SchemaRegistry(how, Away, LOOK_S))
     except ConfigInvalid as error:

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Arrow's types as Connect's schemas in JSON, and values as such schemas have them."""
+"""Conversion of Arrow types to Connect's JSON schemas, and of values to their encoding."""
 
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ _DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
 def envelope_of(columns: pa.Table, *, is_lone: bool) -> tuple[dict[str, Any], pa.Table]:
     """Return the schema of rows, and the rows with times as numbers; raises `SchemaRefused`.
 
-    A Decimal is written as a number: its readers want `decimal.format=NUMERIC`.
+    A Decimal is written as a number: readers need `decimal.format=NUMERIC`.
     """
     fields = [_field(each.name, each.type) for each in columns.schema]
     numbers = pa.table(
@@ -75,7 +75,7 @@ def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _as(kind: pa.DataType, time: pa.DataType) -> pa.DataType:
-    """Return a type in which all that are times are of this type; a date is days then, or stays."""
+    """Return a type with its times replaced by `time`; dates become int32 if `time` is a number."""
     if pa.types.is_timestamp(kind):
         return time
     if pa.types.is_date32(kind):

@@ -1,10 +1,11 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""A topic of dead letters: of each the text as the record's value, and its context as headers.
+"""The dead letter topic: a record's value is the text of the bad row, headers have the context.
 
-A record of Kafka keeps its key and its value, byte for byte, as in Connect's queue.
+As in Connect's queue, bad records from Kafka keep the bytes of their key and value, and the topic
+is created if it does not exist.
 
-It is written to as a sink of topics is, by a group, a transactional id and a staging folder of its
-own: the task's sink may be the same cluster. The topic is made if it is not there, as Connect does.
+It is a Kafka sink with its own mark group, transactional id and staging folder, since the task's
+sink may use the same cluster.
 """
 
 from collections.abc import Mapping
@@ -31,41 +32,42 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _OWN: Final = "dead-letters"
-"""What tells a task's letters from its rows: no name of a task ends without its number."""
+"""The suffix for the dead letters of a task; names of tasks end with a number."""
 _BYTES: Final = Converter("bytes")
 _RETENTION_MS: Final = 7 * 24 * 3600 * 1000
-"""How long brokers keep a mark unless they are told otherwise."""
+"""The brokers' default of `offsets.retention.minutes`."""
 
 
 class LetterTopic(NamedTuple):
-    """Where letters go: a topic, and the end of the config that says how its cluster is reached."""
+    """The topic of dead letters, and how to reach and create it."""
 
     end: str
+    """The prefix of the connection keys of its cluster."""
     topic: str
     replicas: int
-    """How many copies the topic has if it has to be made."""
+    """The replication factor if the topic is created."""
     staging: str
-    """The folder of batches that wait; empty: the node's own."""
+    """The staging folder; empty: the node's own."""
 
 
 class DeadLetterTopic(Sink["DataFrame"]):
     """Writes the dead letters of one task."""
 
     def __init__(self, sink: KafkaSink, cluster: KafkaCluster, place: LetterTopic) -> None:
-        """Take what writes records of texts, and where they go."""
+        """Take a sink of texts, and the topic."""
         self._sink = sink
         self._cluster = cluster
         self._place = place
 
     def acquire(self, tenure: Tenure) -> None:
-        """Make the topic unless it is there, and hold the mark against the log."""
+        """Create the topic if it does not exist, and check the mark against the log."""
         topic = self._place.topic
         if topic not in self._cluster.facts([topic]):
             self._cluster.create(topic, self._place.replicas)
         self._sink.acquire(tenure)
 
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Write letters to a file, as they will be sent; raises `RowsRefused`."""
+        """Write letters to a staging file as records; raises `RowsRefused`."""
         letters = rows.toArrow()
         texts = pc.cast(letters["raw"], pa.binary())
         columns = {LONE: pc.coalesce(letters["value"], texts), "_key": letters["key"]}
@@ -74,26 +76,26 @@ class DeadLetterTopic(Sink["DataFrame"]):
         return self._sink.stage(pa.table(columns), commit_id, input_bytes)
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
-        """Send the letters of a batch in one transaction, unless they were."""
+        """Send the letters of a batch in one transaction, unless they were sent."""
         self._sink.publish(manifest, commit_id, sequence)
 
     def discard(self, commit_id: CommitId) -> None:
-        """Remove what was staged for a batch."""
+        """Remove the staged letters of a batch."""
         self._sink.discard(commit_id)
 
     def sweep(self, resource: Resource, token: Token) -> None:
-        """Remove what a task has staged under a token and older ones."""
+        """Remove all that a task staged under this token and older ones."""
         self._sink.sweep(resource, token)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._sink.close()
 
 
 def dead_letter_topic(
     context: Context, config: Mapping[str, str], place: LetterTopic
 ) -> DeadLetterTopic:
-    """Make what writes a task's dead letters; raises `ConfigInvalid`."""
+    """Make the sink of a task's dead letters; raises `ConfigInvalid`."""
     for key, path in locations(place.end, config).items():
         context.check_path(key, path)
     client = client_settings(place.end, config, keys.PRODUCER)
@@ -109,8 +111,8 @@ def dead_letter_topic(
     return DeadLetterTopic(sink, cluster, place)
 
 
-def _headers(told: pa.ChunkedArray) -> pa.Array:
+def _headers(texts: pa.ChunkedArray) -> pa.Array:
     pairs = [
-        [{"key": key, "value": value.encode()} for key, value in each] for each in told.to_pylist()
+        [{"key": key, "value": value.encode()} for key, value in each] for each in texts.to_pylist()
     ]
     return pa.array(pairs, RECORD.field("headers").type)

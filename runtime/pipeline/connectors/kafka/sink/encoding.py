@@ -1,8 +1,7 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""From rows to records: their topics, keys and values as the converters write them.
+"""Encodes rows as records: topics, keys and values, by the converters.
 
-It is done when a batch is staged, so that a batch that counts is ready to be sent as it is: what
-cannot be written is refused before.
+It runs when a batch is staged, so that rows that cannot be encoded are refused before the commit.
 """
 
 import json
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 LONE: Final = "_value"
 _OBJECTS: Final = ("json", "avro")
-"""Converters that write several columns as one object."""
+"""Converters that can write several columns."""
 RECORD: Final = pa.schema(
     [
         ("topic", pa.string()),
@@ -32,23 +31,25 @@ RECORD: Final = pa.schema(
         ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
     ]
 )
-"""Records as they are sent; times in ms since 1970."""
+"""The schema of encoded records; times in ms since 1970."""
 
 _ENCODE: Final = msgspec.json.Encoder(decimal_format="number").encode
 
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """How a key or a value is written: `string`, `bytes`, `json` in an envelope or not, `avro`."""
+    """The format of a key or a value."""
 
     kind: str
+    """`string`, `bytes`, `json` or `avro`."""
     has_schemas: bool = False
+    """Whether JSON is in Connect's envelope."""
     avro: "AvroEncoder | None" = None
-    """Writes what is in Avro."""
+    """The encoder, for `avro`."""
 
 
 class _Topics(NamedTuple):
-    """The topics of some rows: which there are, even if no row is, and that of each row."""
+    """The topics of rows: the distinct names (at least one), and the topic of each row."""
 
     names: Sequence[str]
     of_rows: pa.ChunkedArray
@@ -56,7 +57,7 @@ class _Topics(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordEncoder:
-    """What a config says of records; `topic` is the one topic of all, unless a column says it."""
+    """Encodes rows by a config; `topic` is the topic of all rows unless there is a topic column."""
 
     topic: str
     topic_column: str
@@ -73,10 +74,10 @@ class RecordEncoder:
         try:
             self.encode(schema.empty_table())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise SchemaRefused(f"rows cannot be made records: {error}") from None
+            raise SchemaRefused(f"rows cannot be encoded as records: {error}") from None
 
     def encode(self, rows: pa.Table) -> pa.Table:
-        """Return the records that rows are; raises `SchemaRefused`, `RowsRefused`."""
+        """Return the encoded records; raises `SchemaRefused`, `RowsRefused`."""
         there = rows.column_names
         topics = self._topics(rows)
         columns = (
@@ -143,10 +144,10 @@ _MILLIS: Final = pa.timestamp("ms", tz="UTC")
 
 
 def _times(rows: pa.Table) -> pa.ChunkedArray:
-    """Return the times of records; to librdkafka 0 is now, so that 1970 begins with 1."""
+    """Return the timestamps of records, at least 1: librdkafka takes 0 for the present time."""
     times = pc.cast(pc.cast(rows["_timestamp"], _MILLIS, safe=False), pa.int64())
     if (pc.min(times).as_py() or 0) < 0:
-        why = "a row has a _timestamp before 1970, which no record of Kafka's can have"
+        why = "a row has a _timestamp before 1970, which a Kafka record cannot have"
         raise RowsRefused(why)
     return pc.max_element_wise(times, 1, skip_nulls=False)
 
@@ -154,7 +155,7 @@ def _times(rows: pa.Table) -> pa.ChunkedArray:
 def _converted(
     columns: pa.Table, converter: Converter, what: str, topics: _Topics
 ) -> pa.ChunkedArray:
-    """Return what a converter makes of some columns."""
+    """Encode columns with a converter."""
     lone = columns.column_names in ([LONE], ["_key"])
     if converter.avro is not None:
         return converter.avro.encode(columns, topics.names, topics.of_rows, is_lone=lone)
@@ -177,7 +178,7 @@ def _converted(
 
 
 def _json(columns: pa.Table, converter: Converter, *, is_lone: bool) -> pa.ChunkedArray:
-    """Return rows in JSON; a lone value is not in an object."""
+    """Return rows in JSON; a single value is not put into an object."""
     before, behind = b"", b""
     if converter.has_schemas:
         schema, columns = envelope_of(columns, is_lone=is_lone)
@@ -192,14 +193,14 @@ def _json(columns: pa.Table, converter: Converter, *, is_lone: bool) -> pa.Chunk
 
 
 def _listed(column: pa.ChunkedArray) -> list[object]:
-    """Return the values of a column; maps only have to be asked for, which takes long."""
+    """Return the values of a column; the option for maps is slow, so only nested columns get it."""
     how = {"maps_as_pydicts": "strict"} if pa.types.is_nested(column.type) else {}
     found: list[object] = column.to_pylist(**how)
     return found
 
 
 def _objects(names: Sequence[str], lists: Sequence[list[object]]) -> Iterator[object]:
-    """Return rows as what is written fastest: structs, unless a name has to be escaped in JSON."""
+    """Return rows as msgspec structs, which are fastest to encode, or as dicts for odd names."""
     fields = {f"f{number}": name for number, name in enumerate(names)}
     try:
         row = msgspec.defstruct("Row", [(each, Any) for each in fields], rename=fields, gc=False)

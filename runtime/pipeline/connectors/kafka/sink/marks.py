@@ -1,11 +1,10 @@
 # pyright: basic
-"""The mark of a task: the metadata of an offset that the task's own group has.
+"""The mark of a task: the metadata of a committed offset of the task's own consumer group.
 
-It is asked for by a consumer of that group, which subscribes to nothing. An admin client would
-list all offsets of a group at once, but librdkafka (2.16) ends the process when the coordinator
-is moving or away meanwhile: by a null pointer when it answers that it is not the coordinator (an
-admin client has no group of its own), and by a failed assertion when it is reached after the
-question has timed out.
+It is read by a consumer of that group without subscriptions. An admin client could list all offsets
+of a group at once, but librdkafka (2.16) crashes if the coordinator moves or is unreachable
+meanwhile: by a null pointer at NOT_COORDINATOR (an admin client has no group), and by a failed
+assertion if the coordinator is reached after the request has timed out.
 """
 
 import json
@@ -17,8 +16,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from ......events.model import Token
 from ...marks import PublishedBatch
-from ..bounded import let_go
-from ..cluster import NO_TOPIC, KafkaCluster, made
+from ..call_timeout import end_in_background
+from ..cluster import NO_TOPIC, KafkaCluster, make_client
 from ..connection import REQUEST_S, Settings
 
 _SOON: Final = (
@@ -27,19 +26,19 @@ _SOON: Final = (
     KafkaError.NOT_COORDINATOR,
     KafkaError.UNSTABLE_OFFSET_COMMIT,
 )
-"""What says that the same question has an answer soon."""
+"""Transient errors: the same request succeeds soon."""
 _RETRY_S: Final = 0.1
 
 
 class BatchMark(NamedTuple):
-    """The last batch of a task that was published, and the cluster whose it was."""
+    """The last published batch of a task, and the cluster that published it."""
 
     cluster: str
     batch: PublishedBatch
 
     @classmethod
     def parse(cls, text: str) -> "BatchMark":
-        """Return what the metadata of an offset says."""
+        """Parse the metadata of an offset."""
         cluster, epoch, generation, batch = json.loads(text)
         return cls(cluster, PublishedBatch(Token(epoch, generation), batch))
 
@@ -50,26 +49,26 @@ class BatchMark(NamedTuple):
 
 
 class MarkGroup:
-    """The group that a task's marks are kept for; every method is called from one thread."""
+    """The consumer group with a task's marks; not thread-safe."""
 
     def __init__(self, settings: Settings, cluster: KafkaCluster, name: str) -> None:
-        """Take the group's name; nothing is asked of the brokers yet."""
+        """Take the group's name, without a connection yet."""
         self._settings = settings
         self._cluster = cluster
         self._name = name
         self._member: Consumer | None = None
-        """Stands for the group, which has no member; made when it is needed."""
+        """A consumer that does not join the group; created at the first use."""
 
     def so_far(self) -> BatchMark | None:
-        """Return the mark that stands now, though an open transaction may change it yet."""
+        """Return the present mark, which an open transaction may still change."""
         member = self._made("read_uncommitted")
         try:
             return self._asked(member)
         finally:
-            let_go(member.close)
+            end_in_background(member.close)
 
     def last(self) -> BatchMark | None:
-        """Return the last mark, once no transaction changes it; None: there is none any more."""
+        """Wait for open transactions; return the last mark, None: there is none, or it expired."""
         return self._asked(self._joined())
 
     def _asked(self, member: Consumer) -> BatchMark | None:
@@ -81,32 +80,32 @@ class MarkGroup:
             except KafkaException as error:
                 is_late = time.monotonic() > deadline
                 if error.args[0].code() not in _SOON or is_late:
-                    with self._cluster.asking(f"group {self._name}: "):
+                    with self._cluster.translate_errors(f"group {self._name}: "):
                         raise
             time.sleep(_RETRY_S)
 
     def metadata(self) -> Any:  # noqa: ANN401  # Kafka's own
-        """Return what the group is called in a transaction."""
+        """Return the group's metadata for a transaction."""
         return self._joined().consumer_group_metadata()
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         member, self._member = self._member, None
         if member is not None:
-            let_go(member.close)
+            end_in_background(member.close)
 
     def _joined(self) -> Consumer:
         if self._member is None:
-            # By its isolation librdkafka waits for transactions that are about to change offsets.
+            # With this isolation level, librdkafka waits for open transactions with offsets.
             self._member = self._made("read_committed")
         return self._member
 
     def _made(self, isolation: str) -> Consumer:
         own = {"group.id": self._name, "isolation.level": isolation}
-        return made(Consumer, self._settings, self._cluster.trouble, **own)
+        return make_client(Consumer, self._settings, self._cluster.trouble, **own)
 
     def _notes(self, member: Consumer) -> Sequence[str]:
-        """Return the metadata of all offsets of the group: earlier configs had other topics."""
+        """Return the metadata of all offsets of the group; earlier configs had other topics."""
         topics = member.list_topics(timeout=REQUEST_S).topics
         if not topics:
             return []

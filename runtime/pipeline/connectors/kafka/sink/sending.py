@@ -1,5 +1,5 @@
 # pyright: basic
-"""A producer that records are sent by: what fails is told as what it means to the task."""
+"""A Kafka producer; its errors are raised as the exceptions of sinks."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -9,44 +9,45 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from ....spi.errors import SinkAway, SinkBroken
-from ..bounded import call_within, let_go
-from ..cluster import FENCED, LATE, Trouble, made
+from ..call_timeout import call_within, end_in_background
+from ..cluster import FENCED, LATE, LastError, make_client
 from ..connection import REQUEST_S, SERVERS, Settings
 
 BATCH_BYTES: Final = 128 << 10
-"""How large a batch of records on its way to a partition may grow, in bytes."""
+"""The producer's `batch.size`, in bytes."""
 _DEFAULTS: Final[Settings] = {
     "partitioner": "murmur2_random",  # a key goes where Java's producers send it
     "linger.ms": 5,
-    "socket.timeout.ms": int(REQUEST_S * 1000),  # offsets of a transaction go by no other
+    "socket.timeout.ms": int(REQUEST_S * 1000),  # the only timeout for a transaction's offsets
     "queue.buffering.max.messages": 500_000,
     "queue.buffering.max.kbytes": 256 << 10,
-    "message.max.bytes": 1_000_000_000,  # the topic's own limit was held against each record
+    "message.max.bytes": 1_000_000_000,  # records were checked against their topic's own limit
 }
-_PURGED: Final = KafkaError._PURGE_QUEUE  # noqa: SLF001  # its codes of its own begin so
+_PURGED: Final = KafkaError._PURGE_QUEUE  # noqa: SLF001  # a local error code
 _POLL_S: Final = 0.2
 _PATIENCE_S: Final = 2 * REQUEST_S
-"""How long a call may take whatever limit it was given itself."""
+"""The limit of each call, beside its own timeout."""
 
 
 class RecordSender:
-    """Sends records; every method is called from one thread."""
+    """Sends records; not thread-safe."""
 
     def __init__(self, settings: Settings, own: Settings) -> None:
-        """Take the settings that a user gives, and those that no user changes."""
+        """Take the user's settings, and those that users cannot override."""
         self._settings = settings
         self._own = own
-        self._trouble = Trouble()
+        self._trouble = LastError()
         self._producer: Producer | None = None
         self._batch_bytes = 0
-        """What the producer was begun with."""
+        """The `batch.size` of the producer."""
         self._failed: list[KafkaError] = []
-        """Why records were not taken since the last `send`."""
+        """The errors of records since the last `send`."""
 
     def begin(self, batch_bytes: int = BATCH_BYTES) -> bool:
-        """Make a producer that groups records up to so many bytes, unless there is one.
+        """Create a producer with this `batch.size`, unless there is one with at most this size.
 
-        Their topics have to take such groups. Tells whether one was made; raises `SinkAway`.
+        The topics must accept batches of this size. Returns whether a producer was created; raises
+        `SinkAway`.
         """
         if self._producer is not None and self._batch_bytes <= batch_bytes:
             return False
@@ -55,13 +56,13 @@ class RecordSender:
         sizes: Settings = {"batch.size": batch_bytes, "delivery.report.only.error": True}
         given = {**_DEFAULTS, **self._settings, **sizes}
         own: dict[str, Any] = {**self._own, "on_delivery": self._delivered}
-        self._producer = made(Producer, given, self._trouble, **own)
+        self._producer = make_client(Producer, given, self._trouble, **own)
         return True
 
     def send(self, batches: Iterable[pa.RecordBatch]) -> str:
-        """Send records, and wait until all are taken; return the topic of the first one.
+        """Send records, and wait until all are acknowledged; return the topic of the first one.
 
-        Raises `SinkAway`, or `SinkBroken` for what is not taken.
+        Raises `SinkAway`, or `SinkBroken` for refused records.
         """
         producer = self.producer
         self._failed.clear()
@@ -73,24 +74,24 @@ class RecordSender:
         return topic
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._drop()
 
     @property
     def producer(self) -> Producer:
-        """The producer that was begun."""
+        """The producer of `begin`."""
         if self._producer is None:
             raise RuntimeError("begin first")
         return self._producer
 
-    def waiting(self, call: Callable[..., object], *given: object) -> None:
-        """Call what waits for the brokers; raises what its failure means to the task."""
-        self._calling(call_within, _PATIENCE_S, call, *given)
+    def call(self, method: Callable[..., object], *given: object) -> None:
+        """Call a blocking method of the producer, with a timeout; translates its errors."""
+        self._translated(call_within, _PATIENCE_S, method, *given)
 
     def _drop(self) -> None:
         producer, self._producer = self._producer, None
         if producer is not None:
-            let_go(producer.purge)  # and with that its last reference
+            end_in_background(producer.purge)  # the thread holds the last reference
 
     def _produce(self, producer: Producer, batch: pa.RecordBatch) -> None:
         columns = [each.to_pylist() for each in batch.columns]
@@ -105,39 +106,39 @@ class RecordSender:
                 except BufferError:
                     self._drain(producer, len(producer) * 3 // 4)
                 except KafkaException as error:
-                    raise self._told(error.args[0]) from None
-        self._calling(producer.poll, 0)
+                    raise self._task_error(error.args[0]) from None
+        self._translated(producer.poll, 0)
 
     def _drain(self, producer: Producer, most: int) -> None:
-        """Wait until no more than so many records are on their way, as long as they get fewer."""
+        """Wait until at most `most` records are in flight; raises if none arrives for long."""
         least, since = len(producer), time.monotonic()
         while len(producer) > most and not self._failed:
-            self._calling(producer.flush, _POLL_S)
+            self._translated(producer.flush, _POLL_S)
             if len(producer) < least:
                 least, since = len(producer), time.monotonic()
             elif time.monotonic() - since > REQUEST_S:
-                raise self._told(KafkaError(LATE))
+                raise self._task_error(KafkaError(LATE))
         if self._failed:
-            raise self._told(self._failed[0])
+            raise self._task_error(self._failed[0])
 
     def _delivered(self, error: KafkaError | None, record: object) -> None:
         del record
-        if error is not None and error.code() != _PURGED:  # so are all behind the one that failed
+        if error is not None and error.code() != _PURGED:  # records after a failed one are purged
             self._failed.append(error)
 
-    def _calling(self, call: Callable[..., object], *given: object) -> None:
+    def _translated(self, call: Callable[..., object], *given: object) -> None:
         try:
             call(*given)
         except KafkaException as error:
-            raise self._told(self._failed[0] if self._failed else error.args[0]) from None
+            raise self._task_error(self._failed[0] if self._failed else error.args[0]) from None
 
-    def _told(self, error: KafkaError) -> Exception:
-        """Return what an error means to the task; the next attempt begins anew."""
+    def _task_error(self, error: KafkaError) -> Exception:
+        """Close the producer, and return the exception for the task."""
         self.close()
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             return SinkBroken(
-                f"a record is larger than its topic takes ({error.str()}). The batch is kept; "
-                "raise max.message.bytes of the topic, and it is published"
+                f"a record is too large for its topic ({error.str()}). The batch is kept: raise "
+                "max.message.bytes of the topic to publish it"
             )
         if error.code() in FENCED:
             who = self._own.get("transactional.id", "this task")

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""Topics as a sink: a batch is staged in a file, and published in one transaction."""
+"""The Kafka sink: a batch is staged in a file, and published in one transaction."""
 
 import time
 from pathlib import Path
@@ -21,17 +21,17 @@ from .sending import BATCH_BYTES, RecordSender
 from .staging import HELD_ROWS, StagingFolder, read
 
 _BATCH_BYTES: Final = "batch.bytes"
-"""In manifests: how many bytes records may be grouped up to, so that all their topics take them."""
+"""Key in manifest notes: a `batch.size` that all topics of the batch accept."""
 _KAFKA: Final = "kafka.cluster"
-"""In manifests: the id of the cluster that a batch was staged for."""
+"""Key in manifest notes: the id of the cluster that the batch was staged for."""
 _FRAME: Final = 200
-"""How many bytes Kafka's own framing of one record may take."""
+"""The most bytes of Kafka's framing of one record."""
 _HEADER: Final = 10
-"""How many bytes the framing of one header may take."""
+"""The most bytes of the framing of one header."""
 
 
 class MarkRules(NamedTuple):
-    """What to make of a batch that waits without a mark, which may have expired."""
+    """How to handle a committed batch without a mark, which may have expired."""
 
     retention_ms: int
     unmarked: str
@@ -52,9 +52,9 @@ class KafkaSink(Sink["pa.Table"]):
         rules: MarkRules,
         cluster_id: str,
     ) -> None:
-        """Take what it is made of; nothing is asked of the brokers yet."""
+        """Take its parts, without a connection yet."""
         self.at_once: RecordSender | None = None
-        """Sends batches before they count, if it is content with at least once."""
+        """Sends batches without staging, for at-least-once delivery."""
         self._encoder = encoder
         self._staging = staging
         self._cluster = cluster
@@ -62,26 +62,26 @@ class KafkaSink(Sink["pa.Table"]):
         self._rules = rules
         self._cluster_id = cluster_id
         self._limits: dict[str, int] = {}
-        """How large a record may be, in bytes, by topic."""
+        """The largest record in bytes, by topic."""
 
     def acquire(self, tenure: Tenure) -> None:
-        """Hold the mark against the log, and shut former owners out.
+        """Check the mark against the log, and fence former owners.
 
-        It is asked for before, so that nobody is shut out by whom the mark refuses, and after: a
-        transaction of a former owner changes it until then, and may stay open for a minute.
+        The mark is read before fencing, so that a refused log fences nobody, and again after it: an
+        open transaction of a former owner may change it until then, for up to a minute.
         """
         if self.at_once is not None:
-            return  # what a former owner still sends comes twice
-        self._refuse_strange(self._publisher.mark_so_far(), tenure)
+            return  # a former owner may cause duplicates
+        self._check_mark(self._publisher.mark_so_far(), tenure)
         self._publisher.begin()
-        self._refuse_strange(self._publisher.mark(), tenure)
+        self._check_mark(self._publisher.mark(), tenure)
 
     def prepare(self, schema: pa.Schema) -> None:
-        """Refuse rows that cannot be written; topics are not made."""
+        """Refuse rows that cannot be encoded; topics are not created."""
         self._encoder.check(schema)
 
     def stage(self, rows: pa.Table, commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Write a batch of records to a file; raises `RowsRefused` for one that no topic takes."""
+        """Write a batch of records to a file; raises `RowsRefused` for a too large record."""
         del input_bytes
         records = self._encoder.encode(rows)
         limit = self._refuse_large(records)
@@ -92,44 +92,45 @@ class KafkaSink(Sink["pa.Table"]):
 
     @property
     def writes_at_once(self) -> bool:
-        """Whether batches are sent before they count."""
+        """Whether batches are sent before their commit."""
         return self.at_once is not None
 
     def write(self, rows: pa.Table, commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Send a batch at once; after an error all of it is sent again."""
+        """Send a batch without staging; after an error all of it is sent again."""
         del commit_id, input_bytes
         if self.at_once is None:
-            raise RuntimeError("it stages")
+            raise RuntimeError("this sink stages batches")
         records = self._encoder.encode(rows)
         self.at_once.begin(self._refuse_large(records))
         self.at_once.send(records.to_batches(HELD_ROWS))
         return Manifest(self._cluster.id(), "", rows.num_rows, records.nbytes, 0)
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
-        """Send a batch in one transaction, unless its mark says that it was."""
+        """Send a batch in one transaction, unless the mark shows that it was sent."""
         mark = BatchMark(self._cluster_id, PublishedBatch.of(commit_id))
         self._publisher.begin(int(str(manifest.note[_BATCH_BYTES])))
         path = Path(manifest.root, manifest.staging)
-        last = self._publisher.own_mark if path.exists() else None  # else another has published it
+        # Without the file, another publisher has sent the batch, so the own mark is out of date.
+        last = self._publisher.own_mark if path.exists() else None
         last = last or self._publisher.mark()
         if last is not None:
             self._refuse_other_cluster(last)
         if last is None or last.batch < mark.batch:
             meant = str(manifest.note.get(_KAFKA, ""))
-            if meant in {"", self._cluster.id()} or not self._is_left_there(mark, meant):
+            if meant in {"", self._cluster.id()} or not self._skips_moved(mark, meant):
                 self._send(path, mark, sequence, is_marked=last is not None)
         StagingFolder(Path(manifest.root)).discard(manifest.staging)
 
     def discard(self, commit_id: CommitId) -> None:
-        """Remove what was staged for a batch."""
+        """Remove the staged file of a batch."""
         self._staging.discard(self._staging.name_of(commit_id))
 
     def sweep(self, resource: Resource, token: Token) -> None:
-        """Remove what a task has staged under a token and older ones."""
+        """Remove all that a task staged under this token and older ones."""
         self._staging.sweep(resource, token)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._publisher.close()
         if self.at_once is not None:
             self.at_once.close()
@@ -139,40 +140,40 @@ class KafkaSink(Sink["pa.Table"]):
             batches, staged_ms = read(path)
         except (OSError, pa.ArrowInvalid) as error:
             raise SinkBroken(
-                f"{mark.batch} counts, and its file {path} cannot be read here: {error}. It is "
-                "published once the file is back; if workers run on several hosts, set "
-                "sink.staging.path to a folder that all of them see"
+                f"{mark.batch} is committed, but its file {path} cannot be read here: {error}. It "
+                "is published when the file is back; if workers run on several hosts, set "
+                "sink.staging.path to a folder that all of them share"
             ) from None
         age_ms = time.time_ns() // 1_000_000 - staged_ms
-        if not is_marked and age_ms > self._rules.retention_ms and self._is_left_out(mark):
+        if not is_marked and age_ms > self._rules.retention_ms and self._skips_unmarked(mark):
             return
         self._publisher.publish(batches, mark, sequence)
 
-    def _is_left_there(self, mark: BatchMark, meant: str) -> bool:
-        """Tell what is to become of a batch that waits for the cluster of an earlier config."""
+    def _skips_moved(self, mark: BatchMark, meant: str) -> bool:
+        """Tell whether to skip a batch for the cluster of an earlier config; may raise."""
         if self._rules.unmarked == "fail":
             raise SinkBroken(
-                f"{mark.batch} counts, and waits for the Kafka cluster {meant}, to which the sink "
-                f"led when it was staged; it leads to {self._cluster.id()} by now. Nothing was "
-                "lost: set the former sink.bootstrap.servers until the batch is published, or, if "
-                "that cluster is gone, sink.unmarked.batch=publish (here) or skip"
+                f"{mark.batch} is committed, and was staged for the Kafka cluster {meant}; the "
+                f"sink's keys now lead to {self._cluster.id()}. Nothing was lost: set the former "
+                "sink.bootstrap.servers until the batch is published, or, if that cluster is "
+                "gone, sink.unmarked.batch=publish (to this cluster) or skip"
             )
         return self._rules.unmarked == "skip"
 
-    def _is_left_out(self, mark: BatchMark) -> bool:
-        """Tell what is to become of a batch of which nobody knows whether it was published."""
+    def _skips_unmarked(self, mark: BatchMark) -> bool:
+        """Tell whether to skip a batch whose mark may have expired; may raise."""
         if self._rules.unmarked == "fail":
             raise SinkBroken(
-                f"{mark.batch} counts, was staged longer ago than brokers keep offsets, and group "
-                f"{self._publisher.group} has no mark: nobody can tell whether it was published. "
-                "Look for its records, and set sink.unmarked.batch=publish or skip"
+                f"{mark.batch} is committed, but was staged longer ago than brokers keep offsets, "
+                f"and group {self._publisher.group} has no mark: it is unknown whether the batch "
+                "was published. Look for its records, and set sink.unmarked.batch=publish or skip"
             )
         return self._rules.unmarked == "skip"
 
     def _refuse_large(self, records: pa.Table) -> int:
-        """Refuse a record that its topic would not take: once it counts it is too late.
+        """Raise `RowsRefused` for a record that is too large for its topic, before the commit.
 
-        Returns how many bytes of records all topics take at once.
+        Returns a `batch.size` that all topics accept.
         """
         least = BATCH_BYTES
         sizes = pc.add(
@@ -186,7 +187,7 @@ class KafkaSink(Sink["pa.Table"]):
                 self._limits.update(self._cluster.largest_records([topic]))
             if size > self._limits[topic]:
                 raise RowsRefused(
-                    f"a row would be a record of {size} bytes, and topic {topic} takes "
+                    f"a row would be a record of {size} bytes, but topic {topic} accepts at most "
                     f"{self._limits[topic]}: raise its max.message.bytes. Nothing of the batch "
                     "was written"
                 )
@@ -195,10 +196,10 @@ class KafkaSink(Sink["pa.Table"]):
 
     @property
     def _remedy(self) -> str:
-        """How a person makes a task's mark be forgotten."""
+        """The instruction for users to remove the task's mark."""
         return f"delete the group {self._publisher.group} in Kafka"
 
-    def _refuse_strange(self, mark: BatchMark | None, tenure: Tenure) -> None:
+    def _check_mark(self, mark: BatchMark | None, tenure: Tenure) -> None:
         if mark is not None:
             self._refuse_other_cluster(mark)
             refuse_other_log(tenure, mark.batch, "Kafka", self._remedy)
@@ -207,7 +208,7 @@ class KafkaSink(Sink["pa.Table"]):
         if mark.cluster != self._cluster_id:
             raise SinkBroken(
                 f"another cluster ({mark.cluster}) writes as {self._publisher.group}: rename this "
-                f"connector. Nothing was written. To go on without the mark, {self._remedy}"
+                f"connector. Nothing was written. To continue without the mark, {self._remedy}"
             )
 
 
@@ -216,7 +217,7 @@ def _lengths(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 
 def _lengths_of_headers(headers: pa.Array) -> pa.Array:
-    """Return how many bytes the headers of each record have, their framing included."""
+    """Return the bytes of each record's headers, including their framing."""
     names, values = headers.flatten().flatten()
     sizes = pc.add(pc.add(_lengths(names), _lengths(values)), _HEADER)
     sums = pa.concat_arrays([pa.array([0]), pc.cumulative_sum(sizes)])

@@ -1,4 +1,4 @@
-"""`sink.type=kafka`: topics that batches are sent to, each in one transaction."""
+"""`sink.type=kafka`: sends each batch to topics in one transaction."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
@@ -16,8 +16,8 @@ from ...delivery import is_at_least_once, promise_of
 from .. import keys
 from ..cluster import KafkaCluster
 from ..connection import LOOK_S, client_settings, complaints, datasets_in, locations
-from ..converters import converter
-from ..registry_keys import AVRO, access, is_avro, registers
+from ..converters import converter_kind
+from ..registry_keys import AVRO, is_avro, register_key, registry_access
 from ..registry_keys import complaints as avro_complaints
 from .encoding import Converter, RecordEncoder
 from .publishing import Publisher
@@ -27,7 +27,7 @@ from .staging import StagingFolder
 
 
 class KafkaSinkType(SinkType):
-    """Topics of a cluster, exactly once for those who read what is committed."""
+    """Topics of a cluster; exactly once for readers with `isolation.level=read_committed`."""
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
@@ -35,40 +35,40 @@ class KafkaSinkType(SinkType):
 
     @classmethod
     def keys(cls) -> Sequence[Definition]:
-        """Return the keys of what is written, and where."""
+        """Return the keys of the sink."""
         return keys.SINK
 
     @classmethod
     def families(cls) -> Sequence[Definition]:
-        """Return the settings of producers."""
+        """Return the producer overrides."""
         return (keys.OVERRIDES[keys.PRODUCER],)
 
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return what is wrong with its keys together."""
-        told = dict(complaints("sink", config, keys.PRODUCER))
+        """Return errors of keys that do not fit together, by the key to change."""
+        found = dict(complaints("sink", config, keys.PRODUCER))
         if bool(config.get(keys.SINK_TOPIC)) == bool(config.get(keys.SINK_TOPIC_COLUMN)):
-            told[keys.SINK_TOPIC] = f"give either {keys.SINK_TOPIC} or {keys.SINK_TOPIC_COLUMN}"
-        kind = converter(config.get(keys.SINK_KEY_CONVERTER, "string"))
+            found[keys.SINK_TOPIC] = f"give either {keys.SINK_TOPIC} or {keys.SINK_TOPIC_COLUMN}"
+        kind = converter_kind(config.get(keys.SINK_KEY_CONVERTER, "string"))
         if kind not in {"json", AVRO} and "," in config.get(keys.SINK_KEY_COLUMNS, ""):
-            told[keys.SINK_KEY_CONVERTER] = "a key of several columns is written as json, or avro"
-        told |= avro_complaints((keys.SINK_KEY_CONVERTER, keys.SINK_VALUE_CONVERTER), config)
-        return told
+            found[keys.SINK_KEY_CONVERTER] = "a key of several columns needs json or avro"
+        found |= avro_complaints((keys.SINK_KEY_CONVERTER, keys.SINK_VALUE_CONVERTER), config)
+        return found
 
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
-        """Return what it promises: less where that is asked for."""
+        """Return the guarantee that `delivery.guarantee` asks for."""
         return promise_of(config)
 
     @classmethod
     def datasets(cls, config: Mapping[str, str], manifest: Manifest) -> Sequence[Dataset]:
-        """Return the topic; those that a column names are not known afterwards."""
+        """Return the topic; the topics of a topic column are unknown after the batch."""
         del manifest
         return datasets_in("sink", config, [config.get(keys.SINK_TOPIC, "")])
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
-        """Look for the cluster and the topic, and for the registry and its subjects."""
+        """Check that the cluster, the topic, the registry and its subjects exist."""
         if has_deferred("sink.", config):
             return Look()
         for key, path in _paths(config).items():
@@ -78,18 +78,18 @@ class KafkaSinkType(SinkType):
 
     @classmethod
     def wants_columns(cls, config: Mapping[str, str]) -> bool:
-        """Ask for them where some are named."""
+        """Ask for the columns if the config names some."""
         return bool(_named(config))
 
     @classmethod
     def check_columns(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
-        """Look for the columns that are named."""
+        """Check that the columns in the config exist."""
         missing = [(key, name) for key, name in _named(config) if name not in columns.names]
         there = ", ".join(columns.names)
-        told = {key: f"there is no column {name}; there are {there}" for key, name in missing}
+        errors = {key: f"there is no column {name}; there are {there}" for key, name in missing}
         if columns.may_grow:
-            return Look(warnings=tuple(f"{key}: by a sample, {why}" for key, why in told.items()))
-        return Look(told)
+            return Look(warnings=tuple(f"{key}: by a sample, {why}" for key, why in errors.items()))
+        return Look(errors)
 
     @classmethod
     def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> KafkaSink:
@@ -128,8 +128,8 @@ def _look(config: Mapping[str, str]) -> Look:
         return Look({servers: str(error)})
     try:
         if topic and topic not in cluster.facts([topic]):
-            told = f"{keys.SINK_TOPIC}: {topic} does not exist: the connector waits for it"
-            return Look(warnings=(told,))
+            warning = f"{keys.SINK_TOPIC}: {topic} does not exist: the connector waits for it"
+            return Look(warnings=(warning,))
         cluster.topics()
     except ConfigInvalid as error:
         return Look({"sink.security.protocol": str(error)})
@@ -142,9 +142,9 @@ def _registries(config: Mapping[str, str]) -> Iterator[Look]:
     settings = ConfigDef(keys.SINK).parse(config)
     for kind in (keys.SINK_KEY_CONVERTER, keys.SINK_VALUE_CONVERTER):
         if is_avro(kind, config):
-            from ..avro.encoding import look_at_subject  # noqa: PLC0415  # it loads fastavro
+            from ..avro.encoding import look_at_subject  # noqa: PLC0415  # loads fastavro
 
-            may_register = settings.flag(registers(kind))
+            may_register = settings.flag(register_key(kind))
             topic = config.get(keys.SINK_TOPIC, "")
             yield look_at_subject(kind, config, topic, registers=may_register)
 
@@ -152,20 +152,20 @@ def _registries(config: Mapping[str, str]) -> Iterator[Look]:
 def _converter(
     config: Mapping[str, str], settings: ParsedConfig, kind: str, schemas: str
 ) -> Converter:
-    name = converter(settings.text(kind))
+    name = converter_kind(settings.text(kind))
     if name != AVRO:
         return Converter(name, settings.flag(schemas))
-    from ..avro.encoding import AvroEncoder  # noqa: PLC0415  # who has no Avro loads none of it
+    from ..avro.encoding import AvroEncoder  # noqa: PLC0415  # loads fastavro
     from ..avro.registry import SchemaRegistry  # noqa: PLC0415  # as above
 
-    registry = SchemaRegistry(access(kind, config), SinkAway)
+    registry = SchemaRegistry(registry_access(kind, config), SinkAway)
     return Converter(
-        name, avro=AvroEncoder(registry, kind, config, registers=settings.flag(registers(kind)))
+        name, avro=AvroEncoder(registry, kind, config, registers=settings.flag(register_key(kind)))
     )
 
 
 def _named(config: Mapping[str, str]) -> Sequence[tuple[str, str]]:
-    """Return the columns that a config names, each with its key."""
+    """Return the column names in a config, each with its key."""
     named = [
         (keys.SINK_KEY_COLUMNS, each.strip())
         for each in config.get(keys.SINK_KEY_COLUMNS, "").split(",")
@@ -180,9 +180,9 @@ def _paths(config: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def staging_root(context: Context, given: str) -> Path:
-    """Return the folder of batches that wait, unless one is given; raises `ConfigInvalid`."""
+    """Return the given staging folder, or the node's own; raises `ConfigInvalid`."""
     if given:
         return Path(given)
     if not context.reach.data_dir:
-        raise ConfigInvalid(f"{keys.STAGING}: a node without a folder of its own needs it")
+        raise ConfigInvalid(f"{keys.STAGING} must be set: the node has no data folder")
     return Path(context.reach.data_dir) / "staging" / "kafka"

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Batches that wait in files: a file of records in Arrow's IPC format for each batch."""
+"""Staging files: one file in Arrow's IPC format for each batch of records."""
 
 import errno
 import os
@@ -15,35 +15,35 @@ import pyarrow as pa
 from ......events.commits import CommitId
 from ......events.model import Resource, Token
 from ....spi.errors import SinkAway, SinkFull
-from ...files.sink.staging import escaped, folders_up_to, make_folder, sync
+from ...files.sink.staging import escape_name, folders_up_to, make_folder, sync
 
 HELD_ROWS: Final = 10_000
-"""How many records are held at once when they are sent."""
+"""How many records are read at once."""
 _STAGED_MS: Final = b"staged.ms"
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class StagedFile(NamedTuple):
-    """One batch as it was found; `staged_ms` is when it was written, in ms since 1970."""
+    """A staged batch; `staged_ms` is the time of its staging, in ms since 1970."""
 
     batches: Iterator[pa.RecordBatch]
     staged_ms: int
 
 
 class StagingFolder:
-    """The folder of all that tasks stage; raises `SinkAway` where it cannot be used."""
+    """The staging folder of all tasks; raises `SinkAway` if it cannot be used."""
 
     def __init__(self, root: Path) -> None:
-        """Take the folder, which is made when it is needed."""
+        """Take the folder, which is created at the first write."""
         self.root = root
 
     def name_of(self, commit_id: CommitId) -> str:
         """Return a batch's file, relative to the root."""
         task = Resource(commit_id.connector, commit_id.task)
-        return f"{escaped(task)}/{commit_id.token}/{commit_id.batch}.arrow"
+        return f"{escape_name(task)}/{commit_id.token}/{commit_id.batch}.arrow"
 
     def write(self, commit_id: CommitId, records: pa.Table) -> int:
-        """Write a batch, durably; return how many bytes it has."""
+        """Write a batch durably; return its size in bytes."""
         path = self.root / self.name_of(commit_id)
         stamp = {_STAGED_MS: str(time.time_ns() // 1_000_000)}
         try:
@@ -61,19 +61,19 @@ class StagingFolder:
         return size
 
     def discard(self, name: str) -> None:
-        """Remove a batch; one that is not there is fine."""
+        """Remove a batch if it exists."""
         with suppress(OSError):
             (self.root / name).unlink()
 
     def sweep(self, task: Resource, token: Token) -> None:
-        """Remove what a task has staged under a token and older ones."""
+        """Remove all that a task staged under this token and older ones."""
         with suppress(OSError):
-            for folder in folders_up_to(self.root / escaped(task), token):
+            for folder in folders_up_to(self.root / escape_name(task), token):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
 def read(path: Path) -> StagedFile:
-    """Open a batch; raises `FileNotFoundError`, and `OSError` for what cannot be read."""
+    """Open a batch; raises `OSError`."""
     reader = pa.ipc.open_file(pa.memory_map(str(path)))
     batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
     return StagedFile(batches, int((reader.schema.metadata or {}).get(_STAGED_MS, b"0")))

@@ -9,7 +9,7 @@ import pyarrow as pa
 from ....spi.errors import BadInput, SchemaRefused
 from ....spi.rows import Rejects
 from ..avro.columns import AvroColumns, Flaws
-from .decoding import KafkaRows, RecordDecoder, named, rejected
+from .decoding import KafkaRows, RecordDecoder, record_error, reject_records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,12 +54,12 @@ class AvroDecoder(RecordDecoder):
         bad = flaws.unreadable | flaws.unfit
         if flaws.unreadable and not self._rows.parts_bad:
             row = min(flaws.unreadable)
-            raise BadInput(named(table, row, bad[row]))
+            raise BadInput(record_error(table, row, bad[row]))
         if flaws.unfit and not self._columns.sets_aside:
             row = min(flaws.unfit)
-            raise SchemaRefused(named(table, row, bad[row]))
+            raise SchemaRefused(record_error(table, row, bad[row]))
         if bad:
-            self._rejects.append(rejected(spark, table, bad))
+            self._rejects.append(reject_records(spark, table, bad))
             return found.filter(pa.array([row not in bad for row in range(table.num_rows)]))
         return found
 

@@ -16,7 +16,7 @@ from .. import keys
 from ..avro.columns import KEYS, VALUES, AvroColumns
 from ..avro.registry import RegisteredSchema, SchemaRegistry, look_at_registry
 from ..avro.schemas import AvroRefused, as_columns, avro_schema
-from ..registry_keys import BY_TOPIC, access, strategy, subject_of
+from ..registry_keys import BY_TOPIC, registry_access, subject_of, subject_strategy
 from .avro import AvroDecoder, AvroKeyDecoder
 from .decoding import KafkaRows, RecordDecoder
 from .reader import empty_table
@@ -28,7 +28,7 @@ _HEAD = 5
 
 def shared_registry(context: Context, config: Mapping[str, str], converter: str) -> SchemaRegistry:
     """Return the registry of a converter as all tasks on this worker ask it."""
-    how, away = access(converter, config), SourceAway
+    how, away = registry_access(converter, config), SourceAway
     return context.shared.get(("schema registry", how), lambda: SchemaRegistry(how, away))
 
 
@@ -64,7 +64,7 @@ def registered_columns(
     records, those of the last records. Raises `NotReady`, `Away`, `ConfigInvalid`.
     """
     form = KEYS if converter == keys.KEY_CONVERTER else VALUES
-    named_by = strategy(converter, config)
+    named_by = subject_strategy(converter, config)
     if named_by == BY_TOPIC:
         found = _of_topics(registry, converter, topics)
     else:
@@ -86,7 +86,7 @@ def look_at_subjects(converter: str, config: Mapping[str, str], topics: Collecti
     """
 
     def ask(registry: SchemaRegistry) -> str:
-        if topics and strategy(converter, config) == BY_TOPIC:
+        if topics and subject_strategy(converter, config) == BY_TOPIC:
             registered_columns(registry, config, converter, topics, empty_table)
         else:
             registry.reach()

@@ -17,11 +17,11 @@ from ....spi.types import SourceColumns
 from ...common_keys import QUEUE_TOPIC, TOLERANCE
 from ...evolution.policy import EVOLUTION, SchemaPolicy
 from ...files.csv_style import CsvStyle
-from ...files.source.inference import infer
+from ...files.source.inference import infer_schema
 from .. import keys
 from ..cluster import TopicPlace
 from ..connection import REQUEST_S
-from ..converters import converter
+from ..converters import converter_kind
 from ..registry_keys import AVRO
 from .decoding import JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
 from .envelope import EnvelopeDecoder
@@ -45,7 +45,7 @@ def decoder(context: Context, config: Mapping[str, str], settings: ParsedConfig)
     """Return what makes rows of a task's records."""
     rows = KafkaRows(
         _metadata(settings.items(keys.METADATA)),
-        has_text_keys=converter(settings.text(keys.KEY_CONVERTER)) == "string",
+        has_text_keys=converter_kind(settings.text(keys.KEY_CONVERTER)) == "string",
         parts_bad=settings.text(TOLERANCE) == "all",
         keeps_records=bool(config.get(QUEUE_TOPIC)),
     )
@@ -60,7 +60,7 @@ def decoder(context: Context, config: Mapping[str, str], settings: ParsedConfig)
 def _value_decoder(
     rows: KafkaRows, context: Context, config: Mapping[str, str], settings: ParsedConfig
 ) -> RecordDecoder:
-    kind = converter(settings.text(keys.VALUE_CONVERTER))
+    kind = converter_kind(settings.text(keys.VALUE_CONVERTER))
     if kind == AVRO:
         from .avro_subjects import shared_registry, value_decoder  # noqa: PLC0415  # as above
 
@@ -77,30 +77,30 @@ def _value_decoder(
 
 def needs_schema(settings: ParsedConfig) -> bool:
     """Tell whether the columns of values must be known before they are read."""
-    kind = converter(settings.text(keys.VALUE_CONVERTER))
+    kind = converter_kind(settings.text(keys.VALUE_CONVERTER))
     return kind == AVRO or (kind == "json" and not settings.flag(keys.VALUE_SCHEMAS))
 
 
 def has_avro_keys(settings: ParsedConfig) -> bool:
     """Tell whether keys are in Avro: their column, too, must be known before they are read."""
-    return converter(settings.text(keys.KEY_CONVERTER)) == AVRO
+    return converter_kind(settings.text(keys.KEY_CONVERTER)) == AVRO
 
 
-def told_columns(settings: ParsedConfig) -> SourceColumns:
+def declared_columns(settings: ParsedConfig) -> SourceColumns:
     """Return the columns as far as a config tells them."""
-    kind = converter(settings.text(keys.VALUE_CONVERTER))
+    kind = converter_kind(settings.text(keys.VALUE_CONVERTER))
     values = {"string": "_value STRING", "bytes": "_value BINARY"}.get(kind, "")
     if needs_schema(settings):
         values = settings.text(keys.SCHEMA)
     metadata = _metadata(settings.items(keys.METADATA))
     if not values or ("_key" in metadata and has_avro_keys(settings)):
         return SourceColumns()
-    types = {**_BESIDE, "_key": _KEYS[converter(settings.text(keys.KEY_CONVERTER))]}
+    types = {**_BESIDE, "_key": _KEYS[converter_kind(settings.text(keys.KEY_CONVERTER))]}
     beside = (f"{name} {types[name]}" for name in metadata)
     return SourceColumns(", ".join((values, *beside)), keys.SCHEMA, is_given=True)
 
 
-def inferred(sample: pa.Table) -> str:
+def infer_columns(sample: pa.Table) -> str:
     """Return the columns of some values in JSON as DDL; raises `NotReady` if there are none."""
     values = [each for each in sample["_value"].to_pylist() if each]
     if not values:
@@ -111,13 +111,13 @@ def inferred(sample: pa.Table) -> str:
         file = Path(folder) / "sample.json"
         file.write_bytes(b"\n".join(each.replace(b"\n", b" ") for each in values) + b"\n")
         try:
-            return infer("json", [file], CsvStyle(), _SAMPLE_BYTES)
+            return infer_schema("json", [file], CsvStyle(), _SAMPLE_BYTES)
         except BadInput as error:
             why = str(error).replace(str(file), "the last records")
             raise ConfigInvalid(f"{keys.SCHEMA}: it cannot be inferred: {why}") from None
 
 
-def sampled(reader: PartitionReader, starts: Mapping[TopicPlace, int]) -> pa.Table:
+def read_sample(reader: PartitionReader, starts: Mapping[TopicPlace, int]) -> pa.Table:
     """Return what comes behind some offsets, about `SAMPLE` records of each partition."""
     found, rows = [empty_table()], 0
     deadline = time.monotonic() + REQUEST_S

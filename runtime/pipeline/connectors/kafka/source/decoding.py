@@ -153,8 +153,8 @@ class JsonDecoder(RecordDecoder):
             refused = dict(self._refused_rows(schema, values))
             if self._policy.mode != DEAD_LETTER:
                 row, why = next(iter(refused.items()))
-                raise SchemaRefused(named(table, row, why)) from None
-            self._rejects.append(rejected(spark, table, refused))
+                raise SchemaRefused(record_error(table, row, why)) from None
+            self._rejects.append(reject_records(spark, table, refused))
             return table.take([row for row in range(len(values)) if row not in refused])
         return table
 
@@ -241,13 +241,13 @@ _PLACE: Final = ("_topic", "_partition", "_offset")
 _POSITION: Final = ("topic", "partition", "offset")
 
 
-def named(table: pa.Table, row: int, why: str) -> str:
+def record_error(table: pa.Table, row: int, why: str) -> str:
     """Return what is wrong with a record, by its place."""
     topic, partition, offset = (table[name][row].as_py() for name in _PLACE)
     return NAMED.format(f"{topic}-{partition}", offset, why)
 
 
-def rejected(spark: "SparkSession", table: pa.Table, rows: Mapping[int, str]) -> Rejects:
+def reject_records(spark: "SparkSession", table: pa.Table, rows: Mapping[int, str]) -> Rejects:
     """Return some records, by their rows, as bad ones, each with its reason."""
     part = table.take(list(rows))
     places = (part[name].cast(pa.string()).to_pylist() for name in _PLACE)

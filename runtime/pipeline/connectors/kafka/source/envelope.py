@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from ....spi.errors import BadInput
 from ...evolution.policy import parse_ddl
 from .connect_schema import LONE, SchemaUnknown, columns_of
-from .decoding import PARSED, JsonDecoder, KafkaRows, named, rejected
+from .decoding import PARSED, JsonDecoder, KafkaRows, record_error, reject_records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,7 +49,7 @@ class EnvelopeDecoder(JsonDecoder):
         made = (self._frame(spark, schema, part) for schema, part in self._by_schema(table))
         frames = [each for each in made if each is not None]
         if self._strange:
-            self._rejects.append(rejected(spark, table, self._strange))
+            self._rejects.append(reject_records(spark, table, self._strange))
         if not frames:
             return spark.createDataFrame(self._metadata(table.slice(0, 0)))
         if len(frames) == 1:
@@ -67,9 +67,9 @@ class EnvelopeDecoder(JsonDecoder):
             why = f"its schema cannot be used: {unknown}"
             if self._rows.parts_bad:
                 every = dict.fromkeys(range(part.num_rows), why)
-                self._rejects.append(rejected(spark, part, every))
+                self._rejects.append(reject_records(spark, part, every))
                 return None
-            raise BadInput(named(part, 0, why)) from None
+            raise BadInput(record_error(part, 0, why)) from None
         if not columns.is_struct:
             payloads = part["_value"].to_pylist()
             lone = [each and b'{"%s": %s}' % (LONE.encode(), each) for each in payloads]
@@ -107,4 +107,4 @@ class EnvelopeDecoder(JsonDecoder):
     def _refuse(self, table: pa.Table, row: int) -> None:
         self._strange[row] = self.no_envelope
         if not self._rows.parts_bad:
-            raise BadInput(named(table, row, self.no_envelope))
+            raise BadInput(record_error(table, row, self.no_envelope))

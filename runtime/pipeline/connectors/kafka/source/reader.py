@@ -13,7 +13,7 @@ from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Messa
 
 from ....spi.errors import Away
 from ....spi.source import Limit
-from ..cluster import NO_TOPIC, OUT_OF_RANGE, PARTITION_END, TopicPlace, Trouble, made
+from ..cluster import NO_TOPIC, OUT_OF_RANGE, PARTITION_END, LastError, TopicPlace, make_client
 from ..connection import SERVERS, Settings
 
 _CHUNK: Final = 2_000
@@ -73,8 +73,8 @@ class PartitionReader:
 
     def __init__(self, settings: Settings, away: type[Away]) -> None:
         """Make a consumer, which connects when it is asked; raises `ConfigInvalid`."""
-        self._trouble = Trouble()
-        self._consumer: Consumer = made(
+        self._trouble = LastError()
+        self._consumer: Consumer = make_client(
             Consumer, {**DEFAULTS, **settings}, self._trouble, **OWN_SETTINGS
         )
         self._away = away

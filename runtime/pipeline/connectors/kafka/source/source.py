@@ -21,8 +21,8 @@ from ....spi.rows import Rejects
 from ....spi.source import BatchPlan, Fetched, FetchingSource, Limit
 from ..cluster import KafkaCluster, TopicFacts, TopicPlace
 from ..shadow_group import ShadowGroup
-from .ahead import ReadAhead
 from .decoding import RecordDecoder, with_records
+from .read_ahead import ReadAhead
 from .reader import OutOfRange, PartitionReader, empty_table
 from .topics import OFFSET, TOPIC_ID, document_of, offset_of
 
@@ -129,7 +129,7 @@ class KafkaSource(FetchingSource):
         (table,) = ranges
         self._records = table if self._decoder.keeps_records else None
         if self._reader is not None:
-            self._reader.go_on()
+            self._reader.prefetch()
         return self._decoder.decode(spark, table)
 
     def rejects(self) -> Sequence[Rejects]:
@@ -148,7 +148,7 @@ class KafkaSource(FetchingSource):
         """Tell the shadow group, if there is one, how far the log is."""
         if self._shadow is not None:
             ends = ((self._places[identity(each.partition)], each.end) for each in advances)
-            self._shadow.tell({at: int(str(end[OFFSET])) for at, end in ends if end is not None})
+            self._shadow.commit({at: int(str(end[OFFSET])) for at, end in ends if end is not None})
 
     def blame(self, error: Exception) -> BadInput | None:
         """Name the record, if an error of Spark's is about one."""

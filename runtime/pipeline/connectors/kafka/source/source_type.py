@@ -34,12 +34,12 @@ from ..shadow_group import ShadowGroup
 from . import topics
 from .columns import (
     SAMPLE,
+    declared_columns,
     decoder,
     has_avro_keys,
-    inferred,
+    infer_columns,
     needs_schema,
-    sampled,
-    told_columns,
+    read_sample,
 )
 from .reader import PartitionReader
 from .source import KafkaSource, Listeners, StartRules
@@ -115,7 +115,7 @@ class KafkaSourceType(SourceType):
         if has_deferred("source.", config):
             return Look()
         settings = ConfigDef(keys.SOURCE).parse(config)
-        columns = told_columns(settings)
+        columns = declared_columns(settings)
         for key, path in locations("source", config).items():
             if flaw := outside.reach.flaw_in_path(path):
                 return Look({key: flaw}, columns=columns)
@@ -132,7 +132,7 @@ class KafkaSourceType(SourceType):
         self._found, self._look_at = found, time.monotonic() + _REFRESH_S
         places = topics.places(found)
         if not places:
-            raise NotReady(f"there is no topic {topics.wanted(self.config)}")
+            raise NotReady(f"there is no topic {topics.topics_text(self.config)}")
         tasks = min(max_tasks, len(places))
         later = self._later(places)
         shares = [{**told, **_share(places[task::tasks], later)} for task in range(tasks)]
@@ -221,7 +221,7 @@ class KafkaSourceType(SourceType):
         if given and converter == keys.VALUE_CONVERTER:
             return given
         if not is_avro(converter, self.config):
-            return inferred(self._sample(found))
+            return infer_columns(self._sample(found))
         from .avro_subjects import registered_columns, shared_registry  # noqa: PLC0415  # it loads
 
         registry = shared_registry(self.context, self.config, converter)
@@ -235,7 +235,7 @@ class KafkaSourceType(SourceType):
         starts = {each: max(begins[each], ends[each] - SAMPLE) for each in places}
         reader = PartitionReader(_consumer(self.config, "fairlead"), SourceAway)
         try:
-            return sampled(reader, {at: starts[at] for at in places if starts[at] < ends[at]})
+            return read_sample(reader, {at: starts[at] for at in places if starts[at] < ends[at]})
         finally:
             reader.close()
 
@@ -270,7 +270,9 @@ def _registries(config: Mapping[str, str], *, has_schema: bool) -> Iterator[Look
         from .avro_subjects import look_at_subjects  # noqa: PLC0415  # it loads fastavro
 
         is_given = has_schema and converter == keys.VALUE_CONVERTER
-        yield look_at_subjects(converter, config, () if is_given else topics.named(config))
+        yield look_at_subjects(
+            converter, config, () if is_given else topics.configured_topics(config)
+        )
 
 
 def _consumer(config: Mapping[str, str], group: str) -> Settings:

@@ -40,7 +40,7 @@ def check_offset(config: Mapping[str, str], partition: Document, offset: Documen
     if int(str(offset[OFFSET])) < 0:
         raise OffsetRefused(f"offset.{OFFSET} must be 0 or more")
     if not is_wanted(topic, config):
-        raise OffsetRefused(f"partition.{TOPIC}: this connector reads {wanted(config)}")
+        raise OffsetRefused(f"partition.{TOPIC}: this connector reads {topics_text(config)}")
 
 
 def seek(cluster: KafkaCluster, config: Mapping[str, str], to: Seek) -> Offsets:
@@ -53,7 +53,7 @@ def seek(cluster: KafkaCluster, config: Mapping[str, str], to: Seek) -> Offsets:
     ]
 
 
-def wanted(config: Mapping[str, str]) -> str:
+def topics_text(config: Mapping[str, str]) -> str:
     """Return how a config names what it reads."""
     return config.get(keys.TOPICS) or config.get(keys.TOPICS_REGEX, "")
 
@@ -61,21 +61,21 @@ def wanted(config: Mapping[str, str]) -> str:
 def is_wanted(topic: str, config: Mapping[str, str]) -> bool:
     """Tell whether a config reads a topic."""
     if config.get(keys.TOPICS):
-        return topic in named(config)
+        return topic in configured_topics(config)
     return re.fullmatch(config.get(keys.TOPICS_REGEX, ""), topic) is not None
 
 
 def wanted_topics(cluster: KafkaCluster, config: Mapping[str, str]) -> Mapping[str, TopicFacts]:
     """Return the topics that are there of those that are wanted; raises `SourceAway`."""
     if config.get(keys.TOPICS):
-        return cluster.facts(named(config))
+        return cluster.facts(configured_topics(config))
     return cluster.facts([each for each in cluster.topics() if is_wanted(each, config)])
 
 
 def missing_topics(cluster: KafkaCluster, config: Mapping[str, str]) -> str:
     """Return what is told of topics that are not there, empty if all are."""
     found = wanted_topics(cluster, config)
-    if missing := sorted(named(config) - found.keys()):
+    if missing := sorted(configured_topics(config) - found.keys()):
         return f"{keys.TOPICS}: {', '.join(missing)} does not exist: the connector waits for it"
     if not found:
         return f"{keys.TOPICS_REGEX}: no topic matches yet: the connector waits for one"
@@ -124,6 +124,6 @@ def later_places(
     return later
 
 
-def named(config: Mapping[str, str]) -> set[str]:
+def configured_topics(config: Mapping[str, str]) -> set[str]:
     """Return the topics that a config names; empty: it has a pattern."""
     return {each.strip() for each in config.get(keys.TOPICS, "").split(",") if each.strip()}

@@ -1,9 +1,9 @@
 # pyright: basic
-"""A look at a file before Spark reads it: whether it can be read, and which columns it has.
+"""Scan of each file before Spark reads it: whether it can be read, and which columns it has.
 
-Spark's readers pass over columns that they are not told. So what a file has is held against the
-schema here, and what becomes of the remainder is a matter of `source.schema.evolution`. The files
-of the next batch are looked at while Spark works on the one before.
+Spark's readers ignore columns that are not in the schema. So the columns of each file are compared
+with the schema here, and `source.schema.evolution` decides about new ones. The files of the next
+batch are scanned while Spark works on the current one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,38 +23,38 @@ from ....spi.errors import BadInput, SchemaRefused
 from ...evolution.arrow_columns import is_of_nanoseconds, parquet_columns, rows_of, to_ddl
 from ...evolution.json_columns import JsonColumns
 from ...evolution.policy import ADD_COLUMNS, EVOLUTION, parse_ddl
-from ..copies import Copies, Surveyed
-from ..packed import is_packed
+from ..compression import is_compressed
+from ..copies import Copies, FileSurvey
 from .formats import ReadFormat
 from .inference import csv_columns, refuse_twins
 from .listing import SourceFile
-from .text import survey, transcoded
+from .text import survey_csv, to_utf8
 
 _SAMPLE: Final = 16 << 20
-"""How many bytes of a csv file tell the types of columns that the schema has not."""
+"""The bytes of a csv file that are sampled for the types of new columns."""
 MOST_HELD: Final = 64 << 20
-"""How many bytes of text are held of packed files at once; that of others is within the batch."""
+"""The most text of compressed files in memory; other text is limited by the batch's bytes."""
 
 
 class LookAhead:
-    """What was found in files before anybody asked; all but the looks is of one thread."""
+    """Scans the files of the next batch in a background thread."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._thread: ThreadPoolExecutor | None = None
-        """None: there never was anything to look at."""
+        """None: there was nothing to scan yet."""
         self._begun: Future[None] | None = None
         self._is_wanted = Event()
         self._form: ReadFormat | None = None
-        """The format by which files are looked through."""
-        self._found: dict[SourceFile, Surveyed] = {}
+        """The format of the current scan."""
+        self._found: dict[SourceFile, FileSurvey] = {}
         self._copies = Copies()
-        """The copies of files that Spark would not read as they are."""
+        """The copies of files that Spark cannot read directly."""
 
     def begin(
         self, form: ReadFormat, files: Sequence[SourceFile], within: str | None, *, keeps_text: bool
     ) -> None:
-        """Look through files meanwhile, in their order, until somebody takes what was found."""
+        """Start to scan files, in their order, until `take` is called."""
         if not files:
             return
         self._form = form
@@ -62,10 +62,10 @@ class LookAhead:
         self._thread = self._thread or ThreadPoolExecutor(1, "files-ahead")
         self._begun = self._thread.submit(self._look, form, files, within, keeps_text=keeps_text)
 
-    def take(self, form: ReadFormat) -> tuple[Mapping[SourceFile, Surveyed], Copies]:
-        """Return what was found by a format, and the copies that this needs.
+    def take(self, form: ReadFormat) -> tuple[Mapping[SourceFile, FileSurvey], Copies]:
+        """Stop the scan after the current file; return the results for a format, with the copies.
 
-        A file that cannot be read is not among it. One that is being looked through is waited for.
+        Unreadable files have no result.
         """
         self._is_wanted.clear()
         begun, self._begun = self._begun, None
@@ -73,13 +73,13 @@ class LookAhead:
             begun.result()
         found, copies = self._found, self._copies
         self._found, self._copies = {}, Copies()
-        if self._form is not form:  # it has learned of columns since
+        if self._form is not form:  # the schema was extended since
             copies.clear()
             return {}, copies
         return found, copies
 
     def close(self) -> None:
-        """End the thread, and remove what it copied."""
+        """End the thread, and remove its copies."""
         if self._form is not None:
             self.take(self._form)[1].clear()
         if self._thread is not None:
@@ -94,19 +94,19 @@ class LookAhead:
             if not self._is_wanted.is_set():
                 return
             keeps = keeps_text and held < MOST_HELD
-            with suppress(Exception):  # whoever reads it looks again, and tells what is wrong
-                self._found[each] = found = look_through(
+            with suppress(Exception):  # the read scans the file again, and reports the error
+                self._found[each] = found = survey_file(
                     form, self._root / each.path, self._copies, within, keeps_text=keeps
                 )
                 held += held_of(found)
 
 
-def look_through(
+def survey_file(
     form: ReadFormat, file: Path, copies: Copies, within: str | None, *, keeps_text: bool = False
-) -> Surveyed:
-    """Look at a file as far as has to be before Spark reads it; raises `BadInput`.
+) -> FileSurvey:
+    """Scan a file; raises `BadInput`.
 
-    `within` is where folders of copies are made; `keeps_text` as `survey` has it.
+    `within` is the parent of temporary folders; for `keeps_text` see `survey_csv`.
     """
     found = _looked_at(form, file, copies, within, keeps_text=keeps_text)
     if found.path == file and _is_misread(file):
@@ -115,9 +115,9 @@ def look_through(
 
 
 def _is_misread(file: Path) -> bool:
-    """Tell whether Hadoop takes a colon in a file's path for the end of a scheme.
+    """Tell whether Hadoop takes a colon in a file's path for the end of a URI scheme.
 
-    In the name of the file it does so always, in one of a folder where a pattern is looked for.
+    It does so in the name of a file, and in a path with glob characters.
     """
     has_pattern = path_to_read(file) != path_to_write(file)
     return ":" in (str(file) if has_pattern else file.name)
@@ -125,21 +125,21 @@ def _is_misread(file: Path) -> bool:
 
 def _looked_at(
     form: ReadFormat, file: Path, copies: Copies, within: str | None, *, keeps_text: bool
-) -> Surveyed:
+) -> FileSurvey:
     if form.name == "json":
         is_one = form.option("multiline").lower() == "true"
-        # Where the user says what ends lines, nobody but the reader knows what is one.
+        # With a line separator of the user, only Spark's reader can tell the lines.
         refuse = None if form.option("linesep") else partial(_refuse_remainder, file, is_one=is_one)
         text = partial(_refuse_text, file)
         columns = JsonColumns(form.columns, is_one=is_one, refuse=refuse, refuse_text=text)
-        path = transcoded(file, form.style.encoding, copies, within, columns.feed)
-        return Surveyed(path, columns=parse_ddl(to_ddl(columns.end())))
+        path = to_utf8(file, form.style.encoding, copies, within, columns.feed)
+        return FileSurvey(path, columns=parse_ddl(to_ddl(columns.end())))
     if form.name == "parquet":
         if form.tolerant:
             rows_of(file)
         return _of_parquet(file)
-    how = {"keeps_text": keeps_text, "finds_names": form.refuses_names}
-    found = survey(file, form.style, copies, within, **how)
+    how = {"keeps_text": keeps_text, "finds_codes": form.refuses_codes}
+    found = survey_csv(file, form.style, copies, within, **how)
     if not form.style.header or not found.header:
         return found
     return replace(found, columns=_of_csv(form, file, found))
@@ -148,29 +148,29 @@ def _looked_at(
 def _refuse_remainder(file: Path, line: int, *, is_one: bool) -> None:
     if is_one:
         raise BadInput(
-            f"{file}: it goes on after its first value, which is all that is read with "
+            f"{file}: there is text after its first value, which would be ignored with "
             "`source.option.multiLine`: leave that out if each line is an object, or make them one "
             "array"
         )
     raise BadInput(
-        f"{file}: line {line} goes on after its first value, which is all that is read of it: "
-        "write one object a line"
+        f"{file}: line {line} has text after its first value, which would be ignored: "
+        "write one object per line"
     )
 
 
 def _refuse_text(file: Path, line: int, why: str) -> None:
-    raise BadInput(f"{file}: line {line} {why}: write it anew, or move the file away")
+    raise BadInput(f"{file}: line {line} {why}: correct it, or move the file away")
 
 
-def held_of(found: Surveyed) -> int:
-    """Return how many bytes of text are held of a packed file."""
-    return len(found.text or b"") if is_packed(found.path) else 0
+def held_of(found: FileSurvey) -> int:
+    """Return the bytes of a compressed file's text in memory."""
+    return len(found.text or b"") if is_compressed(found.path) else 0
 
 
-def admit(form: ReadFormat, found: Surveyed, file: Path) -> tuple[ReadFormat, tuple[str, ...]]:
-    """Return a format with what a file has beyond its schema, and the columns that are left out.
+def admit(form: ReadFormat, found: FileSurvey, file: Path) -> tuple[ReadFormat, tuple[str, ...]]:
+    """Return the format extended by a file's new columns, and the columns that are left out.
 
-    Raises `SchemaRefused` where the file must not have any.
+    Raises `SchemaRefused` if new columns are not allowed.
     """
     if found.columns is None:
         return form, ()
@@ -182,21 +182,21 @@ def admit(form: ReadFormat, found: Surveyed, file: Path) -> tuple[ReadFormat, tu
     return replace(form, grown=schema), left_out
 
 
-def _of_parquet(file: Path) -> Surveyed:
-    """Tell the columns of a parquet file; what is none is told by the reader."""
+def _of_parquet(file: Path) -> FileSurvey:
+    """Return the columns of a parquet file; the reader reports an invalid file."""
     try:
         found = parquet_columns(file)
     except (pa.ArrowException, OSError):
-        return Surveyed(file)
+        return FileSurvey(file)
     valueless = [each for each in found if pa.types.is_null(each.type)]
     columns = parse_ddl(to_ddl(pa.schema([each for each in found if each not in valueless])))
     nanos = frozenset(each.name.lower() for each in found if is_of_nanoseconds(each.type))
     none = frozenset(each.name.lower() for each in valueless)
-    return Surveyed(file, columns=columns, valueless=none, nanos=nanos)
+    return FileSurvey(file, columns=columns, valueless=none, nanos=nanos)
 
 
-def _of_csv(form: ReadFormat, file: Path, surveyed: Surveyed) -> StructType | None:
-    """Return the columns of a csv file; raises `SchemaRefused` if it would fill wrong ones."""
+def _of_csv(form: ReadFormat, file: Path, surveyed: FileSurvey) -> StructType | None:
+    """Return the columns of a csv file; raises `SchemaRefused` if the header does not match."""
     header = surveyed.header
     if not form.policy.adds:
         _check_header(file, header, form.columns.fieldNames())
@@ -214,6 +214,6 @@ def _check_header(file: Path, found: Sequence[str], expected: Sequence[str]) -> 
     if [name.lower() for name in found] != [name.lower() for name in expected]:
         raise SchemaRefused(
             f"{file}: CSV header does not conform to the schema. Header: {', '.join(found)} "
-            f"Schema: {', '.join(expected)}; set {EVOLUTION}={ADD_COLUMNS} to go by the names in "
-            "headers, give `source.schema`, or move the file away"
+            f"Schema: {', '.join(expected)}; set {EVOLUTION}={ADD_COLUMNS} to match columns by "
+            "their names, set `source.schema`, or move the file away"
         )

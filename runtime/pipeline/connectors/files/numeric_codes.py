@@ -1,8 +1,8 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""Texts of digits that say more than their number: `01234` and `+1` are names of things.
+"""Finds numeric codes such as `01234` and `+1` (ZIP codes, phone numbers) in csv text.
 
-No schema is inferred as numbers where such texts are sampled. One that stands beyond the sample, or
-in a later file, would lose its zeros without a word: files that may have any are found here.
+A column with such a text in the sample is not inferred as a number. A code after the sample, or in
+a later file, would lose its zeros silently: this scan finds the files that may have one.
 """
 
 from typing import Final
@@ -10,32 +10,32 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-NUMBER_NAME: Final = r"^(\+|-?0[0-9])"
-"""Matches what a text that is a number begins with, if the number does not say it."""
+NUMERIC_CODE: Final = r"^(\+|-?0[0-9])"
+"""Matches the beginning of a text that loses characters as a number."""
 _EDGES: Final = b"\r\n"
 _BLANKS: Final = b" \t"
 _REACH: Final = 3
-"""How many bytes of one may stand in one chunk, and the remainder in the next."""
+"""The length of the pattern less one: a match may span two chunks."""
 _OFFSET_BYTES: Final = 8
 
 
-class NumberNameScan:
-    """Looks for texts of digits that say more than their number, chunk by chunk."""
+class NumericCodeScan:
+    """Searches a text for numeric codes, chunk by chunk."""
 
     def __init__(self, separator: str, quote: str, *, trims: bool) -> None:
         edges = separator.encode() + quote.encode() + _EDGES + (_BLANKS if trims else b"")
         within = "".join(f"\\x{each:02x}" for each in edges)
         self._pattern = rf"[{within}](\+|-?0[0-9])"
         self._tail = b"\n"
-        """The end of what was looked at, for a text that spans two chunks."""
+        """The end of the scanned text, for a match that spans two chunks."""
         self.found = False
-        """Whether any value may be one; letters of a longer text may look like it."""
+        """Whether a value may be a code; a part of a longer text may look like one."""
 
     def feed(self, chunk: bytes) -> None:
-        """Look through a chunk, unless any was found."""
+        """Scan the next chunk, unless a code was found."""
         if self.found:
             return
-        # Arrow's expressions are ten times as fast as Python's, and let other threads work.
+        # Arrow's regular expressions are ten times as fast as Python's, and release the GIL.
         self.found = self._is_in(self._tail + chunk[:_REACH]) or self._is_in(chunk)
         self._tail = (self._tail + chunk)[-_REACH:]
 

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Files that are packed, by the ends of their names: what is in them, where that can be told."""
+"""Decompression of files, by the suffix of their names."""
 
 import bz2
 import gzip
@@ -11,23 +11,23 @@ from typing import IO, Any, Final, cast
 import pyarrow as pa
 
 _CHUNK: Final = 1 << 20
-_PACKED: Final = frozenset({".gz", ".bz2", ".deflate", ".zst"})
-_OPAQUE: Final = frozenset({".lz4", ".lzo", ".snappy"})
-"""What Hadoop compresses in ways of its own: Spark reads it, and nobody looks at it before."""
+_COMPRESSED: Final = frozenset({".gz", ".bz2", ".deflate", ".zst"})
+_SPARK_ONLY: Final = frozenset({".lz4", ".lzo", ".snappy"})
+"""Hadoop's own formats: only Spark can read them."""
 
 
-def is_packed(file: Path) -> bool:
-    """Tell whether a file may hold far more than its size says."""
-    return file.suffix.lower() in _PACKED
+def is_compressed(file: Path) -> bool:
+    """Tell whether a file is compressed, so that its text may be much larger than the file."""
+    return file.suffix.lower() in _COMPRESSED
 
 
-def is_opaque(file: Path) -> bool:
-    """Tell whether only Spark can look into a file."""
-    return file.suffix.lower() in _OPAQUE
+def is_spark_only(file: Path) -> bool:
+    """Tell whether only Spark can decompress a file."""
+    return file.suffix.lower() in _SPARK_ONLY
 
 
-def unpacked(file: Path, stream: IO[bytes]) -> IO[bytes]:
-    """Return what a file that is open unpacks to; it is closed by whoever opened it."""
+def decompress(file: Path, stream: IO[bytes]) -> IO[bytes]:
+    """Return the decompressed stream of an open file, which the caller must close."""
     match file.suffix.lower():
         case ".gz":
             return cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
@@ -42,15 +42,15 @@ def unpacked(file: Path, stream: IO[bytes]) -> IO[bytes]:
 
 
 class _Deflated(io.RawIOBase):
-    """What one stream of zlib or several, one after the other, unpack to."""
+    """The decompressed content of one zlib stream, or of several concatenated ones."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._unpack = zlib.decompressobj()
         self._is_within = False
-        """Whether a stream has begun that has not ended yet."""
+        """Whether a zlib stream has begun and not ended."""
         self._left = b""
-        """What was read, and not unpacked yet."""
+        """The bytes that were read but not decompressed."""
 
     def readable(self) -> bool:
         return True
@@ -67,5 +67,5 @@ class _Deflated(io.RawIOBase):
                 into[: len(data)] = data
                 return len(data)
         if self._is_within:
-            raise EOFError("it ends before what was compressed does")
+            raise EOFError("the compressed data is cut off")
         return 0

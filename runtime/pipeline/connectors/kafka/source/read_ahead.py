@@ -37,7 +37,7 @@ class ReadAhead:
         self._limit = limit if found is not None and found.backlog else None
         return found
 
-    def go_on(self) -> None:
+    def prefetch(self) -> None:
         """Read the next batch meanwhile, if it is known that there is more."""
         if self._limit is not None and self._begun is None:
             self._from = dict(self._reader.position)

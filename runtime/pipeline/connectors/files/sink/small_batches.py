@@ -1,12 +1,11 @@
 # pyright: basic
-"""A small batch of parquet is written by the worker, to which Spark hands the rows.
+"""Writes small parquet batches in the worker, with pyarrow, at half the cost of a Spark write.
 
-That takes half of what it costs to have Spark write them. Which of the two wrote a file makes no
-difference to readers: only columns of plain types pass here, under the settings that Spark writes
-them alike with.
+Readers see no difference: only columns of plain types are written here, and only under settings
+with which Spark writes the same files.
 
-What a batch comes to is known once it is there, and the rows of one have to fit into memory. So the
-first batch of each attempt is Spark's to write, and the ones after it are taken by what it came to.
+The number of rows, which must fit into memory, is unknown before a batch is computed. So Spark
+writes the first batch of each attempt, and its rows per input byte are the estimate for later ones.
 """
 
 from math import inf
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MOST_BYTES: Final = 1 << 20
-"""Of input: above it a batch is worth a job that writes on all cores."""
+"""The most input: a larger batch is worth a write on all cores."""
 _MOST_ROWS: Final = 50_000
 _PLAIN: Final = (
     *(st.BooleanType, st.ByteType, st.ShortType, st.IntegerType, st.LongType),
@@ -33,7 +32,7 @@ _PLAIN: Final = (
     *(st.DateType, st.TimestampType, st.TimestampNTZType),
 )
 _TEXT: Final = st.StringType()
-"""Of plain text; one with a collation differs from it."""
+"""Text without a collation."""
 _SETTINGS: Final = {
     "spark.sql.files.maxRecordsPerFile": "0",
     "spark.sql.parquet.compression.codec": "snappy",
@@ -41,26 +40,26 @@ _SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.writeLegacyFormat": "false",
 }
-"""With these Spark writes what is written here."""
+"""The Spark settings with which Spark writes the same files."""
 
 
 class SmallBatches:
-    """Which batches of one sink are small, and how they are written."""
+    """Decides which batches of one sink are small, and writes them."""
 
     def __init__(self, file_bytes: int) -> None:
-        """Take how much input goes into one file; 0: files are no plain parquet in one folder."""
+        """Take the most input of one file; 0: not plain parquet in one folder, so none is small."""
         self._most_bytes = min(_MOST_BYTES, file_bytes)
         self._rows_per_byte = inf
-        """How many rows came of a byte of input in the last batch that Spark wrote."""
+        """The rows per input byte of the last batch that Spark wrote."""
         self._is_alike: bool | None = None
-        """Whether Spark's settings are the ones that this is alike with; None: not asked yet."""
+        """Whether Spark has the settings above; None: not checked yet."""
 
     def learn(self, manifest: Manifest, input_bytes: int) -> None:
-        """Take note of what a batch came to that Spark wrote."""
+        """Note the rows of a batch that Spark wrote."""
         self._rows_per_byte = manifest.rows / input_bytes if input_bytes else inf
 
     def take(self, rows: "DataFrame", input_bytes: int) -> bool:
-        """Tell whether a batch is one of these."""
+        """Tell whether a batch is small."""
         most_rows = input_bytes * self._rows_per_byte
         if not 0 < input_bytes <= self._most_bytes or most_rows > _MOST_ROWS:
             return False
@@ -69,7 +68,7 @@ class SmallBatches:
         return self._is_alike and all(map(_is_plain, rows.schema.fields))
 
     def write(self, rows: "DataFrame", folder: Path) -> None:
-        """Write a batch as one file into a folder that is made anew."""
+        """Write a batch as one file to a new folder."""
         table = rows_of(rows)
         make_empty_folder(folder)
         papq.write_table(
