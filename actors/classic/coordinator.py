@@ -190,7 +190,8 @@ class ClassicCoordinator:
         """Do what is due by now; not to be called while there is no room."""
         for member_id in self._silences.due(steady_ms - self._excused_ms):
             self._decide(ExpireMember(member_id), settings, wall_ms, steady_ms)
-        if self._state.ends_ms is not None:
+        ends_ms = self._state.ends_ms
+        if ends_ms is not None and ends_ms <= steady_ms - self._excused_ms:
             self._decide(EndPhase(), settings, wall_ms, steady_ms)
 
     def next_ms(self) -> int | None:

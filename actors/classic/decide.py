@@ -38,7 +38,7 @@ class MemberEnded:
 
 @dataclass(frozen=True, slots=True)
 class EndPhase:
-    """The time of the phase may be up."""
+    """The time of the phase is up."""
 
 
 @dataclass(frozen=True, slots=True)

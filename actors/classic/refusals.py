@@ -127,11 +127,11 @@ def _refuse_protocols(turn: Turn, call: JoinGroup) -> Refusal | None:
     if not call.protocol_type or not names:
         return Error.INCONSISTENT_GROUP_PROTOCOL, "no protocol, or no type of it, is named"
     others = len(state.seats) - (itself is not None)
-    if not others:
-        return None
-    if call.protocol_type != state.protocol_type:
+    if state.seats and call.protocol_type != state.protocol_type:
         message = f"the group's protocol type is {state.protocol_type!a}"
         return Error.INCONSISTENT_GROUP_PROTOCOL, f"{message}, not {call.protocol_type!a}"
+    if not others:
+        return None
     own = {each.name for each in state.seats[itself].member.protocols} if itself else set[str]()
     if all(state.offers.get(name, 0) - (name in own) < others for name in names):
         common = [each for each, count in state.offers.items() if count - (each in own) == others]
@@ -210,7 +210,8 @@ def refuse_sync(turn: Turn, call: SyncGroup) -> Refusal | None:
     last = turn.generation
     if last is None or not last.protocol:
         return Error.UNKNOWN_MEMBER_ID, ""
-    said = call.protocol_type or last.protocol_type, call.protocol or last.protocol
+    type_, name = call.protocol_type, call.protocol
+    said = last.protocol_type if type_ is None else type_, last.protocol if name is None else name
     if said != (last.protocol_type, last.protocol):
         message = f"the generation speaks {last.protocol_type} {last.protocol}"
         return Error.INCONSISTENT_GROUP_PROTOCOL, message

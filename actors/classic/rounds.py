@@ -178,8 +178,6 @@ def rebalance_without(turn: Turn, cause: Cause) -> None:
 def end_phase(turn: Turn) -> None:
     """End a phase whose time is up: the join phase, or that of members that did not sync."""
     state = turn.state
-    if state.ends_ms is None or state.ends_ms > turn.steady_ms:
-        return
     if state.phase is RoundPhase.PREPARING:
         complete_join(turn)
         return

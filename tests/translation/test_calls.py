@@ -81,6 +81,24 @@ def test_rule_9_each_word_begins_the_session_anew_and_the_first_call_the_time_to
     assert one not in driver.group.members, "its first call was twenty seconds ago"
 
 
+@pytest.mark.usefixtures("mixed")
+def test_rule_9_the_time_to_join_anew_runs_on_as_that_for_the_first_join_ends(
+    driver: MixedDriver,
+) -> None:
+    three = driver.joins(asks_for_id=True).member_id
+    assert driver.syncs(three, driver.joins(three).generation).error is Error.NONE
+    driver.modern_joins("W2")
+    driver.lives("W1", 4_000)
+    assert driver.classic_beat(three) is Error.REBALANCE_IN_PROGRESS
+    for _ in range(CLASSIC_REBALANCE_MS // 5_000 - 1):
+        driver.lives("W1", 5_000)
+        assert driver.classic_beat(three) is Error.REBALANCE_IN_PROGRESS
+    driver.lives("W1", 4_900)
+    assert three in driver.group.members
+    driver.lives("W1", 200)
+    assert three not in driver.group.members
+
+
 def test_rule_10_a_join_is_answered_at_once_with_its_epoch_and_nobody_leads(
     driver: MixedDriver, mixed: tuple[str, str]
 ) -> None:

@@ -158,10 +158,10 @@ class MixedMembers:
     def pass_time(self, now: Moment) -> None:
         """Do what is due by now; not to be called while there is no room."""
         for awaited, member_id in self._deadlines.due(now.steady_ms - self._excused_ms):
-            self._told_to_rejoin.discard(member_id)
             if awaited is AwaitedCall.FIRST_JOIN:
                 self._expected.pop(member_id, None)
             else:
+                self._told_to_rejoin.discard(member_id)
                 self._expire(member_id, now)
 
     def _expire(self, member_id: str, now: Moment) -> None:
