@@ -1,4 +1,4 @@
-"""A group's coordinator without its shell: rules, log and fold, with a witness behind them."""
+"""A group's coordinator without its actor: `decide`, a log and `evolve`, with invariant checks."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -43,13 +43,13 @@ def resources(text: str) -> Resources:
 
 
 def resource(text: str) -> Resource:
-    """Read `A` or `A-0`; a name may have hyphens of its own."""
+    """Parse `A` or `A-0`; a name may contain hyphens."""
     name, hyphen, number = text.rpartition("-")
     return Resource(name, int(number)) if hyphen and number.isdigit() else Resource(text)
 
 
 class Decider:
-    """Decides, writes and folds; after each step all invariants hold."""
+    """Decides, writes and folds, and checks all invariants after each step."""
 
     def __init__(self, settings: GroupSettings = GroupSettings()) -> None:  # noqa: B008  # frozen
         self.group = Group("connect")
@@ -58,7 +58,7 @@ class Decider:
         self.witness = Witness("connect")
 
     def carry_out(self, command: Command) -> Decision:
-        """Decide a command and write what it leads to."""
+        """Decide a command, and write its records."""
         decision = decide(self.group, self.soft, command, self.now_ms)
         self.soft = decision.soft
         if decision.records:
@@ -74,28 +74,28 @@ class Decider:
         self.witness.see(self.group, records, wrote)
 
     def expire(self, member_id: str, *, acknowledged: bool) -> Decision:
-        """End a session, of a member that has or has never answered for an assignment."""
+        """Expire the session of a member, which may have acknowledged an assignment or not."""
         with self.knowing(DecisionFacts(has_acknowledged=lambda _: acknowledged)):
             return self.carry_out(ExpireSession(member_id))
 
     @contextmanager
     def knowing(self, facts: DecisionFacts) -> Generator[None]:
-        """Decide by other facts meanwhile."""
+        """Use other settings in the context."""
         before = self.soft.facts
         self.soft = replace(self.soft, facts=facts)
         yield
         self.soft = replace(self.soft, facts=before)
 
     def restart(self) -> None:
-        """Lose everything but the log, and rebuild the group from its bytes."""
+        """Drop all state but the log, and recover the group from it."""
         entries = self.witness.entries
         self.group = restore(self.group.group_id, entries, len(entries))
         self.soft = open_soft_state(self.soft.node or self.soft.settings, self.group)
 
-    # What tests ask of it most.
+    # Shortcuts for tests.
 
     def configure(self, text: str) -> None:
-        """Write configs as if the connectors had split their work into these tasks."""
+        """Write configs as if the connectors had reported these tasks."""
         configured = resources(text)
         names = sorted({each.connector for each in configured})
         for name in names:
@@ -105,25 +105,25 @@ class Decider:
         self.write(ConnectorsTasksMetadata(configured))
 
     def heartbeat(self, request: Heartbeat) -> HeartbeatReply:
-        """Carry out a heartbeat and return its answer."""
+        """Handle a heartbeat, and return its reply."""
         reply = self.carry_out(request).reply
         assert isinstance(reply, HeartbeatReply)
         return reply
 
     def join(self, member_id: str, request: Heartbeat = JOIN) -> HeartbeatReply:
-        """Let a member join, with a url of its own."""
+        """Let a member join, with a unique url."""
         url = request.url or f"http://{member_id.lower()}"
         return self.heartbeat(replace(request, member_id=member_id, url=url))
 
     def beat(self, member_id: str, owned: str | None = None) -> HeartbeatReply:
-        """Let a member beat at its own epoch."""
+        """Send a member's heartbeat with its current epoch."""
         member = self.member(member_id)
         epoch, incarnation = member.current.member_epoch, member.metadata.incarnation
         said = None if owned is None else tuple(resources(owned))
         return self.heartbeat(Heartbeat("connect", member_id, epoch, incarnation, owned=said))
 
     def prepare(self, member_id: str) -> Snapshot:
-        """Let the chosen member fetch its snapshot."""
+        """Let the elected member fetch its snapshot."""
         epoch = self.member(member_id).current.member_epoch
         reply = self.carry_out(Prepare("connect", member_id, epoch)).reply
         assert isinstance(reply, PrepareReply)
@@ -133,7 +133,7 @@ class Decider:
     def install(
         self, member_id: str, snapshot: Snapshot, assignment: Assignment | None = None
     ) -> InstallReply:
-        """Let the chosen member hand in an assignment, by default the default assignor's."""
+        """Let the elected member install an assignment, by default that of the default assignor."""
         epoch = self.member(member_id).current.member_epoch
         computed = assignment or assign(snapshot)
         command = Install(
@@ -149,14 +149,14 @@ class Decider:
         return reply
 
     def compute(self) -> None:
-        """Let whoever is chosen compute the target that is due."""
+        """Let the elected member compute the target that is due."""
         self.soft = schedule_target(self.group, self.soft, (), self.now_ms).soft
         assert self.soft.computation is not None, "no target is due"
         member_id = self.soft.computation.member_id
         assert self.install(member_id, self.prepare(member_id)) == InstallReply(Error.NONE)
 
     def settle(self) -> None:
-        """Let everybody beat, acknowledging all, until nothing more is written."""
+        """Let all members acknowledge their assignment until nothing more is written."""
         for _ in range(5 * (len(self.group.members) + 1)):
             end = self.group.end
             for member_id in sorted(self.group.members):
@@ -172,11 +172,11 @@ class Decider:
         return self.group.members[member_id]
 
     def current(self, member_id: str) -> CurrentAssignment:
-        """Return how far a member has come."""
+        """Return the current assignment of a member."""
         return self.member(member_id).current
 
     def command(self, command: Command) -> CommandReply:
-        """Carry out an order of the operator's, or of the group's to itself."""
+        """Execute an operator order, or an internal command of the group."""
         reply = self.carry_out(command).reply
         assert isinstance(reply, CommandReply)
         return reply

@@ -1,7 +1,7 @@
-"""What records are on disk, written down by hand: the whole value of each kind, and its key.
+"""The disk format of records, written by hand: the whole value of each type, and its key.
 
-When a kind gets a field, its row in `WRITTEN` takes the new form, and `EARLIER` says which fields
-the old one lacked, and which record those bytes mean from now on. Nothing leaves `EARLIER`.
+When a type gets a field, its row in `WRITTEN` gets the new form, and `EARLIER` says which fields
+the old one did not have, and to which record it is decoded now. Never remove rows of `EARLIER`.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ from fairlead.events.records import Record
 
 
 class Golden(NamedTuple):
-    """A record, the key it is kept under, and its value as msgpack reads it."""
+    """A record, its key, and its decoded msgpack value."""
 
     record: Record
     key: bytes
@@ -453,9 +453,9 @@ WRITTEN: list[Golden] = [
 
 
 def before(now: Record, was: Record, *lacking: str) -> Golden:
-    """Return an earlier form of what is written now: it had none of these fields yet.
+    """Return an earlier form of a record, without these fields.
 
-    `was` is what its bytes mean from now on.
+    `was` is the record to which it is decoded now.
     """
     (form,) = (each for each in WRITTEN if each.record == now)
     value = deepcopy(form.value)
@@ -469,7 +469,7 @@ def before(now: Record, was: Record, *lacking: str) -> Golden:
 
 
 def _rows() -> dict[type, Any]:
-    """Return the records that are written now, by class."""
+    """Return the current records, by class."""
     return {type(each.record): each.record for each in WRITTEN}
 
 

@@ -1,4 +1,4 @@
-"""The indexes of a group, as it keeps them and as its facts say that they must be."""
+"""The indexes of a group, as kept and as recomputed."""
 
 from collections import Counter
 from typing import Any
@@ -24,12 +24,12 @@ INDEXES = (
 
 
 def indexes_of(group: Group) -> dict[str, Any]:
-    """Return the indexes that a group keeps up."""
+    """Return the indexes that a group maintains."""
     return {name: getattr(group, name) for name in INDEXES}
 
 
 def indexes_from_scratch(group: Group) -> dict[str, Any]:
-    """Return the indexes that the group's members, shares and schedule call for."""
+    """Recompute the indexes from the group's members, targets and schedule."""
     members = group.members.values()
     spoken = [each.metadata for each in members]
     schedule = group.schedule

@@ -1,6 +1,6 @@
-"""The simulator's invariants, held after every batch that a test writes.
+"""Checks the simulator's invariants after every batch that a test writes.
 
-A `Witness` stands behind a group from its first record on, with a fold of the log's bytes.
+A `Witness` follows a group from its first record on, and folds the bytes of its log.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from fairlead.runtime.simulation.invariants import GroupInvariants, same
 
 
 class Witness:
-    """Sees every batch of one group's log; raises `Violation` at the first that goes wrong."""
+    """Checks every batch of a group's log; raises `Violation`."""
 
     def __init__(self, group_id: str) -> None:
         self.entries: list[Entry] = []
@@ -24,7 +24,7 @@ class Witness:
         self._invariants = GroupInvariants()
 
     def see(self, group: Group, records: Sequence[Record], wrote: Assignment | None = None) -> None:
-        """Hold the group, which has evolved by these records, against all invariants.
+        """Check all invariants of the group, which has evolved by these records.
 
         `wrote` is the assignment that the batch installed, if it did. A target that the test
         itself writes need not cover what is configured.
@@ -33,7 +33,7 @@ class Witness:
         self._invariants.hold(group, self._folded)
 
     def compacted(self, group: Group) -> None:
-        """Hold the group against its log as compaction may leave it, trimmed anywhere."""
+        """Check the group against its log after compaction with any trim point."""
         latest = {(entry.type, entry.key): entry for entry in self.entries}
         view = sorted(latest.values())
         for cut in {0, len(self.entries) // 2, len(self.entries)}:

@@ -1,8 +1,7 @@
-"""Classes of Kafka, the real ones, in a process of their own that can be asked.
+"""Runs Kafka's real classes in a separate process, as a peer for comparison.
 
 Their jars come from Maven Central, through the Ivy that is part of Spark, into Ivy's cache; the
-little that asks them is compiled on the spot. Whoever lacks the network or a `javac` learns why
-there is no peer.
+program that calls them is compiled at run time. Both need the network or a cache, and a `javac`.
 """
 
 import shutil
@@ -16,16 +15,16 @@ import pyspark
 
 KAFKA = "org.apache.kafka"
 BESIDE = ("slf4j-api-*", "jackson-core-2*", "jackson-databind-2*", "jackson-annotations-2*")
-"""What Kafka and its peers lean on, of which Spark has a copy."""
+"""Dependencies of Kafka that Spark includes."""
 
 SPARK_JARS = Path(pyspark.__file__).parent / "jars"
 FETCH_SECONDS = 150
 LAST_LINES = 5
-"""So much is told of what a tool says before it gives up."""
+"""How many lines of a failed tool's output are shown."""
 
 
 class NoPeer(Exception):  # noqa: N818  # what is the case, not what went wrong
-    """The peer cannot be had here; the message says why."""
+    """The peer is not available; the message says why."""
 
 
 @contextmanager
@@ -35,7 +34,7 @@ def running(
     """Run a Java program, compiled into the folder, and yield its input and its output.
 
     `modules` are artifacts of the group `org.apache.kafka`, or `group:artifact:version`; `options`
-    those of the JVM. Raises `NoPeer` where it cannot be had.
+    those of the JVM. Raises `NoPeer` if it is not available.
     """
     classpath = _compiled(folder, source, [*kafka_jars(folder, modules, version), *_beside()])
     name = f"{_package(source)}.{source.stem}"
@@ -51,9 +50,9 @@ def running(
 def kafka_jars(
     folder: Path, modules: Sequence[str], version: str, *, is_whole: bool = False
 ) -> list[str]:
-    """Return the jars of modules, fetched unless Ivy has them; whole with all that they lean on.
+    """Return the jars of modules and their dependencies, fetched unless Ivy has them.
 
-    Raises `NoPeer` where they cannot be had.
+    Raises `NoPeer` if they are not available.
     """
     how = 'conf="default-&gt;default"' if is_whole else 'transitive="false"'
     places = [(each if ":" in each else f"{KAFKA}:{each}:{version}").split(":") for each in modules]
@@ -86,7 +85,7 @@ def _compiled(folder: Path, source: Path, jars: list[str]) -> str:
 
 
 def run_tool(command: list[str], trouble: str) -> None:
-    """Run a tool to its end; raises `NoPeer` with its last words if it gives up."""
+    """Run a tool; raises `NoPeer` with the end of its output if it fails."""
     try:
         ran = subprocess.run(
             command, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False
@@ -99,7 +98,7 @@ def run_tool(command: list[str], trouble: str) -> None:
 
 
 def tool(name: str) -> str:
-    """Return where a program lies; raises `NoPeer` if it is not installed."""
+    """Return the path of a program; raises `NoPeer` if it is not installed."""
     if found := shutil.which(name):
         return found
     raise NoPeer(f"PATH has no {name}")

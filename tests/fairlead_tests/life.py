@@ -1,4 +1,4 @@
-"""Whole lives of a group, led by the real rules: any list of deeds makes a valid log."""
+"""Random histories of a group, with the real code: any list of actions makes a valid log."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ from fairlead.events.model import Resource, RunState
 from fairlead_tests.decider import JOIN, Decider
 
 Deed = tuple[str, int, int]
-"""What is done, and two numbers from 0 to 5 that say to whom or what."""
+"""An action, and two numbers from 0 to 5 that select its objects."""
 
 NUMBERS = 6
 
@@ -50,7 +50,7 @@ OPENING: list[Deed] = [
 
 
 def member_named(number: int) -> str:
-    """Return one of four members, few enough to meet again."""
+    """Return one of four members, so that each is used several times."""
     return f"W{number % 4}"
 
 
@@ -62,7 +62,7 @@ class Life:
     incarnations: dict[str, int] = field(default_factory=dict[str, int])
 
     def lead(self, deeds: list[Deed]) -> Decider:
-        """Do all of this, in order."""
+        """Run all actions in order."""
         for name, first, second in deeds:
             self.decider.now_ms += 1_000
             DEEDS[name](self, first, second)
@@ -103,24 +103,24 @@ class Life:
         )
 
     def acknowledge(self, number: int, _: int) -> None:
-        """Beat as one that has done all that it was told."""
+        """Send a heartbeat that acknowledges the assignment."""
         member = self.decider.group.members.get(member_named(number))
         if member is not None:
             self._beat(number, None, tuple(sorted(member.current.assigned)))
 
     def beat(self, number: int, _: int) -> None:
-        """Beat with nothing to say."""
+        """Send a heartbeat without changes."""
         self._beat(number, None, None)
 
     def linger(self, number: int, _: int) -> None:
-        """Beat as one that still runs what it was told to give up."""
+        """Send a heartbeat that still owns revoked resources."""
         member = self.decider.group.members.get(member_named(number))
         if member is not None:
             current = member.current
             self._beat(number, None, tuple(sorted({*current.assigned, *current.pending})))
 
     def change(self, number: int, kind: int) -> None:
-        """Say something new of oneself, which needs no new target."""
+        """Send a heartbeat with changed metadata that need no new target."""
         member_id = member_named(number)
         member = self.decider.group.members.get(member_id)
         if member is not None:
@@ -137,11 +137,11 @@ class Life:
             )
 
     def leave(self, number: int, kind: int) -> None:
-        """Leave, for good or for a while."""
+        """Leave, permanently or temporarily."""
         self._beat(number, -2 if kind % 2 else -1, None)
 
     def expire(self, number: int, kind: int) -> None:
-        """Be heard of no more; or give nothing up in time."""
+        """Miss the session timeout or the rebalance timeout."""
         member = self.decider.group.members.get(member_named(number))
         if member is not None and kind % 2:
             self.decider.carry_out(ExpireSession(member.member_id))
@@ -149,7 +149,7 @@ class Life:
             self.decider.carry_out(ExpireRebalance(member.member_id, member.offset))
 
     def compute(self, number: int, kind: int) -> None:
-        """Have the chosen member compute; one time in six it fails, or others act meanwhile."""
+        """Let the elected member compute; one time in six it fails, or others act meanwhile."""
         decider = self.decider
         group = decider.group
         chosen = decider.soft.computation
@@ -184,7 +184,7 @@ class Life:
         self.decider.carry_out(FinishDeletion(name))
 
     def split(self, number: int, tasks: int) -> None:
-        """Have a connector split its work, and say how its first task does."""
+        """Report the tasks of a connector, and the status of the first one."""
         name, group = "ABCDEF"[number], self.decider.group
         holder = group.owner.get(Resource(name))
         token = token_of(group, holder, Resource(name)) if holder else None
@@ -228,7 +228,7 @@ class Life:
             self.decider.carry_out(DeleteGroup("connect"))
 
     def rest(self, _: int, __: int) -> None:
-        """Let everybody do what is due, twice."""
+        """Let all members do their due actions, twice."""
         for number in (*range(4), *range(4)):
             self.compute(number + 2, 0)
             self.acknowledge(number, 0)

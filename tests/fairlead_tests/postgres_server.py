@@ -214,7 +214,7 @@ class Database:
 
 
 def wait_until(what: Callable[[], bool]) -> None:
-    """Wait until something is the case."""
+    """Wait until a condition holds."""
     deadline = time.monotonic() + PATIENCE_S
     while not what():
         assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""Workers of the classic protocol, each with its membership, in one group with a log and a clock.
+"""Simulated workers of the classic protocol in one group, with a log and a virtual clock.
 
 What a worker starts runs at once; what it is to stop has stopped after `stop_ms`. An answer takes
 no time, unless the worker is cut off: then nothing that it says arrives.
@@ -33,15 +33,15 @@ TIMING = Timing(rebalance_timeout_ms=20_000)
 
 @dataclass
 class Worker:
-    """One worker: what runs there, and what it was told to stop."""
+    """One worker, with its running and stopping resources."""
 
     membership: ClassicMembership
     runs: Resources = NOTHING
     stopping: dict[int, Resources] = field(default_factory=dict[int, Resources])
-    """What stops, by when it has."""
+    """The stopping resources, by the time when they have stopped."""
     is_cut: bool = False
     sees_log: bool = True
-    """Whether it reads the log on; else it knows what it knew."""
+    """Whether it reads new entries of the log."""
     waiting: set[int] = field(default_factory=set[int])
     """The numbers of the calls that wait for an answer, as the group counts them."""
     said: list[str] = field(default_factory=list[str])
@@ -58,15 +58,15 @@ class Crew(ClassicDriver):
         self.stop_ms = 0
         self.shown = self.group
         self._asked: dict[int, tuple[str, int]] = {}
-        """Who asked what, and the number that it gave it, by the group's number."""
+        """The sender of each call, and the sender's number for it, by the group's number."""
 
     def configure(self, names: str) -> None:
-        """Have these be what is to run."""
+        """Configure these resources."""
         self.log(ConnectorsTasksMetadata(resources(names)))
         self.look()
 
     def log(self, record: Record) -> None:
-        """Have the log hold a record."""
+        """Append a record to the log."""
         made = encode(record)
         entry = Entry(len(self.entries), *made[:3], WALL_MS, made.value)
         self.entries.append(entry)
@@ -88,16 +88,16 @@ class Crew(ClassicDriver):
         return worker
 
     def dies(self, name: str) -> None:
-        """Let a worker end without a word."""
+        """Kill a worker."""
         del self.workers[name]
 
     def lets_leave(self, name: str, *, temporary: bool = False) -> None:
-        """Let a worker leave in good order."""
+        """Let a worker leave gracefully."""
         self.obey(name, self.workers[name].membership.leave(self.now_ms, temporary=temporary))
         self.settle()
 
     def goes_on(self, milliseconds: int) -> None:
-        """Let time pass for all."""
+        """Advance the clock for all."""
         end_ms = self.now_ms + milliseconds
         self.settle()
         while (due_ms := self._next_ms()) is not None and due_ms <= end_ms:
@@ -114,7 +114,7 @@ class Crew(ClassicDriver):
         return min((each for each in times if each is not None), default=None)
 
     def settle(self) -> None:
-        """Let happen all that is due by now."""
+        """Run all timers that are due."""
         self.coordinator.pass_time(self.settings, WALL_MS + self.now_ms, self.now_ms)
         for name, worker in [*self.workers.items()]:
             for at_ms in [each for each in worker.stopping if each <= self.now_ms]:
@@ -125,7 +125,7 @@ class Crew(ClassicDriver):
         self.deliver()
 
     def deliver(self) -> None:
-        """Hand out answers until there are no more, and have each look into the log."""
+        """Deliver all replies, and let each worker read the log."""
         while ready := [each for each in self._asked if each in self.said]:
             for number in ready:
                 name, own = self._asked.pop(number)
@@ -136,19 +136,19 @@ class Crew(ClassicDriver):
             self.look()
 
     def look(self) -> None:
-        """Have all look into the log."""
+        """Let all workers read the log."""
         for name, worker in [*self.workers.items()]:
             if worker.sees_log:
                 self.see(name)
 
     def see(self, name: str) -> None:
-        """Have a worker look into the log."""
+        """Let a worker read the log."""
         membership, group = self.workers[name].membership, self.group
         seen = group.configured, group.configured_offset
         self.obey(name, membership.see_configured(*seen, self.now_ms))
 
     def obey(self, name: str, instructions: Iterable[Instruction]) -> None:
-        """Carry out what a worker is to do."""
+        """Carry out the instructions of a worker."""
         worker = self.workers[name]
         for each in [*instructions]:
             self._carry_out(name, worker, each)
@@ -182,7 +182,7 @@ class Crew(ClassicDriver):
     # -- what is seen
 
     def running(self) -> dict[str, str]:
-        """Return what runs at each worker, in words."""
+        """Return the running resources of each worker, as text."""
         return {
             name: " ".join(sorted(map(str, worker.runs))) for name, worker in self.workers.items()
         }

@@ -1,4 +1,4 @@
-"""The classic side of a group with a log and a clock of its own, and what it says to whom."""
+"""A driver of the classic members of a group, with a log and a virtual clock."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,7 @@ class ClassicDriver:
     entries: list[Entry] = field(default_factory=list[Entry])
     """The control log."""
     said: dict[int, ClassicReply] = field(default_factory=dict[int, ClassicReply])
-    """The answers by the number of what was asked."""
+    """The replies, by the number of the call."""
     has_room: bool = True
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     ids: Iterator[int] = field(default_factory=lambda: count(1))
@@ -49,7 +49,7 @@ class ClassicDriver:
         self.open()
 
     def open(self) -> None:
-        """Begin anew from the log, as another process: nobody is answered who waited."""
+        """Restart from the log, as a new process; pending calls get no reply."""
         self.group: Group = restore(self.group_id, self.entries, len(self.entries))
         self.legality = Legality()
         self.coordinator = ClassicCoordinator(
@@ -57,7 +57,7 @@ class ClassicDriver:
         )
 
     def write(self, record: ClassicGroup) -> None:
-        """Write a record down at once."""
+        """Append a record at once."""
         if not self.has_room:
             raise NoRoomError("the disk is full")
         entry = Entry(len(self.entries), *encode(record)[:3], WALL_MS, encode(record).value)
@@ -66,13 +66,13 @@ class ClassicDriver:
         evolve(self.group, record, entry.offset)
 
     def say(self, answer: Answer) -> None:
-        """Note who was told what; nobody is told twice."""
+        """Keep the replies; no call may get two."""
         assert answer.to.number not in self.said
         assert answer.reply.number == answer.to.number
         self.said[answer.to.number] = answer.reply
 
     def ask(self, call: ClassicCall) -> int:
-        """Have a call decided; return its number."""
+        """Send a call; return its number."""
         number = next(self.numbers)
         wall_ms = WALL_MS + self.now_ms
         asked = Asked("somebody", number)
@@ -80,11 +80,11 @@ class ClassicDriver:
         return number
 
     def asks(self, call: ClassicCall) -> ClassicReply | None:
-        """Have a call decided; return its answer, None if it has to wait."""
+        """Send a call; return its reply, None if that is held."""
         return self.said.get(self.ask(call))
 
     def passes(self, milliseconds: int) -> None:
-        """Let time pass, as often as something is due meanwhile."""
+        """Advance the clock, running all timers meanwhile."""
         end_ms = self.now_ms + milliseconds
         while (due_ms := self.coordinator.next_ms()) is not None and due_ms <= end_ms:
             self.now_ms = max(self.now_ms, due_ms)
@@ -102,7 +102,7 @@ class ClassicDriver:
     def joining(
         self, member_id: str = "", instance_id: str | None = None, /, **told: object
     ) -> JoinGroup:
-        """What a member says to join; by default it offers one protocol that nobody else reads."""
+        """Return a JoinGroup request; by default with one opaque protocol."""
         said: dict[str, object] = {
             "protocol_type": "game",
             "protocols": offers("chess"),
@@ -117,12 +117,12 @@ class ClassicDriver:
     def syncing(
         self, member_id: str, assignments: dict[str, bytes] | None = None, at: int | None = None
     ) -> SyncGroup:
-        """What a member says to get its assignment, in the last generation by default."""
+        """Return a SyncGroup request, by default for the last generation."""
         at = self.generation if at is None else at
         return SyncGroup(self.group_id, member_id, at, assignments=assignments or {})
 
     def beat(self, member_id: str, at: int | None = None) -> str:
-        """Have a member beat; return the error that it is told."""
+        """Send a member's heartbeat; return the error of the reply."""
         at = self.generation if at is None else at
         reply = self.asks(ClassicHeartbeat(self.group_id, member_id, at))
         assert reply is not None
@@ -134,5 +134,5 @@ class ClassicDriver:
 
 
 def offers(*names: str, metadata: bytes = b"") -> tuple[ClassicProtocol, ...]:
-    """What a member offers, in its order."""
+    """The protocols of a member, in order of preference."""
     return tuple(ClassicProtocol(name, metadata) for name in names)

@@ -1,4 +1,4 @@
-"""What the members of a classic group elect."""
+"""The protocol election of a classic group."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Plays recorded conversations against the classic side of groups, and spells its answers."""
+"""Replays recorded conversations against classic groups, and decodes the responses."""
 # pyright: basic
 
 from collections.abc import Iterator
@@ -25,37 +25,37 @@ from fairlead_tests.conformance.conversations import read_frames
 
 CALLS = {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"}
 IDS_FIRST = 4
-"""From this version of JoinGroup on a newcomer asks for its id first."""
+"""The first version of JoinGroup in which a new member requests its id first."""
 SKIPPING = 9
 NULLABLE_NAME = 7
 LEAVERS = 3
 
 
 class Compared(NamedTuple):
-    """An answer of the broker's, and ours."""
+    """A response of the broker, and ours."""
 
     told: dict[str, Any]
-    """As it was recorded."""
+    """The recorded response."""
     theirs: dict[str, Any]
-    """Its fields, with our ids."""
+    """The recorded fields, with our ids."""
     ours: dict[str, Any] | None
-    """Nothing of ours where the version had no such field; None: not answered by then."""
+    """Our fields, limited to those of the version; None: not answered yet."""
 
 
 class Replay:
-    """The groups of one conversation, and who has which id here."""
+    """The groups of one conversation, and the mapping of member ids."""
 
     def __init__(self, delay_ms: int) -> None:
         self.settings = replace(AT_ONCE, initial_delay_ms=delay_ms)
         self.groups: dict[str, ClassicDriver] = {}
         self.ids: dict[str, str] = {}
-        """The member ids of the recording, each with the one that was made here."""
+        """Our member ids, by the recorded ones."""
         self.asked: dict[Any, tuple[ClassicDriver, int]] = {}
         self._earlier: dict[str, int] = {}
-        """How many generations each group has had before the recording began."""
+        """The number of generations of each group before the recording."""
 
     def play(self, conversation: Case) -> list[Compared]:
-        """Return each recorded answer with ours; who has which id here is known at the end."""
+        """Return each recorded response with ours; the id mapping is complete at the end."""
         self._earlier = earlier_generations(conversation)
         played = [*self._play(conversation)]
         return [Compared(told, self.recorded(told["fields"]), ours) for told, ours in played]
@@ -94,7 +94,7 @@ class Replay:
         return as_known(spell(reply, told["version"]), told["fields"])
 
     def call_of(self, api: str, version: int, fields: dict[str, Any], who: str) -> ClassicCall:
-        """Return a request with the ids that were made here."""
+        """Return a request with our ids."""
         group_id, instance_id = fields["GroupId"], fields.get("GroupInstanceId")
         member_id = self._id(fields.get("MemberId", ""))
         if api == "JoinGroup":
@@ -137,7 +137,7 @@ class Replay:
         )
 
     def recorded(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return a recorded answer with the ids that were made here."""
+        """Return a recorded response with our ids."""
         told = {name: each for name, each in fields.items() if name != "ThrottleTimeMs"}
         for name in {"MemberId", "Leader"} & told.keys():
             told[name] = self._id(told[name])
@@ -151,7 +151,7 @@ class Replay:
 
 
 def earlier_generations(conversation: Case) -> dict[str, int]:
-    """Return the generation of each group that was before the first that is recorded."""
+    """Return the last generation of each group before the recording."""
     groups: dict[Any, str] = {}
     found: dict[str, int] = {}
     for each in read_frames(conversation):
@@ -164,7 +164,7 @@ def earlier_generations(conversation: Case) -> dict[str, int]:
 
 
 def as_known(ours: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
-    """Return of our answer what the version of the recorded one has fields for."""
+    """Return the fields of our response that the recorded version has."""
     known = {name: each for name, each in ours.items() if name in told}
     fields = {name for each in told.get("Members", ()) for name in each}
     if fields and "Members" in known:
@@ -176,17 +176,17 @@ def as_known(ours: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_order(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return members in an order of ours: a broker has that of a hash map."""
+    """Return sorted members: a broker has the order of a hash map."""
     return sorted(members, key=lambda each: (each["MemberId"], each.get("GroupInstanceId") or ""))
 
 
 def data_of(told: str) -> bytes:
-    """Return the bytes that are spelled so."""
+    """Decode the text of bytes."""
     return bytes.fromhex(told.removeprefix("hex:"))
 
 
 def spell(reply: ClassicReply, version: int) -> dict[str, Any]:
-    """Return an answer by the names of Kafka's fields; a version may know fewer."""
+    """Return a response with Kafka's field names; a version may have fewer fields."""
     told: dict[str, Any] = {"ErrorCode": MEANINGS[reply.error].code}
     if isinstance(reply, JoinGroupReply):
         told |= {

@@ -1,4 +1,4 @@
-"""What Connect's workers say to their group, in bytes."""
+"""The encoded requests of Connect's workers."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from fairlead_tests.decider import resource
 def as_worker(
     url: str, *runs: str, mode: str = "sessioned", config_offset: int = 1
 ) -> dict[str, object]:
-    """Return what a worker that runs this says to join."""
+    """Return the JoinGroup metadata of a worker that runs this."""
     own = ReceivedAssignment(named(runs), leader="l", leader_url="http://l/")
     metadata = WorkerMetadata(url, config_offset, own)
     offers = tuple(ClassicProtocol(*each) for each in encode_offers(mode, metadata))
@@ -21,7 +21,7 @@ def as_worker(
 def told(
     given: Iterable[str] = (), taken: Iterable[str] = (), mode: str = "sessioned", **more: int
 ) -> bytes:
-    """Return what a leader assigns to one worker."""
+    """Return the encoded assignment of one worker."""
     version = VERSIONS[MODES[mode]]
     return encode_assignment(
         ReceivedAssignment(

@@ -1,4 +1,4 @@
-"""Values of the classic protocols and their bytes, whole and spoilt, as hypothesis draws them."""
+"""Hypothesis strategies for values of the classic protocols, and valid or corrupted bytes."""
 # pyright: basic
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ worker_assignments = incremental | incremental.map(
 )
 worker_metadata = st.builds(WorkerMetadata, names, int64, st.none() | incremental)
 offers = st.tuples(worker_metadata, st.integers(0, 2))
-"""A worker's metadata, and the version in which it is written."""
+"""A worker's metadata, and the version of its encoding."""
 
 subscriptions = st.builds(
     Subscription,
@@ -59,7 +59,7 @@ HOSTILE = [
     bytes.fromhex(each)
     for each in ("7fffffff", "80000000", "ffffffff", "7fff", "8000", "ffff", "00", "c328", "eda080")
 ]
-"""What is greatest, least, null, empty, and what is no UTF-8."""
+"""Edge cases: greatest, least, null, empty, and invalid UTF-8."""
 
 edits = st.tuples(
     st.sampled_from(["put", "insert", "cut", "drop"]),
@@ -85,7 +85,7 @@ def edit(data: bytes, told: list[tuple[str, int, bytes]]) -> bytes:
 
 
 def edited(whole: st.SearchStrategy[bytes], most: int) -> st.SearchStrategy[bytes]:
-    """Bytes that were whole until a few were put, inserted, cut or dropped, in so many places."""
+    """Corrupted bytes: overwritten, inserted, truncated or removed in so many places."""
     return st.builds(edit, whole, st.lists(edits, min_size=1, max_size=most))
 
 
@@ -97,4 +97,4 @@ READERS: dict[str, Callable[[bytes], Any]] = {
     "subscription": consumer.decode_subscription,
     "consumer-assignment": consumer.decode_assignment,
 }
-"""What reads the bytes of each kind; those of Connect go by the version of the group."""
+"""The decoders of each type of bytes; Connect's depend on the version of the group."""

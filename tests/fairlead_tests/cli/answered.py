@@ -1,4 +1,4 @@
-"""What a cluster answers, in Kafka Connect's shapes and in ours."""
+"""Responses of a cluster, in Kafka Connect's formats and ours."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A small group as its logs tell it: two workers share a connector of four tasks, one is lost."""
+"""The logs of a small group: two workers share a connector with four tasks, one is lost."""
 
 from collections.abc import Sequence
 from pathlib import Path

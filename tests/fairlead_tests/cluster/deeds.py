@@ -1,4 +1,4 @@
-"""What workers of the no-op engine did, by their own records in the node's log."""
+"""The work of workers with the no-op engine, from their lines in the node's log."""
 
 import itertools
 import re
@@ -12,7 +12,7 @@ DEED = re.compile(
 
 
 class Deed(NamedTuple):
-    """A line of a worker's own records: from then on it runs a resource, or does not."""
+    """A log line of a worker: it has started or stopped a resource."""
 
     at_ms: int
     pid: int
@@ -22,7 +22,7 @@ class Deed(NamedTuple):
 
 
 class Span(NamedTuple):
-    """While a process ran a resource; without an end if it never said so."""
+    """The time span in which a process ran a resource; without an end if it logged none."""
 
     begin_ms: int
     end_ms: float
@@ -31,12 +31,12 @@ class Span(NamedTuple):
 
 
 def deeds_in(log: str) -> list[Deed]:
-    """Read the records, in the order of writing."""
+    """Read the log lines in order."""
     return [_deed(match) for match in DEED.finditer(log)]
 
 
 def spans_of(deeds: list[Deed]) -> list[Span]:
-    """Find while each process ran each resource."""
+    """Return the spans in which each process ran each resource."""
     found = list[Span]()
     running = dict[tuple[int, str], int]()
     for deed in deeds:
@@ -57,7 +57,7 @@ def _deed(match: re.Match[str]) -> Deed:
 
 
 def overlaps(spans: list[Span]) -> list[tuple[Span, Span]]:
-    """The pairs of spans in which one resource was run by two processes at one moment."""
+    """Return the pairs of overlapping spans of one resource."""
     assert spans, "no worker told what it runs: its words are no longer those read here"
     found = list[tuple[Span, Span]]()
     spans = sorted(spans, key=lambda span: (span.resource, span.begin_ms))
@@ -68,7 +68,7 @@ def overlaps(spans: list[Span]) -> list[tuple[Span, Span]]:
 
 
 def cut(spans: list[Span], pid: int, at_ms: float) -> list[Span]:
-    """The spans as they were if a process did nothing any more from a moment on."""
+    """Return the spans with an end where a process was killed."""
     return [
         span._replace(end_ms=min(span.end_ms, at_ms)) if span.pid == pid else span
         for span in spans
@@ -77,5 +77,5 @@ def cut(spans: list[Span], pid: int, at_ms: float) -> list[Span]:
 
 
 def wall_ms() -> int:
-    """The clock of the workers' records."""
+    """Return the time of the clock in the workers' log lines."""
     return time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""A node under test: its processes, its log, and what its workers say that they ran."""
+"""A node under test: its processes, its log, and the work of its workers."""
 
 import contextlib
 import os
@@ -39,7 +39,7 @@ PATIENCE_SECONDS = 60.0
 
 
 def eventually(holds: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait until something holds; fails the test if it does not come to hold."""
+    """Wait until a condition holds; fail the test after a time limit."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, f"not in {seconds:g} s: {what}"
@@ -48,28 +48,28 @@ def eventually(holds: Callable[[], bool], what: str, seconds: float = PATIENCE_S
 
 @dataclass
 class Node:
-    """A node that runs, and the test's way to it."""
+    """A running node, and the test's connection to it."""
 
     folder: Path
     launcher: subprocess.Popen[bytes]
     root: Path = Path("/")
-    """Where the file system begins that the node sees."""
+    """The root of the node's file system."""
     seen: set[psutil.Process] = field(default_factory=set[psutil.Process])
     open_files: set[str] = field(default_factory=set[str])
     _system: System | None = None
     _follower: Follower | None = None
     _killed: dict[int, int] = field(default_factory=dict[int, int])
-    """When the processes that were killed here did nothing any more, by their pid."""
+    """The times at which processes were killed here, by pid."""
 
     @property
     def data_dir(self) -> Path:
-        """Where the node keeps everything."""
+        """Return the data folder of the node."""
         return self.root / (self.folder / "data").relative_to("/")
 
     # -- processes
 
     def processes(self) -> list[psutil.Process]:
-        """The first process and all that descends from it."""
+        """Return the launcher and all its descendants."""
         if self.launcher.poll() is not None:
             return []
         top = psutil.Process(self.launcher.pid)
@@ -81,12 +81,12 @@ class Node:
         return found
 
     def pids(self, title: str) -> list[int]:
-        """The processes that go by a title, such as `worker w1`."""
+        """Return the processes with a title, such as `worker w1`."""
         found = [each for each in self.processes() if runs(each)]
         return [each.pid for each in found if title_of(each) == f"fairlead: {title}"]
 
     def pid(self, title: str) -> int:
-        """The one process that goes by a title, once it is there."""
+        """Wait for and return the one process with a title."""
         found = list[int]()
 
         def is_there() -> bool:
@@ -97,7 +97,7 @@ class Node:
         return found[0]
 
     def hit(self, title: str, number: signal.Signals = signal.SIGKILL) -> int:
-        """Send a signal to the process of a title, and return its pid."""
+        """Send a signal to the process with a title, and return its pid."""
         pid = self.pid(title)
         os.kill(pid, number)
         if number == signal.SIGKILL:
@@ -107,7 +107,7 @@ class Node:
     # -- commands
 
     def once(self, address: Callable[[], Address | None], message: object) -> Any:
-        """Ask once; None if there is no answer."""
+        """Send a request once; return None if there is no reply."""
         try:
             if self._system is None:
                 self._system = connect(RunFolder(self.data_dir).door())
@@ -120,7 +120,7 @@ class Node:
         return answer
 
     def ask(self, address: Callable[[], Address | None], message: object) -> Any:
-        """Ask until there is an answer: what is asked may just be starting again."""
+        """Repeat a request until there is a reply: the process may be restarting."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             if (answer := self.once(address, message)) is not None:
@@ -129,18 +129,18 @@ class Node:
         raise AssertionError(f"nobody answered {message}: {self.log()}")
 
     def hang_up(self) -> None:
-        """Let go of the connection: the system behind it may be another one by now."""
+        """Close the connection: the actor system may have been replaced."""
         if self._system is not None:
             self._system.close()
             self._system = None
 
     def supervisor(self) -> Address | None:
-        """Where the supervisor is reached."""
+        """Return the address of the supervisor."""
         assert self._system is not None
         return self._system.named("supervisor")
 
     def group_address(self) -> Address | None:
-        """Where the group is reached."""
+        """Return the address of the group."""
         assert self._system is not None
         supervisor = self.supervisor()
         if supervisor is None:
@@ -149,17 +149,17 @@ class Node:
         return found.address if isinstance(found, Whereabouts) else None
 
     def view(self) -> NodeView:
-        """What the supervisor says of the processes."""
+        """Return the supervisor's view of the processes."""
         view = self.ask(self.supervisor, DescribeNode())
         assert isinstance(view, NodeView)
         return view
 
     def states(self) -> dict[str, str]:
-        """What the supervisor says of each worker."""
+        """Return the supervisor's view of each worker."""
         return {worker.name: worker.state for worker in self.view().workers}
 
     def put(self, connector: str, tasks: int) -> None:
-        """Create a connector, or change into how many tasks it splits."""
+        """Create a connector, or change its number of tasks."""
         config = {"name": connector, "tasks.max": str(tasks)}
         self.command(PutConnector(GROUP, connector, config))
 
@@ -168,50 +168,50 @@ class Node:
         self.command(DeleteConnector(GROUP, connector))
 
     def command(self, command: GroupCommand) -> None:
-        """Have the group do something."""
+        """Send a command to the group."""
         reply = self.ask(self.group_address, command)
         assert isinstance(reply, CommandReply), reply
         assert reply.error is Error.NONE, reply
 
     def add(self, name: str, tied_to: int | None = None, mode: str | None = None) -> None:
-        """Have one more worker run; the mode is its own if it is to speak otherwise than others."""
+        """Add a worker, with another protocol mode than the node's if given."""
         order = AddWorker(tied_to or os.getpid(), name, classic_mode=mode)
         added = self.ask(self.supervisor, order)
         assert added == WorkerAdded(name)
 
     def remove(self, name: str) -> None:
-        """Have a worker leave for good."""
+        """Stop a worker permanently."""
         assert self.ask(self.supervisor, StopWorker(name)) == WorkerAdded(name)
 
     # -- what came of it
 
     def group(self) -> Group:
-        """The group as its log tells it."""
+        """Return the group from its log."""
         if self._follower is None:
             path = self.data_dir / "groups" / GROUP / "control"
             self._follower = Follower(GROUP, LogReader.open(path, GROUP))
         return self._follower.catch_up()
 
     def forget_log(self) -> None:
-        """Read the log from its beginning the next time."""
+        """Have the log read again from its beginning."""
         if self._follower is not None:
             self._follower.close()
             self._follower = None
 
     def held(self) -> dict[str, set[str]]:
-        """What each worker holds, by the worker's name."""
+        """Return the resources of each worker, by name."""
         return {
             member.metadata.url.rpartition("/")[2]: {str(each) for each in member.current.assigned}
             for member in self.group().workers()
         }
 
     def shares(self) -> list[int]:
-        """How many tasks each worker holds, in order."""
+        """Return the numbers of tasks of the workers, sorted."""
         members = self.group().workers()
         return sorted(sum(each.is_task for each in member.current.assigned) for member in members)
 
     def is_stable(self, *workers: str) -> bool:
-        """Whether just these workers hold everything, and every status says that it runs."""
+        """Return whether exactly these workers own all resources, and all are RUNNING."""
         group = self.group()
         held = [each for resources in self.held().values() for each in resources]
         if workers and sorted(self.held()) != sorted(workers):
@@ -223,7 +223,7 @@ class Node:
         )
 
     def settles(self, *workers: str, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until the group is Stable with just these workers, and everything runs."""
+        """Wait until the group is Stable with exactly these workers, and everything runs."""
         deadline = time.monotonic() + seconds
         while not self.is_stable(*workers):
             if time.monotonic() > deadline:
@@ -235,22 +235,22 @@ class Node:
             time.sleep(0.02)
 
     def runs_tasks(self, connector: str, tasks: int, *workers: str) -> None:
-        """Wait until a connector's tasks are there, and everything runs on these workers."""
+        """Wait until a connector has its tasks, and everything runs on these workers."""
         wanted = {Resource(connector), *(Resource(connector, task) for task in range(tasks))}
         eventually(lambda: wanted <= self.group().configured, f"{connector} has {tasks} tasks")
         self.settles(*workers)
 
     def log(self) -> str:
-        """All that the node's processes have logged."""
+        """Return the logs of all processes of the node."""
         files = sorted((self.data_dir / "logs").glob("actors.log*"))
         return "\n".join(path.read_text() for path in files)
 
     def deeds(self) -> list[Deed]:
-        """What the workers did, by their own records."""
+        """Return the starts and stops that the workers have logged."""
         return deeds_in(self.log())
 
     def spans(self) -> list[Span]:
-        """While each process ran each resource, by its own records, until it was killed."""
+        """Return the spans in which each process ran each resource, until it was killed."""
         found = spans_of(self.deeds())
         for pid, at_ms in self._killed.items():
             found = cut(found, pid, at_ms)

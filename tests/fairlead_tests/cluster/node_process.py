@@ -1,4 +1,4 @@
-"""One node in a process of its own, as `fairlead up` runs it but without REST.
+"""One node in a separate process, as with `fairlead up` but without REST.
 
 It is told what to run in one line of JSON, says "ready" when the group takes commands, and
 runs until a signal ends it.

@@ -1,4 +1,4 @@
-"""Nodes under test that leave nothing behind: no process, no listening port, no file.
+"""Nodes under test, with a check for leaks: processes, listening ports, files.
 
 A node is started as a child of the test, which orphans of the node come to as well. When the
 test is over, whatever is still there of a node fails it.
@@ -44,9 +44,9 @@ QUICK: dict[str, Any] = {
 
 
 def launch(folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
-    """Start a process that finds a home, and room for what is temporary, in a folder.
+    """Start a process with its home and temporary files in a folder.
 
-    What is installed in the folder's `site` is installed for the process.
+    Packages in the folder's `site` are on its path.
     """
     environment = {
         **os.environ,
@@ -90,7 +90,7 @@ def start(folder: Path, disk: Sequence[str] = (), **order: Any) -> Node:
 
 
 def remains(nodes: list[Node], mine: set[tuple[str, int]], before: set[psutil.Process]) -> set[str]:
-    """What is left of nodes that have ended."""
+    """Return what ended nodes have leaked."""
     seen = {each for node in nodes for each in node.seen}
     deadline = time.monotonic() + 3
     left = list[psutil.Process]()
@@ -114,7 +114,7 @@ def remains(nodes: list[Node], mine: set[tuple[str, int]], before: set[psutil.Pr
 
 @contextlib.contextmanager
 def without_remains() -> Generator[list[Node]]:
-    """Give a list for nodes; end those that still run, and fail if anything is left of any."""
+    """Yield a list for nodes; at the end stop them all, and fail if they leaked anything."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans come to this process
     before = set(psutil.Process().children(recursive=True))
     mine = listeners([psutil.Process()])
@@ -140,7 +140,7 @@ def without_remains() -> Generator[list[Node]]:
 
 
 class NotStartedError(Exception):
-    """A node did not start; it says why."""
+    """A node did not start; the message has its output."""
 
 
 Starts = Callable[..., Node]

@@ -1,4 +1,4 @@
-"""The commands `up` and `worker` in a process of their own, with settings as `key=value`."""
+"""The commands `up` and `worker` in a separate process, with settings as `key=value`."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from fairlead_tests.system_process import watch_files
 
 
 def main(command: str, *words: str) -> int:
-    """Do a command; returns its exit code. What is no setting is an option of `worker`."""
+    """Run a command; return its exit code. Other arguments are options of `worker`."""
     watch_files(Path.cwd().resolve())
     settings = [word for word in words if "=" in word]
     if command == "up":

@@ -48,7 +48,7 @@ def revoking(driver: CoordinatorDriver) -> None:
 
 
 def state(driver: CoordinatorDriver, member: str) -> MemberState:
-    """How far a member has come."""
+    """The current assignment of a member."""
     return driver.group.members[member].current.state
 
 

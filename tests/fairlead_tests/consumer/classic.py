@@ -1,4 +1,4 @@
-"""What classic consumers of one topic ask of a group, and what they are given."""
+"""Requests of classic consumers of one topic, and their assignments."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ ALL = [Resource("t4", each) for each in range(4)]
 
 
 def joining(member_id: str = "", owned: list[Resource] | None = None, **told: Any) -> JoinGroup:
-    """What a member says to join, that has and keeps some partitions."""
+    """Return the JoinGroup request of a member that owns some partitions."""
     said = encode_subscription(Subscription(["t4"], owned=owned or []))
     offered = (ClassicProtocol("cooperative-sticky", said),)
     fields: dict[str, Any] = {"client_id": "c", "asks_for_id": False, **told}
@@ -26,25 +26,25 @@ def joining(member_id: str = "", owned: list[Resource] | None = None, **told: An
 
 
 def given(partitions: list[Resource], user_data: bytes | None = None) -> bytes:
-    """What a leader gives a member."""
+    """Return the encoded assignment of a member."""
     return encode_assignment(PartitionAssignment(partitions, user_data))
 
 
 def syncs(driver: ConsumerDriver, member_id: str, generation: int, **told: Any) -> list[Resource]:
-    """Have a member ask for its partitions."""
+    """Send a member's SyncGroup."""
     reply = driver.asks(SyncGroup("g", member_id, generation, **told))
     assert reply.error is Error.NONE
     return sorted(decode_assignment(reply.assignment).partitions)
 
 
 def beats(driver: ConsumerDriver, member_id: str, generation: int) -> Error:
-    """Have a member beat; return what it is told."""
+    """Send a member's heartbeat; return the error of the reply."""
     error: Error = driver.asks(ClassicHeartbeat("g", member_id, generation)).error
     return error
 
 
 def alone(driver: ConsumerDriver, user_data: bytes | None = None) -> str:
-    """Have one classic member that has all partitions; return its id."""
+    """Add one classic member with all partitions; return its id."""
     member_id: str = driver.asks(joining()).member_id
     assert syncs(driver, member_id, 1, assignments={member_id: given(ALL, user_data)}) == ALL
     return member_id

@@ -1,4 +1,4 @@
-"""One group of consumers with logs and a clock of its own, and what it says to whom."""
+"""A driver of one consumer group, with logs and a virtual clock."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ WALL_MS = 1_700_000_000_000
 
 @dataclass
 class MemoryLog:
-    """A log that is a list."""
+    """A log in memory."""
 
     entries: list[Entry] = field(default_factory=list[Entry])
 
@@ -40,7 +40,7 @@ class MemoryLog:
             self.entries.append(Entry(offset, *each[:3], wall_ms, each.value))
 
     def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
-        """Return the latest entries of the keys that begin so."""
+        """Return the latest entries with this key prefix."""
         latest = {each.key: each for each in self.entries if each.type == kind}
         found = (latest[key] for key in sorted(latest) if key.startswith(key_prefix))
         return [each for each in found if each.value is not None]
@@ -51,13 +51,13 @@ class MemoryLog:
 
 
 def topic(name: str, partitions: int, life: int = 0) -> Topic:
-    """Return a topic whose id tells its name, and which life of that name it is."""
+    """Return a topic whose id is derived from its name, and from how often it was created."""
     return Topic(f"{name}#{life}", partitions)
 
 
 @dataclass
 class ConsumerDriver:
-    """The shard of one group, as its process drives it."""
+    """Drives the shard of one group, as its process does."""
 
     group_id: str = "g"
     settings: GroupSettings = SETTINGS
@@ -66,7 +66,7 @@ class ConsumerDriver:
     offsets: MemoryLog = field(default_factory=MemoryLog)
     topics: Mapping[str, Topic] = field(default_factory=lambda: {"t4": topic("t4", 4)})
     said: dict[int, Any] = field(default_factory=dict[int, Any])
-    """The answers by the number of what was asked."""
+    """The replies, by the number of the call."""
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     ids: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -74,7 +74,7 @@ class ConsumerDriver:
         self.open()
 
     def open(self, *, is_told: bool = True) -> None:
-        """Begin anew from the log, as another process, which is told of the topics, or not yet."""
+        """Restart from the log, as a new process, which may know the topics already."""
         entries = self.control.entries
         group: Group = restore(self.group_id, entries, len(entries))
         ledger = OffsetLedger(self.offsets)
@@ -86,12 +86,12 @@ class ConsumerDriver:
 
     @property
     def group(self) -> Group:
-        """The group as decided."""
+        """The current group."""
         return self.shard.group
 
     @property
     def now(self) -> Now:
-        """This moment."""
+        """The current time."""
         return Now(WALL_MS + self.now_ms, self.now_ms)
 
     def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
@@ -103,18 +103,18 @@ class ConsumerDriver:
         self.control.append(entries, now.wall_ms)
 
     def flush(self) -> None:
-        """Write what was decided, and note what is said."""
+        """Append the records, and keep the replies."""
         for each in drain(self.shard, self, self.now):
             self.said[getattr(each.reply, "number", 0)] = each.reply
 
     def sees(self, topics: Mapping[str, Topic]) -> None:
-        """Tell the group of the topics that there are."""
+        """Send the current topics to the group."""
         self.topics = topics
         self.shard.take(TopicsSeen(topics), "cluster", self.now)
         self.flush()
 
     def ask(self, request: ConsumerRequest) -> int:
-        """Have a request decided; return its number."""
+        """Send a request; return its number."""
         number = next(self.numbers)
         numbered: Any = request
         self.shard.take(replace(numbered, number=number), "somebody", self.now)
@@ -122,18 +122,18 @@ class ConsumerDriver:
         return number
 
     def asks(self, request: ConsumerRequest) -> Any:
-        """Have a request decided; return its answer, None if it has to wait."""
+        """Send a request; return its reply, None if that is held."""
         return self.said.get(self.ask(request))
 
     def asks_plain(self, request: ConsumerRequest) -> Any:
-        """Have a request decided whose answer has no number; return that."""
+        """Send a request whose reply has no number; return the reply."""
         self.said.pop(0, None)
         self.shard.take(request, "somebody", self.now)
         self.flush()
         return self.said.get(0)
 
     def passes(self, milliseconds: int) -> None:
-        """Let time pass, as often as something is due meanwhile."""
+        """Advance the clock, running all timers meanwhile."""
         end_ms = self.now_ms + milliseconds
         while self.now_ms < end_ms:
             due_ms = self.shard.next_ms(self.now)
@@ -153,16 +153,16 @@ class ConsumerDriver:
         return reply
 
     def beats(self, member_id: str, epoch: int | None = None, **told: Any) -> Any:
-        """Have a consumer beat, by default at the epoch that the log has it at."""
+        """Send a consumer's heartbeat, by default with its logged epoch."""
         if epoch is None:
             epoch = self.group.members[member_id].current.member_epoch
-        if epoch == 0:  # no target has come yet: it asks to join again
+        if epoch == 0:  # there is no target yet: it repeats its join
             names = self.group.subscriptions[member_id].names
             return self.joins(member_id, *names, **{**told, "topic_partitions": {}})
         return self.asks(ConsumerGroupHeartbeat(self.group_id, member_id, epoch, **told))
 
     def acknowledges(self, member_id: str) -> ConsumerGroupHeartbeatReply:
-        """Have a consumer say that it owns what it is assigned, and no more."""
+        """Send a heartbeat in which a consumer owns exactly its assignment."""
         owned: dict[str, tuple[int, ...]] = {}
         topics = self.group.topics or {}
         for name, partition in sorted(self.group.members[member_id].current.assigned):
@@ -173,7 +173,7 @@ class ConsumerDriver:
         return reply
 
     def settles(self) -> None:
-        """Let all that are there acknowledge until nothing moves any more."""
+        """Let all members acknowledge until the group is stable."""
         for _ in range(20):
             end = len(self.control.entries)
             for member in [*self.group.members.values()]:
@@ -184,7 +184,7 @@ class ConsumerDriver:
         raise AssertionError("the group does not come to rest")
 
     def holds(self) -> dict[str, str]:
-        """Return what each member is assigned."""
+        """Return the assignment of each member."""
         members = self.group.members.items()
         return {
             each: " ".join(map(str, sorted(member.current.assigned))) for each, member in members

@@ -1,6 +1,6 @@
-"""Consumers of both protocols in one group, which is converted there and back under them.
+"""A storm of consumers of both protocols in one group, which is converted back and forth.
 
-A classic client goes by Kafka's cooperative protocol: it keeps what it owns while it joins, names
+A classic client uses Kafka's cooperative protocol: it keeps what it owns while it joins, names
 that, gives up at its SyncGroup what it is not assigned any more, and then joins once more. As the
 leader it gives nobody what another still owns. An error, or a session without an answer, costs it
 all that it owns.
@@ -39,7 +39,7 @@ Partitions = set[Resource]
 
 @dataclass
 class ClassicClient:
-    """One consumer of the classic protocol, as its process sees it."""
+    """The client side of one classic consumer."""
 
     names: tuple[str, ...]
     instance_id: str | None = None
@@ -47,20 +47,20 @@ class ClassicClient:
     generation: int = NO_GENERATION
     owned: Partitions = field(default_factory=set[Resource])
     owned_in: int = NO_GENERATION
-    """The generation in which it was given that."""
+    """The generation of that assignment."""
     asked_ms: int = 0
     answered_ms: int = 0
-    """When it sent the last call that was answered."""
+    """When it sent the last request that was answered."""
     waits_for: int = 0
-    """The number of a call that is not answered yet; 0: there is none."""
+    """The number of the pending request; 0: none."""
     says: type = JoinGroup
-    """What it says next."""
+    """The type of its next request."""
     made: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    """What it has assigned as the leader, and of which topics."""
+    """The assignments that it has computed as the leader."""
     seen: Mapping[str, Topic] = field(default_factory=dict[str, Topic])
 
     def call(self) -> JoinGroup | SyncGroup | ClassicHeartbeat:
-        """Return what it says next."""
+        """Return its next request."""
         seat = "g", self.member_id, self.generation, self.instance_id
         if self.says is SyncGroup:
             return SyncGroup(*seat, assignments=self.made)
@@ -75,12 +75,12 @@ class ClassicClient:
         )
 
     def sees(self, topics: Mapping[str, Topic]) -> None:
-        """Have one that leads join anew where topics are others than those that it assigned."""
+        """Let a leader rejoin if the topics have changed since its assignment."""
         if self.made and self.says is ClassicHeartbeat and topics != self.seen:
             self.says = JoinGroup
 
     def hears(self, reply: ClassicReply, topics: Mapping[str, Topic]) -> None:
-        """Take an answer."""
+        """Handle a response."""
         match reply:
             case _ if reply.error is Error.REBALANCE_IN_PROGRESS:
                 self.says = JoinGroup
@@ -104,16 +104,16 @@ class ClassicClient:
                 self.stop(keeps_seat=not forgets)
 
     def stop(self, *, keeps_seat: bool = False) -> None:
-        """Give up everything, to join anew."""
+        """Give up all partitions, and rejoin."""
         self.member_id = self.member_id if keeps_seat else ""
         self.owned, self.generation, self.owned_in = set(), NO_GENERATION, NO_GENERATION
         self.says, self.waits_for = JoinGroup, 0
 
 
 def assigned(reply: JoinGroupReply, topics: Mapping[str, Topic]) -> dict[str, bytes]:
-    """Return what a leader assigns: all stays with its owner, but for what others have too little.
+    """Compute a leader's assignment: partitions stay with their owners if the load is even.
 
-    What is to move is nobody's in this generation.
+    A partition that moves is unassigned in this generation.
     """
     told = {each.member_id: decode_subscription(each.metadata) for each in reply.members}
     given = _claims(told, topics)
@@ -138,7 +138,7 @@ def assigned(reply: JoinGroupReply, topics: Mapping[str, Topic]) -> dict[str, by
 
 
 def _claims(told: dict[str, Subscription], topics: Mapping[str, Topic]) -> dict[str, Partitions]:
-    """Return what each has, and may keep; of two that claim one thing the later generation."""
+    """Return the valid claims of each member; of two conflicting claims the later generation's."""
     given: dict[str, Partitions] = {}
     taken: Partitions = set()
     for member_id in sorted(told, key=lambda each: -told[each].generation):
@@ -150,14 +150,14 @@ def _claims(told: dict[str, Subscription], topics: Mapping[str, Topic]) -> dict[
 
 
 class MixedStorm(Storm):
-    """A group of clients of both protocols; topics come and grow, and none is made anew."""
+    """A group with clients of both protocols; topics are added and grow, but are not recreated."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.classics: list[ClassicClient] = []
 
     def step(self) -> None:
-        """Let anything happen, and hold the group against what must always be true."""
+        """Do a random action, and check the invariants."""
         deeds = [self._beat] * 10 + [self._speaks] * 14 + [self._lapse] * 5 + [self._dies]
         deeds += [self._born_anew, self._comes, self._ends, self._leaves, self._subscribes]
         deeds += [self._topics_change, self._restarts]
@@ -176,7 +176,7 @@ class MixedStorm(Storm):
             )
 
     def _ends(self) -> None:
-        """Have one leave, or end without a word."""
+        """Let a client leave, or kill it."""
         if self.classics:
             client = self.classics.pop(self.rng.randrange(len(self.classics)))
             if client.member_id and self.rng.random() < 0.6:
@@ -203,14 +203,14 @@ class MixedStorm(Storm):
     def _restarts(self) -> None:
         super()._restarts()
         for each in self.classics:
-            each.waits_for = 0  # its connection is gone, and it says the same again
+            each.waits_for = 0  # its connection is lost, and it repeats the request
 
     def _speaks(self) -> None:
         if self.classics:
             self.speak(self.rng.choice(self.classics), is_lossy=True)
 
     def speak(self, client: ClassicClient, *, is_lossy: bool) -> None:
-        """Have a client take its answer, if there is one, and else say what it has to."""
+        """Deliver a client's response if there is one, else send its next request."""
         client.sees(self.driver.topics)
         if not client.waits_for:
             if is_lossy and self.rng.random() < 0.1:
@@ -229,7 +229,7 @@ class MixedStorm(Storm):
             client.hears(reply, self.driver.topics)
 
     def lapse(self, milliseconds: int) -> None:
-        """Let time pass; whoever was not answered for a session stops, but for one that waits."""
+        """Advance the clock; clients without a response for a session stop, unless they wait."""
         super().lapse(milliseconds)
         for client in self.classics:
             self._hear(client)
@@ -238,7 +238,7 @@ class MixedStorm(Storm):
                 client.stop(keeps_seat=True)
 
     def settle(self) -> None:
-        """Let nothing be lost any more, until nothing moves."""
+        """Stop all message losses, and wait until the group is stable."""
         for _ in range(60):
             for classic in self.classics:
                 self.speak(classic, is_lossy=False)
@@ -248,18 +248,18 @@ class MixedStorm(Storm):
             self.hold()
 
     def hold(self) -> None:
-        """Hold the clients of both kinds to each other, beside all else."""
+        """Check also that clients of both protocols do not overlap."""
         super().hold()
         owned = [*self.owned_by_name()]
         assert len(owned) == len(set(owned)), "a partition is read by two"
 
     def epochs(self) -> tuple[int, ...]:
-        """Return the generation, which is the epoch while the group is one of consumers."""
+        """Return the generation; in a consumer group it is the epoch."""
         group = self.driver.group
         return (group.classic.generation if group.classic else group.group_epoch,)
 
     def owned_by_name(self) -> Iterable[Resource]:
-        """Yield what anybody owns."""
+        """Yield the partitions of all owners."""
         names = {each.topic_id: name for name, each in self.driver.topics.items()}
         for client in self.clients.values():
             yield from (Resource(names[topic_id], number) for topic_id, number in client.owned)

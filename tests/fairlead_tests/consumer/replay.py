@@ -1,4 +1,4 @@
-"""Plays recorded conversations against a group of consumers, and spells its answers."""
+"""Replays recorded conversations against consumer groups, and decodes the responses."""
 # pyright: basic
 
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ AS_SHIPPED = replace(SETTINGS, assignment_interval_ms=1_000)
 
 
 class Compared(NamedTuple):
-    """An answer of the broker's, and ours."""
+    """A response of the broker, and ours."""
 
     told: dict[str, Any]
-    """As it was recorded."""
+    """The recorded response."""
     theirs: dict[str, Any]
     ours: dict[str, Any]
 
@@ -60,7 +60,7 @@ class ConsumerReplay:
 
 
 def topics_in(conversation: Case) -> dict[str, Topic]:
-    """Return the topics that a conversation tells of: by name, and as many partitions as occur."""
+    """Return the topics in a conversation by name, with as many partitions as occur."""
     names: list[str] = []
     numbers: dict[str, int] = {}
     for each in read_frames(conversation):
@@ -103,7 +103,7 @@ def partitions_of(told: list[dict[str, Any]]) -> Partitions:
 
 
 def spell(reply: Any) -> dict[str, Any]:
-    """Return an answer by the names of Kafka's fields."""
+    """Return a response with Kafka's field names."""
     assignment = reply.assignment
     return {
         "ThrottleTimeMs": reply.throttle_time_ms,

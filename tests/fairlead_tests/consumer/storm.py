@@ -1,4 +1,4 @@
-"""Consumers whose requests and answers are lost, and a group whose process ends in between.
+"""A storm of consumers with lost requests and responses, and restarts of the group's process.
 
 A client goes by KIP-848: what it is not assigned any more it gives up as soon as it hears so, and
 says so with its next heartbeat. After a lost answer it says everything. Once its session has passed
@@ -18,12 +18,12 @@ from fairlead.runtime.simulation.invariants import consistent, same
 from fairlead_tests.consumer.driver import REBALANCE_MS, SESSION_MS, ConsumerDriver, topic
 
 Owned = set[tuple[str, int]]
-"""Topic ids and numbers of partitions."""
+"""Topic ids with partition numbers."""
 
 
 @dataclass
 class Client:
-    """One consumer, as its process sees it."""
+    """The client side of one consumer."""
 
     member_id: str
     names: tuple[str, ...] = ()
@@ -32,12 +32,12 @@ class Client:
     epoch: int = 0
     owned: Owned = field(default_factory=set[tuple[str, int]])
     says_all: bool = True
-    """Whether its next request is full: it joins, or has missed an answer."""
+    """Whether its next request is a full one: a join, or after a lost response."""
     answered_ms: int = 0
     """When it sent the last request that was answered."""
 
     def request(self, group_id: str) -> ConsumerGroupHeartbeat:
-        """Return what it says next."""
+        """Return its next request."""
         owned: dict[str, tuple[int, ...]] = {}
         for topic_id, number in sorted(self.owned):
             owned[topic_id] = (*owned.get(topic_id, ()), number)
@@ -49,7 +49,7 @@ class Client:
         return ConsumerGroupHeartbeat(group_id, self.member_id, self.epoch, **said)
 
     def hears(self, reply: ConsumerGroupHeartbeatReply, sent_ms: int) -> None:
-        """Take an answer."""
+        """Handle a response."""
         if reply.error is Error.UNRELEASED_INSTANCE_ID:
             return
         if reply.error is not Error.NONE:
@@ -64,12 +64,12 @@ class Client:
             }
 
     def stop(self) -> None:
-        """Give up everything, to join anew."""
+        """Give up all partitions, and rejoin."""
         self.epoch, self.owned, self.says_all = 0, set(), True
 
 
 class Storm:
-    """A group, its clients, and what happens to them by one seed."""
+    """A group, its clients, and random actions by one seed."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
@@ -80,7 +80,7 @@ class Storm:
         self._member_epochs: dict[tuple[str, int], int] = {}
 
     def step(self) -> None:
-        """Let anything happen, and hold the group against what must always be true."""
+        """Do a random action, and check the invariants."""
         deeds = [self._beat] * 12 + [self._lapse] * 4 + [self._born_anew, self._dies]
         deeds += [self._leaves, self._subscribes, self._topics_change, self._restarts]
         self.rng.choice(deeds)()
@@ -91,7 +91,7 @@ class Storm:
             self.beat(self.rng.choice([*self.clients.values()]), is_lossy=is_lossy)
 
     def beat(self, client: Client, *, is_lossy: bool) -> None:
-        """Have a client say what it has to; the request, or its answer, may be lost."""
+        """Send a client's next request; the request or its response may be lost."""
         lost = self.rng.random() if is_lossy else 1.0
         if lost < 0.1:
             client.says_all = True
@@ -107,7 +107,7 @@ class Storm:
         self.lapse(self.rng.choice([10, 300, 1_000, 2_500]))
 
     def lapse(self, milliseconds: int) -> None:
-        """Let time pass; who was not answered for a session stops."""
+        """Advance the clock; clients without a response for a session stop."""
         self.driver.passes(milliseconds)
         for client in self.clients.values():
             if client.epoch and self.driver.now_ms - client.answered_ms >= SESSION_MS:
@@ -159,13 +159,13 @@ class Storm:
         self.driver.open()
 
     def recreate_topics(self) -> None:
-        """Delete all topics and create them anew: under other ids, and with no one's partitions."""
+        """Delete and recreate all topics: they have new ids, and no owners."""
         self._lives += 1
         topics = {name: topic(name, 3, self._lives) for name in "abcd"}
         self.driver.sees(topics)
 
     def swap_subscriptions(self) -> None:
-        """Have all subscribe to the same topics, and then each to others, whoever has what."""
+        """Let all subscribe to the same topics, and then each to other ones."""
         for names in (("a", "b"), ("b",), ("a",)):
             for place, client in enumerate(self.clients.values()):
                 client.names, client.pattern = ("a", "b") if place else names, ""
@@ -174,7 +174,7 @@ class Storm:
             self.settle()
 
     def hold(self) -> None:
-        """Hold the group against itself, its past and its log, and the clients to each other."""
+        """Check the group against its log and its past, and the clients for overlaps."""
         group, entries = self.driver.group, self.driver.control.entries
         folded: Group = restore("g", entries, len(entries))
         same(group, folded)
@@ -191,11 +191,11 @@ class Storm:
         assert len(owned) == len(set(owned)), "a partition is read by two"
 
     def epochs(self) -> tuple[int, ...]:
-        """Return what never goes back."""
+        """Return the values that must never decrease."""
         return self.driver.group.group_epoch, self.driver.group.assignment_epoch
 
     def settle(self) -> None:
-        """Let nothing be lost any more, until nothing moves."""
+        """Stop all message losses, and wait until the group is stable."""
         for _ in range(15):
             for client in [*self.clients.values()]:
                 self.beat(client, is_lossy=False)
@@ -203,7 +203,7 @@ class Storm:
             self.hold()
 
     def read_by(self) -> dict[str, set[str]]:
-        """Return the topics that somebody is to read, each with its readers."""
+        """Return the subscribed topics, each with its subscribers."""
         found: dict[str, set[str]] = {}
         for member_id, subscription in self.driver.group.subscriptions.items():
             for name in subscription.topics & self.driver.topics.keys():

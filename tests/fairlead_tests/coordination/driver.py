@@ -1,4 +1,4 @@
-"""A coordinator with a clock of its own and real logs, and what it says to whom."""
+"""A driver of a coordinator, with real logs and a virtual clock."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -37,19 +37,19 @@ WALL_MS = 1_700_000_000_000
 
 @dataclass
 class CoordinatorDriver:
-    """The coordinator of one group, as its actor drives it."""
+    """Drives the coordinator of one group, as its actor does."""
 
     control: GroupLog
     offsets: GroupLog
     settings: GroupSettings = SETTINGS
     opened: int = 0
-    """How many processes the group has had."""
+    """The number of processes of the group so far."""
     now_ms: int = 0
     wall_jump_ms: int = 0
-    """How far the wall clock was set forth or back meanwhile."""
+    """By how much the wall clock was changed meanwhile."""
     sequences: dict[str, int] = field(default_factory=dict[str, int])
     assignors: tuple[ClientAssignor, ...] = COOPERATIVE
-    """What its members can compute with."""
+    """The assignors of its members."""
     assign: Callable[[Snapshot], Assignment] = assign
 
     def __post_init__(self) -> None:
@@ -57,12 +57,12 @@ class CoordinatorDriver:
 
     @classmethod
     def at(cls, folder: Path) -> "CoordinatorDriver":
-        """Open a driver whose logs lie in a folder."""
+        """Open a driver with logs in a folder."""
         control = GroupLog.open_writer(folder / "control", "connect")
         return cls(control, GroupLog.open_writer(folder / "offsets", "connect"))
 
     def open(self) -> None:
-        """Begin anew from the log, as another process, with nothing remembered."""
+        """Restart from the log, as a new process without any other state."""
         group: Group = restore("connect", *self.control.load())
         ledger, self.opened = OffsetLedger(self.offsets), self.opened + 1
         number = first_epoch(self.opened)
@@ -71,22 +71,22 @@ class CoordinatorDriver:
         )
 
     def close(self) -> None:
-        """Let go of the logs."""
+        """Close the logs."""
         self.control.close()
         self.offsets.close()
 
     @property
     def group(self) -> Group:
-        """The group as decided."""
+        """The current group."""
         return self.coordinator.group
 
     @property
     def now(self) -> Now:
-        """This moment."""
+        """The current time."""
         return Now(WALL_MS + self.wall_jump_ms + self.now_ms, self.now_ms)
 
     def flush(self) -> list[AddressedReply]:
-        """Write what was decided, and return what is said."""
+        """Append the records, and return the replies."""
         return list(drain(self.coordinator, self, self.now))
 
     def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
@@ -100,18 +100,18 @@ class CoordinatorDriver:
             self.control.append(self.control.end, entries, now.wall_ms)
 
     def passes(self, milliseconds: int) -> list[AddressedReply]:
-        """Let time pass and the coordinator notice it."""
+        """Advance the clock, and run the coordinator's timers."""
         self.now_ms += milliseconds
         self.coordinator.pass_time(self.now)
         return self.flush()
 
     def send(self, command: ConnectRequest) -> list[AddressedReply]:
-        """Have a command carried out for "someone"; returns all that is said."""
+        """Send a command of the principal "someone"; return all replies."""
         self.coordinator.take(command, "someone", self.now)
         return self.flush()
 
     def request(self, member: str, epoch: int | None = None, **fields: Any) -> Heartbeat:
-        """The next request of a member, by default at the epoch that the log has it at."""
+        """The next heartbeat of a member, by default with its logged epoch."""
         self.sequences[member] = self.sequences.get(member, 0) + 1
         if epoch is None:
             epoch = self.group.members[member].current.member_epoch
@@ -119,13 +119,13 @@ class CoordinatorDriver:
         return Heartbeat("connect", member, epoch, f"i-{member}", self.sequences[member], **fields)
 
     def asks(self, *requests: Heartbeat) -> list[AddressedReply]:
-        """Have heartbeats decided together, each asked by its member."""
+        """Send heartbeats in one batch, each from its member."""
         for each in requests:
             self.coordinator.take(each, each.member_id, self.now)
         return self.flush()
 
     def beat(self, member: str, **fields: Any) -> list[AddressedReply]:
-        """Have a member beat; one that has no epoch yet asks to join again."""
+        """Send a member's heartbeat; a join if it has no epoch yet."""
         if self.group.members[member].current.member_epoch == 0:
             return self.asks(self.joining(member))
         return self.asks(self.request(member, **fields))
@@ -142,7 +142,7 @@ class CoordinatorDriver:
         )
 
     def full(self, member: str, text: str = "") -> Heartbeat:
-        """A request that says everything."""
+        """A full heartbeat."""
         return self.request(
             member,
             rebalance_timeout_ms=REBALANCE_MS,
@@ -151,30 +151,30 @@ class CoordinatorDriver:
         )
 
     def compute(self, member: str) -> list[AddressedReply]:
-        """Have a member compute the target; returns what is said when it is installed."""
+        """Let a member compute the target; return the replies to Install."""
         epoch = self.group.members[member].current.member_epoch
         return self.end(member, epoch, self.begin(member, epoch))
 
     def begin(self, member: str, epoch: int) -> Snapshot:
-        """Have a member begin to compute; returns what it computes from."""
+        """Send a member's Prepare; return the snapshot."""
         (prepared,) = self.send(Prepare("connect", member, epoch))
         assert isinstance(prepared.reply, PrepareReply)
         assert prepared.reply.snapshot is not None, prepared
         return prepared.reply.snapshot
 
     def end(self, member: str, epoch: int, snapshot: Snapshot) -> list[AddressedReply]:
-        """Have a member hand in its target; returns what is said besides."""
+        """Send a member's Install; return the other replies."""
         install = Install("connect", member, epoch, snapshot.group_epoch, self.assign(snapshot))
         done, *said = self.send(install)
         assert done.reply == InstallReply(Error.NONE)
         return said
 
     def put(self, name: str) -> list[AddressedReply]:
-        """Have a connector created."""
+        """Create a connector."""
         return self.send(PutConnector("connect", name, {"name": name}))
 
     def split(self, member: str, name: str, tasks: int) -> list[AddressedReply]:
-        """Have the holder of a connector split its work."""
+        """Report the task configs of a connector from its owner."""
         (connector,) = resources(name)
         token = token_of(self.group, member, connector)
         assert token is not None
@@ -183,7 +183,7 @@ class CoordinatorDriver:
 
 
 def told(said: list[AddressedReply]) -> dict[str, tuple[str, str | None]]:
-    """To whom what is said in a heartbeat's answer: the error, and the assignment if any."""
+    """The replies to heartbeats by member: the error, and the assignment if any."""
     found = dict[str, tuple[str, str | None]]()
     for answer in said:
         if isinstance(answer.reply, HeartbeatReply):
@@ -194,6 +194,6 @@ def told(said: list[AddressedReply]) -> dict[str, tuple[str, str | None]]:
 
 
 def sequences(said: list[AddressedReply]) -> list[tuple[str, int]]:
-    """Which requests were answered, in order."""
+    """The answered requests, in order."""
     replies = [each.reply for each in said]
     return [(each.member_id, each.sequence) for each in replies if isinstance(each, HeartbeatReply)]

@@ -1,4 +1,4 @@
-"""A settled group with many connectors on two workers, and what one change of it writes."""
+"""A stable group with many connectors on two workers, and the size of the records of changes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,11 +37,11 @@ def config_of(name: str) -> dict[str, str]:
 
 
 class SettledGroup(CoordinatorDriver):
-    """The coordinator of such a group, and how many bytes of log each change takes."""
+    """The coordinator of such a group, which measures the log records of each change."""
 
     @classmethod
     def with_connectors(cls, folder: Path, count: int, tasks: int = 1) -> "SettledGroup":
-        """Open a group with so many connectors, each split already, at rest on two workers."""
+        """Open a stable group of two workers with so many connectors and their tasks."""
         names = [f"connector.{number}" for number in range(count)]
         configured = {Resource(name, task) for name in names for task in range(-1, tasks)}
         records: list[Record] = [ConnectorsTasksMetadata(frozenset(configured))]
@@ -59,7 +59,7 @@ class SettledGroup(CoordinatorDriver):
         return driver
 
     def settle(self) -> None:
-        """Let the members beat, acknowledge and compute until nothing more is written."""
+        """Let the members send heartbeats and compute until nothing more is written."""
         end = -1
         while end != self.group.end:
             end = self.group.end
@@ -68,7 +68,7 @@ class SettledGroup(CoordinatorDriver):
                     self._turn(member)
 
     def leave(self, member: str) -> None:
-        """Let a member leave for good."""
+        """Let a member leave permanently."""
         self.asks(self.request(member, -1))
 
     def _turn(self, member: str) -> None:
@@ -83,7 +83,7 @@ class SettledGroup(CoordinatorDriver):
             self.compute(member)
 
     def create(self, name: str) -> None:
-        """Create a connector, have its holder split it, and all of it run."""
+        """Create a connector, report its tasks, and let all run."""
         self.command(self.send(PutConnector("connect", name, config_of(name))))
         self.settle()
         self.runs(Resource(name))
@@ -93,18 +93,18 @@ class SettledGroup(CoordinatorDriver):
         self.runs(Resource(name, 0), "batches run")
 
     def delete(self, name: str) -> None:
-        """Delete a connector, and have it stopped and buried."""
+        """Delete a connector, and finish its deletion."""
         self.command(self.send(DeleteConnector("connect", name)))
         self.settle()
         self.passes(100)
         assert name not in self.group.connectors
 
     def command(self, said: list[AddressedReply]) -> None:
-        """See that a command was carried out."""
+        """Check that a command succeeded."""
         assert any(isinstance(each.reply, CommandReply) for each in said)
 
     def runs(self, resource: Resource, reason: str = "") -> None:
-        """Have a resource's holder say that it runs."""
+        """Report a resource as running from its owner."""
         holder = self.group.owner[resource]
         token = token_of(self.group, holder, resource)
         assert token is not None
@@ -112,7 +112,7 @@ class SettledGroup(CoordinatorDriver):
         self.send(ReportStatus("connect", holder, (update,)))
 
     def cost(self, change: Callable[[], None]) -> int:
-        """Return how many bytes of log a change writes, with all that follows from it."""
+        """Return the size of the log records of a change and its consequences, in bytes."""
         begin = self.control.end
         change()
         return sum(

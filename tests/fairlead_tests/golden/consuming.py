@@ -1,4 +1,4 @@
-"""The life of a group of consumers, as golden logs tell of it."""
+"""The history of a consumer group for golden logs."""
 
 from itertools import count
 from typing import Any
@@ -17,7 +17,7 @@ TOPICS = {"flights": Topic("FLIGHTS", 4), "trains": Topic("TRAINS", 2)}
 
 
 class Consuming:
-    """Consumers of a group whose logs are those of a stage."""
+    """Consumers of a group with the logs of a stage."""
 
     def __init__(self, stage: CoordinatorDriver, offsets: GroupLog) -> None:
         ids, self.stage = map(str, count()), stage
@@ -25,12 +25,12 @@ class Consuming:
         self.shard = ConsumerShard(stage.group, stage.settings, ledger, 0, lambda: next(ids), 1)
 
     def ask(self, request: ConsumerRequest) -> None:
-        """Have a request decided, and written down."""
+        """Send a request, and write its records."""
         self.shard.take(request, "someone", self.stage.now)
         drain(self.shard, self.stage, self.stage.now)
 
     def beat(self, member_id: str, epoch: int | None = None, **said: Any) -> None:
-        """Have a consumer beat; at epoch 0 it joins."""
+        """Send a consumer's heartbeat; epoch 0 is a join."""
         if epoch is None:
             epoch = self.stage.group.members[member_id].current.member_epoch
         if epoch == 0:
@@ -38,7 +38,7 @@ class Consuming:
         self.ask(ConsumerGroupHeartbeat("connect", member_id, epoch, **said))
 
     def settle(self) -> None:
-        """Have all acknowledge what they are assigned, until nothing moves."""
+        """Let all members acknowledge their assignment until the group is stable."""
         for _ in range(6):
             for member in [*self.stage.group.members.values()]:
                 owned: dict[str, tuple[int, ...]] = {}
@@ -48,7 +48,7 @@ class Consuming:
                     self.beat(member.member_id, topic_partitions=owned)
 
     def lead(self) -> None:
-        """Lead the life."""
+        """Produce the history."""
         self.ask(TopicsSeen(TOPICS))
         self.beat("C1", 0, subscribed_topic_names=("flights", "trains"), client_id="c")
         static = {"instance_id": "i2", "server_assignor": "range", "rack_id": "r"}

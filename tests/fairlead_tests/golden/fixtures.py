@@ -1,10 +1,9 @@
-"""Golden logs as files: the bytes of every entry, and in readable text what they fold to.
+"""Golden logs as files: the bytes of every entry, and the resulting state as text.
 
 `<life>.control`, and `<life>.offsets` if there are any, hold one entry a line: offset, time,
 type, version, key, and the value's msgpack bytes in base64 (null for a tombstone).
-`<life>.state` is what they fold to, as JSON. Below the top it leaves out what is at its
-default, so that a field which comes later and has one does not change what is told of an old
-log.
+`<life>.state` is the resulting state as JSON. Below the top level it omits values at their
+default, so that a new field with a default does not change the state file of an old log.
 """
 # pyright: basic
 
@@ -26,9 +25,9 @@ from fairlead_tests import TESTS
 
 FOLDER = TESTS / "golden"
 AS_TOLD = {"target_of": "shares", "owner": "holders", "target_owner": "heirs"}
-"""What the states call a field of the group that goes by another name now: they never change."""
+"""The names in state files of fields that were renamed since: the files never change."""
 ALWAYS_TOLD = {(ConnectorConfig, "version"), (ConnectorConfig, "time_ms")}
-"""Fields that had no default when the states were told."""
+"""Fields that had no default when the state files were written."""
 
 
 def generations() -> list[Path]:
@@ -57,7 +56,7 @@ def to_lines(entries: Iterable[Entry]) -> str:
 
 
 def read_lines(path: Path) -> list[Entry]:
-    """Return the entries that a golden log holds; none where there is no such log."""
+    """Return the entries of a golden log; none if there is no such log."""
     if not path.exists():
         return []
     return [_entry(*json.loads(line)) for line in path.read_text().splitlines()]
@@ -71,12 +70,12 @@ def _entry(
 
 
 def to_text(state: object) -> str:
-    """Return a state as the text that is kept of it."""
+    """Return a state as the text of its file."""
     return json.dumps(state, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def state_of(control: Iterable[Entry], offsets: Iterable[Entry]) -> dict[str, Any]:
-    """Return all that both logs of a group tell of it."""
+    """Return the state of a group from both logs."""
     group = Group("connect")
     fold(group, control)
     latest = {(entry.type, entry.key): decode(entry) for entry in offsets if entry.value}
@@ -99,7 +98,7 @@ def plain_group(group: Group) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """Return a value as plain data."""
-    if isinstance(value, Succession):  # it was a tuple when the first states were told
+    if isinstance(value, Succession):  # a tuple in the first state files
         return [value.returns, value.target_id, value.assignment_epoch]
     if is_dataclass(value):
         told = {each.name: getattr(value, each.name) for each in fields(value)}
@@ -118,7 +117,7 @@ def plain(value: Any) -> Any:
 
 
 def _name(key: Any) -> str:
-    if type(key) is not tuple:  # a resource has a spelling of its own
+    if type(key) is not tuple:  # a resource has its own text form
         return str(key)
     return "/".join(map(str, key))
 

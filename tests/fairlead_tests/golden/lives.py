@@ -1,7 +1,7 @@
-"""The lives that golden logs tell of, led by the real coordinator on real logs.
+"""The histories of the golden logs, produced by the real coordinator on real logs.
 
-Together they write every kind of record in every way that the rules know. A rule that comes
-later gets a life of its own, or a turn in one of these, and a new generation is written.
+Together they write every type of record in every possible way. A rule that is added
+later gets its own history, or a part of one of these, and a new generation is written.
 """
 
 from collections.abc import Callable
@@ -63,10 +63,10 @@ FILE = {"path": "a.csv"}
 
 
 class Stage(CoordinatorDriver):
-    """A driver that can be told to go on until nothing moves any more."""
+    """A driver that can run until the group is stable."""
 
     def run_flights(self, tasks: int, *members: str) -> None:
-        """Let members join a group of one connector, which splits into so many tasks."""
+        """Let members join a group with one connector with so many tasks."""
         self.put("flights")
         for member_id in members:
             self.asks(self.joining(member_id))
@@ -80,7 +80,7 @@ class Stage(CoordinatorDriver):
         self.settle()
 
     def settle(self, *silent: str) -> None:
-        """Let all but the silent beat and acknowledge, and whoever is asked compute."""
+        """Let all members but the silent ones send heartbeats, and the elected one compute."""
         for _ in range(8):
             end = self.group.end
             for member_id in sorted(self.group.members.keys() - set(silent)):
@@ -100,13 +100,13 @@ class Stage(CoordinatorDriver):
         self.compute_if_due(member_id)
 
     def compute_if_due(self, member_id: str) -> None:
-        """Have a member compute the target if it was chosen to."""
+        """Let a member compute the target if it is elected."""
         computation = self.coordinator._soft.computation  # pyright: ignore[reportPrivateUsage]
         if computation is not None and computation.member_id == member_id:
             self.compute(member_id)
 
     def pass_with(self, milliseconds: int, *silent: str) -> None:
-        """Let time pass, all but the silent beating meanwhile."""
+        """Advance the clock, with heartbeats of all members but the silent ones."""
         for _ in range(0, milliseconds, 5_000):
             self.passes(5_000)
             self.settle(*silent)
@@ -117,12 +117,12 @@ class Stage(CoordinatorDriver):
         self.asks(replace(joining, url=f"http://{instance_id}"))
 
     def leave(self, member_id: str, epoch: int = -1) -> None:
-        """Let a member leave, for good or for a while."""
+        """Let a member leave, permanently or temporarily."""
         instance_id = self.group.members[member_id].metadata.instance_id
         self.asks(self.request(member_id, epoch, instance_id=instance_id))
 
     def work(self, name: str, number: int) -> None:
-        """Let a task commit a batch, publish the one before, and say that it runs."""
+        """Let a task commit a batch, publish the former one, and report that it runs."""
         task = resource(name)
         holder = self.group.owner[task]
         token = token_of(self.group, holder, task)
@@ -140,7 +140,7 @@ class Stage(CoordinatorDriver):
         self.send(ReportStatus("connect", holder, (update,)))
 
     def fails(self, member_id: str, error: str) -> None:
-        """Have the member that is to compute fail."""
+        """Let the computation of the elected member fail."""
         epoch = self.group.members[member_id].current.member_epoch
         (prepared,) = self.send(Prepare("connect", member_id, epoch))
         assert isinstance(prepared.reply, PrepareReply)
@@ -184,7 +184,7 @@ def losses(stage: Stage) -> None:
 
 
 def deaths(stage: Stage) -> None:
-    """Processes end, and somebody says so: of the right ones, of others, and late."""
+    """Ends of processes are reported: of current ones, of former ones, and late."""
     stage.run_flights(3, "W1")
     stage.comes("W2")
     stage.work("flights-1", 0)
@@ -199,7 +199,7 @@ def deaths(stage: Stage) -> None:
 
 
 def revocations(stage: Stage) -> None:
-    """A member does not give up in time, and one is in the middle of it at the end."""
+    """One member misses its revocation deadline; at the end another is still revoking."""
     stage.run_flights(4, "W1")
     stage.asks(stage.joining("W2"))
     stage.compute_if_due("W1")
@@ -215,7 +215,7 @@ def revocations(stage: Stage) -> None:
 
 
 def static(stage: Stage) -> None:
-    """Static members leave for a while, return under another id, or not in time."""
+    """Static members leave temporarily, and return with another id, or too late."""
     stage.put("flights")
     stage.join_as("W1", "i1")
     stage.join_as("W2", "i2")
@@ -372,7 +372,7 @@ def gently(stage: Stage) -> None:
 
 
 def crew(stage: Stage) -> None:
-    """Two of Connect's workers share a connector: one gives up what the other gets then."""
+    """Two of Connect's workers share a connector: a task moves from one to the other."""
     ids = map(str, count())
     settings = replace(stage.settings, initial_delay_ms=0)
     shard = TypedShard(stage.group, settings, OffsetLedger(stage.offsets), 0, lambda: next(ids), 1)
@@ -409,7 +409,7 @@ def crew(stage: Stage) -> None:
 
 
 def migration(stage: Stage) -> None:
-    """A classic group becomes one of the connect type when a worker joins so, and classic again."""
+    """A classic group is converted to the connect type by a join, and back."""
     ids = map(str, count())
     settings = replace(stage.settings, initial_delay_ms=0)
     shard = TypedShard(stage.group, settings, OffsetLedger(stage.offsets), 0, lambda: next(ids), 1)
@@ -502,12 +502,12 @@ def classic(stage: Stage) -> None:
 
 
 def consumers(stage: Stage) -> None:
-    """Consumers share out topics, which come and go; one subscribes by a pattern, one is static."""
+    """Consumers read topics that are added and deleted; one has a pattern, one is static."""
     Consuming(stage, stage.offsets).lead()
 
 
 def storm(stage: Stage) -> None:
-    """Whatever happens to come, in whatever order; one seed of it."""
+    """Random events, by one seed."""
     rng = Random(1)
     names = [*DEEDS, "join", "expire", *["rest"] * 6]
     deeds = [
@@ -530,7 +530,7 @@ LIVES: dict[str, Callable[[Stage], None]] = {
 
 
 def lead(name: str, folder: Path) -> tuple[list[Entry], list[Entry]]:
-    """Lead a life in a folder of its own; returns the entries of both logs.
+    """Produce a history in a separate folder; return the entries of both logs.
 
     `backup` in that folder is a compact copy of the control log.
     """

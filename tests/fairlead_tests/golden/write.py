@@ -1,7 +1,7 @@
 """Write a new generation of golden logs: `PYTHONPATH=tests python -m fairlead_tests.golden.write`.
 
-Generations that are there are never written to: their logs were written by versions that are
-out in the world. Where nothing that is written has changed, none is added.
+Existing generations are never changed: their logs were written by versions that are
+in use. If no record has changed, no generation is added.
 """
 
 import shutil
@@ -14,11 +14,11 @@ from fairlead_tests.golden.fixtures import FOLDER, generations, state_of, to_lin
 from fairlead_tests.golden.lives import LIVES, lead
 
 ON_DISK = "moves"
-"""The life of which the log itself is kept as well, as LMDB has it on disk."""
+"""The history whose LMDB file is kept as well."""
 
 
 def write(folder: Path) -> None:
-    """Write all lives into a new folder."""
+    """Write all histories into a new folder."""
     folder.mkdir()
     for name in LIVES:
         with TemporaryDirectory() as place:
@@ -39,7 +39,7 @@ def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def is_like(folder: Path, other: Path) -> bool:
-    """Tell whether two generations hold the same."""
+    """Return whether two generations are equal."""
     names = {each.name for each in (*folder.iterdir(), *other.iterdir()) if each.is_file()}
     return all(
         (folder / name).is_file()

@@ -29,19 +29,19 @@ def static_group() -> Decider:
 
 
 def returning(member_id: str, **changes: object) -> Heartbeat:
-    """The join of a new process in the seat of instance i."""
+    """The join of a new process of instance i."""
     return replace(STATIC, member_id=member_id, incarnation="2", **changes)  # type: ignore[arg-type]
 
 
 def seated(decider: Decider, member_id: str) -> Decider:
-    """Let the static member leave for a while, and another come in its place."""
+    """Let the static member leave temporarily, and a new process take its seat."""
     decider.heartbeat(AWAY)
     assert decider.heartbeat(returning(member_id)).error is Error.NONE
     return decider
 
 
 def refused(decider: Decider, request: Heartbeat) -> Error:
-    """Return the error of a request that must change nothing."""
+    """Return the error of a request, which must write nothing."""
     end = decider.group.end
     reply = decider.heartbeat(request)
     assert decider.group.end == end, "a refused request changes nothing"

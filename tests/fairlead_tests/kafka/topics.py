@@ -1,5 +1,5 @@
 # pyright: basic, reportPrivateImportUsage=false
-"""Topics of a broker: made, filled, emptied and read by clients that are no part of the product."""
+"""Creates, fills, trims and reads topics, with clients that are not part of the product."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ SEEN_S = 2.0
 
 
 class Topics:
-    """What a test does to topics."""
+    """The topics of a broker, for tests."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap

@@ -1,4 +1,4 @@
-"""Kafka's clients as members of a group: how one is started, and what a line of it tells."""
+"""Kafka clients as group members: their commands, and the parsers of their output."""
 # pyright: basic
 
 import json

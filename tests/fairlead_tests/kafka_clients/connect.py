@@ -75,7 +75,7 @@ class Worker:
         }
 
     def kill(self) -> None:
-        """End it as a crash does."""
+        """Kill it."""
         self.process.kill()
         self.process.wait(SECONDS)
 
@@ -127,7 +127,7 @@ def connect_workers(
 
 
 def until(holds: Callable[[], object], what: str, pause_s: float = 0.1) -> None:
-    """Wait until something holds."""
+    """Wait until a condition holds."""
     deadline = time.monotonic() + SECONDS
     while not holds():
         assert time.monotonic() < deadline, what

@@ -17,7 +17,7 @@ SMALL = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto
 
 
 def java_command(name: str, *words: str) -> list[str]:
-    """Return how a class of those is run; raises `NoPeer` where it cannot be had."""
+    """Return how a class of those is run; raises `NoPeer` if it is not available."""
     return [tool("java"), *SMALL, "-cp", classpath(), name, *words]
 
 

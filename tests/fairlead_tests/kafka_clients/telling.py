@@ -1,4 +1,4 @@
-"""What consumers in processes of their own tell of themselves, line by line, as JSON."""
+"""The JSON lines that consumer processes print as events."""
 # pyright: basic
 
 import json

@@ -1,4 +1,4 @@
-"""What stands behind a listener in tests without Java: it answers as a broker once did."""
+"""A fake broker behind a listener, without Java: it replays recorded responses."""
 # pyright: basic
 
 import asyncio
@@ -14,23 +14,23 @@ FETCH, LIST_OFFSETS = 1, 2
 
 @dataclass
 class Behind:
-    """Answers by call and version; the number is taken from the request."""
+    """Responds by API and version, with the correlation id of the request."""
 
     answers: dict[tuple[int, int], bytes] = field(default_factory=dict)
-    """What follows the number in an answer."""
+    """The responses without their correlation id."""
     seen: list[bytes] = field(default_factory=list)
     """The requests, without their lengths."""
     port: int = 0
 
     def says(self, api: int, version: int, fields: dict[str, Any]) -> None:
-        """Have a call answered so from now on."""
+        """Set the response to an API."""
         kind = message_class("response", api, version)
         header = kind.__header_schema__(correlation_id=0)
         frame = write_frame(Frame(header, build(kind, fields)))
         self.answers[api, version] = frame[4:]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one client; what has no answer here gets none, as a Produce without acks."""
+        """Serve one client; requests without a recorded response get none."""
         try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4))

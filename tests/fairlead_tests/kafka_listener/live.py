@@ -1,4 +1,4 @@
-"""A node with a real broker behind, clients that write to it and read of it, and what it tells."""
+"""A node with a real broker behind it, and clients that write, read and describe the group."""
 # pyright: basic
 
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ class Admin:
         self._bootstrap = node.bootstrap
 
     def committed(self) -> dict[int, int]:
-        """Return how far it has read."""
+        """Return its committed offsets."""
         asked, client = [ConsumerGroupTopicPartitions(GROUP)], self._client()
         told = client.list_consumer_group_offsets(asked)[GROUP].result(SECONDS)
         return {each.partition: each.offset for each in told.topic_partitions}
@@ -89,7 +89,7 @@ class Admin:
         return {each.group_id for each in client.list_consumer_groups().result(SECONDS).valid}
 
     def deletes(self) -> None:
-        """Have nothing left of it."""
+        """Delete the group."""
         client = self._client()
         client.delete_consumer_groups([GROUP])[GROUP].result(SECONDS)
         assert self.listed() == set()

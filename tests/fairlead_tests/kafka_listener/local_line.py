@@ -1,4 +1,4 @@
-"""A line to groups that live in the same event loop, under a clock that the test sets."""
+"""A line to groups in the same event loop, with a virtual clock."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from fairlead_tests.shards.driver import AT_ONCE, WALL_MS, AnsweringAtOnce
 
 
 class LocalLine:
-    """Stands where the lines to a shard's process do; nothing is written down."""
+    """A double of the line to a shard's process; nothing is written."""
 
     def __init__(self, kind: type[HostedGroups] = AnsweringAtOnce) -> None:
         ids = (f"u{number}" for number in count(1))
@@ -33,16 +33,16 @@ class LocalLine:
         self.now_ms = 0
         self.epoch = 1
         self.calls = 0
-        """How many calls have come."""
+        """The number of calls so far."""
         self._callers: dict[int, ReplyTaker] = {}
         self._told: dict[int, Any] = {}
-        """What was answered last to calls that are kept, by number."""
+        """The last replies to repeated calls, by number."""
         self._lost: Error | None = None
-        """What becomes of the next call, if it is lost."""
+        """The error of the next call, if it is lost."""
 
     @property
     def now(self) -> Now:
-        """This moment."""
+        """The current time."""
         return Now(WALL_MS + self.now_ms, self.now_ms)
 
     async def ask(self, call: HostCall, wait: Wait = no_wait) -> Any:
@@ -55,7 +55,7 @@ class LocalLine:
             self.forget(number)
 
     def send(self, call: HostCall, caller: ReplyTaker) -> int:
-        """Have a call decided, a moment later; return its number."""
+        """Queue a call for a later step of the loop; return its number."""
         self.calls += 1
         number = self.calls
         self._callers[number] = caller
@@ -73,17 +73,17 @@ class LocalLine:
         asyncio.get_running_loop().call_soon(self._decide, call)
 
     def drop(self, kept: KeptCall) -> None:
-        """Have nobody wait for its answer any more."""
+        """Drop the reply to a call."""
         self.forget(kept.number)
         self._told.pop(kept.number, None)
         kept.life = 0
 
     def forget(self, number: int) -> None:
-        """Have nobody wait for an answer any more."""
+        """Drop all replies."""
         self._callers.pop(number, None)
 
     def lose_next(self, error: Error) -> None:
-        """Have the next call lost."""
+        """Lose the next call."""
         self._lost = error
 
     def _decide(self, call: HostCall) -> None:
@@ -101,7 +101,7 @@ class LocalLine:
         self._say()
 
     def pass_to(self, at_ms: int) -> None:
-        """Let time pass, as often as something is due meanwhile."""
+        """Advance the clock, running all timers meanwhile."""
         while (tick_ms := self.groups.next_tick_ms(self.now)) <= at_ms:
             self.now_ms = max(self.now_ms, tick_ms)
             self.groups.pass_time(self.now)
@@ -109,7 +109,7 @@ class LocalLine:
         self.now_ms = max(self.now_ms, at_ms)
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is no connection."""
 
     def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
         """Append to the offset log."""

@@ -1,4 +1,4 @@
-"""A node of its own processes that serves Kafka's clients and runs no workers."""
+"""A node without workers that serves Kafka clients, with real processes."""
 
 import contextlib
 import socket
@@ -30,11 +30,11 @@ class ListenerNode:
 
     @property
     def bootstrap(self) -> str:
-        """Where clients begin."""
+        """The bootstrap address."""
         return f"127.0.0.1:{self.port}"
 
     def kill(self, title: str) -> None:
-        """End one of its processes as a crash does, by what it calls itself."""
+        """Kill one of its processes, by its title."""
         found = [each for each in self._children() if _title(each).startswith(title)]
         assert found, [*map(_title, self._children())]
         for each in found:

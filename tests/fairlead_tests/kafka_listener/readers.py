@@ -1,4 +1,4 @@
-"""Consumers of one group in processes of their own, and what must be true of all they tell."""
+"""Consumer processes of one group, and checks of their events."""
 # pyright: basic
 
 import os
@@ -36,7 +36,7 @@ class Reader:
 
     @property
     def partitions(self) -> set[int]:
-        """What it has by now."""
+        """Its current partitions."""
         return (
             set() if self.ended_at else {each for each, (_, end) in self._last().items() if not end}
         )
@@ -65,7 +65,7 @@ class Reader:
 
     @contextmanager
     def hanging(self) -> Generator[None]:
-        """Have it say nothing for a while: a round that it has to join cannot end."""
+        """Suspend it in the context: a rebalance that waits for it cannot end."""
         self.process.send_signal(signal.SIGSTOP)
         try:
             yield
@@ -73,7 +73,7 @@ class Reader:
             self.process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it as a crash does."""
+        """Kill it."""
         self.process.kill()
         self.process.wait(SECONDS)
         self.ended_at = time.monotonic()
@@ -118,7 +118,7 @@ class Readers:
                 pipe.close()
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
-        """Wait until something holds."""
+        """Wait until a condition holds."""
         deadline = time.monotonic() + SECONDS
         while not holds():
             assert time.monotonic() < deadline, (what, [each.partitions for each in self.all])
@@ -126,7 +126,7 @@ class Readers:
 
     @contextmanager
     def joining(self, client: Client, member: Reader) -> Generator[Reader]:
-        """Have one more join, in a round that waits for a member that hangs."""
+        """Add a consumer, in a rebalance that waits for a suspended member."""
         joining = self.add(client)
         self.until(lambda: joining.has_started, "it starts")
         with joining.hanging(), member.hanging():
@@ -161,7 +161,7 @@ class Readers:
         return found
 
     def twice_owned(self) -> list[tuple[int, float, int, int]]:
-        """Return each partition that two had at one time, for how long, and which two."""
+        """Return overlapping ownerships: the partition, the duration, and both consumers."""
         spans = [
             (partition, begin, end or time.monotonic(), number)
             for number, reader in enumerate(self.all)

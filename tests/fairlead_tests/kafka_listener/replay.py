@@ -1,4 +1,4 @@
-"""Plays recorded conversations over sockets against the listener, and compares field by field."""
+"""Replays recorded conversations over sockets against the listener, for a field-wise comparison."""
 # pyright: basic
 
 import asyncio
@@ -22,7 +22,7 @@ MEMBER_IDS = {"MemberId", "Leader"}
 
 
 class Compared(NamedTuple):
-    """A recorded answer with our ids, and ours; None: not answered, the connection was closed."""
+    """A recorded response with our ids, and ours; None: the connection was closed."""
 
     told: dict[str, Any]
     theirs: Any
@@ -30,16 +30,16 @@ class Compared(NamedTuple):
 
 
 class WireReplay:
-    """One conversation, its connections, and who has which id here."""
+    """One conversation, its connections, and the mapping of member ids."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
         self._clients: dict[Any, Client] = {}
         self._ids: dict[str, str] = {}
-        """The member ids of the recording, each with the one that was made here."""
+        """Our member ids, by the recorded ones."""
 
     async def play(self, conversation: Case) -> list[Compared]:
-        """Return each recorded answer to a group call with ours."""
+        """Return each recorded response to a group request with ours."""
         found: list[tuple[dict[str, Any], Any]] = []
         for each in read_frames(conversation):
             first, last = SERVED.get(each["api_key"], (0, -1))
@@ -61,7 +61,7 @@ class WireReplay:
         return self._clients[name]
 
     async def _send(self, told: dict[str, Any]) -> None:
-        """Send a request, encoded anew with our ids, and see that it was decided."""
+        """Send a request, encoded with our ids, and wait until it is handled."""
         recorded = bytes.fromhex(told["hex"])
         kind = message_class("request", told["api_key"], told["version"])
         header = read_frame(recorded, kind).header
@@ -103,7 +103,7 @@ class WireReplay:
 
 
 def _sorted(fields: Any) -> Any:
-    """Return fields with members in an order of ours: a broker has that of a hash map."""
+    """Return fields with sorted members: a broker has the order of a hash map."""
     told = dict(fields)
     if "Members" in told:
         told["Members"] = in_order(told["Members"])

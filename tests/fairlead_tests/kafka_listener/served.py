@@ -1,4 +1,4 @@
-"""A listener in this event loop, with groups beside it and any broker, or none, behind."""
+"""A listener in this event loop, with local groups, and with or without a broker."""
 # pyright: basic
 
 import asyncio

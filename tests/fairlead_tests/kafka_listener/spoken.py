@@ -1,4 +1,4 @@
-"""Requests by the names of Kafka's fields, and answers likewise, over a listener's sockets."""
+"""Requests and responses with Kafka's field names, over a listener's sockets."""
 # pyright: basic
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What a node tells of a group of Kafka's clients while they are in it."""
+"""The REST responses of a node about a group of Kafka clients."""
 # pyright: basic
 
 import json

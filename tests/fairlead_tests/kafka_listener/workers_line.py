@@ -1,4 +1,4 @@
-"""A line to a workers' group that lives in the same event loop."""
+"""A line to a workers' group in the same event loop."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ GROUP = "connect"
 
 
 class LocalWorkers:
-    """Stands where the lines to the process of the workers' group do; nothing is written down."""
+    """A double of the line to the process of the workers' group; nothing is written."""
 
     def __init__(self) -> None:
         self.group = Group(GROUP)
@@ -59,4 +59,4 @@ class LocalWorkers:
         """Append to the control log."""
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is no connection."""

@@ -1,4 +1,4 @@
-"""One member with a clock of its own, and a group that says what the test wants."""
+"""A driver of one member, with a virtual clock and a scripted group."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ class MemberDriver:
         return self.take(self.membership.release(resources(text), self.now_ms))
 
     def passes(self, milliseconds: int) -> list[Instruction]:
-        """Let time pass and the member notice it."""
+        """Advance the clock, and run the member's timers."""
         self.now_ms += milliseconds
         return self.take(self.membership.tick(self.now_ms))
 

@@ -73,7 +73,7 @@ class LoggedDecider(Decider):
         self.settle()
 
     def pass_time(self, milliseconds: int) -> None:
-        """Let time pass in which nothing happens."""
+        """Advance the clock without any event."""
         self.now_ms += milliseconds
 
     def split(self, connector: str, *configs: dict[str, str]) -> CommandReply:
@@ -121,7 +121,7 @@ class LoggedDecider(Decider):
         return token
 
     def close(self) -> None:
-        """Let go of the logs."""
+        """Close the logs."""
         self.control.close()
         self.offsets.close()
 

@@ -1,4 +1,4 @@
-"""Many groups in one process, with a log and a clock of their own."""
+"""A driver of a shard with many groups, with a log and a virtual clock."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -38,7 +38,7 @@ WALL_MS = 1_700_000_000_000
 def joining(
     group_id: str, member_id: str = "", *, asks_for_id: bool = False, number: int = 0
 ) -> JoinGroup:
-    """What a member says to join; by default it needs no id before."""
+    """Return a JoinGroup request; by default of a version without the id exchange."""
     said = group_id, member_id, "game", offers("chess"), 6_000, 20_000
     return JoinGroup(*said, asks_for_id=asks_for_id, number=number)
 
@@ -51,7 +51,7 @@ class AnsweringAtOnce(HostedGroups):
 
 @dataclass
 class ShardDriver:
-    """The groups of one shard, as its process drives them."""
+    """Drives the groups of one shard, as its process does."""
 
     folder: Path
     settings: GroupSettings = AT_ONCE
@@ -69,7 +69,7 @@ class ShardDriver:
         self.open()
 
     def open(self) -> None:
-        """Begin anew from the log, as another process."""
+        """Restart from the log, as a new process."""
         name = name_shard(0, self.shards)
         self.log = GroupLog.open_writer(self.folder / "control", name, SHARED_CONTROL)
         self.offsets = GroupLog.open_writer(self.folder / "offsets", name, SHARED_OFFSETS)
@@ -84,13 +84,13 @@ class ShardDriver:
         )
 
     def close(self) -> None:
-        """Let go of the logs."""
+        """Close the logs."""
         self.log.close()
         self.offsets.close()
 
     @property
     def now(self) -> Now:
-        """This moment."""
+        """The current time."""
         return Now(WALL_MS + self.now_ms, self.now_ms)
 
     def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
@@ -103,7 +103,7 @@ class ShardDriver:
         self.log.append(self.log.end, entries, now.wall_ms)
 
     def asks(self, *calls: HostCall) -> list[Reply]:
-        """Have calls decided together; return all that is said."""
+        """Send calls in one batch; return all replies."""
         if self.room is not None:
             self.groups.see_room(self.room, self.now)
         for call in calls:
@@ -111,7 +111,7 @@ class ShardDriver:
         return [each.reply for each in drain(self.groups, self, self.now)]
 
     def passes(self, milliseconds: int) -> list[Reply]:
-        """Let time pass, as often as something is due meanwhile; return what is said."""
+        """Advance the clock, running all timers meanwhile; return all replies."""
         end_ms, said = self.now_ms + milliseconds, list[Reply]()
         while (tick_ms := self.groups.next_tick_ms(self.now)) <= end_ms:
             self.now_ms = max(self.now_ms, tick_ms)
@@ -121,7 +121,7 @@ class ShardDriver:
         return said
 
     def member_of(self, group_id: str) -> str:
-        """Have one member in a group, which has synced; return its id."""
+        """Create a group with one synced member; return its id."""
         (joined,) = self.asks(joining(group_id))
         assert isinstance(joined, JoinGroupReply)
         assert joined.error is Error.NONE
@@ -130,7 +130,7 @@ class ShardDriver:
         return joined.member_id
 
     def beat(self, group_id: str, member_id: str, generation: int = 1) -> Error:
-        """Have a member beat; return what it is told."""
+        """Send a member's heartbeat; return the error of the reply."""
         (reply,) = self.asks(ClassicHeartbeat(group_id, member_id, generation))
         assert isinstance(reply, ClassicHeartbeatReply)
         return reply.error

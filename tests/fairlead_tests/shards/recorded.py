@@ -62,7 +62,7 @@ class Clients:
         self.shard.asks(TellTopics(TOPICS))
 
     def close(self) -> None:
-        """Let go of the logs, so that they can be read."""
+        """Close the logs, so that they can be read."""
         self.shard.close()
 
     @property
@@ -102,7 +102,7 @@ class Clients:
         self.shard.asks(ConsumerGroupHeartbeat(group_id, member_id, epoch, **told))
 
     def beats(self, group_id: str, member_id: str) -> None:
-        """Have a consumer beat that has what it is assigned, and no more."""
+        """Send a heartbeat of a consumer that owns exactly its assignment."""
         current = self.group(group_id).members[member_id].current
         owned: dict[str, tuple[int, ...]] = {}
         for name, number in sorted(current.assigned):
@@ -113,7 +113,7 @@ class Clients:
         self.shard.asks(beat)
 
     def settles(self, group_id: str) -> None:
-        """Let all consumers acknowledge what they are to have until nothing moves any more."""
+        """Let all consumers acknowledge their assignment until the group is stable."""
         for _ in range(20):
             end = self.shard.log.end
             for member_id in [*self.group(group_id).members]:

@@ -98,7 +98,7 @@ class ConnectServerProcess:
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """End it without any goodbye."""
+        """Kill it."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

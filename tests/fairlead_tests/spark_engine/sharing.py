@@ -114,6 +114,6 @@ class SharedNode:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds; the test's own timeout ends it."""
+    """Wait until a condition holds; only the test's timeout limits it."""
     while not holds():
         time.sleep(0.02)

@@ -46,7 +46,7 @@ class TransformPeer:
 
 @contextmanager
 def transform_peer(folder: Path) -> Generator[TransformPeer]:
-    """Run the peer, compiled into the folder; raise `NoPeer` where it cannot be had."""
+    """Run the peer, compiled into the folder; raise `NoPeer` if it is not available."""
     options = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC")
     with running(folder, SOURCE, MODULES, VERSION, *options) as (asks, answers):
         yield TransformPeer(asks, answers)

@@ -1,4 +1,4 @@
-"""A group of either type with real logs and a clock, its invariants held at each write."""
+"""A driver of a group of either type, with real logs; checks invariants at each write."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,7 +65,7 @@ class MixedDriver(CoordinatorDriver):
     invariants: GroupInvariants = field(default_factory=GroupInvariants)
 
     def open(self) -> None:
-        """Begin anew from the log, as another process."""
+        """Restart from the log, as a new process."""
         super().open()
         group: Group = restore("connect", *self.control.load())
         ledger, number = OffsetLedger(self.offsets), self.coordinator.coordinator_epoch
@@ -89,7 +89,7 @@ class MixedDriver(CoordinatorDriver):
             self.invariants.hold(self.group, self.folded)
 
     def flush(self) -> list[AddressedReply]:
-        """Write what was decided, and return what is said; nobody is told twice."""
+        """Append the records, and return the replies; no call may get two."""
         found = list(drain(self.shard, self, self.now))
         for each in found:
             if isinstance(each.reply, ClassicReply):
@@ -100,18 +100,18 @@ class MixedDriver(CoordinatorDriver):
         return found
 
     def asks(self, *requests: Heartbeat) -> list[AddressedReply]:
-        """Have heartbeats decided together, each asked by its member."""
+        """Send heartbeats in one batch, each from its member."""
         for each in requests:
             self.shard.take(each, each.member_id, self.now)
         return self.flush()
 
     def send(self, command: GroupRequest) -> list[AddressedReply]:
-        """Have anything decided; returns all that is said."""
+        """Send any request; return all replies."""
         self.shard.take(command, "someone", self.now)
         return self.flush()
 
     def passes(self, milliseconds: int) -> list[AddressedReply]:
-        """Let time pass, second by second."""
+        """Advance the clock, second by second."""
         found: list[AddressedReply] = []
         end_ms = self.now_ms + milliseconds
         while self.now_ms < end_ms:
@@ -127,7 +127,7 @@ class MixedDriver(CoordinatorDriver):
         self.append([encode(each) for each in records], self.now)
 
     def configure(self, text: str) -> None:
-        """Write configs as if the connectors had split their work into these tasks."""
+        """Write configs as if the connectors had reported these tasks."""
         configured = resources(text)
         for name in sorted({each.connector for each in configured}):
             numbers = [each.task for each in configured if each.connector == name and each.is_task]
@@ -152,13 +152,13 @@ class MixedDriver(CoordinatorDriver):
         return one, two
 
     def call(self, call: JoinGroup | SyncGroup | ClassicHeartbeat | LeaveGroup) -> int:
-        """Have a classic call decided; returns its number."""
+        """Send a classic call; return its number."""
         number = next(self.numbers)
         self.send(replace(call, number=number))
         return number
 
     def answer(self, call: JoinGroup | SyncGroup | ClassicHeartbeat | LeaveGroup) -> ClassicReply:
-        """Have a call decided that is answered at once."""
+        """Send a call that is answered at once; return the reply."""
         return self.said[self.call(call)]
 
     def join_call(
@@ -169,7 +169,7 @@ class MixedDriver(CoordinatorDriver):
         instance_id: str | None = None,
         **more: object,
     ) -> JoinGroup:
-        """What a worker says to join that runs this."""
+        """Return the JoinGroup request of a worker that runs this."""
         url = str(more.pop("url", "http://c/"))
         said: dict[str, object] = {
             "session_timeout_ms": CLASSIC_SESSION_MS,
@@ -183,13 +183,13 @@ class MixedDriver(CoordinatorDriver):
         return JoinGroup("connect", member_id, **said)  # type: ignore[arg-type]
 
     def joins(self, *said: str, **more: object) -> JoinGroupReply:
-        """Have a worker join, and be answered at once."""
+        """Send a worker's JoinGroup, which is answered at once."""
         reply = self.answer(self.join_call(*said, **more))  # type: ignore[arg-type]
         assert isinstance(reply, JoinGroupReply)
         return reply
 
     def syncs(self, member_id: str, generation: int, **more: object) -> SyncGroupReply:
-        """Have a member ask for its assignment, and be answered at once."""
+        """Send a member's SyncGroup, which is answered at once."""
         reply = self.answer(SyncGroup("connect", member_id, generation, **more))  # type: ignore[arg-type]
         assert isinstance(reply, SyncGroupReply)
         return reply
@@ -197,7 +197,7 @@ class MixedDriver(CoordinatorDriver):
     def classic_beat(
         self, member_id: str, generation: int | None = None, instance_id: str | None = None
     ) -> Error:
-        """Have a classic member beat, at its epoch by default."""
+        """Send a classic heartbeat, by default with the member's epoch."""
         if generation is None:
             generation = self.group.members[member_id].current.member_epoch
         reply = self.answer(ClassicHeartbeat("connect", member_id, generation, instance_id))
@@ -234,7 +234,7 @@ class MixedDriver(CoordinatorDriver):
         return self.heartbeat_reply(self.joining(member, **fields))
 
     def heartbeat_reply(self, request: Heartbeat) -> HeartbeatReply:
-        """Have a heartbeat decided, and answered at once or when its time is up."""
+        """Send a heartbeat; wait for the reply if it is held."""
         found = self.asks(request)
         while True:
             for each in found:
@@ -243,12 +243,12 @@ class MixedDriver(CoordinatorDriver):
             found = self.passes(self.settings.heartbeat_interval_ms)
 
     def beats(self, member: str) -> None:
-        """Have a member beat that runs what it holds; its answer may be held."""
+        """Send a heartbeat of a member that runs its assignment; the reply may be held."""
         owned = tuple(sorted(self.group.members[member].current.assigned))
         self.asks(self.request(member, owned=owned))
 
     def modern_goes_on(self, member: str) -> HeartbeatReply:
-        """Have a member beat that runs what it holds."""
+        """Send a heartbeat of a member that runs its assignment."""
         owned = tuple(sorted(self.group.members[member].current.assigned))
         return self.heartbeat_reply(self.request(member, owned=owned))
 
@@ -283,7 +283,7 @@ def given(reply: SyncGroupReply) -> tuple[str, str]:
 
 
 def held(driver: MixedDriver, member_id: str) -> str:
-    """Return what a member is assigned."""
+    """Return the assignment of a member."""
     return " ".join(map(str, sorted(driver.group.members[member_id].current.assigned)))
 
 

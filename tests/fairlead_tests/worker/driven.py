@@ -160,7 +160,7 @@ class Driven:
         self._keep(told, self.core.report(reports, self.now_ms, WALL_MS))
 
     def passes(self, milliseconds: int) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.now_ms += milliseconds
         self._keep(f"{milliseconds} ms", self.core.tick(self.now_ms, WALL_MS))
 
