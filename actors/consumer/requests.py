@@ -46,7 +46,7 @@ def refuse_request(
 
 
 def _flaw_in_ids(request: ConsumerGroupHeartbeat) -> str:
-    if not request.group_id:
+    if not request.group_id.strip():
         return "GroupId is empty: name the group"
     if not request.member_id and not request.asks_for_id:
         return "MemberId is empty: make one, and keep it while the process lives"

@@ -36,6 +36,8 @@ class OffsetCommit:
     epoch: int = NO_EPOCH
     instance_id: str | None = None
     number: int = 0
+    knows_epochs: bool = False
+    """Whether the request's version (9) has member epochs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""What people are told of one group: as one of classic members, or of consumers by KIP-848.
+"""Describes one group, as a classic group or as a consumer group (KIP-848).
 
-Each of the two calls knows groups of its own type alone; tools ask with one and then the other.
+DescribeGroups and ConsumerGroupDescribe each know only groups of their own type; tools try both.
 """
 
 from dataclasses import replace
@@ -8,6 +8,8 @@ from dataclasses import replace
 from ...events.group import Group, Member
 from ...events.model import GroupType
 from ..classic.state import RoundPhase
+from ..consumer.decide import SERVER_ASSIGNORS
+from ..group.computing.elect import Electorate
 from ..group.sides import Sides
 from ..messages.errors import Error
 from ..messages.groups import (
@@ -20,11 +22,11 @@ from .refusals import DEAD
 
 CLASSIC, CONSUMER = "classic", "consumer"
 DEFAULT_ASSIGNOR = "uniform"
-"""What computes unless members name another."""
+"""The server assignor if no member names one."""
 
 
 def list_group(sides: Sides) -> ListedGroup:
-    """Return what a list of groups says of one."""
+    """Return the entry of a group in the list of groups."""
     group, classic = sides.group, sides.classic
     if _is_of_consumers(sides):
         return ListedGroup(group.group_id, CONSUMER, group.state.value, CONSUMER)
@@ -32,17 +34,17 @@ def list_group(sides: Sides) -> ListedGroup:
 
 
 def _is_of_consumers(sides: Sides) -> bool:
-    """Tell whether it is a group of consumers by KIP-848, or was one last."""
+    """Return whether it is a KIP-848 consumer group, or was one before it became empty."""
     return sides.group.type is GroupType.CONSUMER and sides.classic.is_unused
 
 
 def say_unknown(group: Group) -> str:
-    """Return that there is no such group, in Kafka's words."""
+    """Return Kafka's message for an unknown group."""
     return f"Group {group.group_id} not found."
 
 
 def describe_classic(sides: Sides) -> DescribeGroupReply:
-    """Tell of a group of classic members; what a round goes on in is told without what was."""
+    """Describe a classic group; during a rebalance without the former assignments."""
     group, classic = sides.group, sides.classic
     if _is_of_consumers(sides):
         message = f"Group {group.group_id} is not a classic group."
@@ -57,17 +59,18 @@ def describe_classic(sides: Sides) -> DescribeGroupReply:
 
 
 def describe_consumers(sides: Sides) -> DescribeConsumerGroupReply:
-    """Tell of a group of consumers, with what each has and is to have."""
+    """Describe a consumer group, with the current and target assignment of each member."""
     group = sides.group
     if not _is_of_consumers(sides):
         message = f"Group {group.group_id} is not a consumer group."
         return DescribeConsumerGroupReply(Error.GROUP_ID_NOT_FOUND, message=message)
+    preferred = Electorate.of(group).server_assignor(SERVER_ASSIGNORS)
     return DescribeConsumerGroupReply(
         Error.NONE,
         group.state.value,
         group.group_epoch,
         group.assignment_epoch,
-        group.target.assignor or DEFAULT_ASSIGNOR,
+        preferred or group.target.assignor or DEFAULT_ASSIGNOR,
         tuple(_describe_member(group, each) for _, each in sorted(group.members.items())),
         group.topics or {},
     )

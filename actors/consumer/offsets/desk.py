@@ -67,7 +67,7 @@ class OffsetDesk:
         return None if error is None else (error, "")
 
     def _refuse_fetch(self, call: OffsetFetch) -> Error | None:
-        is_told = call.member_id is not None and call.epoch > NO_EPOCH
+        is_told = call.member_id is not None or call.epoch > NO_EPOCH
         if is_told and self._sides.group.members:
             return self._refuse_member(call.member_id or "", call.epoch)
         return None
@@ -97,7 +97,9 @@ class OffsetDesk:
             )
         if call.epoch <= NO_EPOCH:
             return None
-        return Error.UNKNOWN_MEMBER_ID if group.exists else Error.ILLEGAL_GENERATION
+        if group.exists or self._ledger.consumer_offsets():
+            return Error.UNKNOWN_MEMBER_ID
+        return Error.GROUP_ID_NOT_FOUND if call.knows_epochs else Error.ILLEGAL_GENERATION
 
     def _refuse_member(self, member_id: str, epoch: int) -> Error | None:
         member = self._sides.group.members.get(member_id)

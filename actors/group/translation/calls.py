@@ -37,7 +37,8 @@ def sync(group: Group, soft: SoftState, call: SyncGroup, translation: Translatio
     classic = member.metadata.classic
     protocol = classic.protocol if classic else ""
     told = translation.protocol_type, protocol
-    if (call.protocol_type or told[0], call.protocol or told[1]) != told:
+    said = call.protocol_type, call.protocol
+    if any(each is not None and each != has for each, has in zip(said, told, strict=True)):
         message = f"the member was told to speak {' '.join(told)}"
         error = Error.INCONSISTENT_GROUP_PROTOCOL
         return Decision(soft, reply=SyncGroupReply(error, message=message))
@@ -92,7 +93,8 @@ def _member(
 def leave(group: Group, soft: SoftState, call: LeaveGroup, now_ms: int) -> Decision:
     """Remove members, with one epoch bump for all; the answer has a result for each.
 
-    Operators remove a static member by its instance id alone, whichever protocol it speaks.
+    Operators remove a static member by its instance id alone, whichever protocol it speaks, and any
+    member of a group of consumers by its member id, as at Kafka's broker.
     """
     gone: dict[str, Member] = {}
     told = [
@@ -117,7 +119,7 @@ def _leave(group: Group, leaver: Leaver, gone: dict[str, Member]) -> Error:
     is_unknown = leaver.instance_id is not None and owner is None
     if member is None or is_unknown or member.member_id in gone:
         return Error.UNKNOWN_MEMBER_ID
-    if member.metadata.classic is None and not is_operators:
+    if member.metadata.classic is None and group.topics is None and not is_operators:
         return Error.UNKNOWN_MEMBER_ID
     gone[member.member_id] = member
     return Error.NONE

@@ -58,11 +58,16 @@ def ask_to_sync(request: Request, _: str) -> Sequence[SyncGroup]:
         told.member_id,
         told.generation_id,
         getattr(told, "group_instance_id", None),
-        getattr(told, "protocol_type", None),
-        getattr(told, "protocol_name", None),
+        _said(told, "protocol_type"),
+        _said(told, "protocol_name"),
         {each.member_id: each.assignment for each in told.assignments},
     )
     return [call]
+
+
+def _said(told: Any, field: str) -> str | None:
+    """Return a text, empty if it is null; None where a version has no such field."""
+    return (getattr(told, field) or "") if hasattr(told, field) else None
 
 
 def ask_heartbeat(request: Request, _: str) -> Sequence[ClassicHeartbeat]:

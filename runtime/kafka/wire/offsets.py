@@ -24,6 +24,8 @@ from .terms import NO_TIME, code
 
 MANY_GROUPS: Final = 8
 """The first version of OffsetFetch with several groups."""
+COUNTS_EPOCHS: Final = 9
+"""The first version of OffsetCommit with member epochs."""
 TELLS_OF_ALL: Final = 2
 """The first version with an error for the whole response, and with requests for all partitions."""
 
@@ -44,7 +46,9 @@ def ask_to_commit(request: Request, _: str) -> Sequence[OffsetCommit]:
     )
     epoch = getattr(told, "generation_id_or_member_epoch", NO_EPOCH)
     instance_id = getattr(told, "group_instance_id", None)
-    return [OffsetCommit(told.group_id, tuple(offsets), told.member_id, epoch, instance_id)]
+    knows_epochs = request.head.version >= COUNTS_EPOCHS
+    at = told.group_id, tuple(offsets), told.member_id, epoch, instance_id
+    return [OffsetCommit(*at, knows_epochs=knows_epochs)]
 
 
 def answer_commit(_: Request, kind: Any, replies: Sequence[OffsetCommitReply]) -> Any:

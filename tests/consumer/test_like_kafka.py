@@ -1,0 +1,111 @@
+"""What a broker of Kafka 4.3.0 was seen to answer, where no recorded conversation asks for it."""
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead.actors.consumer.decide import SERVER_ASSIGNORS
+from fairlead.actors.consumer.requests import refuse_request
+from fairlead.actors.messages.classic import LeaveGroup, Leaver, SyncGroup
+from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.offsets import OffsetCommit, OffsetFetch, TopicOffset
+from fairlead.events.model import GroupType
+from fairlead_tests.consumer.classic import joining
+from fairlead_tests.consumer.driver import ConsumerDriver
+
+COMMIT = (TopicOffset("t4", 1, 7),)
+
+
+@pytest.fixture
+def driver() -> ConsumerDriver:
+    return ConsumerDriver()
+
+
+@pytest.mark.parametrize(
+    ("member_id", "instance_id", "error"),
+    [
+        ("A", None, Error.NONE),
+        ("A", "one", Error.NONE),
+        ("", "one", Error.NONE),
+        ("B", "one", Error.FENCED_INSTANCE_ID),
+        ("A", "two", Error.UNKNOWN_MEMBER_ID),
+        ("B", None, Error.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_operators_remove_a_consumer_by_either_of_its_ids(
+    driver: ConsumerDriver, member_id: str, instance_id: str | None, error: Error
+) -> None:
+    driver.joins("A", "t4", instance_id="one")
+    epoch = driver.group.group_epoch
+    reply = driver.asks(LeaveGroup(driver.group_id, (Leaver(member_id, instance_id),)))
+    assert [each.error for each in reply.leavers] == [error]
+    is_gone = error is Error.NONE
+    assert (driver.group.group_epoch, [*driver.group.members]) == (
+        (epoch + 1, []) if is_gone else (epoch, ["A"])
+    )
+
+
+def test_the_classic_members_that_are_left_by_a_removed_consumer_are_a_classic_group(
+    driver: ConsumerDriver,
+) -> None:
+    driver.joins("A", "t4")
+    joined = driver.asks(joining())
+    driver.asks(LeaveGroup(driver.group_id, (Leaver("A"),)))
+    assert joined.error is Error.NONE
+    assert (driver.group.members, driver.group.type) == ({}, GroupType.CLASSIC)
+
+
+@pytest.mark.parametrize(
+    ("member_id", "epoch", "error"),
+    [
+        (None, -1, Error.NONE),
+        ("A", 2, Error.NONE),
+        ("A", -1, Error.STALE_MEMBER_EPOCH),
+        ("", -1, Error.UNKNOWN_MEMBER_ID),
+        ("B", -1, Error.UNKNOWN_MEMBER_ID),
+        (None, 2, Error.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_who_names_a_member_or_an_epoch_fetches_as_that_member(
+    driver: ConsumerDriver, member_id: str | None, epoch: int, error: Error
+) -> None:
+    driver.joins("A", "t4")
+    reply = driver.asks(OffsetFetch(driver.group_id, None, member_id, epoch))
+    assert reply.error is error
+
+
+@pytest.mark.parametrize(
+    ("knows_epochs", "error"),
+    [(True, Error.GROUP_ID_NOT_FOUND), (False, Error.ILLEGAL_GENERATION)],
+)
+def test_a_member_of_no_group_commits_nothing(
+    driver: ConsumerDriver, *, knows_epochs: bool, error: Error
+) -> None:
+    commit = OffsetCommit(driver.group_id, COMMIT, "A", 1, knows_epochs=knows_epochs)
+    assert [each.error for each in driver.asks(commit).verdicts] == [error]
+    driver.asks(OffsetCommit(driver.group_id, COMMIT))
+    assert [each.error for each in driver.asks(commit).verdicts] == [Error.UNKNOWN_MEMBER_ID]
+
+
+def test_a_group_id_of_blanks_is_empty() -> None:
+    join = ConsumerGroupHeartbeat(" ", "A", 0, rebalance_timeout_ms=1, topic_partitions={})
+    told = refuse_request(replace(join, subscribed_topic_names=("t4",)), SERVER_ASSIGNORS)
+    assert told == (Error.INVALID_REQUEST, "GroupId is empty: name the group; nothing was changed")
+
+
+def test_the_only_member_of_a_group_keeps_its_protocol_type(driver: ConsumerDriver) -> None:
+    again = joining(driver.asks(joining()).member_id)
+    told = driver.asks(replace(again, protocol_type="other"))
+    assert told.error is Error.INCONSISTENT_GROUP_PROTOCOL
+
+
+@pytest.mark.parametrize(
+    ("protocol_type", "protocol"), [("", "cooperative-sticky"), ("consumer", "")]
+)
+def test_an_assignment_is_asked_for_with_the_protocol_that_it_is_in(
+    driver: ConsumerDriver, protocol_type: str, protocol: str
+) -> None:
+    told = driver.asks(joining())
+    call = SyncGroup(driver.group_id, told.member_id, 1, None, protocol_type, protocol, {})
+    assert driver.asks(call).error is Error.INCONSISTENT_GROUP_PROTOCOL
