@@ -1,1 +1,1 @@
-"""The door to Thespian: actors, their transport and its channel."""
+"""The adapter to Thespian: actors, the actor system, its processes, and authenticated transport."""

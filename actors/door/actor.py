@@ -1,13 +1,13 @@
-"""An actor, on Thespian: what it can do, and how it fails.
+"""The base class of actors, on Thespian: its messages, timers, children and error handling.
 
-When a handler raises, Thespian hands the same message in a second time; a handler that had
-already written to the log would write twice. So nothing raised by an actor reaches Thespian:
-it goes to `failed`, which by default tells the sender in words, since the far side may not be
-able to load the exception's class.
+When a handler raises, Thespian delivers the same message a second time; a handler that had already
+appended to the log would do so twice. So no exception of an actor reaches Thespian: it is passed to
+`failed`, which by default replies with its text, since the sender may not be able to unpickle the
+exception.
 
-A message may get lost, and where two actors both initiate it may, seldom, come twice or late.
-What is given up comes back to `undelivered`; silence proves nothing. So what matters is written
-down, and handlers bear repetition.
+Delivery is not guaranteed. A message may be lost, and if two actors both open a connection it may,
+rarely, come twice or late. A message that was given up is returned to `undelivered`, but the lack
+of that proves nothing. So important facts are logged, and handlers are idempotent.
 """
 # pyright: basic
 
@@ -41,13 +41,13 @@ LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The receiver failed on a message."""
+    """The reply of an actor whose handler failed."""
 
     reason: str
 
 
 def address_key(address: Address) -> str:
-    """Return a string to find an actor by in a dict; addresses themselves have no hash.
+    """Return a dict key for an actor: addresses themselves are not hashable.
 
     Within one actor the key of a child is the same for the address that `create` returned and
     for the sender of the child's messages.
@@ -68,47 +68,47 @@ class _Outgoing:
 
 
 class Actor(ThespianActor):
-    """An actor: override `receive`, and whatever else of the first half concerns it.
+    """An actor: override `receive`, and other handlers of the first half as needed.
 
-    The actor's methods are called one at a time. All are to be used on the actor's own thread,
-    but for `send`, `post` and `die`, which any thread may call.
+    Handlers are called one at a time. All methods have to be called on the actor's own thread,
+    except `send`, `post` and `die`, which are thread-safe.
     """
 
     title: ClassVar[str] = ""
-    """What its process is called before its name; empty: after its class."""
+    """The first part of its process title; empty: derived from its class."""
     _myRef: Any  # noqa: N815  (Thespian's name for what stands behind an actor)
     _children: tuple[Address, ...] = ()
     _is_stopping = False
 
     def receive(self, message: object, sender: Address) -> None:
-        """Handle one message; what `post` was given comes with the actor itself as sender."""
+        """Handle one message; one from `post` has the actor itself as sender."""
         raise NotImplementedError
 
     def woken(self, payload: object) -> None:
-        """Handle a timer that was asked for with `wake_after`."""
+        """Handle a timer of `wake_after`."""
 
     def watched(self) -> Sequence[int]:
-        """Return the descriptors of which `readable` is told when there is something to read."""
+        """Return the descriptors to poll; `readable` is called when one has input."""
         return ()
 
     def readable(self, numbers: Sequence[int]) -> None:
-        """Read what has come to watched descriptors."""
+        """Handle input on watched descriptors."""
 
     def child_exited(self, child: Address) -> None:
-        """Handle the exit of an actor that was made with `create`; called once for each."""
+        """Handle the exit of an actor that was started with `create`; called once for each."""
 
     def stopping(self) -> None:
-        """Clean up: the actor is about to end by request or SIGTERM; called once, and last."""
+        """Clean up before the actor ends, by request or SIGTERM; called once, and last."""
 
     def undelivered(self, message: object, to: Address) -> None:
-        """Handle a message that was given up; it may have arrived all the same."""
+        """Handle a message that was given up; it may have been delivered all the same."""
         LOGGER.warning("%s for %s was not delivered", type(message).__name__, to)
 
     def failed(self, error: Exception, message: object, sender: Address | None) -> None:
-        """Answer for an error raised by one of the methods above.
+        """Handle an exception of one of the handlers above; by default reply with a `Failure`.
 
-        `sender` is None where nobody waits for an answer: timers, posts, exits. An actor whose
-        outcome is unknown after an error overrides this and ends with `die`.
+        `sender` is None if nobody waits for a reply: timers, posts, exits. An actor whose state is
+        unknown after an error overrides this and ends with `die`.
         """
         LOGGER.error("%s failed on %s", type(self).__name__, type(message).__name__, exc_info=error)
         if sender is not None and not isinstance(message, Failure):
@@ -120,22 +120,22 @@ class Actor(ThespianActor):
         return self.myAddress
 
     def send(self, to: Address, message: object) -> None:
-        """Send a message that pickle takes."""
+        """Send a message, which has to be picklable."""
         if threading.current_thread() is threading.main_thread():
             super().send(to, message)
         else:
             self._deliver(_Outgoing(to, message))
 
     def post(self, message: object) -> None:
-        """Hand a message to this actor's own `receive`; it is not copied."""
+        """Deliver a message to this actor's own `receive`, without a copy."""
         self._deliver(_Posted(message))
 
     def wake_after(self, seconds: float, payload: object = None) -> None:
-        """Have `woken` called after a while; timers due together come in order."""
+        """Call `woken` after a delay; timers that are due together fire in order."""
         self.wakeupAfter(timedelta(seconds=seconds), payload)
 
     def create(self, kind: type["Actor"], name: str | None = None) -> Address:
-        """Start a child in a process of its own, forked from this one; it can be sent to at once.
+        """Start a child actor in a fork of this process; messages can be sent to it at once.
 
         The name is for the process list only. A child that cannot start is reported to
         `child_exited`.
@@ -145,7 +145,7 @@ class Actor(ThespianActor):
         return child
 
     def pid_of(self, child: Address) -> int | None:
-        """Return the process id of an actor made with `create`, None if it has none any more."""
+        """Return the process id of an actor started with `create`, None if it has ended."""
         return self._myRef.pid_of(child) if isinstance(self._myRef, Manager) else None
 
     def stop(self, child: Address) -> None:
@@ -153,13 +153,13 @@ class Actor(ThespianActor):
         self.send(child, ActorExitRequest())
 
     def die(self, code: int) -> None:
-        """End this actor's process at once, without clean-up; its children die with it."""
+        """End this actor's process at once, without cleanup; its children end with it."""
         if isinstance(self._myRef, Manager):
             os._exit(code)
         raise SystemExit(code)  # in-process base: the process is not the actor's to end
 
     def receiveMessage(self, message: object, sender: Address) -> ThespianWatch | None:
-        """Turn Thespian's one call into ours, and let no error out."""
+        """Dispatch Thespian's single callback to the handlers, and catch all exceptions."""
         try:
             self._dispatch(message, sender)
         except Exception as error:
@@ -168,7 +168,7 @@ class Actor(ThespianActor):
                 self.failed(error, content, asker)
             except Exception:
                 LOGGER.exception("%s failed to answer for an error", type(self).__name__)
-        watched = self.watched()  # Thespian forgets them unless it is told each time
+        watched = self.watched()  # Thespian needs them again after each message
         return ThespianWatch(watched) if watched else None
 
     def _dispatch(self, message: object, sender: Address) -> None:

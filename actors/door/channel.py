@@ -1,4 +1,4 @@
-"""A connection whose two ends prove the cluster's key to each other before they say anything.
+"""A connection whose two ends authenticate each other with the cluster's key before any message.
 
 The end that connects sends a *hello*, the one that accepts answers with a *greeting*, and then
 *frames* pass both ways:
@@ -15,10 +15,11 @@ address; they cover the frame's number, its length and its body. So a frame is a
 its place, on the connection for which it was made, and nowhere else.
 
 Nothing but a hello is sent before the other end has proven the key, and a hello proves nothing
-by itself. The end that accepts believes nobody before the first frame's header, which needs a key
-that only its own nonce leads to. Bodies are not hidden from one who can read loopback traffic.
+by itself. The accepting end trusts the other only after the first frame's header, whose key depends
+on the accepting end's own nonce (no replay). Bodies are authenticated, but not encrypted: they are
+visible to those who can read loopback traffic.
 
-Nothing is held of a frame beyond its header before the header's tag has been checked.
+No memory is allocated for a frame before the tag of its header has been checked.
 """
 
 import hmac
@@ -29,7 +30,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-FRAME_LIMIT = 64 << 20  # bytes of one body
+FRAME_LIMIT = 64 << 20  # maximum size of a body, in bytes
 
 _MAGIC: Final = b"fairlead"
 _NONCE: Final = 32
@@ -44,7 +45,7 @@ _READ: Final = 1 << 20  # bytes read at once
 
 
 class HostileFrameError(Exception):
-    """Bytes that nobody with the cluster's key has sent on this connection, at this place."""
+    """A frame without a valid MAC for this position on this connection: forged, or a replay."""
 
 
 class FrameTooLargeError(ValueError):
@@ -52,7 +53,7 @@ class FrameTooLargeError(ValueError):
 
 
 class Direction:
-    """One direction of one connection: numbers its frames, makes and checks them."""
+    """One direction of a connection: it numbers, encodes and verifies frames."""
 
     def __init__(self, key: bytes) -> None:
         self._headers = blake2b(key=key, digest_size=_TAG, person=b"header")
@@ -60,14 +61,14 @@ class Direction:
         self._number = 0  # of the next frame, or of the one whose header has been read
 
     def frame(self, body: bytes) -> bytes:
-        """Return the next frame."""
+        """Encode the next frame."""
         start = _START.pack(self._number, len(body))
         self._number += 1
         tag, mac = self._tag(start), self._mac(start, body)
         return b"".join((start[_NUMBER:], tag, mac, body))
 
     def length(self, header: bytes) -> int:
-        """Return the length in bytes of the body that the next frame's header announces."""
+        """Verify the next frame's header; return the length of its body in bytes."""
         (length,) = struct.unpack_from(">I", header)
         tag = self._tag(_START.pack(self._number, length))
         if not hmac.compare_digest(tag, header[-_TAG:]) or length > FRAME_LIMIT:
@@ -75,7 +76,7 @@ class Direction:
         return int(length)
 
     def body(self, sealed: bytes) -> memoryview:
-        """Return the body of the frame whose header was read last, from its MAC and body."""
+        """Verify a MAC and a body, after the frame's header; return the body."""
         mac, body = sealed[:_MAC], memoryview(sealed)[_MAC:]
         if not hmac.compare_digest(self._mac(_START.pack(self._number, len(body)), body), mac):
             raise HostileFrameError("a body without this connection's key")
@@ -95,14 +96,14 @@ class Direction:
 
 
 class SessionKeys(NamedTuple):
-    """What one end of an open connection reads and writes with."""
+    """The keys of one end of an open connection, for both directions."""
 
     incoming: Direction
     outgoing: Direction
 
 
 def _prove(key: bytes, what: bytes, *parts: bytes) -> bytes:
-    """Return the MAC of parts of fixed lengths, but for the last, made for one purpose."""
+    """Return the MAC of parts, all but the last of fixed lengths, for one purpose."""
     return blake2b(b"".join(parts), key=key, digest_size=_MAC, person=what).digest()
 
 
@@ -111,28 +112,28 @@ def _place(address: tuple[str, int]) -> bytes:
 
 
 class Channel:
-    """A stream socket that sends and receives whole bodies, once its ends have proven the key.
+    """A stream socket that sends and receives whole bodies after a mutual authentication.
 
-    It stands where a transport expects a plain socket that does not block, and reads no further
-    than to the end of one frame, so that the socket stays readable while there is more.
+    It has the interface of a plain non-blocking socket. It reads at most to the end of one frame,
+    so that the socket stays readable while there is more input.
     """
 
     def __init__(self, plain: socket.socket, key: bytes, *, accepted: bool) -> None:
         self._plain = plain
         self._key = key
         self._accepted = accepted
-        #: The address that was connected to, which both ends see alike.
+        #: The address of the accepting end, which both ends see alike.
         self._place = _place(plain.getsockname()) if accepted else b""
-        self._hello = b""  # sent or received; nothing before
-        self._keys: SessionKeys | None = None  # from this end's end of the handshake on
-        self._length: int | None = None  # of the body that comes next, once its header is read
-        self._input = bytearray()  # of the piece of the protocol that comes next
-        self._output = bytearray()  # what the system has not taken yet
+        self._hello = b""  # the hello that was sent or received; empty before
+        self._keys: SessionKeys | None = None  # set once the handshake is over for this end
+        self._length: int | None = None  # of the next body, once its header is read
+        self._input = bytearray()  # received part of the next protocol element
+        self._output = bytearray()  # unsent bytes
         #: Whether the other end has proven, on this connection, that it holds the key.
         self.trusted = False
 
     def greet(self) -> None:
-        """Say hello over a connection that this process has made; `recv` takes the greeting."""
+        """Send the hello on a connection opened by this process; `recv` handles the greeting."""
         start = _MAGIC + os.urandom(_NONCE)
         self._hello = start + _prove(self._key, b"hello", start, self._place)
         self._output += self._hello
@@ -144,14 +145,14 @@ class Channel:
         return self._keys is not None
 
     def send(self, body: bytes) -> None:
-        """Send a body; what the system does not take at once is left to `flush`."""
+        """Send a body; bytes that cannot be sent at once are left to `flush`."""
         if self._keys is None:
             raise ConnectionError("the other end has not proven yet that it holds the key")
         self._output += self._keys.outgoing.frame(body)
         self.flush()
 
     def flush(self) -> bool:
-        """Send what is left to be sent; return whether nothing is."""
+        """Send the unsent bytes; return whether all are sent."""
         with suppress(BlockingIOError):
             while self._output:
                 with memoryview(self._output) as view:
@@ -160,7 +161,7 @@ class Channel:
         return not self._output
 
     def recv(self, _size: int = 0) -> bytes | memoryview:
-        """Return the next body, b"" if the other end has hung up.
+        """Return the next body, b"" if the other end has closed the connection.
 
         Raises `BlockingIOError` while it has not arrived in full, `HostileFrameError`, and what
         a socket raises.
@@ -177,7 +178,7 @@ class Channel:
         return keys.incoming.body(sealed) if sealed else b""
 
     def shake_hands(self) -> SessionKeys | None:
-        """Take the other end's part of the handshake; return None if it has hung up.
+        """Handle the other end's part of the handshake; return None if it has disconnected.
 
         Raises as `recv` does.
         """
@@ -240,7 +241,7 @@ class Channel:
         return self._plain.fileno()
 
     def setblocking(self, flag: bool) -> None:  # noqa: FBT001  (as a socket has it)
-        """Let the socket block, or not."""
+        """Set the blocking mode of the socket."""
         self._plain.setblocking(flag)
 
     def setsockopt(self, level: int, option: int, value: int) -> None:

@@ -1,8 +1,8 @@
-"""A log file that several processes write to, and that stays small and private.
+"""A log file for several processes, with rotation and rate limits, readable by its owner only.
 
-It is for its owner only. When it is full it becomes the older log beside it (`.1`), in the place
-of the one before; another process that has it open notices with its next line. A line that repeats
-is told now and then only: a loop that fails would fill any log, and hide all that is said beside.
+When it is full it is renamed to `.1`, replacing the former one; other processes reopen it with
+their next line. Repeated lines are rate-limited: a failing loop would fill any log, and hide all
+other lines.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import Final
 
-LARGEST: Final = 16 << 20  # bytes of a log, and of the older one beside it
+LARGEST: Final = 16 << 20  # maximum size of the log, and of the older one, in bytes
 PERIOD_SECONDS: Final = 10.0
 SAME_TEXT: Final = 5  # lines of one text in a period
 SAME_PLACE: Final = 1_000  # lines from one place in the code in a period
@@ -28,7 +28,7 @@ class LogFile(WatchedFileHandler):
     """Writes to a log file of bounded size."""
 
     def __init__(self, path: Path, *, delay: bool = False, largest: int = LARGEST) -> None:
-        """Write to `path`, which `delay` leaves alone until something is said.
+        """Write to `path`, which with `delay` is opened at the first line.
 
         Raises `OSError` if it cannot be opened now.
         """
@@ -37,7 +37,7 @@ class LogFile(WatchedFileHandler):
         self.addFilter(Repeats())
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, and put the log aside once it is full."""
+        """Write a line, and rotate the log if it is full."""
         try:
             super().emit(record)
             if self.stream and os.fstat(self.stream.fileno()).st_size > self._largest:
@@ -60,7 +60,7 @@ class LogFile(WatchedFileHandler):
 
 
 def open_private(path: str, _mode: str = "a") -> TextIOWrapper:
-    """Open a file that is for its owner only, to write at its end; raises `OSError`."""
+    """Open a file for appending, readable by its owner only; raises `OSError`."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     descriptor = os.open(path, flags, OWNER_ONLY)
     with suppress(OSError):
@@ -69,7 +69,7 @@ def open_private(path: str, _mode: str = "a") -> TextIOWrapper:
 
 
 class Repeats(logging.Filter):
-    """Lets through so many lines of one text, and from one place, in each period."""
+    """Rate limit: passes so many lines of one text, and from one place, in each period."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Repeats(logging.Filter):
         self._said: Counter[tuple[object, ...]] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a line is to be written; the last one for now says that it is that."""
+        """Return whether to write a line; the last one of a period says that more are dropped."""
         period = int(time.monotonic() // PERIOD_SECONDS)
         if period != self._period:
             self._period = period

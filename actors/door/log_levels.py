@@ -1,9 +1,9 @@
-"""Levels of loggers that are changed while a node runs, by Kafka Connect's names.
+"""Log levels that are changed while a node runs, with Kafka Connect's names.
 
-The file `levels.json` beside the logs says which were set, and goes with the node. A process reads
-it when it starts, and again when it is told that it changed. A level counts for its logger and all
-below that; those below that were set before are forgotten. A library's logger that was given a
-level by its own code keeps it, unless it is set by name.
+They are kept in `levels.json` beside the logs until the node ends. A process reads the file at its
+start, and when a message says that it has changed. A level applies to its logger and all loggers
+below, whose former settings are removed. A library's logger whose level was set by its own code
+keeps that, unless it is set by name.
 """
 
 import json
@@ -27,37 +27,37 @@ LEVELS: Final[Mapping[str, int]] = {
     "TRACE": 5,
     "ALL": 1,
 }
-"""Those of log4j, highest first."""
+"""The levels of log4j, highest first."""
 _taken_up: set[str] = set()
-"""The loggers whose levels are those of the file, in this process."""
+"""The loggers of this process whose levels come from the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadLogLevels:
-    """To any actor: the levels have changed; it tells its children."""
+    """To any actor: reload the levels; it forwards this to its children."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogLevelsRead:
-    """From an actor: its process goes by the new levels, and its children were told."""
+    """From an actor: its process has reloaded the levels, and has forwarded the message."""
 
 
 class LevelSet(NamedTuple):
-    """A level that was set, and when, by the wall clock."""
+    """A level that was set, and the wall-clock time of that."""
 
     level: str
     modified_ms: int
 
 
 class LoggerState(NamedTuple):
-    """The level that a logger goes by, and when it was set; None: not since the node began."""
+    """The effective level of a logger, and when it was set; None: not since the node started."""
 
     level: str
     modified_ms: int | None
 
 
 def take_up(folder: Path) -> None:
-    """Have this process go by the levels of the file in a folder of logs."""
+    """Apply the levels of the file in a folder of logs to this process."""
     wanted = read(folder)
     for name in _taken_up - wanted.keys():
         logging.getLogger(name).setLevel(logging.NOTSET)
@@ -68,7 +68,7 @@ def take_up(folder: Path) -> None:
 
 
 def read(folder: Path) -> dict[str, LevelSet]:
-    """Return the levels that are set, by logger; none where there is no file."""
+    """Return the levels in the file, by logger; none if there is no file."""
     try:
         told = json.loads((folder / FILE).read_bytes())
         found = {str(name): LevelSet(str(level), int(at)) for name, (level, at) in told.items()}
@@ -88,12 +88,12 @@ def write(folder: Path, name: str, level: str, now_ms: int) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Set no levels any more: a node begins with those of its settings."""
+    """Remove all levels: a node starts with those of its configuration."""
     (folder / FILE).unlink(missing_ok=True)
 
 
 def is_below(name: str, namespace: str) -> bool:
-    """Tell whether a logger is another one, or below it."""
+    """Return whether a logger is another one, or below it."""
     return namespace in {ROOT, name} or name.startswith(f"{namespace}.")
 
 
@@ -106,7 +106,7 @@ def loggers(folder: Path) -> dict[str, LoggerState]:
 
 
 def _state(logger: logging.Logger, wanted: Mapping[str, LevelSet]) -> LoggerState:
-    """Tell by which logger's level one goes, and what is known of that."""
+    """Return the logger that determines the level of another one, and its setting."""
     deciding: logging.Logger = logger
     while not deciding.level and deciding.parent is not None:
         deciding = deciding.parent

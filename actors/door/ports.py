@@ -1,4 +1,4 @@
-"""Where a system is reached, and whose a port is: its door, free ports, and who has a taken one."""
+"""The address and key of an actor system (`Door`), free ports, and the owner of a port in use."""
 
 import errno
 import ipaddress
@@ -15,7 +15,7 @@ import psutil
 KEY_BYTES: Final = 32
 LOOPBACK: Final = "127.0.0.1"
 CONNECTIONS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
-"""The first and the last port that Linux gives to connections."""
+"""The range of ephemeral ports of Linux: the first and the last port."""
 FIRST_PORT: Final = 10_000
 TRIES: Final = 100
 UNSEEN: Final = "a program that cannot be seen from here, of another user or container"
@@ -23,11 +23,11 @@ UNSEEN: Final = "a program that cannot be seen from here, of another user or con
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where a system is reached, and the secret that opens it.
+    """The address of an actor system, and the key to connect to it.
 
-    `host` is an IPv4 loopback address, `port` that of the admin, `key` 32 random bytes of one
-    cluster. Raises ValueError for anything else. Where `node` is not empty, only a system that
-    was started for this node is behind the door.
+    `host` is an IPv4 loopback address, `port` that of the admin, `key` the 32 random bytes of the
+    cluster. Raises ValueError for other values. If `node` is not empty, a system of another node
+    at this address counts as unreachable.
     """
 
     host: str
@@ -47,14 +47,14 @@ class Door:
 
 
 class PortTakenError(Exception):
-    """A port cannot be listened on; the text says why, and which process has it."""
+    """A port cannot be bound; the message says why, and which process has it."""
 
 
 def free_port() -> int:
-    """Return a port of the loopback that is free, and that the system gives to no connection.
+    """Return a free loopback port outside the range of ephemeral ports.
 
-    The processes of a node that comes up open so many connections that one of them may have any
-    port of the system's range before somebody listens there.
+    A starting node opens many connections, so one of them could take an ephemeral port before it is
+    bound.
     """
     try:
         first_given = int(CONNECTIONS.read_text(encoding="ascii").split()[0])
@@ -71,7 +71,7 @@ def free_port() -> int:
 
 
 def check_free(host: str, port: int) -> None:
-    """Raise `PortTakenError` unless one could listen on this port of this host now."""
+    """Raise `PortTakenError` if this port of this host cannot be bound now."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -88,7 +88,7 @@ def check_free(host: str, port: int) -> None:
 
 
 def holder_of(host: str, port: int) -> str:
-    """Return the name and pid of the program that has a port, or that it cannot be seen."""
+    """Return the name and pid of the program that has a port, or that it is not visible."""
     sockets = sorted(_sockets(host, port), key=lambda each: each[0] != psutil.CONN_LISTEN)
     for _, pid in sockets:
         with suppress(psutil.Error):
@@ -106,7 +106,7 @@ def _sockets(host: str, port: int) -> Iterator[tuple[str, int | None]]:
 
 
 def _overlap(host: str, bound: str) -> bool:
-    """Tell whether nobody can listen at `host` while somebody does at the address `bound`."""
+    """Return whether a socket at the address `bound` prevents listening at `host`."""
     try:
         ours, theirs = ipaddress.ip_address(host), ipaddress.ip_address(bound.partition("%")[0])
     except ValueError:

@@ -1,11 +1,11 @@
-"""The processes of a system: the admin, the actors below it, and programs that speak to them.
+"""The processes of an actor system: the admin, the actors below it, and external clients.
 
-Thespian's process base made safe: to import this module puts it in the place of Thespian's own.
+Importing this module patches Thespian's process base:
 
-* A child dies with its parent, the admin with the process that started it, and none keeps a
-  socket that it inherited.
-* The end of a child is told in any case, and so is a message that was given up.
-* There is no logging process: actors write to the log file like any other Python program.
+* A child ends with its parent, the admin with the process that started it, and none keeps
+  inherited sockets.
+* The exit of a child is always reported, and so is a message that was given up.
+* There is no logging process: actors write to the log file like other Python programs.
 """
 # pyright: basic
 
@@ -55,14 +55,14 @@ _node = ""
 
 
 class WhoIs(ActorSystemMessage):
-    """Asks the admin for the address of a named actor; answered by a `Named`."""
+    """To the admin: look up a named actor; the reply is a `Named`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
 
 class Named:
-    """The address of a named actor, or None; `node` says whose admin it is that answers."""
+    """From the admin: the address of a named actor, or None; `node` is the admin's node."""
 
     def __init__(self, address: Any, node: str = "") -> None:
         self.address = address
@@ -86,7 +86,7 @@ class Admin(multiprocCommon.MultiProcAdmin):
 
 
 class Manager(multiprocCommon.MultiProcManager):
-    """What stands between one actor and its process."""
+    """The manager of one actor in its process."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._unborn: set[int] = set()
@@ -97,7 +97,7 @@ class Manager(multiprocCommon.MultiProcManager):
         """Report every child: stock drops others that are dead by now; see `childDied`."""
 
     def run(self) -> None:
-        """Run the actor, then end its process whatever threads it has left behind."""
+        """Run the actor, then end its process even if other threads still run."""
         told = self._childReqs or {}
         of_class = str(self._actorClass).rpartition(".")[-1].removesuffix("Actor")
         kind = told.get("title") or of_class or "Actor"
@@ -128,7 +128,7 @@ class Manager(multiprocCommon.MultiProcManager):
         return None
 
     def actor_send_fail(self, result: Any, intent: Any) -> None:
-        """Tell the sender, which stock does only for what it never tried to send."""
+        """Report a message that was given up; stock does so only if it never tried to send it."""
         if any(
             isinstance(each.message, PoisonMessage) and each.message.poisonMessage is intent.message
             for each in self._receiveQueue
@@ -140,7 +140,7 @@ class Manager(multiprocCommon.MultiProcManager):
         )
 
     def childDied(self) -> bool:
-        """Notice the exit of children, also of those that never got as far as to report."""
+        """Detect the exit of children, including those that never reported their address."""
         unborn = [
             each.childAddr.addressDetails.addressInstanceNum
             for each in getattr(self, "_child_procs", [])
@@ -152,7 +152,7 @@ class Manager(multiprocCommon.MultiProcManager):
         return bool(super().childDied())
 
     def _send_intent_to_transport(self, intent: Any) -> None:
-        """Return what is for a child that ended without an address: stock waits for one."""
+        """Return messages to a child that ended without an address: stock waits for one."""
         target = intent.targetAddr.addressDetails
         if isinstance(target, ActorLocalAddress) and target.addressInstanceNum in self._unborn:
             intent.tx_done(SendStatus.DeadTarget)
@@ -161,14 +161,14 @@ class Manager(multiprocCommon.MultiProcManager):
 
 
 class ExternalEndpoint(BaseContext):
-    """One endpoint of a process that is no actor."""
+    """An endpoint of a process that is not an actor."""
 
     def begin(self, to: Any, message: object) -> Any:
-        """Begin to send a message, and return what knows whether that failed."""
+        """Start to send a message, and return its intent, which has the result."""
         return self._tx_to_actor(to, message)
 
     def tell(self, to: Any, message: object) -> None:
-        """Send a message and wait for its arrival; stock returns whether it arrives or not."""
+        """Send a message and wait for its delivery; stock returns in any case."""
         sent = self._tx_to_actor(to, message)
         patience = timedelta(seconds=SEND_SECONDS + 1)
         while not sent.failed and self._run_transport(patience, txonly=True):
@@ -178,7 +178,7 @@ class ExternalEndpoint(BaseContext):
 
 
 class ExternalSystem(systemBase):
-    """A system seen from a process that is no actor; stock starts one where it finds none."""
+    """A system as seen by a process that is not an actor; stock would start a missing system."""
 
     def __init__(self, port: int) -> None:
         self.capabilities = {"Admin Port": port, "Process Startup Method": "fork"}
@@ -186,7 +186,7 @@ class ExternalSystem(systemBase):
         ExternalOpsToActors.__init__(self, Transport.getAdminAddr(self.capabilities))
 
     def external_clone(self) -> ExternalEndpoint:
-        """Return one more endpoint."""
+        """Return a new endpoint."""
         return ExternalEndpoint(self.adminAddr, self.transport)
 
     def port_is_taken(self) -> bool:
@@ -216,11 +216,11 @@ def run_admin(starter: Any, endpoint: Any, address: Any, capabilities: dict[str,
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the key is in memory
     os.setsid()  # Ctrl-C is for the process that started the system
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)  # what handles them there means nothing here
+        signal.signal(number, signal.SIG_DFL)  # the parent's handlers must not run here
     _log_to_file()
     _set_title("admin", _system_name)
     admin = Admin(Transport(endpoint), address, capabilities, None, FORK)
-    admin.asLogger = admin.transport.myAddress  # nobody writes to it, but there must be one
+    admin.asLogger = admin.transport.myAddress  # unused, but Thespian requires one
     signal.signal(signal.SIGCHLD, admin.signalChildDied)
     admin.transport.scheduleTransmit(None, TransmitIntent(starter, EndpointConnected(0)))
     admin._activate()
@@ -229,7 +229,7 @@ def run_admin(starter: Any, endpoint: Any, address: Any, capabilities: dict[str,
 
 
 def name_system(name: str, log_file: Path | None, node: str = "", log_level: str = "INFO") -> None:
-    """Say what the processes forked from here are called, where they log, and whose they are.
+    """Set the title, the log and the node of the processes that are forked from here.
 
     What they log is of this level or above. Without a log file nothing is written.
     """
@@ -253,7 +253,7 @@ def _leave_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     parent = multiprocessing.parent_process()
     if parent is not None and os.getppid() != parent.pid:
-        os._exit(1)  # it was faster
+        os._exit(1)  # the parent has ended before the call of prctl
     for number in sorted(int(each) for each in os.listdir("/proc/self/fd")):  # noqa: PTH208
         with suppress(OSError):
             if number > 2 and stat.S_ISSOCK(os.fstat(number).st_mode):  # noqa: PLR2004
@@ -261,7 +261,7 @@ def _leave_parent() -> None:
 
 
 def _log_to_file() -> None:
-    # Thespian has put its own root in place, which sends every record as a message.
+    # Thespian has installed its own root logger, which sends every record as a message.
     logging.root, logging.Logger.manager = _PLAIN_LOGGING
     logging.Logger.root = logging.root
     logging.raiseExceptions = False  # a full disk is no reason to write to the terminal
@@ -275,7 +275,7 @@ def _log_to_file() -> None:
 
 
 def read_log_levels() -> None:
-    """Take up the levels that were set while the system runs."""
+    """Apply the log levels that were set while the system runs."""
     if _log_file is not None:
         log_levels.take_up(_log_file.parent)
 
@@ -284,7 +284,7 @@ def _set_title(kind: str, name: str) -> None:
     setproctitle(f"fairlead: {kind.lower()} {name}".rstrip())
 
 
-# Its own log, the only file that it opens.
+# Thespian's own log, the only file that it opens.
 utilis.open = open_private  # pyright: ignore[reportAttributeAccessIssue]
 _stock_start_child = multiprocCommon.startChild
 multiprocCommon.startChild = _start_actor

@@ -1,10 +1,9 @@
-"""A stream of messages between two processes of a cluster, beside the letters of their actors.
+"""A stream of messages between two processes of a cluster, faster than actor messages.
 
-What passes thousands of times a second costs a letter each time: an envelope, an acknowledgement,
-turns of two loops. Here a message is one frame of a `Channel`, whose ends have proven the cluster's
-key to each other before any is loaded. One end is an actor's, which has a `StreamPort` and is told
-when there is something to read; the other is any process that knows the key and the port. What was
-sent arrives in its order, or the stream ends.
+An actor message costs an envelope, an acknowledgement and several turns of two event loops: too
+much for thousands per second. Here a message is one frame of a `Channel`, whose ends authenticate
+each other before anything is unpickled. One end is an actor with a `StreamPort`, which it polls;
+the other is any process with the key and the port. Messages arrive in order, or the stream ends.
 """
 
 import pickle
@@ -18,11 +17,11 @@ from .channel import FRAME_LIMIT, Channel, FrameTooLargeError, HostileFrameError
 from .transport import OUT_OF_DESCRIPTORS, SCARCE_SECONDS, LoopbackAddress, accepted
 
 MOST_STRANGERS: Final = 16
-"""Connections of one port that have not proven the key yet; the oldest of more is closed."""
+"""The maximum number of unauthenticated connections of a port; the oldest is closed."""
 
 
 class StreamEndedError(Exception):
-    """The other end has gone, or is none of this cluster."""
+    """The other end has disconnected, or is not of this cluster."""
 
 
 class MessageStream:
@@ -41,7 +40,7 @@ class MessageStream:
         return self._channel.fileno()
 
     def send(self, message: object) -> bool:
-        """Send a message that pickle takes; tell whether the system has taken all of it.
+        """Send a picklable message; return whether all of it was sent (else call `flush`).
 
         Raises `StreamEndedError`, and `FrameTooLargeError` if its pickle is too long.
         """
@@ -55,7 +54,7 @@ class MessageStream:
             raise StreamEndedError(str(error)) from None
 
     def flush(self) -> bool:
-        """Send what the system did not take before; tell whether it has all by now.
+        """Send the unsent bytes; return whether all are sent.
 
         Raises `StreamEndedError`.
         """
@@ -65,7 +64,7 @@ class MessageStream:
             raise StreamEndedError(str(error)) from None
 
     def receive(self) -> object | None:
-        """Return the next message; None: it is not here yet. Raises `StreamEndedError`."""
+        """Return the next message, None if it is incomplete. Raises `StreamEndedError`."""
         try:
             body = self._channel.recv()
         except BlockingIOError:
@@ -82,7 +81,7 @@ class MessageStream:
 
 
 def dial(port: int, key: bytes, host: str, seconds: float) -> MessageStream:
-    """Return a stream to an actor's port; it may take so long.
+    """Open a stream to an actor's port, within so many seconds.
 
     Raises `StreamEndedError`.
     """
@@ -105,10 +104,10 @@ def dial(port: int, key: bytes, host: str, seconds: float) -> MessageStream:
 
 
 class StreamPort:
-    """Where an actor's process takes streams, and those that it has."""
+    """The listening socket of an actor's process for streams, and its open streams."""
 
     def __init__(self) -> None:
-        """Listen, on the address that all of the process listens on."""
+        """Listen on the host of the process's transport."""
         self._listening = socket.create_server((LoopbackAddress.host, 0))
         self._listening.settimeout(0)
         self._streams: dict[int, MessageStream] = {}
@@ -116,12 +115,12 @@ class StreamPort:
 
     @property
     def number(self) -> int:
-        """The port's number."""
+        """The port number."""
         return int(self._listening.getsockname()[1])
 
     @property
     def watched(self) -> list[int]:
-        """The descriptors that may have something to read."""
+        """The descriptors to watch for input."""
         return [self._listening.fileno(), *self._streams]
 
     def receive(self, readable: Iterable[int]) -> Iterator[tuple[MessageStream, object]]:
@@ -139,7 +138,7 @@ class StreamPort:
                         yield stream, message
 
     def close(self, stream: MessageStream) -> None:
-        """Close one of its streams; it may be closed already."""
+        """Close one of its streams; idempotent."""
         for number in [each for each, held in self._streams.items() if held is stream]:
             del self._streams[number]
         stream.close()

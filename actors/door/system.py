@@ -1,4 +1,4 @@
-"""An actor system as seen from outside it: started, reached, asked, and ended."""
+"""Starts, connects to, asks and stops an actor system, from a process outside of it."""
 # pyright: basic
 
 import socket
@@ -20,28 +20,28 @@ from .processes import ExternalSystem, Named, WhoIs, name_system
 from .transport import arm
 
 START_SECONDS = STOP_SECONDS = 10.0
-STRAY_SECONDS = 2.0  # for what actors have started, once they are gone
-ADMIN_SECONDS = 2.0  # for the admin to answer
-PORT_SECONDS = 3.0  # how long the port of a system that just died may stay taken
+STRAY_SECONDS = 2.0  # wait for child processes of actors, after the actors have ended
+ADMIN_SECONDS = 2.0  # wait for an answer of the admin
+PORT_SECONDS = 3.0  # how long the port of a system that just died may stay in use
 
 
 class UnreachableError(Exception):
-    """There is no system behind the door, or none that holds its key."""
+    """There is no system behind the door, or it has another key or node."""
 
 
 class CannotStartError(Exception):
-    """A system or an actor did not come up."""
+    """A system or an actor could not be started."""
 
 
 class Line:
-    """One thread's own way into a system."""
+    """One thread's connection to a system."""
 
     def __init__(self, base: ExternalSystem) -> None:
         self._base = base
         self._context = base.external_clone()
 
     def ask(self, actor: Address, message: object, seconds: float) -> object | None:
-        """Send a message and return the answer, or None if there is none in time.
+        """Send a message and return the reply, or None if there is none in time.
 
         Raises `UnreachableError` if the actor could not load the message.
         """
@@ -50,13 +50,13 @@ class Line:
         except ActorSystemException as error:
             raise UnreachableError(str(error)) from None
         if answer is None:
-            # An answer that comes late must not be taken for that to the next question.
+            # A late reply must not be taken for that to the next message.
             self.close()
             self._context = self._base.external_clone()
         return answer
 
     def tell(self, actor: Address, message: object) -> None:
-        """Send a message and wait for its arrival; raises `UnreachableError`."""
+        """Send a message and wait for its delivery; raises `UnreachableError`."""
         try:
             self._context.tell(actor, message)
         except ActorSystemException as error:
@@ -68,24 +68,24 @@ class Line:
 
 
 class Question:
-    """A message under way to an actor: its sender need not wait for the answer."""
+    """A message in flight to an actor, whose reply is polled with `answer`."""
 
     def __init__(self, base: ExternalSystem, actor: Address, message: object) -> None:
         self._context = base.external_clone()
         self._sent = self._context.begin(actor, message)
 
     def answer(self, seconds: float) -> object | None:
-        """Wait for the answer, for some seconds at most; None if there is none yet."""
+        """Wait for the reply, for some seconds at most; None if there is none yet."""
         answer: object | None = self._context.listen(timedelta(seconds=seconds))
         return answer
 
     @property
     def is_lost(self) -> bool:
-        """Whether the message was given up: nobody is there, or nobody acknowledged it."""
+        """Whether the message was given up: there is no recipient, or no acknowledgement."""
         return bool(self._sent.failed)
 
     def close(self) -> None:
-        """Wait no more."""
+        """Discard the reply."""
         self._context.exit_context()
 
 
@@ -99,7 +99,7 @@ class System:
         self._lock = threading.Lock()
 
     def create(self, kind: type[Actor], name: str | None = None) -> Address:
-        """Start an actor under the admin, or return the one that has the name already.
+        """Start an actor below the admin, or return the existing one with this name.
 
         Raises `CannotStartError`.
         """
@@ -109,23 +109,23 @@ class System:
             raise CannotStartError(f"{kind.__name__} could not be started: {error}") from None
 
     def ask(self, actor: Address, message: object, seconds: float) -> object | None:
-        """Ask as `Line.ask` does, on a line that is kept."""
+        """Call `Line.ask` on a shared line."""
         with self._own_line() as line:
             return line.ask(actor, message, seconds)
 
     def tell(self, actor: Address, message: object) -> None:
-        """Tell as `Line.tell` does, on a line that is kept."""
+        """Call `Line.tell` on a shared line."""
         with self._own_line() as line:
             line.tell(actor, message)
 
     def stop(self, actor: Address) -> None:
-        """Ask an actor to end, with all of its children; one that is gone is no error."""
+        """Ask an actor to end, with all of its children; ignored if it has ended."""
         with suppress(UnreachableError):
             self.tell(actor, ActorExitRequest())
 
     @contextmanager
     def private(self) -> Generator[Line]:
-        """Give a thread a line of its own."""
+        """Open a line for one thread."""
         line = Line(self._base)
         try:
             yield line
@@ -133,7 +133,7 @@ class System:
             line.close()
 
     def named(self, name: str) -> Address | None:
-        """Return the address of the actor created from outside under a name, or None.
+        """Return the address of a named actor that was created from outside, or None.
 
         Raises `UnreachableError` if the admin does not answer.
         """
@@ -143,16 +143,16 @@ class System:
         return answer.address
 
     def begin(self, actor: Address, message: object) -> Question:
-        """Send a message, and return what will have the answer."""
+        """Send a message, and return a `Question` for its reply."""
         return Question(self._base, actor, message)
 
     def ping(self) -> Question:
-        """Ask the admin whether it is there."""
+        """Send a liveness probe to the admin."""
         return Question(self._base, self._base.adminAddr, WhoIs(""))
 
     @property
     def admin_pid(self) -> int | None:
-        """The process id of the admin, where it is a child of this process."""
+        """The process id of the admin, None if it is not a child of this process."""
         return None if self._admin is None else self._admin.pid
 
     def alive(self) -> bool:
@@ -165,12 +165,12 @@ class System:
         return self._admin is not None and not self._admin.is_alive()
 
     def node(self) -> str | None:
-        """Return which node the admin says that the system is of, None without an answer."""
+        """Return the node of the system according to the admin, None without an answer."""
         answer = self._ask_admin("")
         return None if answer is None else answer.node
 
     def close(self) -> None:
-        """Close this process's sockets; the system goes on."""
+        """Close this process's sockets; the system continues."""
         if self._line is not None:
             self._line.close()
         self._base.transport.close()
@@ -178,7 +178,7 @@ class System:
     def kill(self) -> None:
         """Kill the admin and all of its processes, hung or not, and close.
 
-        Only the process that started the system can; it returns when they are gone.
+        Only for the process that started the system. Returns when they have ended.
         """
         family = _family(self._admin)
         self.close()
@@ -190,7 +190,7 @@ class System:
     def shutdown(self) -> None:
         """Stop every actor and the admin, and close.
 
-        In the process that started the system this returns when all of its processes are gone;
+        In the process that started the system this returns when all of its processes have ended;
         those that do not end in time are killed.
         """
         if self._admin is not None and not self.alive():
@@ -237,9 +237,9 @@ def _see_off(family: list[ProcessId]) -> None:
 def start_system(door: Door, *, log_file: Path, name: str, log_level: str = "INFO") -> System:
     """Start a system whose admin and actors die with the calling process.
 
-    Call it on the main thread of a process that has opened nothing yet: the actors are its
-    forks. They log to `log_file` what is of this level or above, and `name` shows in the process
-    list. Raises `CannotStartError`.
+    Call it on the main thread of a process that has opened no files yet: the actors are its forks.
+    They log records of this level or above to `log_file`, and have `name` in their titles. Raises
+    `CannotStartError`.
     """
     if threading.current_thread() is not threading.main_thread():
         raise CannotStartError("a system dies with the thread that started it: use the main thread")
@@ -271,7 +271,7 @@ def _await_port(base: ExternalSystem, door: Door) -> None:
 
 
 def connect(door: Door) -> System:
-    """Reach a system that another process has started; never starts one.
+    """Connect to a system that another process has started; never starts one.
 
     Raises `UnreachableError`.
     """

@@ -1,14 +1,13 @@
-"""Thespian's TCP transport made safe: every socket is a channel, and bound where it says it is.
+"""Secures Thespian's TCP transport: authenticated channels, bound to loopback.
 
-Stock, every process listens on every interface and unpickles whatever it is sent. Here
+Stock Thespian listens on every interface, and unpickles any bytes that it gets. Here
 
-* every socket is a `Channel`: both ends prove that they hold the cluster's key before a message
-  passes, and nothing reaches pickle that was not made for this connection (see `channel`);
-* every socket is bound to the loopback address that it tells others.
+* every socket is a `Channel`: both ends prove that they have the cluster's key before any message,
+  and only bytes that were authenticated for this connection are unpickled (see `channel`);
+* every socket is bound to the loopback address that it advertises.
 
-The key lives in memory only: children get it by fork, never by environment or arguments. A
-process speaks to one cluster at a time. To import this module puts all of it in the place of
-Thespian's own.
+The key is in memory only: children inherit it by fork, not by environment or arguments. A process
+connects to one cluster at a time. Importing this module patches Thespian's transport.
 """
 # pyright: basic
 
@@ -40,52 +39,52 @@ from thespian.system.transport.IPBase import TCPv4ActorAddress
 
 from .channel import FRAME_LIMIT, Channel, FrameTooLargeError, HostileFrameError
 
-STRANGER_SECONDS = 10.0  # how long a connection may take to prove that it holds the key
-STRANGERS_LIMIT = 256  # connections of one process that have not proved it yet
-COMPLAINT_SECONDS = 10.0  # between log lines about strangers
+STRANGER_SECONDS = 10.0  # time limit for a connection to authenticate
+STRANGERS_LIMIT = 256  # maximum number of unauthenticated connections of a process
+COMPLAINT_SECONDS = 10.0  # minimum interval of log lines about them
 OUT_OF_DESCRIPTORS = errno.EMFILE, errno.ENFILE
-SCARCE_SECONDS = 0.05  # between attempts to accept a connection without a descriptor for it
-SEND_SECONDS = 10  # after which a message without acknowledgement is given up
+SCARCE_SECONDS = 0.05  # retry interval of accept when the process is out of descriptors
+SEND_SECONDS = 10  # time limit for the acknowledgement of a message
 
 LOGGER = logging.getLogger(__name__)
 
 
-_key = os.urandom(32)  # until `arm` is called nobody is believed
+_key = os.urandom(32)  # random until `arm` is called: no connection is accepted
 
 
 def arm(host: str, key: bytes) -> None:
-    """Speak from now on from `host`, and only with those who hold `key`."""
+    """Set the address to bind, and the key of the cluster."""
     global _key  # noqa: PLW0603  (Thespian's transport knows no instance to keep it in)
     _key = key
     LoopbackAddress.host = host
 
 
 def accepted(plain: socket.socket) -> Channel:
-    """Return a connection that came in as a channel whose other end has to hold the key."""
+    """Wrap an accepted connection in a channel, which authenticates the other end."""
     return Channel(plain, _key, accepted=True)
 
 
 class MessageBuffer:
-    """One message as it comes out of a channel: in one piece, after its MAC has been checked."""
+    """One message from a channel: it arrives in one piece, and its MAC is verified."""
 
     def __init__(self, _loads: Callable[[bytes], object] | None = None) -> None:
         self._body: bytes | memoryview = b""
         self._message: tuple[object] | None = None
 
     def addMore(self, body: bytes | memoryview) -> None:
-        """Take what a channel has received."""
+        """Add a body that a channel has received."""
         self._body = body or self._body
 
     def remainingAmount(self) -> int:
-        """Return how many bytes to ask for; a channel knows better."""
+        """Return how many bytes to request; a channel ignores it."""
         return 0
 
     def isDone(self) -> bool:
-        """Return whether the message is here."""
+        """Return whether the message is complete."""
         return len(self._body) > 0
 
     def completed(self) -> tuple[object, bytes] | None:
-        """Return the message, and that nothing came after it, once it is here."""
+        """Return the message, and that no further bytes follow it."""
         if not self.isDone():
             return None
         if self._message is None:
@@ -93,11 +92,11 @@ class MessageBuffer:
         return self._message[0], b""
 
     def removeExtra(self) -> None:
-        """Do nothing: nothing ever comes after the message."""
+        """Do nothing: no bytes follow the message."""
 
 
 class LoopbackAddress(TCPv4ActorAddress):
-    """An address that is bound as it is told to others."""
+    """An address that is bound exactly as it is advertised."""
 
     host = "127.0.0.1"
 
@@ -107,7 +106,7 @@ class LoopbackAddress(TCPv4ActorAddress):
 
 
 class Transport(TCPTransport.TCPTransport):
-    """Sockets that speak over channels only."""
+    """The transport whose sockets are all channels."""
 
     _silent_until = 0.0
 
@@ -125,7 +124,7 @@ class Transport(TCPTransport.TCPTransport):
         return body
 
     def new_socket(self, op: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Make or accept a socket, and return it as a channel."""
+        """Create or accept a socket, and wrap it in a channel."""
         try:
             made = super().new_socket(op, *args, **options)
         except OSError as error:
@@ -138,7 +137,7 @@ class Transport(TCPTransport.TCPTransport):
         return Channel(made, _key, accepted=False)
 
     def external_transport_clone(self) -> "Transport":
-        """Return one more endpoint for this process."""
+        """Return a new endpoint for this process."""
         return Transport(TCPTransport.ExternalTransportCopy(), self._adminAddr, self.txOnly, False)  # noqa: FBT003
 
     def close(self) -> None:
@@ -160,7 +159,7 @@ class Transport(TCPTransport.TCPTransport):
         self._shutdownSignalled |= signal_shutdown
         self._checkChildren |= check_children
         with socket.socket() as knock:
-            # Closed with a reset: a wait state per knock would use up the ports.
+            # Closed with a reset: sockets in TIME_WAIT would use up the ports.
             knock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             knock.settimeout(0)
             with suppress(OSError):
@@ -212,7 +211,7 @@ class Transport(TCPTransport.TCPTransport):
             LOGGER.warning("closed a connection: %s", error)
 
     def _next_XMIT_2(self, intent: Any) -> bool:
-        """Send a message, or hello over a connection that is new."""
+        """Send a message, or the hello on a new connection."""
         if not hasattr(intent, "socket"):
             return self._try_again(intent)
         channel = intent.socket
@@ -231,7 +230,7 @@ class Transport(TCPTransport.TCPTransport):
             return self._try_again(intent)
 
     def _next_XMIT_4(self, intent: Any) -> bool:
-        """Take the greeting, the acknowledgement, or a message sent at the same time."""
+        """Handle the greeting, the acknowledgement, or a message sent at the same time."""
         channel = intent.socket
         try:
             if not channel.is_open and channel.shake_hands():
@@ -271,7 +270,7 @@ def _identify(self: Any) -> str:
 
 
 TCPTransport.ReceiveBuffer = MessageBuffer
-# Stock makes an epoll descriptor for each turn of its loop: a process that has none left would end.
+# Stock opens an epoll descriptor in each turn of its loop: without a free one the process ends.
 TCPTransport.selectors = SimpleNamespace(
     DefaultSelector=selectors.PollSelector,
     EVENT_READ=selectors.EVENT_READ,
@@ -281,9 +280,9 @@ TCPTransport.ackMsg, TCPTransport.ackDataErrMsg = (
     pickle.dumps(each, 5) for each in (TCPTransport.ackPacket, "ACK+DATAERR")
 )
 TCPTransport.TCPv4ActorAddress = LoopbackAddress
-# Stock writes out every message for a debug log that is off, and secrets into one that is on.
+# Stock formats every message for a debug log that is off, and logs secrets in one that is on.
 TransmitIntent.identify = _identify
 ReceiveEnvelope.identify = _identify
-# Twenty unanswered messages to hung peers would block all that an actor sends, for minutes.
+# Twenty unanswered messages to hung peers would block all sends of an actor for minutes.
 asyncTransportBase.MAX_PENDING_TRANSMITS = 200
 transport.DEFAULT_MAX_TRANSMIT_PERIOD = timedelta(seconds=SEND_SECONDS)

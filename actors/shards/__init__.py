@@ -1,1 +1,1 @@
-"""The groups of Kafka's clients: many in one process, with one pair of logs (PROTOCOL §15)."""
+"""Group shards: many groups of Kafka clients in one process, with shared logs (PROTOCOL §15)."""

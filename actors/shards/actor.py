@@ -1,4 +1,4 @@
-"""The process of many groups: what a host asks comes packed, and so are the answers."""
+"""The actor of a group shard: it serves the calls of the listener process (the host) in batches."""
 
 import os
 from collections.abc import Sequence
@@ -18,24 +18,24 @@ from .host_side import HostSide, SendRest
 from .hosting import HostedGroups
 
 SILENT_MS: Final = 1_000
-"""How long a host may say nothing: then it is away, and so are its members."""
+"""How long the host may be silent before it, and its members, count as disconnected."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenShard:
-    """Which of how many shards the actor is, and where its logs lie."""
+    """To a shard actor: open this shard, with the logs in this folder."""
 
     number: int
     count: int
     folder: Path
     settings: GroupSettings
     had_logs: bool = False
-    """Whether it was open before: an empty shard must not take the place of logs that are gone."""
+    """Whether it was open before: then missing logs are an error, not an empty shard."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardOpened:
-    """The groups are rebuilt from their log, and take calls."""
+    """From a shard actor: the groups are recovered from their log, and accept calls."""
 
     number: int
     pid: int
@@ -43,22 +43,22 @@ class ShardOpened:
 
 
 class WrongShardCountError(Exception):
-    """Groups were spread over another number of shards: here nobody would find them."""
+    """The log was written with another number of shards, so its groups would not be found."""
 
 
 class ShardActor(HostActor[HostCall]):
-    """Many groups, whose whole state is the fold of one log."""
+    """Many groups, with one log as their whole state."""
 
     def __init__(self) -> None:
         super().__init__()
         self._groups: HostedGroups | None = None
-        """What it is the shell of."""
+        """The groups, once the shard is open."""
         self._host = HostSide(self._begin_host, self.wake_after)
         self._heard_ms = clocks().steady_ms
-        """When a host has spoken last, steady clock."""
+        """When the host sent something last, steady clock."""
 
     def receive(self, message: object, sender: Address) -> None:
-        """Open the groups, or queue what is asked of them."""
+        """Open the shard, or queue calls of its groups."""
         if isinstance(message, OpenShard):
             self._open(message, sender)
         elif isinstance(message, Ping):
@@ -73,18 +73,18 @@ class ShardActor(HostActor[HostCall]):
             self.send(sender, Failure(f"groups do not understand {type(message).__name__}"))
 
     def watched(self) -> Sequence[int]:
-        """Return the descriptors by which the host speaks."""
+        """Return the descriptors of the host's streams."""
         return self._host.watched
 
     def readable(self, numbers: Sequence[int]) -> None:
-        """Decide what the host asks; it packs itself what came together."""
+        """Handle the calls of the host, one packet after another."""
         for calls in self._host.read(numbers):
             self._hear_host()
             self._queue += [(each, self._host.number) for each in calls]
             self.woken(Flush())
 
     def woken(self, payload: object) -> None:
-        """Decide what has arrived, or go on telling."""
+        """Handle queued calls and timers, or continue sending."""
         if isinstance(payload, SendRest):
             self._host.send_rest()
         else:
@@ -92,16 +92,16 @@ class ShardActor(HostActor[HostCall]):
             super().woken(payload)
 
     def say(self, answers: Sequence[AddressedReply]) -> None:
-        """Tell the host what is known by now."""
+        """Send replies to the host."""
         self._host.say(each.reply for each in answers if each.to == self._host.number)
 
     def _begin_host(self) -> None:
-        """Have nobody heard until the host is: members have to find the new one first."""
+        """Suspend member timers until the new host sends calls: members have to reconnect first."""
         if self._groups is not None:
             self._groups.hear_nobody(self._heard_ms)
 
     def _miss_host(self) -> None:
-        """Let no time pass while there is no host: nobody's silence is its own then."""
+        """Suspend member timers while the host is away: members cannot reach the shard."""
         is_silent = clocks().steady_ms - self._heard_ms > SILENT_MS
         if is_silent and self._groups is not None:
             self._groups.hear_nobody(self._heard_ms)

@@ -1,4 +1,4 @@
-"""One group of Kafka's clients among many: what it is asked, and has to write and to say."""
+"""One group of Kafka clients in a shard: it takes calls, and returns records and replies."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -28,11 +28,11 @@ from .held import HeartbeatCall, HeldHeartbeat, HeldHeartbeats
 from .refusals import refuse_host_call
 
 NOBODY = None
-"""Who waits for the answer to what the process itself tells a group."""
+"""The sender of calls that the process itself makes: it needs no reply."""
 
 
 class ClientGroup:
-    """A group with its members of either protocol, their timers, and what it has committed."""
+    """A group with members of either protocol, their timers, and its committed offsets."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class ClientGroup:
         *,
         holds_heartbeats: bool,
     ) -> None:
-        """Take up a group; every member of its log has a full session.
+        """Recover a group; every logged member starts a full session.
 
-        `holds_heartbeats` tells whether those wait that have no news.
+        With `holds_heartbeats` the replies to heartbeats without news are delayed (long poll).
         """
         self.group = group
         part = GroupPart(offsets, group.group_id)
@@ -57,7 +57,7 @@ class ClientGroup:
 
     @property
     def is_known(self) -> bool:
-        """Whether anything of it is in the logs, or anybody is about to be in it."""
+        """Whether it has anything in the logs, or a member that is joining."""
         group = self.group
         is_told = group.classic is not None or group.topics is not None or bool(group.members)
         if is_told or not self._sides.classic.is_unused:
@@ -65,21 +65,21 @@ class ClientGroup:
         return bool(self._ledger.consumer_offsets())
 
     def listed(self) -> ListedGroup:
-        """Return what a list of groups says of it."""
+        """Return its entry in the list of groups."""
         return list_group(self._sides)
 
-    # -- what comes in
+    # -- input
 
     def see_room(self, room: Room, now: Now) -> None:
-        """Learn how much may be written."""
+        """Take the current space for log records."""
         self._shard.see_room(room, now)
 
     def see_topics(self, topics: Mapping[str, Topic], now: Now) -> None:
-        """Learn which topics there are."""
+        """Take the current topics."""
         self._shard.take(TopicsSeen(topics), NOBODY, now)
 
     def take(self, call: SharedCall, sender: int, now: Now) -> None:
-        """Decide a call; its answer comes with a `Ready`, at once or later."""
+        """Handle a call; its reply is in a later `Ready`."""
         if isinstance(call, AdminCall):
             reply = replace(self._answer(call, now), number=call.number)
             self._say(AddressedReply(sender, reply))
@@ -89,9 +89,9 @@ class ClientGroup:
         self._shard.take(call, sender, now)
 
     def repeat(self, call: HeartbeatCall, sender: int, now: Now) -> list[AddressedReply] | None:
-        """Answer a heartbeat to which there is no news, or hold it; None: it is to be decided.
+        """Answer or hold a repeated heartbeat without news; None: it has to be decided.
 
-        Nothing is to be written by that, and nothing else has come to be said.
+        This is the fast path: it writes nothing, and causes no other replies.
         """
         reply = self._shard.repeat(call, now)
         if reply is None:
@@ -104,7 +104,7 @@ class ClientGroup:
         return answers if held.keep(answer) else [*answers, answer]
 
     def end_hold(self, number: int) -> None:
-        """Answer a heartbeat that is held: its client waits with what it asks next."""
+        """Answer a held heartbeat at once, since its client has sent another request."""
         if self._held is not None:
             self._say_held(self._held.end(number))
 
@@ -138,29 +138,29 @@ class ClientGroup:
     # -- time
 
     def excuse(self, late_ms: int) -> None:
-        """Let nobody's time run out for so long as the process itself was held up."""
+        """Extend all member timers by the time that this process itself was blocked."""
         self._shard.excuse(late_ms)
 
     def grant_sessions(self, late_ms: int, now: Now) -> None:
-        """Give every member a full session: nobody could be heard for so long."""
+        """Start a full session for every member, after a time without a host."""
         self._sides.grant_sessions(late_ms, now)
 
     def pass_time(self, now: Now) -> None:
-        """Do what is due by now."""
+        """Handle due timers."""
         for each in self._held.due(now.steady_ms) if self._held is not None else ():
             self._say_held(each)
         self._shard.pass_time(now)
 
     def next_ms(self, now: Now) -> int:
-        """Return when something may be due next, steady clock."""
+        """Return when the next timer may be due, steady clock."""
         next_ms = self._shard.next_ms(now)
         held_ms = None if self._held is None else self._held.next_ms()
         return next_ms if held_ms is None else min(next_ms, held_ms)
 
-    # -- what goes out
+    # -- output
 
     def ready(self, now: Now) -> Ready:
-        """Hand out what was decided since the last call, as the logs that it shares have it."""
+        """Return the records (with keys of shared logs) and replies since the last call."""
         ready = self._shard.ready(now)
         offset_entries, entries = [*ready.offset_entries], [*ready.entries]
         answers = self._due_answers(ready)
@@ -175,11 +175,11 @@ class ClientGroup:
         return Ready(offset_entries, entries, answers)
 
     def _due_answers(self, ready: Ready) -> list[AddressedReply]:
-        """Return what is to be said, without what waits for news."""
+        """Return the replies to send now, without those that are held."""
         answers = [each for each in ready.answers if each.to is not NOBODY]
         held = self._held
         return answers if held is None else [each for each in answers if not held.keep(each)]
 
     def advance(self, ready: Ready) -> None:
-        """Learn that this is durable."""
+        """Take note that these records are durable."""
         self._shard.advance(ready)

@@ -1,12 +1,12 @@
-"""Heartbeats of Kafka's clients that are held: answered as soon as there is news for their members.
+"""Held heartbeats (long poll): a reply is delayed until there is news for its member.
 
-A member that beats hears of news only by its next heartbeat. So an answer that has no news is kept
-back: until there are any, until its client sends anything else on the same connection, which the
-host says (`EndHold`), and for 80 % of the time that the client lets pass between two of its
-heartbeats at most: some give an answer up after exactly that (librdkafka).
+A member learns of news only from the reply to a heartbeat. So a reply without news is held until
+there is news, until its client sends another request on the same connection (the host sends
+`EndHold`), and for at most 80 % of the client's heartbeat interval, since some clients time out
+after exactly that (librdkafka).
 
-Whenever the group has changed, all of its held heartbeats are decided anew. A client is heard by
-that, though it may be gone since: its session ends later by as much as it is held.
+When the group changes, all of its held heartbeats are decided again. That counts as a heartbeat
+even if the client is gone meanwhile: so its session may end later by the time of the hold.
 """
 
 from dataclasses import dataclass
@@ -24,48 +24,48 @@ from ..timer_queue import TimerQueue
 HeartbeatCall = ClassicHeartbeat | ConsumerGroupHeartbeat
 
 SHORTEST_MS: Final = 100
-"""Who beats more often than that is not held: it loads the group, or measures it."""
+"""Clients with a shorter heartbeat interval are not held: they are load tests."""
 LONGEST_MS: Final = 3_000
-"""As the interval of a classic client counts at most this, Kafka's default: nobody tells it."""
+"""The assumed maximum interval of classic clients, Kafka's default, as they do not report it."""
 HELD_PERCENT: Final = 80
 LONGEST_NOTED: Final = 320
-"""Letters of the ids of those that are noted: longer ones are no members'."""
+"""The maximum length of a member id here: longer ones belong to no member."""
 MOST_HELD: Final = 256
-"""In one group: each change has all of them decided anew."""
+"""The limit for each group, since each change decides all held heartbeats again."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldHeartbeat:
-    """A heartbeat, who waits for its answer, and what that is without news."""
+    """A held heartbeat, its sender, and its reply without news."""
 
     call: HeartbeatCall
     answer: AddressedReply
     until_ms: int
-    """When it is answered at the latest, steady clock."""
+    """When it has to be answered, steady clock."""
 
 
 class HeldHeartbeats:
-    """Those of one group."""
+    """The held heartbeats of one group."""
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._asked: dict[int, tuple[HeartbeatCall, int]] = {}
-        """The heartbeats that are being decided, by number, each with until when it may wait."""
+        """The heartbeats that are being decided, by number, with the end of their hold."""
         self._held: dict[str, HeldHeartbeat] = {}
         """By member id."""
         self._timers: TimerQueue[str] = TimerQueue()
         self._heard_ms: dict[str, int] = {}
-        """When each member has beaten last, by member id."""
+        """The time of the last heartbeat of each member, by member id."""
         self._seen = self._state()
 
     def _state(self) -> tuple[int, RoundPhase]:
-        """Return what changes whenever anything may be news for somebody."""
+        """Return a version of the group that changes with any possible news."""
         return self._sides.group.end, self._sides.classic.phase
 
     def see(self, call: HeartbeatCall, now_ms: int) -> HeldHeartbeat | None:
-        """Take note of a heartbeat that is about to be decided; return what it takes the place of.
+        """Register a heartbeat that is about to be decided; return the held one that it replaces.
 
-        That is to be answered: its client asks anew.
+        That has to be answered, since its client has sent a new one.
         """
         member_id = call.member_id
         if len(member_id) > LONGEST_NOTED:
@@ -85,7 +85,7 @@ class HeldHeartbeats:
         return self._sides.modern.settings.heartbeat_interval_ms if is_modern else LONGEST_MS
 
     def keep(self, answer: AddressedReply) -> bool:
-        """Tell whether an answer is kept back: one without news to a heartbeat that may wait."""
+        """Hold a reply if it has no news and its heartbeat may wait; return whether it is held."""
         reply = answer.reply
         if not isinstance(reply, ClassicHeartbeatReply | ConsumerGroupHeartbeatReply):
             return False
@@ -108,7 +108,7 @@ class HeldHeartbeats:
         return call.member_epoch == reply.member_epoch and reply.assignment is None
 
     def take_changed(self) -> list[HeldHeartbeat]:
-        """Return all that are held if the group has changed: they are to be decided anew."""
+        """Return all held heartbeats if the group has changed: they have to be decided again."""
         seen, self._seen = self._seen, self._state()
         if seen == self._seen or not self._held:
             return []
@@ -117,7 +117,7 @@ class HeldHeartbeats:
         return held
 
     def end(self, number: int) -> HeldHeartbeat | None:
-        """Hold a heartbeat no longer, and return it; its client waits with something else."""
+        """Release a held heartbeat and return it, since its client has sent another request."""
         self._asked.pop(number, None)  # else it would be held once it is decided
         found = next((each for each in self._held.values() if each.call.number == number), None)
         if found is not None:
@@ -125,10 +125,10 @@ class HeldHeartbeats:
         return found
 
     def due(self, now_ms: int) -> list[HeldHeartbeat]:
-        """Return those that are held for long enough, and hold them no longer."""
+        """Release and return the heartbeats whose hold is over."""
         due = [self._held.pop(each, None) for each in self._timers.due(now_ms)]
         return [each for each in due if each is not None]
 
     def next_ms(self) -> int | None:
-        """Return when one may be due next, steady clock."""
+        """Return when the next hold ends, steady clock."""
         return self._timers.next_ms() if self._held else None

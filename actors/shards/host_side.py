@@ -1,8 +1,8 @@
-"""The host of members, as an actor knows it: its packets of calls, and the answers to them.
+"""An actor's connection to the host (the listener process): packets of calls, and their replies.
 
-A host has one stream: by it the calls of a tick come, and are answered at once, with all that is
-known by then; what has to wait follows. When a stream ends, what was asked by it is answered by
-nobody any more: the host begins a new one.
+A host has one stream. It sends the calls of one tick as one packet, whose available replies are
+sent back at once, the others later. When the stream ends, its pending calls are dropped: the host
+opens a new one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,16 +22,16 @@ from ..messages.groups import (
 from .packets import Undelivered
 
 UNSENT_SECONDS: Final = 0.005
-"""How often a host is looked at that does not take what it is told."""
+"""The retry interval while the host's stream is full."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendRest:
-    """A host may take more by now."""
+    """To the actor itself: try to send the rest to the host."""
 
 
 class _KeptCall:
-    """A call that the host repeats, and what was answered to it last."""
+    """A call that the host repeats by its number, and the last reply."""
 
     __slots__ = ("call", "told")
 
@@ -41,41 +41,41 @@ class _KeptCall:
 
 
 class HostSide:
-    """The latest host that has spoken; what others wait for is said to nobody."""
+    """The current host; replies for former hosts are dropped."""
 
     def __init__(
         self, begun: Callable[[], None], wake_after: Callable[[float, SendRest], None]
     ) -> None:
-        """Take what is to be done once a host begins anew, and how to be woken with `SendRest`."""
+        """`begun` is called when a new host connects; `wake_after` delivers a `SendRest`."""
         self._begun, self._wake_after = begun, wake_after
         self.number = 0
-        """Which host it is."""
+        """The number of the current host."""
         self._port: StreamPort | None = None
         self._stream: MessageStream | None = None
-        """That of the host; None: there is none."""
+        """The host's stream, None without a host."""
         self._taken = self._told_taken = 0
-        """Which of its packets was taken last, and up to which it knows so."""
+        """The last packet handled, and the last one acknowledged to the host."""
         self._kept: dict[int, _KeptCall] = {}
         """By number."""
         self._outbox = Undelivered()
-        """What the host is to be told next."""
+        """The replies to send next."""
         self._same: list[int] = []
-        """And which of its kept calls have the answer of before."""
+        """The numbers of repeated calls whose reply is unchanged, to send next."""
         self._is_late = False
-        """Whether it does not take all that it is told at this moment."""
+        """Whether the stream is full."""
 
     def place(self, epoch: int) -> StreamAt:
-        """Return where a host reaches this process, whose epoch is given."""
+        """Return the address of this process's stream port, with its epoch."""
         self._port = self._port or StreamPort()
         return StreamAt(self._port.number, epoch)
 
     @property
     def watched(self) -> Sequence[int]:
-        """The descriptors that may have something to read."""
+        """The descriptors to watch for input."""
         return self._port.watched if self._port else ()
 
     def read(self, readable: Sequence[int]) -> Iterator[list[Any]]:
-        """Yield the calls of each packet that has come, to be decided now; there may be none."""
+        """Yield the calls of each packet that has arrived; they have to be handled now."""
         assert self._port is not None  # noqa: S101  # its descriptors are read
         for stream, message in self._port.receive(readable):
             if not isinstance(message, GroupCalls) or message.host < self.number:
@@ -87,7 +87,7 @@ class HostSide:
             yield self._calls_of(message)
 
     def _begin(self, host: int, stream: MessageStream) -> None:
-        """Take a host for the latest, with nothing that was asked before."""
+        """Make a host the current one, and drop the calls of the former one."""
         if self._stream is not None and self._port is not None:
             self._port.close(self._stream)
         self.number, self._stream = host, stream
@@ -107,7 +107,7 @@ class HostSide:
         return [*packet.calls, *packet.kept, *repeated]
 
     def say(self, replies: Iterable[Any]) -> None:
-        """Tell the host, which hears of the packets that were taken by now as well."""
+        """Send replies, and acknowledge the packets that were handled."""
         new: list[Any] = []
         for reply in replies:
             kept = self._kept.get(reply.number)
@@ -122,7 +122,7 @@ class HostSide:
         self._tell()
 
     def send_rest(self) -> None:
-        """Tell the host what it did not take before."""
+        """Send what the stream did not accept before."""
         self._is_late = False
         self._tell()
 
@@ -138,7 +138,7 @@ class HostSide:
                     return
                 replies, same = tuple(self._outbox.take()), pack_numbers(self._same)
                 self._same.clear()
-                if not self._outbox:  # else more of what is known already follows
+                if not self._outbox:  # else further messages follow
                     self._told_taken = self._taken
                 stream.send(GroupReplies(self._told_taken, replies, same))
             if not stream.flush():
@@ -149,7 +149,7 @@ class HostSide:
             self._outbox.clear()
 
     def _wait(self) -> None:
-        """Go on once the host may take more."""
+        """Retry sending after `UNSENT_SECONDS`."""
         if not self._is_late:
             self._is_late = True
             self._wake_after(UNSENT_SECONDS, SendRest())

@@ -1,9 +1,8 @@
-"""Many groups in one process, without the process: requests in, records and answers out.
+"""The groups of a shard, without I/O: calls go in, records and replies come out.
 
-It is a `CoordinatorShard` like a single group: what all of its groups decided since the last time
-is appended at once. A group comes into being by the first call that has anything to remember, and
-costs nothing while nobody speaks to it and none of its times has come: one queue has the timers of
-all groups.
+It is a `CoordinatorShard` like a single group: the records of all its groups since the last call
+are appended together. A group is created by the first call that changes state. An idle group costs
+nothing: one queue has the timers of all groups.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,20 +37,20 @@ from .held import HeartbeatCall
 from .refusals import refuse_host_call
 
 MOST_GROUPS: Final = 100_000
-"""How many groups one process keeps; calls of further ones are refused."""
+"""The maximum number of groups in a process; calls for further groups are refused."""
 LONGEST_IDS: Final = 440
-"""Bytes of the ids of a group and of what names a member: together they make keys of the logs."""
+"""The maximum total length of group id and member id in bytes: together they are log keys."""
 IDLE_MS: Final = 60_000
-"""How long the process sleeps while nothing is due."""
+"""The longest sleep of the process without a timer."""
 
 
 class HostedGroups:
-    """The groups of one process, by their ids."""
+    """The groups of one process."""
 
     warning = ""
-    """What people should know: epochs of small groups are no matter."""
+    """Always empty: small groups do not run out of epochs."""
     holds_heartbeats = True
-    """Whether those wait that have no news."""
+    """Whether replies to heartbeats without news are held (long poll)."""
 
     def __init__(
         self,
@@ -62,27 +61,27 @@ class HostedGroups:
         now: Now,
         new_id: Callable[[], str],
     ) -> None:
-        """Take up the groups that the latest entry of each key tells of, in offset order.
+        """Recover the groups from the latest entry of each key, in offset order.
 
-        `offsets` is the log of what they have committed.
+        `offsets` is the offset log.
         """
         self.coordinator_epoch = epoch
-        """What tells this process of the groups from earlier ones."""
+        """The epoch of this process, which distinguishes it from earlier ones."""
         self._settings, self._offsets, self._new_id = settings, offsets, new_id
         self._room = ENOUGH_ROOM
-        """How much may be written, as of the last look at the disk."""
+        """The space for log records, as of the last check of the disk."""
         self._topics: Mapping[str, Topic] | None = None
-        """Which topics there are; None: nobody has told yet."""
+        """The current topics; None: not received yet."""
         self._groups: dict[str, ClientGroup] = {}
         self._changed: dict[str, ClientGroup] = {}
-        """The groups that may have anything to write or to say, by id."""
+        """The groups that may have records or replies, by id."""
         self._handed: list[tuple[ClientGroup, Ready]] = []
-        """What they have, and is not known to be durable."""
+        """The output of groups that is not durable yet."""
         self._answers: list[AddressedReply] = []
-        """What the process says for all of them."""
+        """Replies that do not come from a single group."""
         self._timers: TimerQueue[str] = TimerQueue()
         self._unheard_since_ms: int | None = None
-        """Since when no member can be heard, steady clock; None: they can be."""
+        """Since when no host is connected, steady clock; None: one is."""
         self._calls = 0
         groups = [restore(*each) for each in _told_of(entries)]
         without = {*groups_with_offsets(offsets)}.difference(each.group_id for each in groups)
@@ -93,17 +92,17 @@ class HostedGroups:
                 self._time(hosted, now)
 
     def __len__(self) -> int:
-        """Return how many groups there are."""
+        """Return the number of groups."""
         return len(self._groups)
 
     def traffic(self) -> Traffic:
-        """Return what went through since the start."""
+        """Return the traffic counters since the start."""
         return Traffic(self._calls, 0)
 
-    # -- what goes out
+    # -- output
 
     def ready(self, now: Now) -> Ready:
-        """Hand out what was decided since the last call."""
+        """Return the records and replies of all groups since the last call."""
         answers, self._answers = self._answers, []
         offset_entries: list[NewEntry] = []
         entries: list[NewEntry] = []
@@ -118,7 +117,7 @@ class HostedGroups:
         return Ready(offset_entries, entries, answers)
 
     def advance(self, _: Ready) -> None:
-        """Learn that what was handed out is durable; a group of which nothing is left goes."""
+        """Take note that the last output is durable; remove groups without any state."""
         handed, self._handed = self._handed, []
         for group, ready in handed:
             group.advance(ready)
@@ -126,19 +125,19 @@ class HostedGroups:
                 self._groups.pop(group.group.group_id, None)
                 self._timers.cancel(group.group.group_id)
 
-    # -- what comes in
+    # -- input
 
     def see_room(self, room: Room, now: Now) -> None:
-        """Learn how much may be written; members that could not be heard have their time anew."""
+        """Take the current space for log records; after a shortage, sessions start again."""
         is_other = (room.is_low, room.is_out) != (self._room.is_low, self._room.is_out)
         was_out, self._room = self._room.is_out, room
         for group in self._groups.values() if is_other else ():
             group.see_room(room, now)
         if was_out and not room.is_out and self._topics is not None:
-            self._see_topics(self._topics, now)  # they may have changed, and could not be written
+            self._see_topics(self._topics, now)  # a change may not have been written before
 
     def take(self, request: HostCall, sender: int, now: Now) -> None:
-        """Decide a call; its answer comes with a `Ready`, at once or later."""
+        """Handle a call; its reply is in a later `Ready`."""
         self._calls += 1
         if isinstance(request, ListGroups):
             listed = sorted(
@@ -162,7 +161,7 @@ class HostedGroups:
             group.take(request, sender, now)
 
     def _repeat(self, call: HeartbeatCall, sender: int, now: Now) -> bool:
-        """Answer a heartbeat that changes nothing without asking its group for more; tell if so."""
+        """Handle a heartbeat without news on the fast path; return whether that was possible."""
         group = self._groups.get(call.group_id)
         if group is None or call.group_id in self._changed:
             return False
@@ -210,25 +209,25 @@ class HostedGroups:
         return hosted
 
     def _time(self, group: ClientGroup, now: Now) -> None:
-        """See that time passes in a group when something is due there."""
+        """Put the next timer of a group into the queue."""
         self._timers.set(group.group.group_id, max(group.next_ms(now), now.steady_ms + 1))
 
     # -- time
 
     def excuse(self, late_ms: int) -> None:
-        """Let nobody's time run out for so long as the process itself was held up."""
+        """Extend all member timers by the time that this process itself was blocked."""
         for group in self._groups.values():
             group.excuse(late_ms)
 
     def hear_nobody(self, since_ms: int) -> None:
-        """Let no time pass from now on: the process by which members are heard is away."""
+        """Suspend all member timers: the host is away, so no member can send heartbeats."""
         if self._unheard_since_ms is None:
             self._unheard_since_ms = since_ms
 
     def hear_again(self, now: Now) -> bool:
-        """Give every member a full session if none was heard, and tell whether that was so.
+        """Resume member timers with full sessions; return whether they were suspended.
 
-        So it is at a broker, where members find another coordinator of their group.
+        A Kafka broker does the same when it becomes the coordinator of a group.
         """
         since_ms, self._unheard_since_ms = self._unheard_since_ms, None
         if since_ms is None:
@@ -239,7 +238,7 @@ class HostedGroups:
         return True
 
     def pass_time(self, now: Now) -> None:
-        """Do what is due by now; what would have to be written waits until there is room."""
+        """Handle due timers; those that write records wait while there is no space."""
         if self._unheard_since_ms is not None:
             return
         for group_id in self._timers.due(now.steady_ms):
@@ -247,7 +246,7 @@ class HostedGroups:
             group.pass_time(now)
 
     def next_tick_ms(self, now: Now) -> int:
-        """Return when time must pass next, steady clock, unless something is taken before."""
+        """Return when `pass_time` has to be called next, steady clock."""
         if self._room.is_out:
             return now.steady_ms + LOOK_FOR_ROOM_MS
         if self._unheard_since_ms is not None:
@@ -257,7 +256,7 @@ class HostedGroups:
 
 
 def _flaw_in_ids(call: SharedCall) -> str:
-    """Return why who joins can have no key in the logs that groups share, or nothing."""
+    """Return an error if the ids of a joining member are too long for a log key; "" if not."""
     if not isinstance(call, JoinGroup | ConsumerGroupHeartbeat):
         return ""
     if isinstance(call, ConsumerGroupHeartbeat) and call.member_epoch != JOIN_EPOCH:
@@ -270,6 +269,6 @@ def _flaw_in_ids(call: SharedCall) -> str:
 
 
 def _told_of(entries: Iterable[Entry]) -> Iterable[tuple[str, Sequence[Entry], int]]:
-    """Yield each group that entries tell of, with its own, and the end of these."""
+    """Group entries by group id; yield the id, its entries, and the offset after them."""
     for group_id, found in by_group(entries).items():
         yield group_id, found, found[-1].offset + 1

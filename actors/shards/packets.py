@@ -1,7 +1,7 @@
-"""What a host is told with one message: no more than the door between processes takes.
+"""Splits the replies to a host into messages of limited size.
 
-One answer alone may tell how far a group has read thousands of partitions, and many answers may
-come to be at once. What does not fit into a message is told with the next.
+One reply may have the offsets of thousands of partitions, and many replies may be due at once.
+Replies that do not fit in a message are sent with the next.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,15 +27,15 @@ from ..messages.offsets import OffsetFetchReply, TopicOffset
 from .refusals import DEAD
 
 MOST_BYTES: Final = 48 << 20
-"""Of answers by `size_of`, with some room to what the door takes."""
+"""The maximum size of a message by `size_of`, well below the limit of the transport."""
 SMALL: Final = 256
-"""Bytes of an answer but for what it lists, and about those of a thing in a list."""
+"""The assumed size of a reply without its lists, and of an item in a list, in bytes."""
 PLACE: Final = 40
-"""Bytes of a partition, wherever one is named."""
+"""The assumed size of a partition, in bytes."""
 
 
 def numbered(call: PackedCall, number: int) -> PackedCall:
-    """Return a call with its number; it takes less than `replace`, and is done for each call."""
+    """Return a call with its number; faster than `replace`, as it runs for each call."""
     kind: Any = type(call)
     said = [getattr(call, name) for name in _names_but_number(kind)]
     made: PackedCall = kind(*said, number=number)
@@ -48,29 +48,29 @@ def _names_but_number(kind: type[PackedCall]) -> Sequence[str]:
 
 
 class Undelivered:
-    """The answers that the host is to be told next, in their order."""
+    """The queue of replies to the host."""
 
     def __init__(self) -> None:
         self._replies: list[tuple[int, PackedReply]] = []
 
     def __bool__(self) -> bool:
-        """Tell whether there are any."""
+        """Return whether there are any replies."""
         return bool(self._replies)
 
     def add(self, replies: Iterable[Any]) -> None:
-        """Take answers; one that no message takes becomes a refusal."""
+        """Append replies; one that is too large for a message becomes an error."""
         self._replies += map(_measured, replies)
 
     def put_back(self, replies: Iterable[PackedReply]) -> None:
-        """Take answers that are to be told before all others."""
+        """Put replies back at the front of the queue."""
         self._replies[:0] = map(_measured, replies)
 
     def clear(self) -> None:
-        """Forget them: nobody waits for them any more."""
+        """Drop all replies: the host is gone."""
         self._replies.clear()
 
     def take(self) -> Sequence[PackedReply]:
-        """Return those that are told with one message; the others stay."""
+        """Take the replies of the next message from the queue."""
         count = size = 0
         for each, _ in self._replies:
             size += each
@@ -82,7 +82,7 @@ class Undelivered:
 
 
 def size_of(reply: object) -> int:
-    """Return about how many bytes a reply takes, on Kafka's wire or between processes."""
+    """Estimate the size of a reply in bytes, on Kafka's wire or between processes."""
     if isinstance(reply, OffsetFetchReply):
         return SMALL + sum(map(_size_of_offset, reply.offsets))
     if isinstance(reply, DescribeGroupReply):
@@ -140,7 +140,7 @@ def _measured(reply: PackedReply) -> tuple[int, PackedReply]:
 
 
 def _refuse_length(reply: PackedReply) -> PackedReply:
-    """Return what is said instead of an answer that is too long; others than these never are."""
+    """Return the error for a reply that is too large; only these types can be."""
     error, message = Error.INVALID_REQUEST, f"more than {MOST_BYTES} bytes: ask for less at once"
     if isinstance(reply, OffsetFetchReply):
         return OffsetFetchReply(error, message=message, number=reply.number)

@@ -1,4 +1,4 @@
-"""The reply to a call that changes nothing, whoever refuses it: its group, or who leads there."""
+"""Builds error replies for refused calls, for groups and for the host alike."""
 
 from dataclasses import replace
 
@@ -27,11 +27,11 @@ from ..messages.members import Heartbeat, HeartbeatReply
 from ..messages.offsets import OffsetCall
 
 DEAD = "Dead"
-"""The state of a group that is not there, as Kafka spells it."""
+"""Kafka's state of an unknown group."""
 
 
 def refuse_host_call(call: HostCall, error: Error, message: str) -> HostReply:
-    """Return the reply to a call that is refused, with the call's number."""
+    """Return the error reply to a call, with the call's number."""
     if isinstance(call, OffsetCall):
         return refuse_call(call, error, message)
     reply: HostReply
@@ -53,7 +53,7 @@ def refuse_host_call(call: HostCall, error: Error, message: str) -> HostReply:
 
 
 def refuse_connect_call(call: ConnectCall, error: Error, message: str) -> ConnectReply:
-    """Return the reply to a call of the workers' group that is refused."""
+    """Return the error reply to a call of the workers' group."""
     asked = call.request
     if isinstance(asked, Heartbeat):
         asked_by = asked.member_id, asked.member_epoch, asked.incarnation, asked.sequence

@@ -1,10 +1,11 @@
-"""The group of a node's workers, which members reach by Kafka's wire as well.
+"""The group of a node's workers, with members that use Kafka's wire protocol as well.
 
-What such a member says comes packed, from the process that listens for Kafka's clients, and is
-decided and held as what a worker says. On that wire each request is answered, in its order: so one
-that the group leaves unanswered is given up. That is the older one of two heartbeats of a process,
-whichever came first; and any that is neither answered nor held once its client asks more, or hangs
-up: there was no room for what it led to, it was a late copy, or its member was removed by force.
+The calls of such members come in packets from the listener process, and are handled like those of
+workers. On Kafka's wire each request needs a response, in order: so a heartbeat that the group does
+not answer is given up with an error. That is the older one of two heartbeats of a process, in
+whichever order they came. It is also any heartbeat that is neither answered nor held when its
+client sends another request or disconnects: there was no space for its records, it was a late
+duplicate, or its member was removed by force.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,38 +30,38 @@ from .host_side import HostSide, SendRest
 
 
 class MemberProcess(NamedTuple):
-    """A process that speaks for a member."""
+    """A process of a member."""
 
     member_id: str
     incarnation: str
 
 
 class Caller(NamedTuple):
-    """Who waits for an answer: a host, by the number of its call."""
+    """The sender of a call: a host, with the number of its call."""
 
     host: int
     number: int
     process: MemberProcess | None = None
-    """Whose heartbeat it is, if it is one; None also where the group is to make the member id."""
+    """The process of a heartbeat; None for other calls, and before the group creates its id."""
     sequence: int = 0
-    """That of the heartbeat."""
+    """The sequence number of the heartbeat."""
 
     @property
     def member_id(self) -> str:
-        """Whose heartbeat it is, as far as that is known."""
+        """The member id of the heartbeat, "" if unknown."""
         return self.process.member_id if self.process else ""
 
     def is_older(self, other: "Caller") -> bool:
-        """Tell which of two heartbeats of one process is the older one; `other` came first.
+        """Return whether this heartbeat is older than `other` of its process, which came first.
 
-        A process that is named numbers its heartbeats, and the group drops copies as well.
+        A process with an incarnation numbers its heartbeats; the group drops duplicates itself.
         """
         is_numbered = self.process is not None and self.process.incarnation
         return bool(is_numbered) and self.sequence <= other.sequence
 
 
 class WorkersGroupActor(GroupActor):
-    """The group, its workers, and a host of members that speak Kafka's wire."""
+    """The group actor of workers, and of members behind a host."""
 
     title = "group"  # it is the group that a node tells of
 
@@ -68,34 +69,34 @@ class WorkersGroupActor(GroupActor):
         super().__init__()
         self._host = HostSide(self._begin_host, self.wake_after)
         self._unanswered: dict[int, Caller] = {}
-        """Who waits for the answer to a heartbeat, by the number of the call."""
+        """The senders of pending heartbeats, by the number of the call."""
         self._newest: dict[MemberProcess, Caller] = {}
-        """Of these the newest of each process."""
+        """The newest pending heartbeat of each process."""
         self._hurrying: set[int] = set()
-        """The numbers of those whose clients ask more, or have gone."""
+        """The numbers of heartbeats whose clients have sent more, or disconnected."""
         self._given_up: list[ConnectReply] = []
-        """What is to be said of heartbeats that are not answered any more."""
+        """The error replies to heartbeats that were given up, to send next."""
 
     def receive(self, message: object, sender: Address) -> None:
-        """Tell a host where it speaks; all else is as with any group."""
+        """Give a host its stream address; other messages are handled as in any group."""
         if self._shard is not None and isinstance(message, FindStream):
             self.send(sender, self._host.place(self._shard.coordinator_epoch))
         else:
             super().receive(message, sender)
 
     def watched(self) -> Sequence[int]:
-        """Return the descriptors by which a host speaks."""
+        """Return the descriptors of the hosts' streams."""
         return self._host.watched
 
     def readable(self, numbers: Sequence[int]) -> None:
-        """Decide what a host asks."""
+        """Handle the calls of a host."""
         for calls in self._host.read(numbers):
             for call in calls:
                 self._enqueue_call(call)
             self.woken(Flush())
 
     def woken(self, payload: object) -> None:
-        """Decide what has arrived, or go on telling."""
+        """Handle queued calls and timers, or continue sending."""
         if isinstance(payload, SendRest):
             self._host.send_rest()
         else:
@@ -106,7 +107,7 @@ class WorkersGroupActor(GroupActor):
             each.clear()
 
     def say(self, answers: Sequence[AddressedReply]) -> None:
-        """Answer the workers, and tell the host what is for its members."""
+        """Send replies to workers, and those for other members to the host."""
         super().say([each for each in answers if not isinstance(each.to, Caller)])
         replies = [*self._replies(answers)]
         self._give_up_hurrying()
@@ -122,7 +123,7 @@ class WorkersGroupActor(GroupActor):
                 yield ConnectReply(reply, to.number)
 
     def _enqueue_call(self, call: PackedCall) -> None:
-        """Have a call decided."""
+        """Queue a call."""
         if isinstance(call, EndHold):
             caller = self._unanswered.get(call.held)
             if caller is not None:
@@ -134,9 +135,9 @@ class WorkersGroupActor(GroupActor):
             self._queue.append((call.request, Caller(self._host.number, call.number)))
 
     def _enqueue_heartbeat(self, request: Heartbeat, number: int) -> None:
-        """Have a heartbeat decided; the older one of two of the same process is given up.
+        """Queue a heartbeat, and give up the older one of two of the same process.
 
-        Who names its process and no coordinator says it to this one: the host has just read it.
+        If it has an incarnation but no coordinator epoch, it is meant for this coordinator.
         """
         shard = self._shard
         assert shard is not None  # noqa: S101  # a host knows it by then
@@ -151,7 +152,7 @@ class WorkersGroupActor(GroupActor):
             request = replace(request, coordinator_epoch=shard.coordinator_epoch)
         self._queue.append((request, caller))
 
-    # -- what is given up
+    # -- giving up heartbeats
 
     def _keep_newest(self, process: MemberProcess, caller: Caller) -> None:
         other = self._newest.get(process)
@@ -163,7 +164,7 @@ class WorkersGroupActor(GroupActor):
         self._newest[process] = caller
 
     def _give_up_hurrying(self) -> None:
-        """Give up what is neither answered nor held, of those whose clients do not wait for it."""
+        """Give up heartbeats in `_hurrying` that are neither answered nor held."""
         shard = self._shard
         assert isinstance(shard, TypedShard)  # noqa: S101  # as it is opened
         for caller in [self._unanswered[number] for number in self._hurrying]:
@@ -175,7 +176,7 @@ class WorkersGroupActor(GroupActor):
         self._given_up.append(ConnectReply(None, caller.number))
 
     def _forget(self, caller: Caller) -> None:
-        """Forget that a heartbeat waits for its answer."""
+        """Remove a heartbeat from those that are pending."""
         self._unanswered.pop(caller.number, None)
         self._hurrying.discard(caller.number)
         if caller.process and self._newest.get(caller.process) == caller:
