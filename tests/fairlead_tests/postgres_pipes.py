@@ -1,5 +1,5 @@
 # pyright: basic
-"""Sinks and sources of PostgreSQL as a task gets them, and what a task does with them in turn."""
+"""Creates PostgreSQL sources and sinks as a task does, and drives them like one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ AMPLE = Limit(1_000_000, 1 << 26, 4096)
 
 
 def source_config(database: Database, given: Mapping[str, str]) -> dict[str, str]:
-    """Return a config that begins in a database; further keys without `source.`, `_` for dots."""
+    """Return the config of a database source; keys without `source.`, with `_` for dots."""
     return config_from("postgres", given, **_connection(database))
 
 
 def sink_config(database: Database, **given: str) -> dict[str, str]:
-    """Return a config that ends in a database; further keys without `sink.`, `_` for dots."""
+    """Return the config of a database sink; keys without `sink.`, with `_` for dots."""
     return config_to("postgres", given, **_connection(database), table_name_format="t")
 
 
@@ -37,7 +37,7 @@ def _connection(database: Database) -> dict[str, str]:
 
 
 def sink_of(database: Database, **given: str) -> Sink[Any]:
-    """Return a task's sink as its config describes it."""
+    """Create a task's sink from its config."""
     return pipes.sink_of(sink_config(database, **given))
 
 
@@ -62,7 +62,7 @@ class Reading:
     split: Sequence[Mapping[str, str]] = ()
     sources: list[Source[Any]] = field(default_factory=list)
     settled: dict[str, Document] | None = None
-    """What is known to be in the sink, None: all that counts."""
+    """The offsets known to be published; None: all committed ones."""
 
     @classmethod
     def of(cls, database: Database, **given: str) -> "Reading":
@@ -71,7 +71,7 @@ class Reading:
         return cls(database, config)
 
     def begin(self, tasks: int = 1) -> None:
-        """Split the work anew, and make the sources of all tasks."""
+        """Compute the task configs again, and create the sources of all tasks."""
         self.close()
         context = self._context(Resource(TASK.connector))
         kind = keys.SOURCE_TYPES.find("postgres")
@@ -103,7 +103,7 @@ class Reading:
         )
 
     def seek(self, to: Seek) -> None:
-        """Set a stopped connector's offsets as the log would, and begin anew."""
+        """Set a stopped connector's offsets, and restart it."""
         known = [PartitionOffset(_document(each), self.offsets[each]) for each in self.offsets]
         kind = keys.SOURCE_TYPES.find("postgres")
         for partition, offset in kind.seek(self.config, Outside(), to, known):
@@ -115,7 +115,7 @@ class Reading:
         self.begin()
 
     def take(self, limit: Limit = AMPLE) -> list[pa.Table]:
-        """Read with all tasks until none has anything more."""
+        """Read with all tasks until no input is left."""
         if not self.sources:
             self.begin()
         found: list[pa.Table] = []
@@ -128,7 +128,7 @@ class Reading:
         return found
 
     def rows(self, *names: str, limit: Limit = AMPLE) -> list[Any]:
-        """Read likewise, and return the rows of some columns, sorted."""
+        """Read until no input is left, and return the rows of some columns, sorted."""
         return sorted(row for table in self.take(limit) for row in rows(table, names))
 
     def close(self) -> None:

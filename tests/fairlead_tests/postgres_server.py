@@ -1,7 +1,7 @@
-"""A PostgreSQL server of the tests: a cluster in a folder of its own, on a free loopback port.
+"""A PostgreSQL server for tests: a cluster in a separate folder, on a free loopback port.
 
-Root may not run one, so a system user does then. What a crash of the machine would do is not
-tried, so nothing is flushed unless a test asks for it.
+PostgreSQL refuses to run as root, so then a system user runs it. A crash of the machine is not
+tested, so fsync is off unless a test enables it.
 """
 
 import os
@@ -24,7 +24,7 @@ from psycopg import sql
 PASSWORD = "a-secret-pass-phrase"
 PATIENCE_S = 30.0
 _RUN_BY = ("postgres", "nobody")
-"""Who runs a server where the tests are run by root: the first one that there is."""
+"""The users that may run a server if the tests run as root: the first existing one."""
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -56,7 +56,7 @@ _EMPTY: tuple[LiteralString, ...] = (
 
 
 class NoServer(Exception):  # noqa: N818  # what is the case, not what went wrong
-    """A server cannot be had here; the message says why."""
+    """A server is not available; the message says why."""
 
 
 @dataclass
@@ -123,7 +123,7 @@ class PostgresServer:
             process.wait(PATIENCE_S)
 
     def kill(self) -> None:
-        """Crash it: no process of it gets to do anything more."""
+        """Kill all its processes."""
         process, self._process = self._process, None
         assert process
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
@@ -150,7 +150,7 @@ class PostgresServer:
 
     @contextmanager
     def connected(self, database: str = "postgres") -> Generator["psycopg.Connection[Any]"]:
-        """Yield a connection on which every statement counts at once."""
+        """Yield a connection with autocommit."""
         with psycopg.connect(self.url(database), password=PASSWORD, autocommit=True) as made:
             yield made
 
@@ -178,7 +178,7 @@ class PostgresServer:
 
 @contextmanager
 def started(**settings: str) -> Generator[PostgresServer]:
-    """Yield a server in a folder of its own that goes with it; raises `NoServer`."""
+    """Yield a server in a temporary folder; raises `NoServer`."""
     with tempfile.TemporaryDirectory(prefix="fairlead-postgres-") as folder:
         Path(folder).chmod(0o755)
         server = PostgresServer.create(Path(folder) / "cluster", **settings)
@@ -201,7 +201,7 @@ class Database:
         return self.server.url(self.name)
 
     def run(self, statement: LiteralString, *values: object) -> list[tuple[Any, ...]]:
-        """Run a statement in a transaction of its own; return its rows, if it gives any."""
+        """Run a statement in its own transaction; return its rows, if any."""
         with self.server.connected(self.name) as connection:
             cursor = connection.execute(statement, values or None)
             return cursor.fetchall() if cursor.description else []

@@ -80,14 +80,14 @@ def spell(resources: Iterable[Resource]) -> str:
 
 
 class Teller:
-    """Carries out a story's commands on one group and tells what becomes of it."""
+    """Executes a story's commands on one group, and prints the results."""
 
     def __init__(self) -> None:
         self.decider = Decider()
         self.snapshot: Snapshot | None = None
 
     def tell(self, line: str) -> str:
-        """Carry out one command and tell records, reply and boxes."""
+        """Execute one command; return the text of its records, reply and boxes."""
         verb, _, rest = line.partition(" ")
         lines = self._set_up(verb, rest)
         if lines is None:

@@ -14,11 +14,11 @@ from fairlead.actors.door.ports import Door
 from fairlead.actors.door.system import start_system
 
 OUTSIDE = "written-outside"
-"""The file that names what was written outside the system's folder."""
+"""The file that lists files written outside the system's folder."""
 
 
 def watch_files(folder: Path) -> None:
-    """Note down every file that this process and its forks write outside a folder."""
+    """Record every file that this process and its forks write outside a folder."""
     home, null = str(folder), os.open(folder / OUTSIDE, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def hook(event: str, args: tuple[Any, ...]) -> None:

@@ -129,7 +129,7 @@ class ClassicDriver:
         return reply.error.value
 
     def leaves(self, member_id: str, instance_id: str | None = None) -> ClassicReply | None:
-        """Have a member leave."""
+        """Let a member leave."""
         return self.asks(LeaveGroup(self.group_id, (Leaver(member_id, instance_id),)))
 
 

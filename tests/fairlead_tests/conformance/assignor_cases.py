@@ -1,6 +1,6 @@
-"""Reading the conformance data of Connect's assignors: one case after the other, with its id.
+"""Reads the conformance cases of Connect's assignors, with their ids.
 
-Entries of tables, which have no ids, are cases as well, each named after what it tells.
+Entries of tables, which have no ids, are cases as well, named after their content.
 """
 # pyright: basic
 
@@ -13,7 +13,7 @@ from fairlead_tests.conformance.cases import Case, read_document
 ASSIGNORS = ("assignors*.yaml", "assignors*.json")
 ROUNDS = ("incremental_rounds", "scenarios")
 LISTED = (*ROUNDS, "round_robin", "lost_handling", "eager", "config_offset", "worker_side")
-"""The sections that are lists of cases, or hold one; rounds go by two names."""
+"""The sections with lists of cases; rounds have two names."""
 
 TABLES = ("selection", "offered_by_worker", "subprotocols", "error_codes")
 """The tables on protocols."""
@@ -28,7 +28,7 @@ UNSYNCED = (
 
 
 def read_assignor_cases(folder: Path) -> Iterator[Case]:
-    """Yield the cases of the assignor files in the folder that a machine can read."""
+    """Yield the machine-readable cases of the assignor files in the folder."""
     for told in _documents(folder):
         for section in LISTED:
             yield from filter(_is_readable, _read_list(section, told.get(section) or []))
@@ -36,7 +36,7 @@ def read_assignor_cases(folder: Path) -> Iterator[Case]:
 
 
 def unread_cases(folder: Path) -> list[str]:
-    """Return the cases told in words, and the sections and tables that nobody here knows."""
+    """Return the cases in prose, and the unknown sections and tables."""
     unread: list[str] = []
     for told in _documents(folder):
         worker_side = _read_list("worker_side", told.get("worker_side") or [])
@@ -52,7 +52,7 @@ def _documents(folder: Path) -> list[dict[str, Any]]:
 
 
 def _read_list(section: str, told: Any) -> Iterator[Case]:
-    """Yield the cases of a list; what stands beside a list goes with each of its cases."""
+    """Yield the cases of a list; values beside the list apply to each case."""
     shared: dict[str, Any] = {}
     if isinstance(told, dict):
         shared = {key: value for key, value in told.items() if key != "scenarios"}
@@ -81,7 +81,7 @@ def _read_tables(told: dict[str, Any]) -> Iterator[Case]:
 
 
 def _is_readable(case: Case) -> bool:
-    """Tell what a machine can read, and what is told in words of which it knows the meaning."""
+    """Return the expected values, including prose with a known meaning."""
     if case.section != "worker_side":
         return True
     told, expected = case.told, case.told["expect"]

@@ -1,4 +1,4 @@
-"""Reading the golden bytes of Connect's protocol, and values as these tell them."""
+"""Reads the golden bytes of Connect's protocol, and their values."""
 # pyright: basic
 
 from collections.abc import Iterator, Sequence
@@ -44,19 +44,19 @@ def read_byte_vectors(folder: Path) -> Iterator[Case]:
 
 
 def encode(kind: str, value: Any, version: int) -> bytes:
-    """Return the bytes of metadata or of an assignment."""
+    """Encode metadata or an assignment."""
     if kind == "metadata":
         return encode_metadata(value, version)
     return encode_assignment(value)
 
 
 def decode(kind: str, data: bytes, version: int) -> Any:
-    """Return the metadata or the assignment that the bytes are."""
+    """Decode metadata or an assignment."""
     return {"metadata": decode_metadata, "assignment": decode_assignment}[kind](data, version)
 
 
 def read_value(kind: str, told: dict[str, Any], version: int) -> Any:
-    """Read what was given to Connect's classes, or what they made of bytes."""
+    """Parse the input or the result of Connect's classes."""
     if kind == "assignment":
         return read_assignment(told, version)
     allocation = told.get("allocation")
@@ -68,7 +68,7 @@ def read_value(kind: str, told: dict[str, Any], version: int) -> Any:
 
 
 def read_assignment(told: dict[str, Any], version: int) -> ReceivedAssignment | None:
-    """Read an assignment; None for the instance that stands for none."""
+    """Parse an assignment; None for the instance that means none."""
     if told.get("empty_singleton"):
         return None
     revoked: Any = ()
@@ -92,7 +92,7 @@ def _read_resources(connectors: list[str], tasks: list[Any]) -> Sequence[Resourc
 
 
 def spell(value: Any) -> dict[str, Any]:
-    """Spell metadata or an assignment as the vectors do, as far as version 1 has it."""
+    """Format metadata or an assignment as in the vectors, limited to version 1."""
     match value:
         case None:
             return EMPTY
@@ -123,7 +123,7 @@ def _spell_resources(resources: Sequence[Resource], prefix: str = "") -> dict[st
 
 
 def in_any_order(told: Any) -> Any:
-    """Return what is told with all lists sorted."""
+    """Return a value with all lists sorted."""
     if isinstance(told, dict):
         return {key: in_any_order(each) for key, each in told.items()}
     return sorted(told) if isinstance(told, list) else told

@@ -1,4 +1,4 @@
-"""Reading the conformance data of the coordinator: one case after the other, each with its id."""
+"""Reads the conformance cases of the coordinator, with their ids."""
 # pyright: basic
 
 import json
@@ -23,14 +23,14 @@ RUN = (
     "classic_translation",
     "migration",
 )
-"""The sections that are run; the last six are told in words, and played by hand."""
+"""The sections that are run; the last six are prose, with a function for each case."""
 
 TOLD_IN_WORDS = RUN[-6:]
-"""The sections whose cases no machine can read."""
+"""The sections with cases in prose."""
 
 
 class Case(NamedTuple):
-    """One case as the data tells it."""
+    """One case of the data."""
 
     section: str
     case_id: str
@@ -39,9 +39,9 @@ class Case(NamedTuple):
 
 @cache
 def read_document(path: Path) -> dict[str, Any]:
-    """Read a file of cases; all sections are collected from what was read once."""
+    """Read a file of cases, with a cache for all its sections."""
     text = path.read_text()
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it is built
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, if available
     return (json.loads(text) if path.suffix == ".json" else yaml.load(text, loader)) or {}
 
 
@@ -63,7 +63,7 @@ def _read_section(section: str, told: Any) -> Iterator[Case]:
 
 
 def _sentences(told: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield what a table says; a list of what belongs together is one case for each."""
+    """Yield the cases of a table; a list is one case for each item."""
     for name, text in told.items():
         if isinstance(text, list) and not name.endswith("in_order"):
             yield from ((each, name) for each in text)

@@ -1,4 +1,4 @@
-"""Which folder of cases a run was given, and which of its cases somebody has played."""
+"""The selected folder of conformance cases, and which cases have been implemented."""
 # pyright: basic
 
 from pathlib import Path
@@ -21,10 +21,10 @@ def conformance_dir(config: pytest.Config) -> Path:
 
 
 def is_our_own(config: pytest.Config) -> bool:
-    """Tell whether the cases are those that this version was built by: all of them are played."""
+    """Return whether these are the cases of this version, which are all implemented."""
     return bool(config.getoption("--conformance-dir") == DEFAULT)
 
 
 def is_played(case: Case) -> bool:
-    """Tell whether somebody has written down how a case that is told in words goes."""
+    """Return whether a case in prose has a function."""
     return (case.section, case.case_id) in PLAYS

@@ -1,4 +1,4 @@
-"""Third-party clients of Kafka Connect, each installed for itself: their pins and modules collide.
+"""Third-party clients of Kafka Connect, each installed separately: their dependencies conflict.
 
 They are kept in the virtual environment, and run in interpreters of their own.
 """
@@ -26,11 +26,11 @@ def until(read, wanted):
         assert time.monotonic() < end, f"{found} is not {wanted}"
         time.sleep(0.05)
 """
-"""What each script begins with; it leaves what the client told it in `told`."""
+"""The beginning of each script, which collects results of the client in `told`."""
 
 
 class NoClient(Exception):  # noqa: N818  # says what happened
-    """A client could not be had."""
+    """A client is not available."""
 
 
 def install(*requirements: str) -> Path:

@@ -1,4 +1,4 @@
-"""Reading recorded conversations: frames, and what clients put into them for each other."""
+"""Reads recorded conversations: frames, and the client payloads in them."""
 # pyright: basic
 
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ from fairlead_tests.conformance.cases import Case, read_document
 
 SECTION = "conversation"
 CARRIERS = ("JoinGroup", "SyncGroup")
-"""The calls that carry bytes which the broker does not read."""
+"""The APIs with payloads that are opaque to the broker."""
 
 
 class Carried(NamedTuple):
-    """Bytes of one member for another, and how they came."""
+    """A payload of one member for another, and its origin."""
 
     protocol: str
-    """The name that was offered, or that the group had chosen."""
+    """The offered or elected protocol name."""
     is_metadata: bool
     data: bytes
 
@@ -35,12 +35,12 @@ def read_conversations(folder: Path) -> Iterator[Case]:
 
 
 def read_frames(conversation: Case) -> Iterator[dict[str, Any]]:
-    """Yield the requests and answers in the order of time, without the notes between them."""
+    """Yield the requests and responses in order, without the notes between them."""
     return (each for each in conversation.told["exchanges"] if "hex" in each)
 
 
 def read_carried(conversation: Case) -> Iterator[Carried]:
-    """Yield what members of classic groups told each other; nothing told is left out."""
+    """Yield all non-empty payloads of classic members."""
     groups: dict[Any, str] = {}
     chosen: dict[str, str] = {}
     for each in read_frames(conversation):

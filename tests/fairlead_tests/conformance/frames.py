@@ -1,4 +1,4 @@
-"""Frames of Kafka's protocol as kio reads and writes them, and their fields by Kafka's own names.
+"""Encodes and decodes frames of Kafka's protocol with kio, with Kafka's own field names.
 
 A frame here is without its length: header and body. Bytes and uuids are spelled `hex:…`, durations
 are milliseconds, errors are numbers. What a version lacks, or a tag leaves out, may be missing.
@@ -27,11 +27,11 @@ FROM_FIELDS: dict[str, Callable[[Any], Any]] = {
     "timedelta_i32": lambda told: told * MS,
     "timedelta_i64": lambda told: told * MS,
 }
-"""How a value comes from its spelling, by the type in the schema; others stand as they are."""
+"""The parsers of values, by schema type; other values are used as they are."""
 
 
 class Frame(NamedTuple):
-    """What a frame says, in kio's classes."""
+    """A decoded frame, with kio's classes."""
 
     header: Any
     message: Any
@@ -45,7 +45,7 @@ def message_class(direction: str, api_key: int, version: int) -> Any:
 
 
 def read_frame(data: bytes, message_class: Any) -> Frame:
-    """Read a frame whose bytes all belong to it."""
+    """Decode a frame, which must be used up completely."""
     header, start = entity_reader(message_class.__header_schema__)(data, 0)
     message, size = entity_reader(message_class)(data, start)
     assert start + size == len(data), "bytes after the end of the message"
@@ -53,7 +53,7 @@ def read_frame(data: bytes, message_class: Any) -> Frame:
 
 
 def write_frame(frame: Frame) -> bytes:
-    """Return the bytes of a frame."""
+    """Encode a frame."""
     out = io.BytesIO()
     for part in frame:
         entity_writer(type(part))(out, part)
@@ -61,7 +61,7 @@ def write_frame(frame: Frame) -> bytes:
 
 
 def spell(value: Any) -> Any:
-    """Spell a message, or what is in one."""
+    """Format a message, or a structure in one."""
     match value:
         case bytes() | UUID():
             return f"hex:{value.hex if isinstance(value, UUID) else value.hex()}"
@@ -77,7 +77,7 @@ def spell(value: Any) -> Any:
 
 
 def build(kind: Any, told: Any) -> Any:
-    """Return the message, or the structure in one, that is spelled so."""
+    """Parse a message, or a structure in one."""
     if told is None:
         return None
     if isinstance(told, list):

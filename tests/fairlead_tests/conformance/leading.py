@@ -1,4 +1,4 @@
-"""What a worker of the classic protocol assigns when it leads."""
+"""The assignment of a leader of the classic protocol."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ VERSION = VERSIONS[PROTOCOL]
 
 
 def assigned_at(offset: int, members: Mapping[str, int]) -> Mapping[str, ReceivedAssignment]:
-    """Return what a leader assigns that has read so far, to members that have read as they say.
+    """Return the assignment of a leader at a config offset, to members at their offsets.
 
     There is one connector for each member; the first of them leads.
     """

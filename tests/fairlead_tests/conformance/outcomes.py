@@ -1,4 +1,4 @@
-"""What became of the cases, told at the end of a run, also of one that took several processes.
+"""A summary of the conformance cases at the end of a run, also with several processes.
 
 Where the folder is there, cases that did not run fail the run: a skip must not pass for
 conformance.
@@ -19,18 +19,18 @@ ABSENT = "absent"
 
 
 def mark(report: pytest.TestReport, outcome: str) -> None:
-    """Write onto a report what became of a case: it is counted where all reports arrive."""
+    """Add the result of a case to a report, which is counted in the main process."""
     report.user_properties.append((OUTCOME, outcome))
 
 
 class Outcomes:
-    """Counts the cases of a run by what became of them."""
+    """Counts the cases of a run by result."""
 
     def __init__(self) -> None:
         self._counted: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count what a report tells of a case."""
+        """Count the result of a case in a report."""
         self._counted.update(str(told) for name, told in report.user_properties if name == OUTCOME)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -39,7 +39,7 @@ class Outcomes:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
-        """Tell how many cases ran, and which did not."""
+        """Print how many cases ran, and which did not."""
         if not self._counted:
             return
         folder = conformance_dir(config)

@@ -48,7 +48,7 @@ def static_group() -> Decider:
 
 
 def away() -> Decider:
-    """That group once `old` has left for a while."""
+    """That group after `old` has left temporarily."""
     decider = static_group()
     assert decider.heartbeat(replace(OWNER, member_epoch=-2)).error is Error.NONE
     return decider
@@ -274,7 +274,7 @@ SPELLED = {
 
 
 def _spelled(records: tuple[Record, ...]) -> list[str]:
-    """Name records as the data does; what the data does not know is left out."""
+    """Return the names of records in the data, without unknown ones."""
     names = list[str]()
     for record in records:
         if isinstance(record, Tombstone) and record.kind in SPELLED:

@@ -20,7 +20,7 @@ SESSION_MS, BEAT_MS, TIMEOUT_MS = 45_000, 5_000, 12_000
 
 
 def joined(driver: CoordinatorDriver, *members: str) -> None:
-    """Let members join a group that goes by the data's session."""
+    """Let members join a group with the data's session timeout."""
     driver.settings = replace(SETTINGS, session_timeout_ms=SESSION_MS)
     driver.open()
     for member in members:
@@ -28,12 +28,12 @@ def joined(driver: CoordinatorDriver, *members: str) -> None:
 
 
 def seated(driver: CoordinatorDriver) -> set[str]:
-    """Who has a seat."""
+    """Return the members with a seat."""
     return set(driver.group.members)
 
 
 def revoking(driver: CoordinatorDriver) -> None:
-    """Have `m1` hold three connectors, and a target take one away for `m2`."""
+    """Give `m1` three connectors, and a target that moves one to `m2`."""
     joined(driver, "m1")
     for name in "ABC":
         driver.put(name)
@@ -53,7 +53,7 @@ def state(driver: CoordinatorDriver, member: str) -> MemberState:
 
 
 def beats(driver: CoordinatorDriver, milliseconds: int) -> None:
-    """Let time pass in which `m1` beats and gives nothing up, and so does `m2`."""
+    """Advance the clock, with heartbeats of `m1`, which revokes nothing, and of `m2`."""
     end = driver.now_ms + milliseconds
     while driver.now_ms < end:
         driver.passes(min(BEAT_MS, end - driver.now_ms))

@@ -46,7 +46,7 @@ WRITTEN: dict[tuple[str, str], Play] = {}
 
 
 def plays(section: str, case_id: str) -> Callable[[Play], Play]:
-    """Have a function play a case on an empty group."""
+    """Register a function that plays a case on an empty group."""
 
     def register(play: Play) -> Play:
         WRITTEN[section, case_id] = play
@@ -57,7 +57,7 @@ def plays(section: str, case_id: str) -> Callable[[Play], Play]:
 
 
 def play_translation(case: Case, driver: MixedDriver) -> None:
-    """Play a case; one that nobody has written down fails by its name."""
+    """Play a case; one without a function fails with its name."""
     found = WRITTEN.get((case.section, case.case_id))
     assert found is not None, f"nobody plays {case.section} / {case.case_id}: {case.told}"
     found(driver, case.told.get("expect", case.told))
@@ -70,7 +70,7 @@ def set_up(
     mode: str = "sessioned",
     **metadata: Any,
 ) -> None:
-    """Write a connect group at epoch 10 whose members are STABLE, and run this."""
+    """Write a connect group at epoch 10 with STABLE members that run this."""
     everything = {**classic, **modern}
     driver.configure(" ".join(everything.values()))
     records: list[Record] = []
@@ -104,19 +104,19 @@ def member(driver: MixedDriver, member_id: str) -> Member:
 
 
 def at(driver: MixedDriver, member_id: str, **changes: Any) -> None:
-    """Have a member be elsewhere on its way."""
+    """Set the current assignment of a member."""
     driver.write(replace(member(driver, member_id).current, **changes))
 
 
 def aims(driver: MixedDriver, **shares: str) -> None:
-    """Have the group aim at another target, of the next epoch."""
+    """Set another target, of the next epoch."""
     epoch = driver.group.group_epoch + 1
     told = {**driver.group.target_of, **{each: resources(shares[each]) for each in shares}}
     driver.write(GroupMetadata(epoch, GIVEN, 0), TargetAssignment(epoch, told, "uniform"))
 
 
 def syncs(driver: MixedDriver, member_id: str, runs: str = "", **told: Any) -> tuple[int, str, str]:
-    """Have a member join and sync; returns its generation, and what comes and goes."""
+    """Let a member join and sync; return its generation, and the assigned and revoked resources."""
     reply = driver.joins(member_id, runs, **told)
     assert (reply.error, reply.leader, reply.members) == (Error.NONE, "", ())
     return (reply.generation, *given(driver.syncs(member_id, reply.generation)))
@@ -392,7 +392,7 @@ def upgrade_write_fails(driver: MixedDriver, _: Any) -> None:
     assert driver.asks(driver.joining("n1")) == []
     assert driver.group.type is GroupType.CLASSIC
     driver.shard.see_room(Room(Path(), RESERVE_BYTES), driver.now)
-    driver.shard.take(driver.joining("n1"), "n1", driver.now)  # and its process dies
+    driver.shard.take(driver.joining("n1"), "n1", driver.now)  # and its process ends
     driver.open()
     assert driver.group.type is GroupType.CLASSIC
     assert driver.group.group_epoch == 7
@@ -400,7 +400,7 @@ def upgrade_write_fails(driver: MixedDriver, _: Any) -> None:
 
 
 def ten(driver: MixedDriver, **metadata: Any) -> None:
-    """A group at epoch 10: c1 speaks the classic protocol, n1 that of connect."""
+    """A group at epoch 10 with c1 of the classic and n1 of the connect protocol."""
     set_up(driver, {"c1": "A-0"}, {"n1": "A-1"}, **metadata)
 
 

@@ -1,4 +1,4 @@
-"""Cases that the data tells in words, each played by a function that goes by its id."""
+"""Cases in prose, each played by a function with its id."""
 # pyright: basic
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ COMPARED = ("ok", "error", "response_epoch", "group_epoch", "assignment")
 
 
 def plays(section: str, *case_ids: str) -> Callable[[Play], Play]:
-    """Have a function play cases: it is given an empty group, and what is expected."""
+    """Register a function for cases, which gets an empty group and the expected result."""
 
     def register(play: Play) -> Play:
         PLAYS.update({(section, case_id): play for case_id in case_ids})
@@ -26,14 +26,14 @@ def plays(section: str, *case_ids: str) -> Callable[[Play], Play]:
 
 
 def play(case: Case, driver: CoordinatorDriver) -> None:
-    """Play a case; one that nobody has written down fails by its name."""
+    """Play a case; one without a function fails with its name."""
     found = PLAYS.get((case.section, case.case_id))
     assert found is not None, f"nobody plays {case.section} / {case.case_id}: {case.told}"
     found(driver, case.told.get("expect", case.told))
 
 
 def outcome(decider: Decider, request: Heartbeat) -> dict[str, Any]:
-    """Carry out a heartbeat and tell what came of it in the data's words."""
+    """Handle a heartbeat, and return the result in the data's terms."""
     before = decider.group.group_epoch
     decision = decider.carry_out(request)
     reply = decision.reply
@@ -51,7 +51,7 @@ def outcome(decider: Decider, request: Heartbeat) -> dict[str, Any]:
 
 
 def agree(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Hold what was found against what the data expects of it, where a machine can."""
+    """Compare a result with the machine-readable part of the expectations."""
     wanted = {key: expected[key] for key in COMPARED if key in expected}
     assert wanted
     assert {key: found.get(key, "not seen") for key in wanted} == wanted

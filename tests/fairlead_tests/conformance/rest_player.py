@@ -23,7 +23,7 @@ class Step(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A step that was answered otherwise than recorded, and how."""
+    """A step whose response differs from the recorded one."""
 
     step: Step
     verdict: str
@@ -32,9 +32,9 @@ class Difference(NamedTuple):
 
 @contextmanager
 def read_player(folder: Path, url: str, place: Path) -> Generator[Any]:
-    """Give the folder's own `Player` of its `rest.yaml`, who asks one node as both workers.
+    """Yield the folder's own `Player` of its `rest.yaml`, which uses one node as both workers.
 
-    What the conversations are about, files that are read and written, lies in a `place`.
+    The files that connectors read and write are in `place`.
     """
     path = folder / "run_rest.py"
     spec = spec_from_file_location("run_rest", path)
@@ -63,7 +63,7 @@ def play_all(
     threads: Executor,
     one_by_one: Collection[str],
 ) -> list[Difference]:
-    """Play every conversation that the class can have; return what differs."""
+    """Play all conversations that the class supports; return the differences."""
     chosen = [
         each
         for each in player.document["scenarios"]
@@ -76,7 +76,7 @@ def play_all(
 
 
 def play_alone(player: Any, names: Collection[str]) -> list[Difference]:
-    """Play some conversations one after the other; return what differs."""
+    """Play some conversations one after another; return the differences."""
     chosen = [each for each in player.document["scenarios"] if each["name"] in names]
     return [each for scenario in chosen for each in _play(player, scenario)]
 

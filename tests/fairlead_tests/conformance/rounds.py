@@ -1,4 +1,4 @@
-"""Workers that go through one round of the incremental assignor after the other.
+"""Workers that go through rounds of the incremental assignor.
 
 The harness that the data defines: what happens, then one assignment over all who are present,
 and if it is delivered, everybody does as told. The ownership is compared after that.
@@ -58,7 +58,7 @@ def counts(resources: Iterable[Resource]) -> tuple[int, int]:
 
 
 class Workers:
-    """The workers of one group, what they have, and the memory of the one that leads."""
+    """The workers of one group, their resources, and the memory of the leader."""
 
     def __init__(self, initial: Mapping[str, Any], max_delay_ms: int) -> None:
         self.task_counts: dict[str, int] = dict(initial.get("connectors") or {})
@@ -69,7 +69,7 @@ class Workers:
         self.max_delay_ms = max_delay_ms
 
     def play(self, told: Mapping[str, Any]) -> Increments:
-        """Let happen what is told of a round, then go through it."""
+        """Apply the events before a round, then run the round."""
         for event in told.get("events") or []:
             self.meet(event)
         return self.rebalance(
@@ -78,7 +78,7 @@ class Workers:
         )
 
     def meet(self, event: Mapping[str, Any]) -> None:
-        """Let one thing happen."""
+        """Apply one event."""
         match dict(event):
             case {"advance_clock_ms": delay_ms}:
                 self.now_ms += delay_ms
@@ -107,7 +107,7 @@ class Workers:
                 raise ValueError(f"the data has an event that nobody here knows: {event!r}")
 
     def rebalance(self, *, is_delivered: bool = True, is_mismatched: bool = False) -> Increments:
-        """Go through one round, and if it is delivered do as told."""
+        """Run one round, and apply its assignment if it is delivered."""
         completed = self.memory.generation - is_mismatched
         self.generation += 1
         clock = RoundTime(self.now_ms, self.max_delay_ms)
@@ -121,7 +121,7 @@ class Workers:
         return increments
 
     def seen(self, increments: Increments) -> dict[str, Any]:
-        """Tell in the data's words what a round came to."""
+        """Return the result of a round in the data's terms."""
         sizes = [counts(load) for load in self.loads.values()]
         connectors, tasks = zip(*sizes, strict=True) if sizes else ((), ())
         due_ms = self.memory.wait.due_ms
@@ -144,7 +144,7 @@ class Workers:
 
 
 def spell_increments(increments: Increments) -> dict[str, dict[str, list[str]]]:
-    """Tell which items each worker takes over and gives up; who does neither is left out.
+    """Return the resources that each worker gains and loses, without unchanged workers.
 
     As in the data they are sorted: in which order they go shows in who has what later.
     """

@@ -1,4 +1,4 @@
-"""A group set up by records as the data tells it, and the steps of a sequence played on it.
+"""A group built from records of the data, and the steps of a sequence played on it.
 
 The data speaks of a coordinator that computes the target within the heartbeat. Here a target
 is installed by a record, and a member that it names before it has joined gets its seat, and
@@ -40,7 +40,7 @@ class Stage:
         self.decider.write(*records)
 
     def play(self, step: dict[str, Any]) -> dict[str, Any]:
-        """Play one step and return what is to be seen of it, in the data's words."""
+        """Play one step, and return its result in the data's terms."""
         match step["op"]:
             case "install_target":
                 found = self._install(step["epoch"], step.get("targets") or {})
@@ -111,7 +111,7 @@ def _seat(member_id: str, joined_epoch: int = 0) -> MemberMetadata:
 
 
 def _seen_in(records: tuple[Record, ...]) -> dict[str, Any]:
-    """Tell what the shell does with a step: the rebalance timer hangs on the record alone."""
+    """Return the timer effects of a step: the rebalance timer depends on the record only."""
     step = next((each for each in records if isinstance(each, CurrentAssignment)), None)
     if step is None:
         return {"record_written": False, "rebalance_timer": "untouched"}
@@ -125,14 +125,14 @@ def read(items: Any) -> Resources:
 
 
 def spell(items: Any) -> list[str]:
-    """Write a set as the data does, sorted."""
+    """Format a set as in the data, sorted."""
     return sorted(map(str, items))
 
 
 def read_current(
     member_id: str, told: dict[str, Any], owner_epoch: dict[str, int]
 ) -> CurrentAssignment:
-    """Read a member; what the data leaves out is as after a rest."""
+    """Parse a member; missing values are those of a stable member."""
     epoch = told.get("epoch") or 0
     previous = told.get("previous_epoch")
 
@@ -150,7 +150,7 @@ def read_current(
 
 
 def spell_current(current: CurrentAssignment) -> dict[str, Any]:
-    """Write a member as the data does."""
+    """Format a member as in the data."""
     return {
         "state": current.state.name,
         "epoch": current.member_epoch,
@@ -161,7 +161,7 @@ def spell_current(current: CurrentAssignment) -> dict[str, Any]:
 
 
 def compare(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Hold what was found against all that the data expects of it."""
+    """Compare a result with all expectations of the data."""
     wanted = {
         key: sorted(map(str, value)) if isinstance(value, list) else value
         for key, value in expected.items()

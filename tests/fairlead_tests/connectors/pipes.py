@@ -1,5 +1,5 @@
 # pyright: basic
-"""Sources and sinks as a task gets them of a config, and how a batch of a source is taken."""
+"""Creates sources and sinks from configs as a task does, and reads batches."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,19 +18,19 @@ _NAMED = {"name": TASK.connector, "connector.class": "SparkPipeline"}
 
 
 def config_from(kind: str, given: Mapping[str, str], **fixed: str) -> dict[str, str]:
-    """Return a config that begins in a store; keys without `source.`, `_` for dots."""
+    """Return the config of a source; keys without `source.`, with `_` for dots."""
     beyond = {"sink.format": "parquet", "sink.path": "/nowhere"}
     return {**_NAMED, "source.type": kind, **beyond, **_spelled("source", {**fixed, **given})}
 
 
 def config_to(kind: str, given: Mapping[str, str], **fixed: str) -> dict[str, str]:
-    """Return a config that ends in a store; keys without `sink.`, `_` for dots."""
+    """Return the config of a sink; keys without `sink.`, with `_` for dots."""
     before = {"source.format": "csv", "source.path": "/nowhere"}
     return {**_NAMED, **before, "sink.type": kind, **_spelled("sink", {**fixed, **given})}
 
 
 def sink_of(config: dict[str, str], task: Resource = TASK, cluster_id: str = CLUSTER) -> Sink[Any]:
-    """Return a task's sink as its config describes it."""
+    """Create a task's sink from its config."""
     assert SparkPipeline.validate(config).errors == {}
     settings = keys.task_keys_of(config).parse(config)
     context = Context(task, print, cluster_id=cluster_id)
@@ -38,7 +38,7 @@ def sink_of(config: dict[str, str], task: Resource = TASK, cluster_id: str = CLU
 
 
 def source_of(task_config: dict[str, str], task: Resource, warned: Any = print) -> Source[Any]:
-    """Return a task's source as its config, the share included, describes it."""
+    """Create a task's source from its config, including its share."""
     settings = keys.task_keys_of(task_config).parse(task_config)
     context = Context(task, warned, cluster_id=CLUSTER)
     return keys.SOURCE_TYPES.find(task_config["source.type"]).source(context, task_config, settings)

@@ -1,8 +1,8 @@
 # pyright: basic
-"""A task that stops for good at a point of a batch, and the one that takes it over.
+"""A task that stops at a point of a batch, and its next owner.
 
-`SinkLog` is what the log knows of both. Whatever the point, and whether or not the first goes on
-later as a zombie does: what counts is in the store once.
+`SinkLog` is the log of both. At any point, and whether or not the first task continues
+later as a zombie: each committed row must be in the store exactly once.
 """
 
 import threading
@@ -25,7 +25,7 @@ HALF = POINTS[3]
 
 @dataclass
 class SinkLog:
-    """What the log knows of the commits of a task."""
+    """The logged commits of a task."""
 
     task: Resource = TASK
     token: Token = FIRST
@@ -33,10 +33,10 @@ class SinkLog:
     last: CommitId | None = None
     published: CommitId | None = None
     waiting: list[tuple[CommitId, Manifest]] = field(default_factory=list)
-    """What counts and is not known to be published, oldest first."""
+    """The unpublished commits, oldest first."""
 
     def acquire(self, sink: Sink[Any], token: Token | None = None) -> None:
-        """Begin as a task does under a token, the same as before unless one is given."""
+        """Start as a task does, with a token (by default the former one)."""
         if token is not None and token != self.token:
             self.token, self.batch = token, 0
         known = None if self.waiting else self.published
@@ -52,33 +52,33 @@ class SinkLog:
         return commit_id, sink.stage(rows, commit_id, rows.nbytes)
 
     def count(self, staged: tuple[CommitId, Manifest]) -> None:
-        """Make a staged batch count."""
+        """Commit a staged batch."""
         self.last = staged[0]
         self.waiting.append(staged)
 
     def publish(self, sink: Sink[Any]) -> None:
-        """Publish what counts."""
+        """Publish the committed batches."""
         while self.waiting:
             commit_id, manifest = self.waiting[0]
             sink.publish(manifest, commit_id, commit_id.batch)
             self.told()
 
     def told(self) -> None:
-        """Learn that the oldest batch that waited is published."""
+        """Record the oldest waiting batch as published."""
         self.published = self.waiting.pop(0)[0]
 
     def write(self, sink: Sink[Any], rows: pa.Table) -> None:
-        """Have a batch go all its way."""
+        """Stage, commit and publish a batch."""
         self.count(self.stage(sink, rows))
         self.publish(sink)
 
 
 class Died(Exception):  # noqa: N818  # what is the case
-    """An owner was stopped at its point."""
+    """The owner has stopped at its point."""
 
 
 class Owner:
-    """A task's owner that writes two batches, and stops at a point of the second for good.
+    """An owner that writes two batches, and stops at a point of the second.
 
     `halve` has a sink call what it is given inside the transaction that it publishes in. `wake` has
     the owner go on, as a process does that was stopped and is continued.
@@ -107,7 +107,7 @@ class Owner:
         assert not self._thread.is_alive()
 
     def end(self) -> None:
-        """Have it go on, if it has not yet, and let go of its sink."""
+        """Let it continue, if it has not yet, and close its sink."""
         self.wake()
         self.sink.close()
 
@@ -143,7 +143,7 @@ class Owner:
 
 
 def succeed(sink: Sink[Any], log: SinkLog) -> Sink[Any]:
-    """Take the task over: finish what counts, read again what does not, and go on."""
+    """Take the task over: publish what is committed, read the rest again, and continue."""
     was_counted = log.last is not None and log.last.batch == 1
     log.acquire(sink, SECOND)
     if not was_counted:

@@ -1,7 +1,7 @@
 # pyright: basic
-"""Real file sinks without Spark: a stand-in for its writer, which makes missing folders as it does.
+"""Real file sinks without Spark: a double of its writer, which creates missing folders as well.
 
-`Log` is what the log knows of one task's commits; `Flow` a task that counts into a folder.
+`Log` has the logged commits of one task; `Flow` is a task that writes numbers into a folder.
 """
 
 import shutil
@@ -102,7 +102,7 @@ class Rows:
 
 
 class Log:
-    """What the log knows of one task: its last commit, and what waits to be published."""
+    """The log of one task: its last commit, and its unpublished commits."""
 
     place = "here"
 
@@ -131,7 +131,7 @@ def config(root: Path, **more: str) -> dict[str, str]:
 def claimed(
     root: Path, cluster: str = "a", before: dict[str, str] | None = None, **more: str
 ) -> dict[str, str]:
-    """Return a task config as a connector makes it."""
+    """Return a task config as a connector creates it."""
     given = config(root, **more)
     claim = claim_sink(keys.keys_of(given).parse(given), cluster, NAME, before)
     return {**given, files.TASK_CLAIM: str(claim)}
@@ -155,7 +155,7 @@ def begun(root: Path, **more: str) -> tuple[dict[str, str], FileSink, Log]:
 
 
 def begin(sink: FileSink, log: Log, token: Token = FIRST) -> None:
-    """Begin as a task does: acquire, publish what is left over, sweep."""
+    """Start as a task does: acquire, publish unpublished commits, sweep."""
     known = None if log.unpublished else log.last
     sink.acquire(Tenure(TASK, token, log.last, known, log.place))
     publish(sink, log)
@@ -163,7 +163,7 @@ def begin(sink: FileSink, log: Log, token: Token = FIRST) -> None:
 
 
 def commit(sink: FileSink, log: Log, numbers: Sequence[int], token: Token = FIRST) -> Commit:
-    """Stage a batch, and make it count."""
+    """Stage and commit a batch."""
     batch = log.last.batch + 1 if log.last and log.last.token == token else 0
     commit_id = CommitId(*TASK, token, batch)
     frame: Any = Rows(numbers)
@@ -186,7 +186,7 @@ def write(sink: FileSink, log: Log, numbers: Sequence[int], token: Token = FIRST
 
 
 def published(root: Path) -> list[int]:
-    """Return all numbers that a reader of the folder sees, sorted."""
+    """Return all visible numbers in the folder, sorted."""
     found: list[int] = []
     for file in root.rglob("part-*"):
         if "_fairlead" in file.parts:
@@ -230,7 +230,7 @@ class Flow:
 
     @property
     def status(self) -> tuple[RunState, str]:
-        """What it said last."""
+        """Return its last report."""
         told = self.reports.statuses[-1]
         return told.state, told.reason
 
@@ -265,7 +265,7 @@ class _Source(CountingSource):
 
 
 class Mount:
-    """A folder that comes and goes over a mount point, by real bind mounts."""
+    """A mount point with a real bind mount that can be removed and restored."""
 
     def __init__(self, place: Path) -> None:
         self.folder, self.point = place / "disk", place / "mnt"
@@ -283,6 +283,6 @@ class Mount:
 
     @property
     def beneath(self) -> list[str]:
-        """What lies in the mount point itself, while nothing is mounted."""
+        """Return the content of the mount point while nothing is mounted."""
         assert not self.is_there
         return sorted(str(each.relative_to(self.point)) for each in self.point.rglob("*"))

@@ -142,7 +142,7 @@ class ConsumerDriver:
             self.flush()
 
     def joins(self, member_id: str, *names: str, **told: Any) -> ConsumerGroupHeartbeatReply:
-        """Have a consumer join that subscribes to topics."""
+        """Let a consumer with a subscription join."""
         fields: dict[str, Any] = {
             "rebalance_timeout_ms": REBALANCE_MS,
             "topic_partitions": {},

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Sources and sinks of Kafka as a task gets them, and what a task does with them in turn."""
+"""Creates Kafka sources and sinks as a task does, and drives them like one."""
 
 import time
 from collections.abc import Callable
@@ -21,26 +21,26 @@ LIMIT = Limit(1_000, 1 << 20, 1)
 
 
 def source_config(bootstrap: str, **given: str) -> dict[str, str]:
-    """Return a config that begins in topics; further keys without `source.`, `_` for dots."""
+    """Return the config of a source of topics; keys without `source.`, with `_` for dots."""
     return config_from("kafka", given, bootstrap_servers=bootstrap)
 
 
 def sink_config(bootstrap: str, staging: object, **given: str) -> dict[str, str]:
-    """Return a config that ends in topics; further keys without `sink.`, `_` for dots."""
+    """Return the config of a sink of topics; keys without `sink.`, with `_` for dots."""
     return config_to("kafka", given, bootstrap_servers=bootstrap, staging_path=str(staging))
 
 
 def source_type(
     config: dict[str, str], split: tuple[dict[str, str], ...] = (), logged: Any = dict
 ) -> SourceType:
-    """Return what a connector has of a config."""
+    """Return the connector's part of a config."""
     assert SparkPipeline.validate(config).errors == {}
     context = Context(Resource(TASK.connector), print, split, logged_offsets=logged)
     return keys.SOURCE_TYPES.find("kafka")(context, config, keys.keys_of(config).parse(config))
 
 
 class Reading:
-    """A task's source with its offsets, as one start of the task after another has them."""
+    """A task's source with its offsets, through several restarts of the task."""
 
     def __init__(self, config: dict[str, str], offsets: dict[str, Document] | None = None) -> None:
         self.config = config
@@ -51,19 +51,19 @@ class Reading:
         self.source = self._made()
 
     def again(self) -> None:
-        """Begin again, as another start of the task does."""
+        """Restart the task."""
         self.source.close()
         self.source = self._made()
 
     def plan(self, limit: Limit = LIMIT) -> BatchPlan[Any]:
-        """Look until there is something to read."""
+        """Plan until there is a batch."""
         found: BatchPlan[Any] = until(
             lambda: self.source.plan(self.offsets, limit), lambda plan: plan.ranges
         )
         return found
 
     def take(self, plan: BatchPlan[Any], spark: Any = None) -> Any:
-        """Read a batch and count it."""
+        """Read and commit a batch."""
         return take(self.source, plan, self.offsets, spark)
 
     def read(self, rows: int, limit: Limit = LIMIT) -> pa.Table:
@@ -74,7 +74,7 @@ class Reading:
         return pa.concat_tables(found)
 
     def looks_in_vain(self, times: int = 20) -> bool:
-        """Tell whether so many looks find nothing."""
+        """Return whether so many plans find no batch."""
         for _ in range(times):
             if self.source.plan(self.offsets, LIMIT).ranges:
                 return False
@@ -88,7 +88,7 @@ class Reading:
 
 
 def until(look: Callable[[], Any], fits: Callable[[Any], Any]) -> Any:
-    """Look until what is seen fits."""
+    """Poll until a condition holds."""
     deadline = time.monotonic() + PATIENCE_S
     while not fits(seen := look()):
         assert time.monotonic() < deadline, seen

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Spark's own way from a topic into files: its package for Kafka, read as a batch.
+"""Copies a topic to files with Spark's own Kafka package, as one batch.
 
 Run as a module it does so once, in a process and a JVM of its own, and prints how many seconds it
 took from a session that was warm. Its jars come from Maven Central, one by one: none of the

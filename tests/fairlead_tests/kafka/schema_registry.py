@@ -1,5 +1,5 @@
 # pyright: basic
-"""Schema registries: a small one in this process, and Apicurio's, the real one, for the soak.
+"""Schema registries: a small fake in this process, and the real Apicurio for soak tests.
 
 The small one speaks that part of the REST interface that Confluent documents and fairlead asks
 for, and knows no rules of compatibility: a test says which subjects refuse. Apicurio's comes from
@@ -40,9 +40,9 @@ class SchemaRegistryServer:
         self.asked: list[str] = []
         """The paths that were asked for."""
         self.refusals: dict[str, str] = {}
-        """Why a subject takes no further version."""
+        """The error for new versions, by subject."""
         self.user_info = ""
-        """Who is let in, as `user:password`; empty: everybody."""
+        """The required `user:password`; empty: no authentication."""
         self._server: ThreadingHTTPServer | None = None
         self._port = 0
         self.up()
@@ -117,7 +117,7 @@ def _handler(registry: SchemaRegistryServer) -> type[BaseHTTPRequestHandler]:
         do_GET = do_POST = _serve  # noqa: N815  # names of http.server
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     return Handler
 
@@ -163,7 +163,7 @@ def _wait_for(url: str, process: "subprocess.Popen[bytes]") -> None:
 
 
 def _apicurio_home() -> Path:
-    """Return where it lies; it is kept in the virtual environment."""
+    """Return its path; it is cached in the virtual environment."""
     home = Path(sys.prefix) / f"apicurio-{VERSION}"
     if home.exists():
         return home

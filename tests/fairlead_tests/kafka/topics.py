@@ -31,7 +31,7 @@ class Topics:
         return topic
 
     def _wait_for_leaders(self, topic: str, partitions: int) -> None:
-        """Wait until a broker that is asked for all topics names this one, ready to be written."""
+        """Wait until the topic is in the broker's metadata, and writable."""
         # By a client of its own: one that was told a leader's epoch keeps it for a while, and is
         # refused by the broker that comes after that one.
         asking = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
@@ -85,7 +85,7 @@ class Topics:
         end(WAIT_S)
 
     def read(self, *topics: str, isolation: str = "read_committed") -> list[Any]:
-        """Return all records that there are, as Kafka has them."""
+        """Return all records as Kafka messages."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self.bootstrap,
@@ -121,7 +121,7 @@ class Topics:
         return [each.value().decode() for each in self.read(*topics, isolation=isolation)]
 
     def _wait_for_transactions(self, places: Sequence[TopicPartition]) -> None:
-        """Give those that are over time to be seen: Kafka answers a commit before it is."""
+        """Wait until ended transactions are visible: Kafka answers a commit before that."""
         deadline = time.monotonic() + SEEN_S
         seen, there = IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED
         while self._ends(places, seen) != self._ends(places, there):

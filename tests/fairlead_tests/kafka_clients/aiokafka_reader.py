@@ -23,19 +23,19 @@ COMMIT_SECONDS = 0.2
 
 
 class Telling(ConsumerRebalanceListener):
-    """Tells of what comes and goes."""
+    """Prints assigned and revoked partitions."""
 
     def on_partitions_assigned(self, assigned: Any) -> None:
-        """Tell what it may read."""
+        """Print assigned partitions."""
         tell("given", partitions=numbers(assigned))
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        """Tell what it may not read any more."""
+        """Print revoked partitions."""
         tell("taken", partitions=numbers(revoked))
 
 
 async def commit(consumer: Any) -> None:
-    """Commit what was read; aiokafka does so by itself as well, but tells nobody of it."""
+    """Commit the read offsets; aiokafka also commits itself, but without an event."""
     places = {each: await consumer.position(each) for each in consumer.assignment()}
     if places:
         await consumer.commit(places)

@@ -21,7 +21,7 @@ Config = Mapping[str, Any]
 
 
 def as_told(line: str) -> Iterable[Event]:
-    """Return the event that a line of our own readers is."""
+    """Parse an event line of our own readers."""
     return [json.loads(line)]
 
 
@@ -32,12 +32,12 @@ class Client:
     name: str
     protocol: str
     command: Callable[[str, str, Config, Path], list[str]]
-    """Makes a command of where to begin, a topic, what is special, and a folder to write in."""
+    """Returns a command for a bootstrap address, a topic, a config, and a work folder."""
     events: Callable[[str], Iterable[Event]] = as_told
     config: Config = field(default_factory=dict)
-    """What the command is given, unless something else is."""
+    """The default config."""
     leaves_by_signal: bool = False
-    """Whether it leaves when it is told to end; else when its input does."""
+    """Whether it leaves on a signal; otherwise at the end of its input."""
 
 
 def _reader(module: str, config: Config, topic: str) -> list[str]:
@@ -80,7 +80,7 @@ def _kafka_python(bootstrap: str, topic: str, config: Config, _: Path) -> list[s
 
 
 def _java(bootstrap: str, topic: str, config: Config, folder: Path) -> list[str]:
-    """Return the command of the consumer that Kafka's own system tests run."""
+    """Return the command of the consumer of Kafka's own system tests."""
     words = {
         "bootstrap-server": bootstrap,
         "topic": topic,
@@ -100,7 +100,7 @@ def _java(bootstrap: str, topic: str, config: Config, folder: Path) -> list[str]
 
 
 def _java_events(line: str) -> Iterable[Event]:
-    """Return what a line of that consumer tells, in the words of our own readers."""
+    """Parse a line of that consumer into an event of our own readers."""
     told = json.loads(line)
     at = told["timestamp"] / 1_000 + time.monotonic() - time.time()
     name = told["name"]

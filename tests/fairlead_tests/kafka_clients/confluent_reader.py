@@ -1,4 +1,4 @@
-"""A consumer of confluent-kafka, which tells line by line what becomes of it.
+"""A consumer of confluent-kafka, which prints events line by line.
 
 `python -m fairlead_tests.kafka_clients.confluent_reader CONFIG TOPIC`, the first as JSON. It ends,
 and leaves, when its input does.
@@ -21,7 +21,7 @@ from fairlead_tests.kafka_clients.telling import (
 
 
 def committed(error: Any, partitions: list[Any]) -> None:
-    """Tell what was acknowledged."""
+    """Print committed offsets."""
     done = {str(each.partition): each.offset for each in partitions if each.error is None}
     if error is None and done:
         tell("committed", offsets=done)

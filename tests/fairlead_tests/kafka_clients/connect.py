@@ -1,5 +1,5 @@
 # pyright: basic
-"""Stock workers of Kafka Connect, and what people ask of them."""
+"""Stock Kafka Connect workers, and requests to them."""
 
 import json
 import subprocess
@@ -45,13 +45,13 @@ connector.client.config.override.policy=All
 
 @dataclass
 class Worker:
-    """One of them."""
+    """One of these processes."""
 
     process: "subprocess.Popen[bytes]"
     url: str
 
     def ask(self, path: str, method: str = "GET", body: Any = None) -> Any:
-        """Return what it answers; None: it does not, or does not want to at this moment."""
+        """Return the response; None without a response, or for a temporary error."""
         asked = urllib.request.Request(
             f"{self.url}{path}",
             method=method,
@@ -65,7 +65,7 @@ class Worker:
             return None
 
     def runs(self, *connectors: str) -> dict[str, str]:
-        """Return which worker has each task that runs, as far as this one knows."""
+        """Return the worker of each running task, according to this worker."""
         told = self.ask("/connectors?expand=status") or {}
         return {
             f"{name}-{task['id']}": task["worker_id"]
@@ -81,7 +81,7 @@ class Worker:
 
 
 class Workers:
-    """All workers of one group, whose topics go by its id."""
+    """All workers of one group, whose topics have its id in their names."""
 
     def __init__(self, bootstrap: str, folder: Path, group: str, heartbeat_ms: int) -> None:
         self._bootstrap, self._folder, self._group = bootstrap, folder, group
@@ -89,7 +89,7 @@ class Workers:
         self.all: list[Worker] = []
 
     def add(self) -> Worker:
-        """Start one more; it is not in the group yet."""
+        """Start one more, without waiting for its join."""
         (port,) = free_ports(1)
         name = f"worker-{len(self.all)}"
         told = self._folder / f"{name}.properties"
@@ -109,7 +109,7 @@ class Workers:
         return worker
 
     def end(self) -> None:
-        """End all that are still there."""
+        """Stop all that still run."""
         for each in self.all:
             each.kill()
 
@@ -118,7 +118,7 @@ class Workers:
 def connect_workers(
     bootstrap: str, folder: Path, group: str, *, heartbeat_ms: int = 500
 ) -> Generator[Workers]:
-    """Have workers that begin there, with their files in the folder."""
+    """Yield workers with this bootstrap address, and their files in the folder."""
     workers = Workers(bootstrap, folder, group, heartbeat_ms)
     try:
         yield workers

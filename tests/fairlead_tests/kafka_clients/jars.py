@@ -1,5 +1,5 @@
 # pyright: basic
-"""Kafka's tools and Connect's workers, of the jars that Maven Central has of them."""
+"""Kafka's tools and Connect's workers, from the jars of Maven Central."""
 
 import fcntl
 import subprocess
@@ -35,18 +35,18 @@ def classpath() -> str:
 
 
 class Tools:
-    """Kafka's tools, against one place to begin."""
+    """Kafka's command-line tools for one bootstrap address."""
 
     def __init__(self, streams: tuple[IO[str], IO[str]], bootstrap: str) -> None:
         self._asks, self._says = streams
         self._bootstrap = bootstrap
 
     def consumer_groups(self, *words: str) -> list[list[str]]:
-        """Return what `kafka-consumer-groups` says, word by word, without lines of nothing."""
+        """Return the output of `kafka-consumer-groups` as words, without empty lines."""
         return self._run("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", words)
 
     def groups(self, *words: str) -> list[list[str]]:
-        """Return what `kafka-groups` says."""
+        """Return the output of `kafka-groups`."""
         return self._run("org.apache.kafka.tools.GroupsCommand", words)
 
     def _run(self, name: str, words: Sequence[str]) -> list[list[str]]:

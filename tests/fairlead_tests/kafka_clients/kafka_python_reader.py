@@ -13,24 +13,24 @@ from kafka.errors import KafkaConnectionError
 from fairlead_tests.kafka_clients.telling import has_to_leave, numbers, tell, tell_start
 
 POLL_MS = 250
-"""With less it may miss the answer to its SyncGroup, of a broker as well, and never beats again."""
+"""With a shorter timeout it may miss its SyncGroup response, and never send heartbeats again."""
 COOPERATIVE = {"partition_assignment_strategy": [CooperativeStickyAssignor]}
 
 
 class Telling(ConsumerRebalanceListener):
-    """Tells of what comes and goes."""
+    """Prints assigned and revoked partitions."""
 
     def on_partitions_assigned(self, assigned: Any) -> None:
-        """Tell what it may read."""
+        """Print assigned partitions."""
         tell("given", partitions=numbers(assigned))
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        """Tell what it may not read any more."""
+        """Print revoked partitions."""
         tell("taken", partitions=numbers(revoked))
 
 
 def committed(offsets: Any, answer: Any) -> None:
-    """Tell what was acknowledged."""
+    """Print committed offsets."""
     if not isinstance(answer, Exception):
         done = {str(each.partition): told.offset for each, told in offsets.items()}
         tell("committed", offsets=done)

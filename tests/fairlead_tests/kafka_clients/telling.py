@@ -18,7 +18,7 @@ def tell(what: str, **told: Any) -> None:
 
 
 def tell_start() -> None:
-    """Tell that all is loaded, and give who waits for that a moment before anything is asked."""
+    """Print that all is loaded, then wait a moment before the first request."""
     tell("started")
     time.sleep(STARTED_SECONDS)
 
@@ -29,5 +29,5 @@ def numbers(partitions: Iterable[Any]) -> list[int]:
 
 
 def has_to_leave() -> bool:
-    """Tell whether the input has ended."""
+    """Return whether the input has ended."""
     return bool(select.select([sys.stdin], [], [], 0)[0])

@@ -59,7 +59,7 @@ class Writer:
 
 
 class Admin:
-    """What the group is told to be, each time by a new client.
+    """The description of the group, each time from a new client.
 
     One of librdkafka keeps a coordinator over the loss of all its nodes, begins at its bootstrap
     servers again then, and asks for ever the node that it has given up.
@@ -79,7 +79,7 @@ class Admin:
         client = self._client()
         try:
             told = client.describe_consumer_groups([GROUP])[GROUP].result(SECONDS)
-        except KafkaException:  # its process is about to come back
+        except KafkaException:  # its process is restarting
             return "", 0
         return told.state.name, len(told.members)
 

@@ -22,7 +22,7 @@ START_SECONDS = 30.0
 
 @dataclass
 class ListenerNode:
-    """A node that runs."""
+    """A running node."""
 
     folder: Path
     port: int
@@ -42,7 +42,7 @@ class ListenerNode:
         psutil.wait_procs(found, START_SECONDS)
 
     def wait(self) -> None:
-        """Wait until the port is there, as it is before the groups are."""
+        """Wait until the port is open, which is before the groups are."""
         deadline = time.monotonic() + START_SECONDS
         while True:
             with contextlib.suppress(OSError):

@@ -21,7 +21,7 @@ TESTS = Path(__file__).parents[2]
 
 @dataclass
 class Reader:
-    """One of them."""
+    """One of these processes."""
 
     process: "subprocess.Popen[str]"
     client: Client
@@ -56,7 +56,7 @@ class Reader:
         return {partition: (begin, end) for partition, begin, end in self.spans()}
 
     def leave(self) -> None:
-        """Have it leave, and wait for its end."""
+        """Let it leave, and wait for its end."""
         assert self.process.stdin
         if self.client.leaves_by_signal:
             self.process.terminate()
@@ -80,7 +80,7 @@ class Reader:
 
 
 class Readers:
-    """All that ever were in the group."""
+    """All consumers that were ever in the group."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int, folder: Path) -> None:
         """Their group reads a topic; clients that need files have them in the folder."""
@@ -109,7 +109,7 @@ class Readers:
         return reader
 
     def end(self) -> None:
-        """End all that are still there."""
+        """Stop all that still run."""
         for each in self.all:
             each.process.kill()
             each.process.wait(SECONDS)
@@ -134,7 +134,7 @@ class Readers:
             yield joining
 
     def share(self, *those: Reader) -> Callable[[], bool]:
-        """Return what tells whether each partition has one of those, and each of them some."""
+        """Return a condition: each partition has an owner among these, and each of them has any."""
 
         def holds() -> bool:
             given = [part for each in those for part in each.partitions]
@@ -143,7 +143,7 @@ class Readers:
         return holds
 
     def read(self) -> set[tuple[int, int]]:
-        """Return the partitions and offsets that were read by anybody."""
+        """Return all partitions and offsets that were read."""
         return {
             (each["partition"], each["offset"])
             for reader in self.all
@@ -152,7 +152,7 @@ class Readers:
         }
 
     def acknowledged(self) -> dict[int, int]:
-        """Return the greatest offset of each partition that anybody was told is committed."""
+        """Return the greatest acknowledged committed offset of each partition."""
         found: dict[int, int] = {}
         for reader in self.all:
             for each in [*reader.events]:
@@ -178,7 +178,7 @@ class Readers:
 
 
 def _listen(reader: Reader, path: Path) -> None:
-    """Take what a consumer tells; it stays in a file as well, for who asks why a test failed."""
+    """Read the events of a consumer, and keep them in a file to debug failures."""
     assert reader.process.stdout
     with path.open("w") as file:
         for line in reader.process.stdout:

@@ -27,7 +27,7 @@ ENOUGH = Limits(100, 100)
 
 @dataclass
 class Counted(Counts):
-    """What was refused, in order."""
+    """The refusals, in order."""
 
     folder: Path
     reasons: list[str] = field(default_factory=list)
@@ -37,18 +37,18 @@ class Counted(Counts):
         super().__init__(self.folder)
 
     def refuse(self, refused: FrameRefused, address: str) -> None:
-        """Note a refusal."""
+        """Record a refusal."""
         self.reasons.append(refused.reason)
         super().refuse(refused, address)
 
     def complain(self, what: str, whom: str) -> None:
-        """Note what would be told."""
+        """Record a log line."""
         self.told.append(f"{what} {whom}")
 
 
 @dataclass
 class Client:
-    """One connection with the listener; frames are without their length."""
+    """A connection to the listener; frames are without their length."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -75,7 +75,7 @@ class Client:
 
 @dataclass
 class Served:
-    """A listener that serves."""
+    """A running listener."""
 
     port: int
     line: LocalLine

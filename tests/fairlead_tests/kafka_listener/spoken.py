@@ -19,7 +19,7 @@ from fairlead_tests.kafka_listener.served import Client, Served, listening
 
 
 def asking(api: int, version: int, fields: dict[str, Any]) -> bytes:
-    """Return the frame of a request."""
+    """Encode a request."""
     kind = message_class("request", api, version)
     header = kind.__header_schema__(
         request_api_key=api, request_api_version=version, correlation_id=7, client_id="c"
@@ -28,14 +28,14 @@ def asking(api: int, version: int, fields: dict[str, Any]) -> bytes:
 
 
 def told(api: int, version: int, frame: bytes) -> Any:
-    """Return the fields of an answer."""
+    """Decode a response."""
     read = read_frame(frame, message_class("response", api, version))
     assert read.header.correlation_id == 7
     return spell(read.message)
 
 
 async def ask(client: Client, api: int, version: int, **fields: Any) -> Any:
-    """Ask, and return the fields of the answer."""
+    """Send a request, and return the fields of the response."""
     return told(api, version, await client.asks(asking(api, version, fields)))
 
 

@@ -31,7 +31,7 @@ class Told:
         }
 
     def last_takers(self, partitions: list[str]) -> dict[str, str]:
-        """Return to whom each partition went last, as its moves tell."""
+        """Return the last new owner of each partition, from its moves."""
         return {
             each: self.group("moves", each)["moves"][-1]["handover"]["to"]["member_id"]
             for each in partitions

@@ -31,21 +31,21 @@ class LocalWorkers:
         self.shard = TypedShard(self.group, settings, ledger, 0, lambda: "made-here", 7)
 
     async def ask(self, call: ConnectCall, wait: Wait = no_wait) -> ConnectReply:
-        """Return the reply to a call, once there is one."""
+        """Wait for and return the reply to a call."""
         del wait
         waiting = asyncio.get_running_loop().create_future()
         self.take(call.request, waiting)
         return ConnectReply(await waiting)
 
     def take(self, request: GroupRequest, sender: "asyncio.Future[Any] | None" = None) -> None:
-        """Have a request decided, and say what there is to be said."""
+        """Handle a request, and deliver replies."""
         self.shard.take(request, sender, self._now)
         for each in drain(self.shard, self, self._now):
             if each.to is not None and not each.to.done():
                 each.to.set_result(each.reply)
 
     def configure(self, connector: str) -> None:
-        """Have a connector."""
+        """Create a connector."""
         self.take(PutConnector(GROUP, connector, {}))
 
     @property

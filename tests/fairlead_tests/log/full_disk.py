@@ -1,6 +1,6 @@
-"""Runs inside a mount namespace of its own: a log on a disk of 3 MiB that fills up.
+"""A log on a full 3 MiB disk, in a separate mount namespace.
 
-Prints what became of it as JSON. The mount goes when this process does.
+Prints the result as JSON. The mount ends with this process.
 """
 
 import json
@@ -47,7 +47,7 @@ def opened(path: Path) -> str:
 
 
 def hits_the_wall(disk: Path) -> dict[str, object]:
-    """Nobody looks at the free space: LMDB itself runs into the full disk."""
+    """Without a check of the free space, LMDB itself gets the error of the full disk."""
     path, filler = disk / "log", disk / "filler"
     log = GroupLog.open_writer(path, "flights", reserve_bytes=0)
     while (said := outcome(log)) == "appended":
@@ -68,7 +68,7 @@ def hits_the_wall(disk: Path) -> dict[str, object]:
 
 
 def refuses_in_time(disk: Path) -> dict[str, object]:
-    """The reserve is kept: appends are refused, and trimming still works."""
+    """With the reserve, appends are refused, and trimming still works."""
     path, filler = disk / "log", disk / "filler"
     with GroupLog.open_writer(path, "flights", reserve_bytes=1 << 20) as log:
         while (said := outcome(log)) == "appended":
@@ -86,7 +86,7 @@ def refuses_in_time(disk: Path) -> dict[str, object]:
 
 
 def is_filled_by_another(disk: Path) -> dict[str, object]:
-    """Whoever fills the disk, and whenever: the very next append is refused, a new owner's too."""
+    """If another program fills the disk, the next append is refused, also that of a new owner."""
     path, filler = disk / "log", disk / "filler"
     found: dict[str, object] = {}
     with GroupLog.open_writer(path, "flights", reserve_bytes=1 << 20) as log:

@@ -1,4 +1,4 @@
-"""Entries to write, and what a log of them folds to."""
+"""Entries to write, and the resulting state."""
 # pyright: basic
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
-"""The two ends of a pair: a source that rows with ids come to, and a sink whose rows are counted.
+"""The ends of a pipeline: a source that gets rows with ids, and a sink whose rows are counted.
 
-What a source holds and what a sink holds is asked of the files, the database and the broker
-themselves, by clients that are no part of the product.
+The content of sources and sinks is read from the files, the database and the broker
+directly, with clients that are not part of the product.
 """
 
 import random
@@ -16,32 +16,32 @@ SCHEMA = "id BIGINT, amount BIGINT"
 
 
 class Tally(NamedTuple):
-    """What an end holds, as it says itself."""
+    """The content of an end, as totals."""
 
     rows: int
     distinct: int
-    """How many different ids there are."""
+    """The number of different ids."""
     ids: int
-    """Their sum over all rows."""
+    """The sum of the ids over all rows."""
     amounts: int
 
     @classmethod
     def of(cls, rows: Mapping[int, int]) -> "Tally":
-        """Return that of amounts by ids, each of which is there once."""
+        """Return the totals of amounts by unique ids."""
         return cls(len(rows), len(rows), sum(rows), sum(rows.values()))
 
     @classmethod
     def told(cls, row: tuple[int | None, ...]) -> "Tally":
-        """Return what a query of the four answered: sums of nothing are null."""
+        """Return the totals of a query, in which sums of no rows are null."""
         return cls(*(int(each or 0) for each in row))
 
 
 class SourceEnd(ABC):
-    """Where rows are written every now and then from `start` until `stop`."""
+    """A source into which a thread writes rows from `start` until `stop`."""
 
     kind: ClassVar[str]
     away: ClassVar[tuple[type[Exception], ...]] = ()
-    """What a writer meets while its server is away: it tries again."""
+    """The errors of a writer while its server is away: it retries."""
 
     def __init__(self, seed: int, pause_s: float) -> None:
         self._dice = random.Random(f"{seed} {self.kind}")
@@ -60,16 +60,16 @@ class SourceEnd(ABC):
 
     @abstractmethod
     def rows(self) -> Mapping[int, int]:
-        """Return the amounts by ids that it holds; its writer is stopped."""
+        """Return the amounts by id in the source, after its writer has stopped."""
 
     def settle(self) -> None:  # noqa: B027  # most have nothing under way
-        """End what is under way, for good."""
+        """Finish pending transactions."""
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """Write no more; raises what has ended the writer before its time."""
+        """Stop writing; raises the error that has ended the writer too early."""
         self._halt.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -79,7 +79,7 @@ class SourceEnd(ABC):
             raise self._error
 
     def amounts(self) -> list[int]:
-        """Return those of the next rows: a few, and now and then many."""
+        """Return the ids of the next rows: a few, and sometimes many."""
         count = 3_000 if self._dice.random() < 0.03 else self._dice.randint(1, 60)
         return [self._dice.randrange(1_000_000) for _ in range(count)]
 
@@ -95,7 +95,7 @@ class SourceEnd(ABC):
 
 
 class SinkEnd(ABC):
-    """Where the rows of all pairs with this sink arrive, each pair's apart."""
+    """A sink type, with a separate output for each pair."""
 
     kind: ClassVar[str]
 
@@ -105,15 +105,15 @@ class SinkEnd(ABC):
 
     @abstractmethod
     def tally(self, pair: str) -> Tally:
-        """Ask it what it holds of a pair."""
+        """Return the totals of a pair's output."""
 
     @abstractmethod
     def ids(self, pair: str) -> Counter[int]:
-        """Return how often it holds each id."""
+        """Return the count of each id."""
 
 
 class Room(NamedTuple):
-    """Folders of a run: one that may fill up, for what sinks write, and one that does not."""
+    """The folders of a run: one on a disk that may fill up, for sinks, and one that is not."""
 
     sinks: Path
     others: Path

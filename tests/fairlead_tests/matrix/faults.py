@@ -1,4 +1,4 @@
-"""The faults of a schedule, as they are done to a node, its servers and the disk of its sinks."""
+"""Injects the faults of a schedule into a node, its servers and the disk of its sinks."""
 
 import os
 import signal
@@ -21,14 +21,14 @@ NO_DISK = " (there is no disk of our own to fill: passed over)"
 
 
 class Disks(NamedTuple):
-    """Disks of our own that may fill up."""
+    """Small disks that may fill up."""
 
     sinks: Disk
     broker: Disk
 
 
 class Faults:
-    """Does what a schedule says, one step after the other; each leaves nothing broken behind."""
+    """Runs the steps of a schedule one after another; each repairs what it has broken."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Faults:
         }
 
     def inject(self, step: Step) -> None:
-        """Do one step, and tell how long it took until all runs again, if that was waited for."""
+        """Run one step; return the recovery time, if the step waits for it."""
         began = time.monotonic()
         self._node.eventually(self._node.answers, "the node takes commands")
         told = self._done[step.event](step)
@@ -90,7 +90,7 @@ class Faults:
         return f" ({count} of {worker})"
 
     def _order(self, what: str, worker: str) -> None:
-        """Give an order, as soon as the group knows the worker."""
+        """Send an order, as soon as the group knows the worker."""
 
         def is_given() -> bool:
             with suppress(httpx.HTTPError):
@@ -164,14 +164,14 @@ class Faults:
         return ""
 
     def _fill(self, step: Step) -> str:
-        """Leave no room for what sinks of files and tables write, and for what Kafka's stage."""
+        """Fill the disk of file sinks, table sinks and staging folders of Kafka sinks."""
         if self._disks is None:
             return NO_DISK
         self._disks.sinks.keep_full(step.seconds)
         return ""
 
     def _fill_broker(self, step: Step) -> str:
-        """Leave no room for the broker's own log: it ends itself when it cannot write on."""
+        """Fill the disk of the broker's log: the broker then exits."""
         if self._disks is None:
             return NO_DISK
         self._disks.broker.keep_full(step.seconds)
@@ -181,7 +181,7 @@ class Faults:
         return told
 
     def ask(self, connector: str, point: str, what: str) -> None:
-        """Have the next batch of a connector that comes to a point `kill`, `stop` or be `cut`."""
+        """Request `kill`, `stop` or `cut` at a point of the connector's next batch."""
         for each in self._points.glob(f"{connector}.{point}.*"):
             each.unlink()
         asked = self._points / f".{connector}.{point}"
@@ -189,7 +189,7 @@ class Faults:
         asked.rename(self._points / f"{connector}.{point}")
 
     def wait_taken(self, connector: str, point: str) -> int:
-        """Return the process that has come to a point, once one has."""
+        """Wait for and return the process that has reached a point."""
         found = list[Path]()
 
         def is_taken() -> bool:
@@ -200,7 +200,7 @@ class Faults:
         return int(found[0].suffix[1:])
 
     def _seats(self) -> dict[int, set[str]]:
-        """Return the seats of the workers that run now, by their processes."""
+        """Return the seats of the running workers, by process."""
         self._node.look()
         running = self._node.workers()
         return {self._node.pid(f"worker {each}"): self._node.members(each) for each in running}
@@ -210,7 +210,7 @@ class Faults:
         self._node.eventually(lost, f"{seats} are lost")
 
     def _wait_taken_over(self, seats: set[str], step: Step) -> None:
-        """Wait until a stopped worker has lost its seat, and others run what it ran."""
+        """Wait until a suspended worker has lost its seat, and others run its work."""
         self._wait_lost(seats)
         self.wait_running(f"the takeover while {step}")
         time.sleep(step.seconds)

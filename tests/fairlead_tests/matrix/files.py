@@ -1,5 +1,5 @@
 # pyright: basic
-"""Files as both ends: a folder where csv is moved in, and folders of parquet."""
+"""Files as source and sink: a folder of CSV files, and folders of Parquet files."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ class FilesSource(SourceEnd):
 
 
 class FilesSink(SinkEnd):
-    """A folder of parquet for each pair."""
+    """A folder of Parquet files for each pair."""
 
     kind: ClassVar[str] = "files"
 
@@ -64,7 +64,7 @@ class FilesSink(SinkEnd):
         return Counter(dict(self._ask(pair, "id, count(*)", "GROUP BY id")))
 
     def _ask(self, pair: str, what: str, more: str) -> list[tuple[Any, ...]]:
-        """Ask all files that readers see; there may be none yet."""
+        """Read all visible files; there may be none yet."""
         files = [str(each) for each in (self._folder / pair).glob("[!._]*.parquet")]
         if not files:
             return []

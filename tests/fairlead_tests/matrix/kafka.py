@@ -1,5 +1,5 @@
 # pyright: basic
-"""Kafka as both ends: a topic of two partitions that is written in transactions, and one a pair."""
+"""Kafka as source and sink: a topic written in transactions, and a topic for each pair."""
 
 import json
 from collections import Counter
@@ -18,7 +18,7 @@ WAIT_S = 10.0
 
 
 class KafkaSource(SourceEnd):
-    """A topic; now and then what was written to it is aborted."""
+    """A topic; some transactions are aborted."""
 
     kind: ClassVar[str] = "kafka"
     away = (KafkaException,)
@@ -44,7 +44,7 @@ class KafkaSource(SourceEnd):
     def write(self) -> None:
         try:
             self._write_transaction()
-        except KafkaException:  # nobody knows whether it was committed: the topic does
+        except KafkaException:  # the outcome of the commit is unknown: the topic has it
             self._lose()
             raise
 
@@ -88,7 +88,7 @@ class KafkaSource(SourceEnd):
 
 
 class KafkaSink(SinkEnd):
-    """A topic for each pair; what is staged lies where it may fill up."""
+    """A topic for each pair, with staging on the small disk."""
 
     kind: ClassVar[str] = "kafka"
 

@@ -1,4 +1,4 @@
-"""Every pair of source and sink as a connector of one node, and what is to be found in its sink."""
+"""Every pair of source and sink as a connector of one node, and the check of its output."""
 
 import time
 from collections import Counter
@@ -9,12 +9,12 @@ from fairlead_tests.chaos.crew import Crew
 from fairlead_tests.matrix.ends import SinkEnd, SourceEnd, Tally
 
 MUTANT = "mutant-"
-"""What names of connectors begin with whose sinks go without their mark (`points`)."""
+"""The name prefix of connectors whose sinks do not check their mark (see `points`)."""
 HASTY = "mutant-hasty-"
-"""And of the one whose source goes without its horizon as well."""
+"""The name prefix of the one whose source also ignores its transaction horizon."""
 PATIENCE_S = 180.0
 SHOWN = 8
-"""How many ids of rows that are lost or doubled are told."""
+"""The maximum number of lost or duplicate ids in a message."""
 CONFIG: Mapping[str, str] = {
     "connector.class": "SparkPipeline",
     "poll.interval.ms": "500",
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
 
     @property
     def flaws(self) -> tuple[str, ...]:
-        """What has to be found wrong with its rows."""
+        """The expected error of its rows."""
         if self.name.startswith(HASTY):
             return "doubled", "lost"
         return ("doubled",) if self.is_mutant else ()
@@ -48,7 +48,7 @@ class Pair(NamedTuple):
         node.put(self.name, {**CONFIG, **ends, "tasks.max": str(tasks)})
 
     def is_whole(self) -> bool:
-        """Tell whether each row that the source holds has arrived, however often.
+        """Return whether each row of the source has arrived, at least once.
 
         Of one that loses rows the last one has: it was written when no transaction was open.
         """
@@ -57,7 +57,7 @@ class Pair(NamedTuple):
         return self.sink.tally(self.name).distinct >= len(self.source.rows())
 
     def wrong(self) -> str:
-        """Tell what is wrong with the sink, "": each row of the source is there once."""
+        """Return the error of the output; "" if each row is there exactly once."""
         rows = self.source.rows()
         tally, wanted = self.sink.tally(self.name), Tally.of(rows)
         if tally == wanted:
@@ -74,7 +74,7 @@ class Pair(NamedTuple):
 
 
 def pairs_of(sources: Sequence[SourceEnd], sinks: Sequence[SinkEnd]) -> list[Pair]:
-    """Return each source with each sink, and for each sink a mutant beside them.
+    """Return all pairs of sources and sinks, and one mutant for each sink.
 
     One of these is a mutant of the source, too: what a source loses no sink can double.
     """
@@ -90,7 +90,7 @@ def pairs_of(sources: Sequence[SourceEnd], sinks: Sequence[SinkEnd]) -> list[Pai
 
 
 def wait_whole(node: Crew, pairs: Iterable[Pair]) -> None:
-    """Wait until all rows have arrived and all is published, or for as long as that may take."""
+    """Wait until all rows have arrived and are published, up to a time limit."""
     left, deadline = [*pairs], time.monotonic() + PATIENCE_S
     while left and time.monotonic() < deadline:
         left = [each for each in left if node.unpublished(each.name) or not each.is_whole()]
@@ -98,7 +98,7 @@ def wait_whole(node: Crew, pairs: Iterable[Pair]) -> None:
 
 
 def handovers(node: Crew) -> Counter[str]:
-    """Count how often a task of each connector was taken over: it runs under another token."""
+    """Count the takeovers of tasks of each connector, from their tokens."""
     node.look()
     tokens = {
         (each.resource, each.token)

@@ -1,5 +1,5 @@
 # pyright: basic
-"""PostgreSQL as both ends: a table whose writers commit late, and a table for each pair.
+"""PostgreSQL as source and sink: a table with late commits, and a table for each pair.
 
 The sinks' tables, and all that is staged for them, lie in a tablespace that may fill up.
 """
@@ -22,7 +22,7 @@ WRITERS = 4
 _PREPARED = ("kafka", "log")
 """Sources whose batches wait in prepared transactions; the others' wait in tables."""
 LATEST_S = 3.0
-"""How long a writer leaves its transaction open at most."""
+"""The maximum duration of a writer's transaction."""
 
 
 @dataclass
@@ -64,12 +64,12 @@ class PostgresSource(SourceEnd):
                 self._begin(session)
             elif time.monotonic() >= session.ends_at:
                 self._end(session)
-        except self.away:  # nobody knows whether it was committed: the table does
+        except self.away:  # the outcome of the commit is unknown: the table has it
             self._lose(session)
             raise
 
     def settle(self) -> None:
-        """End all transactions, and have a last one when none is open."""
+        """End all transactions, then commit a last one."""
         for each in self._sessions:
             with suppress(*self.away):
                 self._end(each)

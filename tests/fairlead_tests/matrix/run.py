@@ -1,4 +1,4 @@
-"""One run: real servers, one node, all pairs at once through the same faults."""
+"""One run: real servers, and one node with all pairs, under the same faults."""
 
 import os
 import subprocess
@@ -21,12 +21,12 @@ from fairlead_tests.postgres_server import PostgresServer, started
 
 _CUSTOMIZED = Path(__file__).parent / "points"
 DISK_MIB = 256
-"""How large each disk is that may fill up."""
+"""The size of each disk that may fill up."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A node that runs all pairs while rows are written, and what is done to it."""
+    """A node that runs all pairs while rows are written, with the injected faults."""
 
     node: Crew
     pairs: Sequence[Pair]
@@ -41,14 +41,14 @@ class Run:
         return [each for each in self.pairs if each.is_mutant]
 
     def finish(self) -> None:
-        """Write no more, and wait until all that was written has arrived."""
+        """Stop the writers, and wait until all rows have arrived."""
         for each in {pair.source.kind: pair.source for pair in self.pairs}.values():
             each.stop()
         wait_whole(self.node, self.pairs)
 
 
 def with_points(environ: Mapping[str, str], points: Path) -> Mapping[str, str]:
-    """Return what processes of a node are started with that come to points; makes their folder."""
+    """Return the environment that patches a node's processes with points; creates their folder."""
     points.mkdir()
     return {**environ, "PYTHONPATH": str(_CUSTOMIZED), "MATRIX_POINTS": str(points)}
 
@@ -109,7 +109,7 @@ def _sources(
 
 
 def _disks(folder: Path, stack: ExitStack) -> Disks | None:
-    """Return disks of our own, None where none may be mounted."""
+    """Mount small disks; None if that is not permitted."""
     if os.geteuid() != 0:
         return None
     made = list[Disk]()

@@ -1,4 +1,4 @@
-"""What happens in a run, and in which order: drawn from a seed before it begins, so it can be told.
+"""The random schedule of faults in a run, drawn from a seed before it starts, so it can be printed.
 
 `CHAOS_SEED` gives the same schedule again. When the processes come to its points hangs on the
 machine, so a run that failed need not fail again, but meets the same faults in the same order.
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 POINTS = ("staged", "committed", "publishing", "published")
-"""Where a batch may be when its worker ends or stops."""
+"""The points of a batch at which its worker may be killed or stopped."""
 WEIGHTS = {
     "move": 3,
     "kill worker": 2,
@@ -25,7 +25,7 @@ WEIGHTS = {
     "fill": 3,
     "fill broker": 3,
 }
-"""How often each comes, beside the others."""
+"""The relative frequency of each fault."""
 
 LASTING = (
     "freeze",
@@ -36,20 +36,20 @@ LASTING = (
     "fill",
     "fill broker",
 )
-"""Those whose cause lasts for a while."""
+"""The faults with a duration."""
 
 
 class Step(NamedTuple):
-    """One fault, and how long its cause lasts where it is one that lasts."""
+    """One fault, with its duration if it has one."""
 
     event: str
     pair: str = ""
-    """For `kill at`, `freeze at`, `cut at`: whose batch."""
+    """For `kill at`, `freeze at`, `cut at`: the connector."""
     point: str = ""
     worker: str = ""
     seconds: float = 0
     is_awaited: bool = True
-    """Whether all runs again before the next one; else that comes on top."""
+    """Whether the next fault waits for recovery; otherwise they overlap."""
 
     def __str__(self) -> str:
         at = {
@@ -67,7 +67,7 @@ class Step(NamedTuple):
 def draw(
     seed: object, pairs: Sequence[str], events: Sequence[str] | None = None, count: int = 0
 ) -> list[Step]:
-    """Draw a schedule: each of the events once, in any order, or so many by their weights."""
+    """Draw a schedule: each fault once, in random order, or so many by their weights."""
     dice = random.Random(str(seed))
     chosen = [*events] if events else dice.choices([*WEIGHTS], [*WEIGHTS.values()], k=count)
     if events:

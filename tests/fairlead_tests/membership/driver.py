@@ -34,7 +34,7 @@ def spelled(found: Iterable[Resource] | None) -> str | None:
 
 @dataclass
 class MemberDriver:
-    """A membership, what it wants done, and the requests that it has sent."""
+    """A membership, its instructions, and its sent requests."""
 
     now_ms: int = BEGUN_MS
     membership: Membership = field(
@@ -43,11 +43,11 @@ class MemberDriver:
     sent: list[Heartbeat] = field(default_factory=list[Heartbeat])
 
     def state(self) -> State:
-        """Where the member stands."""
+        """The state of the member."""
         return self.membership.state
 
     def take(self, instructions: list[Instruction]) -> list[Instruction]:
-        """Keep the requests; return what else is to be done."""
+        """Keep the requests; return the other instructions."""
         self.sent += [each.request for each in instructions if isinstance(each, Send)]
         return [each for each in instructions if not isinstance(each, Send)]
 
@@ -56,11 +56,11 @@ class MemberDriver:
         return self.take(self.membership.join(self.now_ms))
 
     def leave(self, *, temporary: bool = False) -> list[Instruction]:
-        """Be told to leave."""
+        """Start a leave."""
         return self.take(self.membership.leave(self.now_ms, temporary=temporary))
 
     def stopped(self, text: str) -> list[Instruction]:
-        """Report that resources run no more."""
+        """Report resources as stopped."""
         return self.take(self.membership.release(resources(text), self.now_ms))
 
     def passes(self, milliseconds: int) -> list[Instruction]:
@@ -77,7 +77,7 @@ class MemberDriver:
         error: Error = Error.NONE,
         **told: Any,
     ) -> HeartbeatReply:
-        """What the group answers to a request; `told` are further fields, times in ms."""
+        """Return the group's reply to a request; `told` are further fields, times in ms."""
         return HeartbeatReply(
             error,
             request.member_id,
@@ -98,7 +98,7 @@ class MemberDriver:
         to: Heartbeat | None = None,
         **told: Any,
     ) -> list[Instruction]:
-        """Have a request answered, by default the latest."""
+        """Deliver a reply, by default to the latest request."""
         reply = self.reply(to or self.sent[-1], target, epoch=epoch, error=error, **told)
         return self.take(self.membership.take_reply(reply, self.now_ms))
 

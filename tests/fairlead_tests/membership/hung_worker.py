@@ -1,4 +1,4 @@
-"""One worker in a process and thread of its own, which hangs once it has been granted something.
+"""One worker in a separate process and thread, which hangs once it has a grant.
 
 `python hung_worker.py FOLDER [NAME]...`: what it is granted, maybe nothing. It says what it was
 granted before it hangs, and comes to again long after the worker's session.
@@ -31,7 +31,7 @@ GRANTED = frozenset(map(Resource, sys.argv[2:]))
 
 
 class Granting(Actor):
-    """Serves a group of one, until that one has said that it owns what it was granted."""
+    """Serves a group with one member, until that has acknowledged its grant."""
 
     def __init__(self) -> None:
         super().__init__()

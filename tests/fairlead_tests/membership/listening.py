@@ -1,4 +1,4 @@
-"""A listener whose callbacks wait until the test lets them go on, on the real thread."""
+"""A listener whose callbacks block until the test continues them, on the real thread."""
 
 from queue import Queue
 
@@ -8,11 +8,11 @@ from fairlead.events.model import Resources
 from fairlead_tests.membership.driver import MemberDriver, spelled
 
 WAIT_SECONDS = 20.0
-"""How long a test waits for what must come; a test that works waits for next to nothing."""
+"""The time limit of waits, which a passing test never reaches."""
 
 
 class SlowListener:
-    """Says when a callback begins; each ends by `finish`, well or with an error."""
+    """Reports the start of each callback, which ends by `finish`, with or without an error."""
 
     def __init__(self) -> None:
         self._begun: Queue[str] = Queue()
@@ -32,11 +32,11 @@ class SlowListener:
         return self._begun.get(timeout=WAIT_SECONDS)
 
     def is_idle(self) -> bool:
-        """Tell whether no callback has begun that was not asked about."""
+        """Return whether no further callback has started."""
         return self._begun.empty()
 
     def finish(self, error: Exception | None = None) -> None:
-        """Let the callback that waits, or the next one, end."""
+        """Let the waiting or the next callback end."""
         self._orders.put(error)
 
     def _take(self, name: str, resources: Resources) -> None:
@@ -47,7 +47,7 @@ class SlowListener:
 
 
 class Listening:
-    """A member in virtual time with a listener that it is run for, on a real thread."""
+    """A member in virtual time, with a listener on a real thread."""
 
     def __init__(self, driver: MemberDriver | None = None) -> None:
         self.driver = driver or MemberDriver()
@@ -55,26 +55,26 @@ class Listening:
         self._ended: Queue[None] = Queue()
         self.callbacks = Callbacks(self.listener, lambda: self._ended.put(None))
         self.left: list[Instruction] = []
-        """What was not for the listener."""
+        """The instructions that are not for the listener."""
 
     def obey(self, instructions: list[Instruction]) -> None:
-        """Hand on what is for the listener, and tell the member what has ended by that."""
+        """Pass instructions to the listener, and report its finished callbacks to the member."""
         self.left += [each for each in instructions if not self.callbacks.take(each)]
         self.hear()
 
     def hear(self) -> None:
-        """Tell the member what has ended."""
+        """Report finished callbacks to the member."""
         freed = self.callbacks.released()
         if freed:
             self.obey(self.driver.stopped(spelled(freed) or ""))
 
     def wait(self) -> None:
-        """Wait until something has ended, and tell the member."""
+        """Wait for a finished callback, and report it to the member."""
         self._ended.get(timeout=WAIT_SECONDS)
         self.hear()
 
     def begin(self, text: str) -> None:
-        """Join, be granted these, and have the listener told."""
+        """Join, get these grants, and call the listener."""
         self.driver.join()
         self.driver.answer("")
         self.obey(self.driver.answer(text))

@@ -1,4 +1,4 @@
-"""What entries tell of epochs that are in no log."""
+"""Reads epochs from entries that are in no log."""
 
 from collections.abc import Iterable, Iterator
 

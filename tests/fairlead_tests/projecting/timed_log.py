@@ -1,4 +1,4 @@
-"""A small group whose log knows when each record was written, and a life of it."""
+"""A small group whose log has the time of each record, and its history."""
 
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.members import ReportStatus, StatusUpdate
@@ -14,7 +14,7 @@ from fairlead_tests.projecting.readings import read_epochs
 
 
 class TimedDecider(Decider):
-    """A coordinator whose log knows when each record was written.
+    """A coordinator whose log has the time of each record.
 
     The log's clock is `ahead_ms` ahead of the coordinator's, so that a test sees whose is told.
     """
@@ -44,7 +44,7 @@ class TimedDecider(Decider):
         return next(each for each in readings if each.report.group_epoch == group_epoch).explain()
 
     def says(self, resource: Resource, state: RunState, reason: str = "") -> None:
-        """Let whoever holds a resource say what it does, at this moment of the wall clock."""
+        """Report the status of a resource from its owner, at this wall-clock time."""
         holder = self.group.owner[resource]
         token = token_of(self.group, holder, resource)
         assert token is not None

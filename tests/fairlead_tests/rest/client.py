@@ -1,4 +1,4 @@
-"""HTTP requests to the application without a socket; each is an event loop of its own."""
+"""HTTP requests to the application without a socket, each in its own event loop."""
 
 import asyncio
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ HERE = "http://127.0.0.1:8083"
 
 
 class Client:
-    """Sends requests to an application, and tells what a server would answer."""
+    """Sends requests to an application, and returns its responses."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app

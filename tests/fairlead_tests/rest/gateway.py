@@ -1,4 +1,4 @@
-"""Stands in for the gateway to the actors: it asks a group's process, and can be told to fail."""
+"""A double of the gateway to the actors: it uses a group's process, and can be made to fail."""
 
 from fairlead.actors.messages.commands import CommandReply, Traffic
 from fairlead.runtime.cluster.messages import NodeView, ProcessView, Whereabouts
@@ -10,16 +10,16 @@ ASSIGNOR = ProcessView("assignor", 77, "", "running", 1, "process 76 was killed:
 
 
 class FakeGateway:
-    """Carries out commands as the gateway does."""
+    """Executes commands as the gateway does."""
 
     def __init__(self, group: GroupProcess | None) -> None:
         self.group = group
         self.loses_answers = False
-        """Every first answer is lost, and the command sent again."""
+        """Whether every first reply is lost, so that the command is repeated."""
         self.workers: tuple[ProcessView, ...] = ()
         self.sent: list[Command] = []
         self.announced = 0
-        """How often other processes were told of levels."""
+        """How often new log levels were announced."""
         self.let_go_of: list[tuple[str, bool]] = []
 
     async def carry_out(self, command: Command) -> Outcome:

@@ -1,4 +1,4 @@
-"""A group's coordinator and its two real logs, in a process of their own.
+"""A group's coordinator and its two real logs, in a separate process.
 
 A log that is open cannot be opened a second time in one process; the REST side reads here,
 so whoever writes has to be elsewhere.
@@ -37,7 +37,7 @@ PLACE = "127.0.0.1:8083"
 
 
 class LoggedDecider(Decider):
-    """A coordinator that writes what it decides into real logs."""
+    """A coordinator with real logs."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class LoggedDecider(Decider):
         self.soft = replace(self.soft, facts=ledger.facts())
 
     def carry_out(self, command: Command) -> Decision:
-        """Decide a command, and write what it leads to into both logs."""
+        """Decide a command, and append its records to both logs."""
         decision = super().carry_out(command)
         if entries := [encode(record) for record in decision.offset_records]:
             self.offsets.append(self.offsets.end, entries, self.now_ms)
@@ -59,7 +59,7 @@ class LoggedDecider(Decider):
         self.append(*(encode(record) for record in records))
 
     def append(self, *entries: NewEntry) -> None:
-        """Write entries, whatever they are."""
+        """Append any entries."""
         self.control.append(self.control.end, entries, self.now_ms)
 
     def seat(self, worker: str) -> None:
@@ -68,7 +68,7 @@ class LoggedDecider(Decider):
         self.settle()
 
     def join_beside(self, member_id: str, worker: str) -> None:
-        """Let another member join under the url of a worker that has not been given up."""
+        """Let another member join with the url of a worker that is still a member."""
         self.join(member_id, replace(JOIN, url=f"{PLACE}/{worker}"))
         self.settle()
 
@@ -77,7 +77,7 @@ class LoggedDecider(Decider):
         self.now_ms += milliseconds
 
     def split(self, connector: str, *configs: dict[str, str]) -> CommandReply:
-        """Let the holder of a connector split its work, and settle the group."""
+        """Report the tasks of a connector from its owner, and wait until the group is stable."""
         holder = self.group.owner[Resource(connector)]
         token = self.token(Resource(connector))
         reply = self.command(PutTaskConfigs("connect", holder, connector, token, configs))
@@ -91,14 +91,14 @@ class LoggedDecider(Decider):
         reason: str = "",
         restarts: AutoRestart = NEVER_RESTARTED,
     ) -> CommandReply:
-        """Let the holder of a resource say what it does."""
+        """Report the status of a resource from its owner."""
         told = state, self.now_ms, reason, restarts
         update = StatusUpdate(resource, self.token(resource), *told)
         holder = self.group.owner[resource]
         return self.command(ReportStatus("connect", holder, (update,)))
 
     def commit(self, resource: Resource, batch: int, rows_in: int, rows_out: int) -> None:
-        """Let the holder of a task commit a batch, each row of 10 bytes."""
+        """Commit a batch of a task from its owner, with rows of 10 bytes."""
         commit_id = CommitId(*resource, self.token(resource), batch)
         start = {"end": batch} if batch else None
         step = Advance({"file": f"{resource}"}, start, {"end": batch + 1})
@@ -115,7 +115,7 @@ class LoggedDecider(Decider):
         self.offsets.append(self.offsets.end, entries, self.now_ms)
 
     def token(self, resource: Resource) -> Token:
-        """Return the token of a resource that somebody holds."""
+        """Return the token of an owned resource."""
         token = token_of(self.group, self.group.owner[resource], resource)
         assert token is not None
         return token
@@ -133,7 +133,7 @@ class GroupProcess:
         self._line = line
 
     def ask(self, method: str, *args: Any) -> Any:
-        """Have it do something, and return what it answers."""
+        """Call a method, and return its result."""
         self._line.send((method, *args))
         assert self._line.poll(20), "the group's process says nothing"
         answer = self._line.recv()
@@ -144,7 +144,7 @@ class GroupProcess:
 
 @contextmanager
 def group_process(folder: Path) -> Generator[GroupProcess]:
-    """Run a process for the group whose folder this is."""
+    """Run the process of the group with this folder."""
     mine, theirs = Pipe()
     process = get_context("fork").Process(target=_serve, args=(folder, theirs, mine), daemon=True)
     process.start()

@@ -1,4 +1,4 @@
-"""Connector classes for tests: one with a secret, and one that is no good."""
+"""Connector classes for tests: one with a secret, and a broken one."""
 
 from collections.abc import Mapping, Sequence
 

@@ -34,7 +34,7 @@ def running(data_dir: Path, *more: str) -> Generator[tuple[subprocess.Popen[byte
 
 
 def listening(data_dir: Path) -> str:
-    """Return where a process listens, as soon as its log says so."""
+    """Wait until a process logs its address, and return that."""
     log, deadline = data_dir / "logs" / "rest.log", time.monotonic() + TIMEOUT_SECONDS
     while True:
         told = log.read_text() if log.exists() else ""

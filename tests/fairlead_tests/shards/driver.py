@@ -58,11 +58,11 @@ class ShardDriver:
     kind: type[HostedGroups] = AnsweringAtOnce
     now_ms: int = 0
     room: Room | None = None
-    """How much may be written; None: enough."""
+    """The space for log records; None: enough."""
     appends: list[int] = field(default_factory=list[int])
-    """How many entries each append had."""
+    """The number of entries of each append."""
     shards: int = 1
-    """Of how many it is the first."""
+    """The total number of shards, of which it is the first."""
 
     def __post_init__(self) -> None:
         self.numbers, self._ids = count(1), map(str, count(1))
@@ -136,5 +136,5 @@ class ShardDriver:
         return reply.error
 
     def leaves(self, group_id: str, member_id: str) -> None:
-        """Have a member leave."""
+        """Let a member leave."""
         self.asks(LeaveGroup(group_id, (Leaver(member_id),)))

@@ -1,4 +1,4 @@
-"""A host of members, as a process of groups knows it: one stream, and what comes by it."""
+"""A test host of a shard process, with one stream."""
 
 import select
 import time
@@ -24,7 +24,7 @@ SECONDS = 10.0
 
 
 class StreamHost:
-    """A host, by one stream."""
+    """A host with one stream."""
 
     def __init__(self, stream: MessageStream, number: int, epoch: int) -> None:
         self.stream, self.number, self.epoch = stream, number, epoch
@@ -37,7 +37,7 @@ class StreamHost:
         repeated: tuple[int, ...] = (),
         dropped: tuple[int, ...] = (),
     ) -> GroupReplies:
-        """Send a packet, and return all that is told until it is taken."""
+        """Send a packet, and return all messages up to its acknowledgement."""
         self.says(*calls, kept=kept, repeated=repeated, dropped=dropped)
         told = self.hears()
         while told.taken < self._packets:
@@ -58,7 +58,7 @@ class StreamHost:
         assert self.stream.send(GroupCalls(self.number, self._packets, calls, kept, *again))
 
     def hears(self) -> GroupReplies:
-        """Return what is told next; raises `StreamEndedError`."""
+        """Return the next message; raises `StreamEndedError`."""
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             select.select([self.stream], [], [], SECONDS)
@@ -69,7 +69,7 @@ class StreamHost:
         raise AssertionError("nothing is told")
 
     def has_ended(self) -> bool:
-        """Tell whether the process lets go of it, rather than say anything."""
+        """Return whether the process closes the stream without a message."""
         try:
             self.hears()
         except StreamEndedError:
@@ -79,7 +79,7 @@ class StreamHost:
 
 @contextmanager
 def stream_host(running: Running, actor: Address, number: int = 7) -> Generator[StreamHost]:
-    """Have a host speak with an actor."""
+    """Connect a host to an actor."""
     at: Any = running.system.ask(actor, FindStream(), SECONDS)
     assert isinstance(at, StreamAt), at
     stream = dial(at.port, running.door.key, running.door.host, SECONDS)
@@ -95,5 +95,5 @@ def in_order(*calls: PackedCall) -> tuple[PackedCall, ...]:
 
 
 def same_of(told: GroupReplies) -> list[int]:
-    """Return the numbers to which the answer is what it was before."""
+    """Return the numbers of calls with an unchanged reply."""
     return [*unpack_numbers(told.same)]

@@ -1,4 +1,4 @@
-"""The life of some groups of Kafka's clients, as the logs of their shard tell of it."""
+"""The history of some groups of Kafka clients, in the logs of their shard."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ HOST = "/10.0.0.7"
 
 
 class Written:
-    """A log that is written to, as its readers see it: one process may have it open once."""
+    """The reader's view of a log that is open for writing: a process can open it only once."""
 
     def __init__(self, log: GroupLog) -> None:
         self._log = log
@@ -42,7 +42,7 @@ class Written:
         return self._log.end
 
     def tail(self, start: int) -> Iterator[list[Entry]]:
-        """Yield what was written from an offset on."""
+        """Yield the entries from an offset on."""
         while entries := self._log.read(start, 7).entries:
             start = entries[-1].offset + 1
             yield entries
@@ -76,18 +76,18 @@ class Clients:
         return Written(self.shard.offsets)
 
     def group(self, group_id: str) -> Group:
-        """Return a group as its log tells it."""
+        """Return a group from its log."""
         entries = by_group(self.shard.log.load().entries).get(group_id, [])
         return restore(group_id, entries, self.shard.log.end)
 
     def commits(self, group_id: str, member_id: str, epoch: int, *offsets: TopicOffset) -> None:
-        """Have a member commit how far it has read; without one, nobody in particular."""
+        """Commit offsets for a member, or without one."""
         self.shard.asks(OffsetCommit(group_id, offsets, member_id, epoch))
 
     # -- consumers of KIP-848
 
     def joins(self, group_id: str, member_id: str, *topics: str, **told: Any) -> None:
-        """Have a consumer join, whose client id is by default its member id's first word."""
+        """Let a consumer join; its client id is by default the first word of its member id."""
         fields: dict[str, Any] = {
             "client_id": member_id.partition("-")[0],
             "client_host": HOST,
@@ -98,7 +98,7 @@ class Clients:
         self.shard.asks(ConsumerGroupHeartbeat(group_id, member_id, 0, **{**fields, **told}))
 
     def goes(self, group_id: str, member_id: str, epoch: int = -1, **told: Any) -> None:
-        """Have a consumer leave."""
+        """Let a consumer leave."""
         self.shard.asks(ConsumerGroupHeartbeat(group_id, member_id, epoch, **told))
 
     def beats(self, group_id: str, member_id: str) -> None:
@@ -184,12 +184,12 @@ class Clients:
         return last.members if last else ()
 
     def leaves(self, group_id: str, member_id: str) -> None:
-        """Have a classic member leave."""
+        """Let a classic member leave."""
         self.shard.leaves(group_id, member_id)
 
 
 def live(data_dir: Path, shards: int = 1) -> None:
-    """Record what `billing`, `pay`, `resets` and `registry` went through.
+    """Record the history of the groups `billing`, `pay`, `resets` and `registry`.
 
     Of the consumers of `billing` app stays, web comes and leaves, and comes again as a static
     member that takes over when app is silent. The classic ones of `pay` share partitions out until

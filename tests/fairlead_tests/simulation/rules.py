@@ -1,4 +1,4 @@
-"""The rules that keep a group safe, and how soon a simulation shows that one is off.
+"""The safety rules of a group, and how soon a simulation detects that one is off.
 
 `seeds` says within how many seeds the simulator must find that the rule is gone; they were
 counted, with a margin, when runtime/simulation/MUTATIONS.md was written.
@@ -18,7 +18,7 @@ from fairlead_tests.simulation.mutations import Patch
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A rule, where the protocol states it, what switches it off, and how soon that shows."""
+    """A rule, its section in the protocol, its switch, and how soon its absence is detected."""
 
     name: str
     section: str
@@ -26,15 +26,15 @@ class Mutation:
     switch_off: Callable[[Patch], None]
     seeds: int = 30
     shown_by: int = 0
-    """A seed that shows it, played before the others; a change of the simulator may move it."""
+    """A seed that detects it, tried first; a change of the simulator may change it."""
     only: tuple[Fault, ...] = ()
-    """What has to go wrong for it to be missed soon; anything, where nothing is named."""
+    """The faults with which it is detected soon; empty: all."""
     masked: str = ""
-    """Why nothing goes wrong without it as long as all other rules hold, or next to never."""
+    """Why the simulation cannot detect it while all other rules hold, or hardly ever."""
     held_by: str = ""
-    """The test that fails without it, where no simulation does: its file, and its name."""
+    """The test that fails without it, if no simulation does: its file and name."""
     crew: Crew = Crew.CONNECT
-    """Which protocols the workers speak that it is about."""
+    """The protocols of the workers concerned."""
 
 
 OF_CREWS = (

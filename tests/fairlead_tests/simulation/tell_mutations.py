@@ -12,7 +12,7 @@ from fairlead.runtime.simulation.schedule import Crew, Size
 from fairlead_tests.simulation.rules import MUTATIONS, Mutation
 
 SEEDS = 500
-"""So many seeds are played before a rule counts as not found."""
+"""The number of seeds before a rule counts as not detected."""
 
 TITLE = "| rule switched off | § | seeds needed | looked for in | what broke | shortest story |"
 
@@ -31,7 +31,7 @@ def row(mutation: Mutation) -> str:
 
 
 def story(outcome: PlayResult) -> str:
-    """Return the faults without which nothing broke, in a line."""
+    """Return the faults that are needed for detection, in a line."""
     schedule = outcome.schedule
     faults = [" ".join(str(fault).split()) for fault in schedule.faults]
     only = ",".join(kind.name.lower() for kind in schedule.size.only)

@@ -34,7 +34,7 @@ def shared_options(folder: Path) -> str:
 
 
 def _write_archive(archive: Path, work: Path) -> None:
-    """Run what tests run once; the JVM writes what it has loaded when it ends."""
+    """Run the usual work of tests; the JVM then writes its loaded classes to the archive."""
     written = work / "classes.jsa"
     options = f"-XX:ArchiveClassesAtExit={written} {_QUICK}"
     engine = Embedded(work, cores=2, conf={"spark.driver.extraJavaOptions": options})

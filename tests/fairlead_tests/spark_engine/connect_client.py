@@ -1,4 +1,4 @@
-"""A process with one engine after the other on Spark Connect servers: it tells what became of each.
+"""A process that opens one engine after another on Spark Connect servers, and prints the results.
 
 It is given a folder; addresses come by its input, a line each, since they may hold a token. gRPC
 looks for authorities once in a process, so whoever trusts others is another process.
@@ -14,7 +14,7 @@ from fairlead.runtime.pipeline.spark.engine import EngineState
 
 
 def main() -> None:
-    """Open each, and run a job if that goes."""
+    """Open each engine, and run a job if that succeeds."""
     folder = Path(sys.argv[1])
     for line in sys.stdin:
         engine = ConnectEngine(folder / "worker", SparkCluster(line.strip(), (folder,)))

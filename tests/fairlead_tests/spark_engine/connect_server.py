@@ -20,10 +20,10 @@ SECONDS = 60.0
 
 
 class ConnectServerProcess:
-    """One server after the other on the same port; it dies with this process."""
+    """One server after another on the same port; it ends with this process."""
 
     def __init__(self, folder: Path, conf: Mapping[str, str] | None = None) -> None:
-        """Take a folder for its files, and settings over those that make it small."""
+        """Use a folder for its files, and settings that override the small defaults."""
         self.token = secrets.token_hex(16)
         self.port = free_port()
         self._folder = folder
@@ -51,16 +51,16 @@ class ConnectServerProcess:
 
     @property
     def master(self) -> str:
-        """Its address, with what opens it."""
+        """Its address, with the token."""
         return f"sc://{HOST}:{self.port}/;token={self.token}"
 
     def start(self) -> None:
-        """Start it, and wait until it takes calls."""
+        """Start it, and wait until it accepts calls."""
         self.launch()
         self.wait()
 
     def launch(self) -> None:
-        """Start it, and wait for nothing."""
+        """Start it without waiting."""
         java = [str(find_java().command), "-Xmx768m", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
         java += ["-XX:TieredStopAtLevel=1", f"-Djava.io.tmpdir={self._folder}"]
         java += [f"--add-opens={each}=ALL-UNNAMED" for each in JVM_OPENS]
@@ -79,7 +79,7 @@ class ConnectServerProcess:
             )
 
     def wait(self) -> None:
-        """Wait until it takes calls."""
+        """Wait until it accepts calls."""
         assert self._process is not None
         late = time.monotonic() + SECONDS
         while True:

@@ -1,4 +1,4 @@
-"""A process that owns an engine: told what to do by its arguments, tells what came of it.
+"""A process that owns an engine, configured by its arguments; it prints the result.
 
 `python owner.py WORK_DIR HEAP CONF_AS_JSON` prints one line of JSON once the engine is warm or
 down, and goes on until its input ends; then it closes the engine.

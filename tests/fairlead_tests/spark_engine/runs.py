@@ -18,7 +18,7 @@ LOOK_S = 0.1
 
 
 def run(engine: Engine, config: Mapping[str, str], until: Callable[[Reports], bool]) -> Reports:
-    """Run a connector and its tasks until something is so; return what was told."""
+    """Run a connector and its tasks until a condition holds; return the reports."""
     name, reports, ledger = config["name"], Reports(), MemoryLedger()
     runner = Runner(engine, ledger, find_plugins(), reports)
     runner.start(Launch(Resource(name), TOKEN, config, config))
@@ -42,7 +42,7 @@ def has_failed(reports: Reports) -> bool:
 
 
 def has_read(rows: int) -> Callable[[Reports], bool]:
-    """Return what tells that so many rows were read, in batches that count."""
+    """Return a condition: so many rows were read in committed batches."""
     return lambda reports: (
         has_failed(reports) or sum(each.commit.rows_in for each in reports.batches) >= rows
     )

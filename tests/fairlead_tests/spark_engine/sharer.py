@@ -1,4 +1,4 @@
-"""A worker as far as its engine goes: it shares a JVM, does what it is told, says what came of it.
+"""The engine part of a worker: it shares a JVM, runs jobs on request, and prints the results.
 
 `python sharer.py SOCKET NAME SIGNS` reads lines: `warm` waits for the JVM, `children` asks for its
 own processes, and others are the names of jobs. Each is answered with a line of JSON.

@@ -1,5 +1,5 @@
 # pyright: reportPrivateUsage=false
-"""A node's engine process, as its first process keeps it running, and processes that share it."""
+"""A node's engine process, supervised as by the launcher, and processes that share it."""
 
 import json
 import os
@@ -25,7 +25,7 @@ SHARER = TESTS / "fairlead_tests" / "spark_engine" / "sharer.py"
 
 
 class SharerProcess:
-    """A process that shares the JVM, and what it says."""
+    """A process that shares the JVM, and its output."""
 
     def __init__(self, place: Path, name: str, signs: Path) -> None:
         self.process = subprocess.Popen(
@@ -98,7 +98,7 @@ class SharedNode:
         return there
 
     def restart(self) -> None:
-        """Wait until an owner that ended is started again."""
+        """Wait until the owner has been restarted."""
         before = self._tied._process
 
         def is_new() -> bool:

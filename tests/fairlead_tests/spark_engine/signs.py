@@ -1,4 +1,4 @@
-"""Python code for executors that can be seen to run, and told to end."""
+"""Python code for executors whose run can be observed and ended."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from fairlead_tests.actor_system import runs as is_at_work
 
 
 def until_told(signs: Path, name: str) -> Callable[[SparkSession], int]:
-    """A job whose one Python task says that it runs, and waits for `NAME.end`."""
+    """A job whose one Python task writes a file when it runs, and waits for `NAME.end`."""
 
     def task(numbers: Iterable[int]) -> Iterable[int]:
         (signs / f"{name}.tmp").write_text(str(os.getpid()))

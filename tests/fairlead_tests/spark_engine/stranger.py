@@ -1,4 +1,4 @@
-"""What a stranger can send to the ports of a JVM: objects of a class that only he has."""
+"""Messages of an attacker to the ports of a JVM: serialised objects of an unknown class."""
 
 import socket
 import struct

@@ -1,4 +1,4 @@
-"""An end of TLS in front of a port of this machine, as a balancer has one: gRPC goes through it."""
+"""A TLS proxy in front of a local port, like a load balancer, for gRPC."""
 
 import asyncio
 import ssl
@@ -46,7 +46,7 @@ def tls_in_front_of(port: int, certificate: Path) -> Generator[int]:
 
 
 async def _join(port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Hand on what comes from either side, until one of them ends."""
+    """Forward bytes in both directions, until one side ends."""
     inner_reader, inner_writer = await asyncio.open_connection(HOST, port)
     sides = ((reader, inner_writer), (inner_reader, writer))
     ways = [asyncio.ensure_future(_hand_on(*each)) for each in sides]

@@ -1,4 +1,4 @@
-"""An offset log in memory that holds to the rules of the real one, and can be made to fail."""
+"""An offset log in memory with the rules of the real one, and with injected failures."""
 
 import threading
 from collections import deque

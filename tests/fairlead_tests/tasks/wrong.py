@@ -1,4 +1,4 @@
-"""A connector that counts, and does wrong in one of its calls: whatever a test says."""
+"""A connector that counts, and misbehaves in a call that a test selects."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ from fairlead_tests.tasks.numbers import CountingSource, Hooks, LineSink, Number
 T = TypeVar("T")
 
 Deed = Callable[[Callable[[], Any]], Any]
-"""What is done once in the place of a call, which it is given."""
+"""Replaces one call, which it gets as a parameter."""
 
 SOURCE_CALLS = ("source.plan", "source.read", "source.verify", "source.acknowledge", "source.close")
 SINK_CALLS = ("sink.acquire", "sink.prepare", "sink.stage", "sink.publish", "sink.sweep")
@@ -30,7 +30,7 @@ CONNECTOR_CALLS = ("connector.start", "connector.task_configs", "connector.needs
 
 
 class Deeds:
-    """What connectors do wrong, each in one call and once."""
+    """The misbehaviour of connectors, each in one call and once."""
 
     def __init__(self) -> None:
         self.of: dict[tuple[str, str], Deed] = {}

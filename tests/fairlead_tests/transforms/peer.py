@@ -1,4 +1,4 @@
-"""Connect's own transforms and predicates, and Debezium's: the real classes, to be asked."""
+"""Runs the real transforms and predicates of Connect and Debezium, as a peer for comparison."""
 
 import json
 from collections.abc import Generator, Mapping, Sequence
@@ -19,17 +19,17 @@ SOURCE = Path(__file__).with_name("TransformPeer.java")
 PACKAGE: Final = "org.apache.kafka.connect.transforms."
 
 Told = dict[str, Any] | None
-"""What became of a record: its parts, an error, what a predicate says; None if it was dropped."""
+"""The result for a record: its parts, an error, a predicate's value; None if it was dropped."""
 
 
 class TransformPeer:
-    """The real classes in a process of their own, in UTC."""
+    """The real classes in a separate process, in UTC."""
 
     def __init__(self, asks: IO[str], answers: IO[str]) -> None:
         self._asks, self._answers = asks, answers
 
     def apply(self, name: str, config: Mapping[str, str], rows: Rows) -> Sequence[Told]:
-        """Return what a class makes of each record."""
+        """Return the result of a class for each record."""
         asked = {
             "class": name if name.startswith("io.") else PACKAGE + name,
             "config": dict(config),

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Records for Connect's transforms and for ours: the same values, once as JSON, once as rows.
+"""Records for Connect's transforms and ours: the same values as JSON and as rows.
 
 A type is a name of Spark's, or `{"array": T}`, `{"map": [K, V]}`, `{"decimal": [p, s]}`,
 `{"struct": [[name, T], …]}`. Scalars are texts: days for dates, milliseconds for timestamps.
@@ -119,7 +119,7 @@ SCALARS: dict[str, type[types.DataType]] = {
 
 
 def read(kind: Type, value: Any) -> Any:
-    """Return a value as PySpark takes it."""
+    """Convert a value for PySpark."""
     if value is None:
         return None
     if isinstance(kind, str):
@@ -143,11 +143,11 @@ READ: dict[str, Callable[[str], Any]] = {
     "binary": lambda text: bytearray(base64.b64decode(text)),
     "string": str,
 }
-"""How scalars are read that are no whole numbers."""
+"""The parsers of scalars other than integers."""
 
 
 def written(kind: types.DataType, value: Any) -> Any:
-    """Return a value of Arrow's as the peer tells it."""
+    """Convert an Arrow value to the peer's format."""
     if value is None:
         return None
     if isinstance(kind, types.StructType):
@@ -171,11 +171,11 @@ WRITTEN: dict[type[types.DataType], tuple[str, Callable[[Any], str]]] = {
     types.BinaryType: ("binary", lambda value: base64.b64encode(value).decode()),
     types.BooleanType: ("boolean", lambda value: str(value).lower()),
 }
-"""How scalars are spelled that `str` does not spell."""
+"""The formatters of scalars that `str` does not format."""
 
 
 def told(frame: DataFrame) -> list[dict[str, Any]]:
-    """Return rows as the peer tells records; a tombstone and a struct of nulls are one."""
+    """Convert rows to the peer's format; a tombstone equals a struct of nulls."""
     schema = frame.schema
     kinds = {each.name: each.dataType for each in schema.fields}
     names = [each for each in kinds if each not in METADATA]
@@ -198,7 +198,7 @@ def told(frame: DataFrame) -> list[dict[str, Any]]:
 
 
 def normal(told: Any) -> Any:
-    """Return what was told with numbers spelled alike, and structs of nulls alone as null."""
+    """Normalise a result: numbers in one format, and structs of only nulls as null."""
     if isinstance(told, list):
         return [normal(each) for each in told]
     if not isinstance(told, dict):

@@ -50,17 +50,17 @@ AT_ONCE = GroupSettings(
 
 @dataclass
 class MixedDriver(CoordinatorDriver):
-    """The process of one group, whose members may speak either protocol."""
+    """The process of one group, with members of either protocol."""
 
     settings: GroupSettings = AT_ONCE
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     ids: Iterator[int] = field(default_factory=lambda: count(1))
     said: dict[int, ClassicReply] = field(default_factory=dict[int, ClassicReply])
-    """The answers to classic calls, by number."""
+    """The replies to classic calls, by number."""
     beaten: dict[str, HeartbeatReply] = field(default_factory=dict[str, HeartbeatReply])
-    """The last answer to a heartbeat of each member, by member id."""
+    """The last heartbeat reply of each member, by member id."""
     records: list[Record] = field(default_factory=list[Record])
-    """All that was written."""
+    """All appended records."""
     folded: Group = field(default_factory=lambda: Group("connect"))
     invariants: GroupInvariants = field(default_factory=GroupInvariants)
 
@@ -75,7 +75,7 @@ class MixedDriver(CoordinatorDriver):
         self.coordinator = self.shard.sides.modern
 
     def append(self, entries: Sequence[NewEntry], now: Now) -> None:
-        """Append to the control log, and hold the group against all invariants."""
+        """Append to the control log, and check all invariants."""
         for each in entries:
             entry = Entry(self.control.end, *each[:3], now.wall_ms, each.value)
             super().append([each], now)
@@ -121,7 +121,7 @@ class MixedDriver(CoordinatorDriver):
         return found
 
     def write(self, *records: Record) -> None:
-        """Write records that no rule of these tests leads to."""
+        """Append records directly."""
         for record in records:
             evolve(self.group, record, self.group.end)
         self.append([encode(each) for each in records], self.now)
@@ -138,7 +138,7 @@ class MixedDriver(CoordinatorDriver):
     # -- classic members
 
     def pair(self, first: str, second: str, mode: str = "sessioned") -> tuple[str, str]:
-        """Have two classic workers in a stable group of generation 2, which run this."""
+        """Create a stable group of generation 2 with two classic workers that run this."""
         one = self.joins(mode=mode).member_id
         self.syncs(one, 1)
         waiting = self.call(self.join_call(mode=mode, url="http://d/"))
@@ -205,13 +205,13 @@ class MixedDriver(CoordinatorDriver):
         return reply.error
 
     def leaves(self, *leavers: Leaver) -> LeaveGroupReply:
-        """Have members leave."""
+        """Let members leave."""
         reply = self.answer(LeaveGroup("connect", leavers))
         assert isinstance(reply, LeaveGroupReply)
         return reply
 
     def newcomer(self, number: int) -> str:
-        """Return the id that a JoinGroup was answered with."""
+        """Return the member id in a JoinGroup reply."""
         reply = self.said[number]
         assert isinstance(reply, JoinGroupReply)
         return reply.member_id
@@ -219,7 +219,7 @@ class MixedDriver(CoordinatorDriver):
     # -- members of the connect protocol
 
     def joining(self, member: str, **fields: object) -> Heartbeat:
-        """The request that joins a member, for whom the coordinator computes."""
+        """The join of a member with a server assignor."""
         told: dict[str, object] = {
             "url": f"http://{member}",
             "rebalance_timeout_ms": REBALANCE_MS,
@@ -230,7 +230,7 @@ class MixedDriver(CoordinatorDriver):
         return self.request(member, 0, **told)
 
     def modern_joins(self, member: str, **fields: object) -> HeartbeatReply:
-        """Have a member join by the connect protocol."""
+        """Let a member join with the connect protocol."""
         return self.heartbeat_reply(self.joining(member, **fields))
 
     def heartbeat_reply(self, request: Heartbeat) -> HeartbeatReply:
@@ -253,7 +253,7 @@ class MixedDriver(CoordinatorDriver):
         return self.heartbeat_reply(self.request(member, owned=owned))
 
     def lives(self, member: str, milliseconds: int) -> None:
-        """Let time pass in which one member of the connect protocol beats."""
+        """Advance the clock, with heartbeats of one connect member."""
         end_ms = self.now_ms + milliseconds
         while self.now_ms < end_ms:
             self.asks(
@@ -262,13 +262,13 @@ class MixedDriver(CoordinatorDriver):
             self.passes(min(2_000, end_ms - self.now_ms))
 
     def reopen_from_log(self) -> None:
-        """Replace the process; what it decided and did not write is lost."""
+        """Replace the process; unwritten decisions are lost."""
         self.open()
         same(self.group, self.folded)
         consistent(self.group)
 
     def reopen(self) -> None:
-        """Replace the process; the log tells the same group."""
+        """Replace the process, and check that the log gives the same group."""
         told = self.group
         self.open()
         same(self.group, told)
@@ -276,7 +276,7 @@ class MixedDriver(CoordinatorDriver):
 
 
 def given(reply: SyncGroupReply) -> tuple[str, str]:
-    """Return what an assignment gives a worker, and what it takes from it."""
+    """Return the assigned and the revoked resources of an assignment."""
     assert reply.error is Error.NONE, reply
     read = decode_assignment(reply.assignment, VERSIONS[reply.protocol or ""])
     return " ".join(map(str, sorted(read.assigned))), " ".join(map(str, sorted(read.revoked or ())))
@@ -288,5 +288,5 @@ def held(driver: MixedDriver, member_id: str) -> str:
 
 
 def refused(reply: HeartbeatReply | ClassicReply) -> tuple[str, str]:
-    """Return the error of an answer, and what it says."""
+    """Return the error and the message of a reply."""
     return reply.error.name, reply.message

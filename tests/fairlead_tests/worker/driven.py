@@ -1,6 +1,6 @@
-"""A core that a test drives by hand, and what comes of it as a transcript.
+"""A worker core that a test drives by hand, with a transcript of inputs and effects.
 
-Lines that begin with `<` are what the core was told, those with `>` are the effects, in order.
+Lines that begin with `<` are inputs of the core, those with `>` are its effects, in order.
 """
 
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ PID = 77
 
 
 class FixedLog:
-    """A log that shows what a test has written."""
+    """A log with the records of a test."""
 
     def __init__(self, member_id: str = "m") -> None:
         self.member_id = member_id
@@ -61,12 +61,12 @@ class FixedLog:
         self._seen_end = -1
 
     def write(self, *records: Record) -> None:
-        """Have the log hold these as well."""
+        """Append records."""
         for record in records:
             evolve(self.group, record, self.group.end)
 
     def rename(self, member_id: str) -> None:
-        """Show the member under another name."""
+        """Follow the member under another id."""
         self.member_id = member_id
 
     def watch(self, reported: Resources) -> None:
@@ -77,7 +77,7 @@ class FixedLog:
         return self.group
 
     def take_changed(self) -> Resources:
-        """Return all that the member has, where anything changed at all."""
+        """Return all resources of the member if anything has changed."""
         if self.group.end == self._seen_end:
             return frozenset()
         self._seen_end = self.group.end
@@ -87,7 +87,7 @@ class FixedLog:
 
 @dataclass
 class Driven:
-    """A core, its log, and the transcript of what went in and came out."""
+    """A core, its log, and the transcript of inputs and effects."""
 
     log: FixedLog = field(default_factory=FixedLog)
     now_ms: int = 1_000_000
@@ -114,7 +114,7 @@ class Driven:
         )
 
     def begin(self) -> None:
-        """Begin, and have the assignor speak for the worker."""
+        """Begin, and deliver the assignor's metadata."""
         self._keep("begin", self.core.begin(self.now_ms))
         if self.names:
             self.hear(AssignorAt(None, PID))
@@ -123,14 +123,14 @@ class Driven:
             self.hear(DescribeAssignorsReply(asked.number, own))
 
     def hear(self, message: object) -> None:
-        """Hand in a message."""
+        """Deliver a message."""
         name = type(message).__name__
         self._keep(name, self.core.receive(message, self.now_ms))
 
     def answer(
         self, target: str | None = None, *, epoch: int = 1, error: Error = Error.NONE
     ) -> None:
-        """Have the group answer the latest heartbeat."""
+        """Deliver the group's reply to the latest heartbeat."""
         request = self.last(Heartbeat)
         assignment = None if target is None else resources(target)
         reply = HeartbeatReply(
@@ -146,7 +146,7 @@ class Driven:
         self._keep(f"{error.value} at {epoch}: {told}", self.core.receive(reply, self.now_ms))
 
     def ends(self, text: str, ending: Ending = Ending.STOPPED) -> None:
-        """Report that resources have come to their end."""
+        """Report resources as stopped."""
         found = sorted(resources(text))
         self.report(*[Stopped(each, self._token(each), ending) for each in found])
 
@@ -155,7 +155,7 @@ class Driven:
         return next(each.token for each in reversed(started) if each.resource == resource)
 
     def report(self, *reports: CoreReport) -> None:
-        """Hand in reports."""
+        """Deliver reports."""
         told = ", ".join(type(each).__name__ for each in reports)
         self._keep(told, self.core.report(reports, self.now_ms, WALL_MS))
 
@@ -165,7 +165,7 @@ class Driven:
         self._keep(f"{milliseconds} ms", self.core.tick(self.now_ms, WALL_MS))
 
     def grants(self, text: str, epoch: int = 1, **configs: dict[str, str]) -> None:
-        """Have the log grant the member these, and hold the configs of their connectors."""
+        """Append grants of the member, and the configs of their connectors."""
         found = sorted(resources(text))
         for name in sorted({each.connector for each in found}):
             config = {"name": name, **configs.get(name, {})}
@@ -177,7 +177,7 @@ class Driven:
         self.log.write(MemberMetadata("m", joined_epoch=1), step)
 
     def last(self, kind: type[M]) -> M:
-        """Return the latest message of a kind that was sent."""
+        """Return the latest sent message of a type."""
         for effect in reversed(self.effects):
             match effect:
                 case SendToGroup(message) | AskAssignor(message) | TellSupervisor(message):
@@ -188,7 +188,7 @@ class Driven:
         raise AssertionError(f"no {kind.__name__} was sent")
 
     def transcript(self) -> str:
-        """Return the lines since this was asked last."""
+        """Return the lines since the last call."""
         lines, self.lines = self.lines, []
         return "\n".join(lines)
 
@@ -238,7 +238,7 @@ def _message(message: object) -> str:
 
 
 def commit(resource: str, batch: int = 0) -> Commit:
-    """A batch of a task that is to count."""
+    """The commit of a task's batch."""
     (task,) = resources(resource)
     commit_id = CommitId(task.connector, task.task, Token(1, 1), batch)
     return Commit(commit_id, (), Manifest("/out", "staging", 1, 1, 1), 1)
