@@ -1,18 +1,18 @@
 # pyright: basic
-"""How long an answer of a server is waited for, and when it is known that none will come.
+"""Detection of hanging PostgreSQL servers and sessions, for psycopg and ADBC connections.
 
-A server that is stopped, or a machine that is frozen, keeps its connections: its kernel still
-acknowledges what it is sent, so that neither keepalives nor `tcp_user_timeout` tell, and its own
-`statement_timeout` stands still as well. Nor can a limit tell it from one that works for long at a
-statement. So who has waited for a while looks, by a connection made for it:
+A stopped server process, or a frozen machine, keeps its connections: its kernel still
+acknowledges packets, so neither keepalives nor `tcp_user_timeout` help, and its own
+`statement_timeout` does not run. A client timeout cannot tell a hang from a long
+statement. So a waiting client probes the server by a new connection:
 
-    nobody answers there                                     the server hangs
-    its session is idle since before it was asked            what serves the session hangs
-    its statement goes on long after `query.timeout.ms`      likewise
-    anything else                                            it is at work, and is waited for
+    no answer                                                the server hangs
+    the session is idle since before the request             its backend process hangs
+    its statement runs long after `query.timeout.ms`         likewise
+    otherwise                                                it is working: wait
 
-What hangs is given up as a lost connection is, and its task waits (`Away`). What it had been asked
-may still be done, once it goes on: whoever comes after ends such sessions by their name.
+A hanging session is abandoned like a lost connection, and its task retries (`Away`). The server may
+still execute its statement later: the next owner terminates such sessions by application name.
 """
 
 import time
@@ -31,10 +31,10 @@ from psycopg.conninfo import make_conninfo
 T = TypeVar("T")
 
 PATIENCE_S: Final = 10.0
-"""How long an answer is waited for before the first look; each look after it is twice as late."""
+"""How long to wait before the first probe; the interval doubles after each probe."""
 _LONGEST_S: Final = 60.0
 _PROBE_S: Final = 10
-"""How long a new connection may take to come about."""
+"""The timeout of a probe's connection."""
 _OVERDUE_S: Final = 15.0
 _PROBE_NAME: Final = "fairlead looks whether the server answers"
 _STATE: Final = """
@@ -45,15 +45,15 @@ FROM pg_stat_activity WHERE pid = %s"""
 
 @dataclass
 class Watch:
-    """Looks after one session; `timeout_s` is how long the server may work at one statement."""
+    """Probes one session; `timeout_s` is its statement timeout."""
 
     conninfo: str
     timeout_s: float
     pid: int = 0
-    """The process of the server that serves it; 0: not known yet."""
+    """The pid of its backend process; 0: unknown yet."""
 
     def waits(self) -> Generator[float, None, str]:
-        """Yield how long to wait for an answer, again and again; return why none will come."""
+        """Yield how long to wait before each probe; return the reason when the session hangs."""
         asked, pause_s, told = time.monotonic(), PATIENCE_S, ""
         while not told:
             yield pause_s
@@ -62,7 +62,7 @@ class Watch:
         return told
 
     def _silent_for(self, waited_s: float) -> str:
-        """Look at a session that has waited for so long; return why it is in vain, "" if not."""
+        """Probe a session; return why it hangs, empty if it does not."""
         begun = f"no answer for {waited_s:.0f} s"
         own = make_conninfo(self.conninfo, application_name=_PROBE_NAME, connect_timeout=_PROBE_S)
         try:
@@ -71,7 +71,7 @@ class Watch:
         except psycopg.errors.ConnectionTimeout:
             return f"{begun}, and none to a new connection for {_PROBE_S} s: the server hangs"
         except psycopg.Error:
-            return ""  # it answers, or its connections end by themselves
+            return ""  # the server answers, or its connections fail by themselves
         is_idle, unchanged_s, worked_s = row or (False, 0.0, 0.0)
         hangs = f"the server's process {self.pid} hangs, or is stopped"
         if is_idle and unchanged_s is not None and unchanged_s >= waited_s:
@@ -83,12 +83,12 @@ class Watch:
 
 
 class WatchedConnection(psycopg.Connection[Any]):
-    """A connection of psycopg that is lost when no answer will come."""
+    """A psycopg connection that is closed when its session hangs."""
 
     watch: Watch | None = None
 
     def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as psycopg's own
-        """Wait for what a generator of psycopg's waits for, as long as that is not in vain."""
+        """Wait for a psycopg generator, with probes of the session."""
         if self.watch is not None:
             gen = self._watched(gen, self.watch)
         return super().wait(gen, *args, **kwargs)
@@ -118,20 +118,20 @@ class WatchedConnection(psycopg.Connection[Any]):
 
 
 class CallThread:
-    """A thread that makes the calls of one session of ADBC: none of them has a limit of its own.
+    """A thread for the calls of one ADBC session, which have no timeouts.
 
-    One that is in vain is left behind with its thread, which ends the session should it come back.
+    A hanging call is abandoned with its thread, which closes the session if the call returns.
     """
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self._told = ""
-        """Why the calls are in vain."""
+        """Why the session hangs; empty: it does not."""
         self._calls = SimpleQueue[Callable[[], None] | None]()
         Thread(target=self._work, name="postgres-calls", daemon=True).start()
 
     def run(self, call: Callable[..., T], *args: object, **kwargs: object) -> T:
-        """Call; raises what it raises, and `adbc.OperationalError` if it is in vain."""
+        """Call in the thread; raises as the call does, or `adbc.OperationalError` if it hangs."""
         if self._told:
             raise self._in_vain()
         done = Future[T]()
@@ -150,14 +150,14 @@ class CallThread:
                     return done.result()
 
     def close(self, close: Callable[[], None]) -> None:
-        """Close something of the session; nobody waits for what is in vain."""
+        """Call a `close` method; does not wait if the session hangs."""
         if self._told:
             self._calls.put(lambda: _make(Future(), close, (), {}))
         else:
             self.run(close)
 
     def end(self) -> None:
-        """End the thread, once it comes back."""
+        """End the thread after its pending calls."""
         self._calls.put(None)
 
     def _in_vain(self) -> Exception:
@@ -170,7 +170,7 @@ class CallThread:
 
 
 class WatchedAdbc:
-    """A connection of ADBC, or a cursor of it, whose calls are made by a `CallThread`."""
+    """A proxy of an ADBC connection or cursor that makes its calls in a `CallThread`."""
 
     def __init__(self, of: Any, thread: CallThread) -> None:  # noqa: ANN401
         self._of = of
@@ -188,7 +188,7 @@ class WatchedAdbc:
         return call
 
     def close(self) -> None:
-        """End a session, with its thread, or a cursor."""
+        """Close a cursor, or a session with its thread."""
         try:
             self._thread.close(self._of.close)
         finally:
@@ -207,7 +207,7 @@ def _make(
 ) -> None:
     try:
         made = call(*args, **kwargs)
-    except BaseException as error:  # noqa: BLE001  # it is raised where it is waited for
+    except BaseException as error:  # noqa: BLE001  # raised by `done.result()`
         done.set_exception(error)
     else:
         done.set_result(made)

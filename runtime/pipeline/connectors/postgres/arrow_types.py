@@ -1,5 +1,5 @@
 # pyright: basic
-"""What PostgreSQL's types are in Arrow, both ways, and which of them ADBC takes as they are."""
+"""Mapping between PostgreSQL and Arrow types, and the types that ADBC supports."""
 
 import json
 from typing import Final, NamedTuple
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 _UTC: Final = "UTC"
 _LONGEST: Final = 38
-"""Digits of the longest decimal of 128 bits."""
+"""The most digits of a 128-bit decimal."""
 NATIVE: Final = {
     "int2": pa.int16(),
     "int4": pa.int32(),
@@ -25,7 +25,7 @@ NATIVE: Final = {
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", _UTC),
 }
-"""Types whose values ADBC reads and writes as these; by the catalog's names."""
+"""The types that ADBC reads and writes natively, by the catalog's names."""
 
 WIDENS: Final = {
     "int2": ("int4", "int8", "numeric"),
@@ -34,11 +34,11 @@ WIDENS: Final = {
     "float4": ("float8",),
     "date": ("timestamp", "timestamptz"),
 }
-"""What a column may become without the loss of a value."""
+"""The types that a column can be widened to without loss."""
 
 
 def created_as(kind: pa.DataType) -> str:
-    """Return the type, in SQL, of a column that is made for values of an Arrow type."""
+    """Return the SQL type of a new column for an Arrow type."""
     if pa.types.is_dictionary(kind):
         return created_as(kind.value_type)
     if pa.types.is_decimal(kind):
@@ -71,7 +71,7 @@ _CREATED: Final = (
 
 
 class StagedColumn(NamedTuple):
-    """A column as staging holds it; one that `is_cast` is text, of which publishing makes more."""
+    """A column in a staging table; `is_cast`: it is text, and cast when it is published."""
 
     values: pa.ChunkedArray
     type: str
@@ -79,10 +79,10 @@ class StagedColumn(NamedTuple):
 
 
 def staged(column: pa.ChunkedArray, name: str) -> StagedColumn:
-    """Return values as they are staged for a column of a target's type, the catalog's name of it.
+    """Convert values for the staging of a target column; `name` is the catalog's name of its type.
 
-    What ADBC's COPY writes as that type is staged as that, everything else as the text that the
-    server reads. Raises `pa.ArrowInvalid` for a value that the type cannot hold.
+    Types that ADBC's COPY can write are staged natively, others as text that the
+    server casts. Raises `pa.ArrowInvalid` for a value that the type cannot hold.
     """
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -114,14 +114,14 @@ def _native(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return values as texts; raises `pa.ArrowInvalid` for bytes that are no UTF-8."""
+    """Return values as texts; raises `pa.ArrowInvalid` for invalid UTF-8."""
     if isinstance(column.type, pa.BaseExtensionType):
         column = column.cast(column.type.storage_type)
     return column.cast(pa.string())
 
 
 def _decimal(kind: pa.DataType) -> pa.DataType | None:
-    """Return the decimal that numbers are staged as; None: what a binary fraction is, is asked."""
+    """Return the decimal type to stage numbers as; None: floating point, staged as text."""
     if pa.types.is_integer(kind):
         return pa.decimal128(20, 0)
     if not pa.types.is_decimal(kind):
@@ -131,7 +131,7 @@ def _decimal(kind: pa.DataType) -> pa.DataType | None:
 
 
 def _time(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
-    """Return times as the target has them: a time without a zone is one of UTC."""
+    """Convert timestamps to the target's type; a time without a zone is in UTC."""
     if column.type.tz and not wanted.tz:
         return column.cast(pa.timestamp("us", _UTC)).cast(pa.int64()).cast(wanted)
     in_us = column.cast(pa.timestamp("us", column.type.tz))

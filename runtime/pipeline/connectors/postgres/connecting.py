@@ -1,8 +1,8 @@
-"""How a server is reached, and what its refusals mean to a task.
+"""Connections to a PostgreSQL server, and the classification of its errors.
 
-A refusal is the fault of the config (a wrong password), of what is outside and away for a while
-(the server is down), or of the sink's state (a column is gone): each is told in its own way. No
-text that leaves here holds a password.
+An error is a config error (a wrong password), a transient outside error
+(the server is down), or a problem of the sink's state (a missing column). No
+message has a password.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,11 +24,11 @@ from ...spi.lineage import Dataset
 from .answers import CallThread, Watch, WatchedAdbc, WatchedConnection
 
 CONNECT_S: Final = 10
-"""How long a connection may take to come about."""
+"""The timeout of a new connection."""
 QUERY_TIMEOUT_MS: Final = 600_000
-"""How long a statement may take unless a config says so, as in Debezium."""
+"""The default statement timeout, as in Debezium."""
 _NAME_BYTES: Final = 63
-"""How much of a name PostgreSQL keeps."""
+"""The length at which PostgreSQL truncates names."""
 
 _SESSION: Final = {
     "application_name": "",
@@ -41,7 +41,7 @@ _SESSION: Final = {
 _OPTIONS: Final = " ".join(
     f"-c {each}"
     for each in (
-        "lock_timeout=30s",  # a table that others have locked is waited for in the status
+        "lock_timeout=30s",  # a locked table shows in the status
         "idle_in_transaction_session_timeout=120s",  # a stopped process must not keep its locks
         "datestyle=ISO",
         "intervalstyle=iso_8601",
@@ -66,7 +66,7 @@ _OF_JDBC: Final = {
     "loginTimeout": "",
     "tcpKeepAlive": "",
 }
-"""What a parameter of a JDBC URL is to libpq; "": it means nothing here."""
+"""The libpq parameter for a parameter of a JDBC URL; empty: it is ignored."""
 
 _WRONG_CONFIG: Final = (
     "password authentication failed",
@@ -78,20 +78,20 @@ _WRONG_CONFIG: Final = (
     "does not support SSL",
     "authentication failed",
 )
-"""Words of refusals that waiting does not mend: libpq gives no error code with them."""
+"""Texts of permanent connection errors: libpq gives no error code for them."""
 _MAY_PASS: Final = ("starting up", "shutting down", "too many", "recovery", "not yet accepting")
 
 _AWAY_CLASSES: Final = ("08", "57", "53", "40", "58")
 _AWAY_STATES: Final = ("55P03", "25006", "55006", "25P03", "25P04", "72000")
-"""A lock that was not to be had in time, a server that only reads, an object in use; a transaction,
-or a snapshot, that the server ended because it was left alone for too long."""
+"""SQLSTATEs of transient errors: lock timeout, read-only server, object in use; a transaction
+or a snapshot that the server ended by a timeout."""
 _FULL_STATE: Final = "53100"
 
 
 def connection_keys(end: str, user: str) -> Sequence[Definition]:
-    """Return the keys of how a database is reached, for one end of a pipeline.
+    """Return the connection keys of one end of a pipeline.
 
-    `user` says what the role is for.
+    `user` documents the role.
     """
     return (
         text_key(
@@ -119,7 +119,7 @@ def connection_keys(end: str, user: str) -> Sequence[Definition]:
 
 
 def flaws_in_url(end: str, config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what is wrong with the URL of an end, which may hold no password, by its key."""
+    """Return the errors of an end's URL, which must not have a password, by its key."""
     key = f"{end}.connection.url"
     url = config.get(key, "")
     if not url or is_deferred(url):
@@ -134,18 +134,18 @@ def flaws_in_url(end: str, config: Mapping[str, str]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where a database is and who asks; `key` is what to change if it cannot be reached."""
+    """The address of a database, with session settings; `key` is the config key to blame."""
 
     conninfo: str = field(repr=False)
     shown: str
-    """Host, port and database, as people are told."""
+    """Host, port and database, for messages."""
     key: str
     timeout_s: float = QUERY_TIMEOUT_MS / 1000
-    """How long it may work at one statement."""
+    """The statement timeout."""
 
     @classmethod
     def of(cls, end: str, config: Mapping[str, str], application: str = "fairlead") -> "Server":
-        """Return what the keys of an end, `source` or `sink`, say; raises `ConfigInvalid`."""
+        """Return the server of an end, `source` or `sink`; raises `ConfigInvalid`."""
         key = f"{end}.connection.url"
         try:
             parts = parameters(config[key])
@@ -165,9 +165,9 @@ class Server:
         return cls(conninfo, shown, key, timeout / 1000)
 
     def connect(self) -> "psycopg.Connection[Any]":
-        """Return a connection on which every statement counts at once.
+        """Open a psycopg connection in autocommit mode.
 
-        Raises `ConfigInvalid` where trying again cannot help, else `Away`.
+        Raises `ConfigInvalid` for permanent errors, else `Away`.
         """
         try:
             made = WatchedConnection.connect(self.conninfo, autocommit=True)
@@ -179,7 +179,7 @@ class Server:
         return made
 
     def connect_adbc(self, *, autocommit: bool = False) -> "adbc.Connection":
-        """Return a connection of ADBC, whose transactions are its user's to commit."""
+        """Open an ADBC connection; without `autocommit` the caller commits."""
         thread = CallThread(Watch(self.conninfo, self.timeout_s))
         try:
             connect = cast("Callable[..., adbc.Connection]", adbc.connect)  # pyright: ignore[reportUnknownMemberType]
@@ -210,11 +210,11 @@ _BEGIN: Final = (
     "SELECT pg_backend_pid(), CASE WHEN current_setting('synchronous_commit') = 'off'"
     " THEN set_config('synchronous_commit', 'on', false) END"
 )
-"""What a statement that has succeeded wrote must survive a crash, whatever the server's default."""
+"""Turns on synchronous_commit, so that commits are durable whatever the server's default."""
 
 
 def parameters(url: str) -> dict[str, str]:
-    """Return what a URL of libpq or of JDBC says, by libpq's names; raises `ValueError`."""
+    """Parse a libpq or JDBC URL to libpq parameters; raises `ValueError`."""
     if not url.startswith("jdbc:"):
         return _of_libpq(url)
     split = urlsplit(url.removeprefix("jdbc:"))
@@ -242,7 +242,7 @@ def _of_libpq(url: str) -> dict[str, str]:
 
 
 def dataset_in(end: str, config: Mapping[str, str], table: str) -> Dataset:
-    """Return a table of a config's database as lineage names it; the database if none is given."""
+    """Return the lineage dataset of a table; of the database if `table` is empty."""
     parts = parameters(config[f"{end}.connection.url"])
     database = parts.get("dbname", parts.get("user", ""))
     place = f"{parts.get('host', 'localhost')}:{parts.get('port', '5432')}"
@@ -250,25 +250,25 @@ def dataset_in(end: str, config: Mapping[str, str], table: str) -> Dataset:
 
 
 def application_name(kind: str, task: Resource, cluster_id: str) -> str:
-    """Return what all sessions of a task's end are called, and no others."""
+    """Return the unique application name for the sessions of a task's source or sink."""
     digest = blake2b(f"{cluster_id}\0{task}".encode(), digest_size=4).hexdigest()
     shown = f"fairlead {kind} {task}".encode("ascii", "replace").decode()
     return f"{shown[: _NAME_BYTES - len(digest) - 1]} {digest}"
 
 
 def brief(text: str) -> str:
-    """Return what a refusal says in one line, without the words that all of them begin with."""
+    """Return the first line of an error, without the common prefixes."""
     line = next(iter(text.strip().splitlines()), "").strip()
     for noise in ("connection failed: ", "IO: [libpq] ", "Failed to connect: "):
         line = line.removeprefix(noise)
-    for mark in ("FATAL:  ", "ERROR:  "):  # the client's words before, the server's after it
+    for mark in ("FATAL:  ", "ERROR:  "):  # before it the client's text, after it the server's
         before, found, after = line.partition(mark)
         line = after if found and "connection to server" not in before else before + after
     return f"{line} (query.timeout.ms)" if line.endswith("due to statement timeout") else line
 
 
 def is_away(error: Exception) -> bool:
-    """Tell whether an error of the server's passes by itself: it is worth another attempt."""
+    """Tell whether an error is transient, so that a retry may succeed."""
     state: str | None = getattr(error, "sqlstate", None)
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and state is None:
         return True
@@ -278,10 +278,10 @@ def is_away(error: Exception) -> bool:
 
 
 def is_full(error: Exception) -> bool:
-    """Tell whether the server has no room left on its disk."""
+    """Tell whether the server's disk is full."""
     return getattr(error, "sqlstate", None) == _FULL_STATE
 
 
 def is_data(error: Exception) -> bool:
-    """Tell whether the server refused values: one that does not fit, or breaks a constraint."""
+    """Tell whether the server refused values: a data exception or a constraint violation."""
     return (getattr(error, "sqlstate", None) or "")[:2] in {"22", "23"}

@@ -1,4 +1,4 @@
-"""Names of tables as configs and people write them, and as SQL does."""
+"""Names of tables and columns, in configs and in SQL."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -7,14 +7,14 @@ from psycopg import sql
 
 
 class TableName(NamedTuple):
-    """A table by its schema and its own name, as the catalog spells them."""
+    """The schema and name of a table, as in the catalog."""
 
     schema: str
     table: str
 
     @classmethod
     def parse(cls, text: str, schema: str) -> "TableName":
-        """Return what `schema.table` or `table` means; each may be quoted as in SQL."""
+        """Parse `schema.table` or `table`; each part may be quoted as in SQL."""
         parts: list[str] = []
         rest = f"{text.strip()}."
         while rest:
@@ -37,7 +37,7 @@ class TableName(NamedTuple):
 
 
 def _closing(text: str) -> int:
-    """Return where the quoted part that a text begins with ends, -1 if it does not."""
+    """Return the position of the closing quote of a quoted prefix; -1: there is none."""
     at = 1
     while (at := text.find('"', at)) > 0:
         if text[at + 1 : at + 2] != '"':
@@ -47,17 +47,17 @@ def _closing(text: str) -> int:
 
 
 def words(text: str) -> sql.SQL:
-    """Return what the catalog says, the name of a type, as SQL; never what a user says."""
+    """Return trusted text from the catalog, such as a type name, as SQL; never user input."""
     return sql.SQL(text)  # pyright: ignore[reportArgumentType]
 
 
 def columns(names: Iterable[str]) -> sql.Composed:
-    """Return names of columns as SQL lists them."""
+    """Return a list of column names in SQL."""
     return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
 def typed(types: Mapping[str, str]) -> sql.Composed:
-    """Return columns as a select list has them, each as the type that is given for it."""
+    """Return a select list with each column cast to its given type."""
     return sql.SQL(", ").join(
         sql.SQL("{0}::{1} AS {0}").format(sql.Identifier(name), words(kind))
         for name, kind in types.items()

@@ -94,10 +94,7 @@ class FolderKeys(NamedTuple):
         )
 
     def shared_task_config(self, context: Context, settings: ParsedConfig) -> Mapping[str, str]:
-        """Claim the folder; return the key with the claim for task configs.
-
-        Raises `NotReady`, and as `claim_sink` does.
-        """
+        """Claim the folder; return its key; raises `NotReady`, or as `claim_sink` does."""
         before = next(iter(context.split), None)
         name = context.resource.connector
         try:

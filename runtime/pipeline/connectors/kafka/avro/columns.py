@@ -1,8 +1,8 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""From bytes in Avro to columns: each record tells the id of the schema that it was written by.
+"""Decodes Avro records to columns; each record begins with the id of its writer schema.
 
-Records of one schema are taken together. Which columns there are was found once, of the latest
-version that the subject had; what others have beside it is a matter of the schema's evolution.
+Records of one schema are decoded together. The columns come from the subject's latest version when
+the connector started; `source.schema.evolution` decides about other fields.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _HEAD: Final = 5
-"""How many bytes come before a value: a 0, and the id of its schema in four."""
+"""The length of the header: a 0 byte, and the schema id in four bytes."""
 _NO_HEAD: Final = "it does not begin with a 0 and a schema's id, as records of a registry do"
 
 
 class Flaws(NamedTuple):
-    """Records that cannot be used, by their row, each with the reason."""
+    """Bad records by row, each with the reason."""
 
     unreadable: dict[int, str]
     unfit: dict[int, str]
-    """Those whose schema has what the columns must not have."""
+    """Records whose schema has new columns that are not allowed."""
 
 
 class AvroForm(NamedTuple):
-    """What becomes of the schemas of keys, or of values."""
+    """How the schemas of keys, or of values, become columns."""
 
     column: str
-    """The column of what is no record: `_key`, `_value`."""
+    """The column of a value that is not a record: `_key`, `_value`."""
     spreads: bool
-    """Whether the fields of a record are columns; else it is one, a struct."""
+    """Whether the fields of a record become columns; else the record is one struct column."""
 
     def of(self, schema: AvroSchema) -> pa.DataType:
-        """Return the columns that a schema has, as a struct, with times in Avro's units."""
+        """Return the columns of a schema as a struct, with times in Avro's units."""
         return schema.kind if self.has_fields(schema) else pa.struct([(self.column, schema.kind)])
 
     def has_fields(self, schema: AvroSchema) -> bool:
-        """Tell whether the fields of a schema are the columns."""
+        """Tell whether the fields of a schema become columns."""
         return self.spreads and bool(schema.name)
 
 
@@ -58,7 +58,7 @@ VALUES: Final = AvroForm("_value", spreads=True)
 
 
 class _Part(NamedTuple):
-    """Some records of one schema: their rows, and their columns as Avro has them."""
+    """Records of one schema: their rows, and their columns in Avro's types."""
 
     rows: Sequence[int]
     values: Sequence[Mapping[str, Any] | None]
@@ -66,26 +66,26 @@ class _Part(NamedTuple):
 
 
 class AvroColumns:
-    """The columns that keys have, or values; for one batch after another."""
+    """Decodes keys, or values, of one batch after another."""
 
     def __init__(
         self, registry: SchemaRegistry, form: AvroForm, ddl: str, policy: SchemaPolicy
     ) -> None:
-        """Take the columns, as DDL, and what is done where records have others."""
+        """Take the columns as DDL, and the policy for other columns."""
         self._registry = registry
         self._form = form
         self._ddl = ddl
         self._policy = policy
         self._schema: StructType | None = None
-        """The columns as they are by now; None: as they were given."""
+        """The current columns; None: unchanged."""
         self._known: dict[int, AvroSchema | str] = {}
-        """The schemas seen so far by their ids, or why one is of no use."""
+        """The schemas so far by id, or the reason why one is unusable."""
         self._left_out: dict[str, None] = {}
-        """The columns that records have beside them, where these are left out."""
+        """The other columns that were left out."""
 
     @property
     def sets_aside(self) -> bool:
-        """Whether records with other columns are set aside."""
+        """Whether records with other columns become bad rows."""
         return self._policy.mode == DEAD_LETTER
 
     @property
@@ -96,7 +96,7 @@ class AvroColumns:
     def decode(self, table: pa.Table, flaws: Flaws) -> pa.Table:
         """Return the columns, with a row for each record; raises `SourceAway`, `ConfigInvalid`.
 
-        Rows that have a flaw are null, and told in `flaws`.
+        Bad rows are null, and added to `flaws`.
         """
         records = table[self._form.column].combine_chunks()
         parts: list[_Part] = []
@@ -124,7 +124,7 @@ class AvroColumns:
         number = int.from_bytes(head[1:])
         if number not in self._known:
             told = self._registry.schema(number)
-            if told is None:  # not kept: it may come yet
+            if told is None:  # not cached: it may be registered later
                 return f"the schema registry has no schema {number}"
             try:
                 self._known[number] = avro_schema(told)
@@ -133,7 +133,7 @@ class AvroColumns:
         return self._known[number]
 
     def _is_admitted(self, schema: AvroSchema, rows: Sequence[int], flaws: Flaws) -> bool:
-        """Take up the columns that a schema has beside the others; tell whether that may be."""
+        """Extend the columns by those of a schema; tell whether that is allowed."""
         found = from_arrow_schema(pa.schema(list(as_columns(self._form.of(schema)))))
         try:
             self._schema, left_out = self._policy.admit(parse_ddl(self._ddl), self._now, found, "")
@@ -157,14 +157,14 @@ class AvroColumns:
 
 
 def _by_head(records: pa.Array) -> Iterator[tuple[bytes, Sequence[int]]]:
-    """Yield what records begin with, and the rows of those that do; nulls are left out."""
+    """Yield each distinct header with the rows that have it, without nulls."""
     heads = pc.binary_slice(records, 0, _HEAD).dictionary_encode()
     for number, head in enumerate(heads.dictionary.to_pylist()):
         yield head, pc.indices_nonzero(pc.equal(heads.indices, number)).to_pylist()
 
 
 def _value(schema: AvroSchema, record: bytes) -> tuple[Any, str]:
-    """Return the value of one record, or None and why it has none."""
+    """Return the value of one record, or None and the reason."""
     stream = BytesIO(record)
     stream.seek(_HEAD)
     try:
@@ -177,7 +177,7 @@ def _value(schema: AvroSchema, record: bytes) -> tuple[Any, str]:
 
 
 def _columns(part: _Part, target: pa.DataType, flaws: Flaws) -> pa.Array:
-    """Return some values as the columns that there are by now."""
+    """Return values as the current columns."""
     kind = _shaped(part.kind, target)
     try:
         return _cast(part.values, kind, target)
@@ -197,7 +197,7 @@ def _cast(values: Sequence[Any], kind: pa.DataType, target: pa.DataType) -> pa.A
 
 
 def _shaped(kind: pa.DataType, target: pa.DataType) -> pa.DataType:
-    """Return a type with all fields of the target, and of no others, in its own units."""
+    """Return a type with exactly the target's fields, in its own units."""
     if pa.types.is_struct(kind) and pa.types.is_struct(target):
         mine = {each.name: each.type for each in kind}
         fields = [

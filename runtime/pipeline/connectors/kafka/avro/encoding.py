@@ -1,8 +1,8 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""From columns to bytes in Avro, by a schema that the topic's subject has in the registry.
+"""Encodes columns as Avro records, with a schema of the topic's subject in the registry.
 
-It is registered, or found, before the first row is written by it: what a subject refuses is refused
-before a batch counts, and a batch that waits holds the ids of its schemas.
+The schema is registered or looked up before the first row is encoded: a schema that the registry
+refuses fails the batch before its commit, and staged records have the ids of their schemas.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,18 +27,18 @@ from .schemas import (
 )
 
 _NAME: Final = "io.confluent.connect.avro.ConnectDefault"
-"""What Connect calls a record that has no name; its subjects know it."""
+"""Connect's name of a record without a name."""
 
 
 class _Target(NamedTuple):
-    """What the rows of one topic are written by."""
+    """The schema and the record header for the rows of one topic."""
 
     head: bytes
     schema: AvroSchema
 
 
 class AvroEncoder:
-    """Writes keys, or values; used by one thread at a time."""
+    """Encodes keys, or values; not thread-safe."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class AvroEncoder:
         *,
         registers: bool,
     ) -> None:
-        """Take the converter's key, and the config that says how its subjects are named.
+        """Take the converter's key, and the config with its subject name strategy.
 
         `registers`: the schemas of rows are registered; else the latest ones are used.
         """
@@ -57,12 +57,12 @@ class AvroEncoder:
         self._strategy = subject_strategy(converter, config)
         self._registers = registers
         self._targets: dict[tuple[str, pa.Schema, bool], _Target] = {}
-        """Those that are known so far, by topic, columns, and whether these are one value."""
+        """The known targets by topic, columns, and `is_lone`."""
 
     def encode(
         self, columns: pa.Table, topics: Sequence[str], topic_of: pa.ChunkedArray, *, is_lone: bool
     ) -> pa.ChunkedArray:
-        """Return the rows in bytes; `topics` are those that there are, at least.
+        """Return the encoded rows; `topics` are the distinct topics, at least one.
 
         Raises `SchemaRefused`, `RowsRefused`, `SinkAway`, `ConfigInvalid`.
         """
@@ -88,7 +88,7 @@ class AvroEncoder:
         return self._targets[key]
 
     def _found(self, topic: str, columns: pa.Schema, *, is_lone: bool) -> RegisteredSchema:
-        """Return the schema for rows with these columns, registered."""
+        """Return the registered schema for rows with these columns."""
         subject = subject_of(self._strategy, topic, self._converter, _NAME)
         latest = self._registry.latest(subject)
         if not self._registers:
@@ -103,7 +103,7 @@ class AvroEncoder:
 def look_at_subject(
     converter: str, config: Mapping[str, str], topic: str, *, registers: bool
 ) -> Look:
-    """Look for the subject that rows for a topic go by; an empty one is named by each row."""
+    """Check that a topic's subject exists; an empty topic: rows have a topic column."""
     named_by = subject_strategy(converter, config)
 
     def ask(registry: SchemaRegistry) -> str:
@@ -125,7 +125,7 @@ def _no_subject(subject: str, converter: str) -> str:
 
 
 def _name_of(latest: RegisteredSchema) -> str:
-    """Return the name of the record that a subject has, which later versions must keep."""
+    """Return the record name of a subject, which later versions must keep."""
     try:
         return avro_schema(latest).name
     except AvroRefused:
@@ -133,7 +133,7 @@ def _name_of(latest: RegisteredSchema) -> str:
 
 
 def _refuse_unfit(schema: AvroSchema, columns: pa.Schema, *, is_lone: bool) -> None:
-    """Refuse columns that a schema has not, or that it needs and that are not there."""
+    """Raise `AvroRefused` for columns that a schema lacks, or needs."""
     if schema.has_branches:
         raise AvroRefused("the subject's schema has a union of several types, which is only read")
     if is_lone:
@@ -148,7 +148,7 @@ def _refuse_unfit(schema: AvroSchema, columns: pa.Schema, *, is_lone: bool) -> N
 
 
 def _numbers(columns: pa.Table, schema: AvroSchema, *, is_lone: bool) -> pa.Table:
-    """Return columns as fastavro takes them, in the units of the schema."""
+    """Return columns with times as numbers, in the units of the schema."""
     kinds = (
         [schema.kind]
         if is_lone
@@ -157,7 +157,7 @@ def _numbers(columns: pa.Table, schema: AvroSchema, *, is_lone: bool) -> pa.Tabl
     made = []
     for name, column, kind in zip(columns.column_names, columns.columns, kinds, strict=True):
         try:
-            # Times alone may lose digits, where the schema has none for them.
+            # Only times may lose digits, if the schema has a coarser unit.
             fits = pc.cast(column, kind, safe=not pa.types.is_timestamp(kind))
             made.append(pc.cast(fits, as_numbers(kind)))
         except (pa.ArrowNotImplementedError, pa.ArrowTypeError):

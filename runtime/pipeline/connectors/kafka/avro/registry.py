@@ -1,9 +1,8 @@
 # pyright: basic
-"""A schema registry, asked with a deadline: schemas by their ids, subjects by their names.
+"""A client of the schema registry's REST API, with timeouts.
 
-Four calls of the registry's REST interface, which those of others serve, too. Confluent's own
-client would bring nine packages along. Schemas never change under an id, so each is asked for
-once.
+It uses four calls, which other vendors' registries support, too; Confluent's own client has nine
+dependencies. A schema id never changes its schema, so each schema is fetched once.
 """
 
 import json
@@ -23,21 +22,21 @@ from ..registry_keys import RegistryAccess, registry_access
 
 _TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _UNKNOWN: Final = {404, 40401, 40402, 40403}
-"""Error codes that say that a subject, a version or a schema is not there."""
+"""Error codes of a missing subject, version or schema."""
 _REFUSED: Final = {409, 422}
-"""What says that a schema is none, or does not go with those before it."""
+"""Status codes of an invalid or incompatible schema."""
 _LARGEST_ID: Final = (1 << 31) - 1
 _MOST_REFERENCES: Final = 1_000
 _ANY_ID: Final = 1
-"""An id that most registries have; it is asked for only to see whether they answer."""
+"""A schema id for a request that only checks whether the registry answers."""
 
 
 class _NotAllowed(ConfigInvalid):
-    """The user is known, and may not have this."""
+    """The user is authenticated but not authorised for this request."""
 
 
 class RegisteredSchema(NamedTuple):
-    """A schema as the registry has it, and those that it refers to, which come before it."""
+    """A schema of the registry, with the schemas that it references, in order of dependency."""
 
     id: int
     kind: str
@@ -47,12 +46,12 @@ class RegisteredSchema(NamedTuple):
 
 
 class SchemaRegistry:
-    """The registry of one converter; may be used from several threads."""
+    """The registry client of one converter; thread-safe."""
 
     def __init__(
         self, access: RegistryAccess, away: type[Away], timeout_s: float = REQUEST_S
     ) -> None:
-        """Make a client, which connects when it is asked."""
+        """Create a client, which connects at the first request."""
         user, _, password = access.user_info.partition(":")
         self._access = access
         self._away = away
@@ -60,14 +59,14 @@ class SchemaRegistry:
             auth=httpx.BasicAuth(user, password) if access.user_info else None,
             headers={"Accept": f"{_TYPE}, application/json"},
             timeout=timeout_s,
-            limits=httpx.Limits(max_keepalive_connections=0),  # it is asked too seldom to keep one
+            limits=httpx.Limits(max_keepalive_connections=0),  # requests are rare
         )
         self._by_id: dict[int, RegisteredSchema] = {}
         self._lock = Lock()
 
     def schema(self, number: int) -> RegisteredSchema | None:
         """Return the schema of an id; None: there is none. Raises `Away`, `ConfigInvalid`."""
-        with self._lock:  # so that tasks that begin together ask once
+        with self._lock:  # tasks that start together request it once
             if number not in self._by_id:
                 told = self._ask("GET", f"/schemas/ids/{number}")
                 if told is None:
@@ -76,8 +75,8 @@ class SchemaRegistry:
             return self._by_id[number]
 
     def reach(self) -> None:
-        """Find out whether it answers, and knows the user; raises `Away`, `ConfigInvalid`."""
-        with suppress(_NotAllowed):  # what the connector will ask for it may have
+        """Check that the registry answers and accepts the user; raises `Away`, `ConfigInvalid`."""
+        with suppress(_NotAllowed):  # the connector's own requests may be allowed
             self._ask("GET", f"/schemas/ids/{_ANY_ID}")
 
     def latest(self, subject: str) -> RegisteredSchema | None:
@@ -86,7 +85,7 @@ class SchemaRegistry:
         return None if told is None else self._registered(told)
 
     def register(self, subject: str, schema: object) -> RegisteredSchema:
-        """Make a schema a subject's latest version, unless it is; raises `SchemaRefused`."""
+        """Register a schema as a subject's latest version, if needed; raises `SchemaRefused`."""
         text = json.dumps(schema)
         told = self._ask("POST", _versions(subject), {"schema": text})
         if told is None:
@@ -108,7 +107,7 @@ class SchemaRegistry:
     def _refer(
         self, references: Sequence[Mapping[str, Any]], found: dict[tuple[str, int], str]
     ) -> None:
-        """Find the schemas that one refers to, those first that they refer to themselves."""
+        """Fetch referenced schemas, dependencies first."""
         for each in references:
             subject, version = str(each.get("subject")), each.get("version")
             if not isinstance(version, int) or len(found) > _MOST_REFERENCES:
@@ -128,7 +127,7 @@ class SchemaRegistry:
         return number
 
     def _ask(self, method: str, path: str, body: Any = None) -> Mapping[str, Any] | None:  # noqa: ANN401  # JSON
-        """Ask one address after the other, until one answers; None: it is not there."""
+        """Try the addresses in turn until one answers; None: not found."""
         trouble = ""
         for url in self._access.urls:
             try:
@@ -164,7 +163,7 @@ class SchemaRegistry:
 def look_at_registry(
     converter: str, config: Mapping[str, str], question: Callable[[SchemaRegistry], str]
 ) -> Look:
-    """Ask a converter's registry while people wait; the answer is what to warn of, or empty."""
+    """Ask a converter's registry with a short timeout; `question` returns a warning, or nothing."""
     how = registry_access(converter, config)
     try:
         told = question(SchemaRegistry(how, Away, LOOK_S))
@@ -189,6 +188,6 @@ def _document(answer: httpx.Response) -> Mapping[str, Any] | None:
 
 
 def _told(answer: httpx.Response) -> str:
-    """Return what an answer says, in the registry's own words if it has any."""
+    """Return the registry's error message, or the HTTP reason."""
     words = (_document(answer) or {}).get("message") or answer.reason_phrase
     return f"{answer.status_code} {words}"

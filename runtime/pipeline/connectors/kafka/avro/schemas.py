@@ -1,8 +1,8 @@
 # pyright: basic
-"""Schemas of Avro and types of Arrow, both ways.
+"""Conversion between Avro schemas and Arrow types.
 
-Values cross as Avro has them: a time is a number, and Arrow knows its unit. So fastavro is told of
-no logical type but the decimal.
+Values pass in Avro's form: a time is a number, and the Arrow type has its unit. So fastavro gets
+schemas without logical types, except decimal.
 """
 
 import json
@@ -60,31 +60,31 @@ _WRITTEN: Final[Mapping[pa.DataType, Any]] = {
 }
 _MOST_DIGITS: Final = 38
 _ENDLESS: Final = 10_000
-"""As many digits as fastavro is told that a decimal may have: it rounds to what it is told."""
+"""The precision that fastavro gets for decimals, since it rounds to the given precision."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class AvroRefused(Exception):  # noqa: N818  # says what it is about
-    """A schema is none of Avro's, or nothing stands for it on the other side; the text says why."""
+    """A schema is invalid, or has no equivalent; the text says why."""
 
 
 class AvroSchema(NamedTuple):
-    """A schema, ready to read and write by."""
+    """A schema that is parsed for reading and writing."""
 
     parsed: Any
-    """As fastavro wants it."""
+    """The schema for fastavro."""
     kind: pa.DataType
-    """What values are in Arrow, times in their units; a record is a struct."""
+    """The Arrow type of values, with times in their units; a record is a struct."""
     name: str
     """The full name of a record; empty for everything else."""
     needed: frozenset[str]
-    """The fields of a record that have no default and may not be null."""
+    """The fields of a record without a default that must not be null."""
     has_branches: bool
-    """Whether there is a union of several types in it, which can be read, and not written."""
+    """Whether it has a union of several types, which can be read but not written."""
 
 
 def avro_schema(told: RegisteredSchema) -> AvroSchema:
-    """Return a schema as the registry has it, ready for use; raises `AvroRefused`."""
+    """Parse a schema of the registry; raises `AvroRefused`."""
     if told.kind != "AVRO":
         raise AvroRefused(f"it is {told.kind}, not Avro")
     try:
@@ -106,7 +106,7 @@ def avro_schema(told: RegisteredSchema) -> AvroSchema:
 
 
 def schema_of(fields: pa.Schema, name: str) -> dict[str, Any]:
-    """Return the schema of a record with some columns, each of which may be null.
+    """Return the schema of a record with nullable fields for columns.
 
     Raises `AvroRefused`.
     """
@@ -114,12 +114,12 @@ def schema_of(fields: pa.Schema, name: str) -> dict[str, Any]:
 
 
 def optional_of(kind: pa.DataType, name: str) -> list[Any]:
-    """Return the schema of a value that may be null; `name` is what records in it go by."""
+    """Return the schema of a nullable value; `name` is the prefix for names of records in it."""
     return ["null", _written(kind, name)]
 
 
 def as_columns(kind: pa.DataType) -> pa.DataType:
-    """Return the type that Spark has for values: times in µs, and times of a day as texts."""
+    """Return the type for Spark: timestamps in µs, and times of day as texts."""
 
     def column(leaf: pa.DataType) -> pa.DataType:
         if pa.types.is_timestamp(leaf):
@@ -130,7 +130,7 @@ def as_columns(kind: pa.DataType) -> pa.DataType:
 
 
 def as_numbers(kind: pa.DataType) -> pa.DataType:
-    """Return the type that values cross as: times are numbers."""
+    """Return the type with numbers in place of times."""
 
     def number(leaf: pa.DataType) -> pa.DataType:
         if pa.types.is_date32(leaf) or pa.types.is_time32(leaf):
@@ -142,7 +142,7 @@ def as_numbers(kind: pa.DataType) -> pa.DataType:
 
 
 def retyped(kind: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """Return a type with all that is not nested in it changed."""
+    """Return a type with `change` applied to all leaf types."""
     if pa.types.is_struct(kind):
         return pa.struct([each.with_type(retyped(each.type, change)) for each in kind])
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -158,7 +158,7 @@ def _parsed(documents: Sequence[Any], *, expand: bool = False) -> Sequence[Any]:
 
 
 def _bare(schema: Any) -> Any:  # noqa: ANN401  # JSON
-    """Return a schema whose times are numbers, and whose decimals are never rounded."""
+    """Return a schema without logical types of times, and with decimals that are never rounded."""
     if isinstance(schema, list):
         return [_bare(each) for each in schema]
     if not isinstance(schema, dict):
@@ -195,7 +195,7 @@ def _kind(schema: Any) -> pa.DataType:  # noqa: ANN401  # JSON
 
 
 def _of_branches(kinds: Sequence[Any]) -> pa.DataType:
-    """Return the struct that Connect makes of a union: a field for each type, one of them set."""
+    """Return Connect's struct for a union: one field for each type."""
     names = [branch(each) for each in kinds]
     if len({each.lower() for each in names}) < len(names):
         raise AvroRefused(f"the types of a union are no fields by their names: {', '.join(names)}")

@@ -1,9 +1,8 @@
 # pyright: basic
-"""Unions of several types: schemas by which their values are read with the names of their types.
+"""Reads unions of several types as structs with one field for each type, as Connect does.
 
-fastavro does not tell an int from a long, or a text from an enum. A record with one field has the
-bytes of that field, so each type of a union is read as such a record: `{"int": 1}`. That is also
-what Connect makes of a union: a struct with a field for each type, one of which is set.
+fastavro's values do not tell int from long, or string from enum. A record with one field has
+the same bytes as the field, so each type of a union is wrapped in such a record: `{"int": 1}`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,9 +14,9 @@ _NULL: Final = "null"
 
 
 def tagged(schema: Any, numbers: Iterator[int]) -> Any:  # noqa: ANN401  # JSON
-    """Return a schema with each type of such a union as a record; no defaults are left in it.
+    """Return a schema with each type of a union wrapped in a record; removes defaults.
 
-    Of `numbers` one is taken for each, to name it by.
+    Each record's name has the next of `numbers`.
     """
     if isinstance(schema, list):
         types = [tagged(each, numbers) for each in schema]
@@ -40,7 +39,7 @@ def branches(union: Sequence[Any]) -> Sequence[Any]:
 
 
 def branch(kind: Any) -> str:  # noqa: ANN401  # JSON
-    """Return what Connect calls the field of one type: its name, without the namespace."""
+    """Return Connect's field name for a type: its name without the namespace."""
     while isinstance(kind, dict):
         kind = kind["name"] if kind["type"] in _NAMED else kind["type"]
     return str(kind).rpartition(".")[2]

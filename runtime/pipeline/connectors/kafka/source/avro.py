@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""Records with values in Avro, or keys: rows in Arrow, without those that cannot be decoded."""
+"""Decoders of records with Avro values or Avro keys."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class AvroDecoder(RecordDecoder):
-    """Values in Avro; their columns are known beforehand."""
+    """Decodes values in Avro; their columns are known beforehand."""
 
     def __init__(self, rows: KafkaRows, columns: AvroColumns) -> None:
-        """Take what decodes values."""
+        """Take the decoder of the columns."""
         super().__init__(rows)
         self._columns = columns
         self._rejects: list[Rejects] = []
@@ -50,7 +50,7 @@ class AvroDecoder(RecordDecoder):
     def _without(
         self, spark: "SparkSession", table: pa.Table, found: pa.Table, flaws: Flaws
     ) -> pa.Table:
-        """Leave out the rows of records that have a flaw, or refuse the first of them."""
+        """Remove bad rows, or raise for the first of them."""
         bad = flaws.unreadable | flaws.unfit
         if flaws.unreadable and not self._rows.parts_bad:
             row = min(flaws.unreadable)
@@ -65,10 +65,10 @@ class AvroDecoder(RecordDecoder):
 
 
 class AvroKeyDecoder(AvroDecoder):
-    """Keys in Avro, beside values that another decodes."""
+    """Decodes keys in Avro; another decoder decodes the values."""
 
     def __init__(self, rows: KafkaRows, columns: AvroColumns, values: RecordDecoder) -> None:
-        """Take what decodes keys, and what decodes values."""
+        """Take the decoders of keys and of values."""
         super().__init__(rows, columns)
         self._values = values
 
@@ -83,11 +83,11 @@ class AvroKeyDecoder(AvroDecoder):
         return self._values.remark or super().remark
 
     def rejects(self) -> Sequence[Rejects]:
-        """Return the records that were left out, for their keys or for their values."""
+        """Return the records with a bad key or a bad value."""
         return [*self._rejects, *self._values.rejects()]
 
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
-        """Return what values are decoded to, beside keys in columns."""
+        """Return the decoded values with the decoded keys."""
         self._rejects, flaws = [], Flaws({}, {})
         (keys,) = self._columns.decode(table, flaws).columns
         place = table.column_names.index("_key")

@@ -1,5 +1,5 @@
 # pyright: basic
-"""What a source needs of a registry: its decoders, and the columns that subjects have now."""
+"""The Avro decoders of a source, and the columns of its subjects in the registry."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
@@ -27,7 +27,7 @@ _HEAD = 5
 
 
 def shared_registry(context: Context, config: Mapping[str, str], converter: str) -> SchemaRegistry:
-    """Return the registry of a converter as all tasks on this worker ask it."""
+    """Return the registry client of a converter, which all tasks on this worker share."""
     how, away = registry_access(converter, config), SourceAway
     return context.shared.get(("schema registry", how), lambda: SchemaRegistry(how, away))
 
@@ -35,7 +35,7 @@ def shared_registry(context: Context, config: Mapping[str, str], converter: str)
 def value_decoder(
     rows: KafkaRows, registry: SchemaRegistry, settings: ParsedConfig
 ) -> RecordDecoder:
-    """Return what decodes values in Avro."""
+    """Return the decoder of Avro values."""
     is_given = bool(settings.text(keys.SCHEMA))
     policy = SchemaPolicy.of(settings.text(EVOLUTION), is_given=is_given, is_exact=True)
     columns = AvroColumns(registry, VALUES, settings.text(keys.TASK_SCHEMA), policy)
@@ -45,7 +45,7 @@ def value_decoder(
 def key_decoder(
     rows: KafkaRows, registry: SchemaRegistry, settings: ParsedConfig, values: RecordDecoder
 ) -> RecordDecoder:
-    """Return what decodes keys in Avro, beside values."""
+    """Return the decoder of Avro keys, around that of values."""
     policy = SchemaPolicy.of(settings.text(EVOLUTION), is_given=False, is_exact=True)
     columns = AvroColumns(registry, KEYS, settings.text(keys.TASK_KEY_SCHEMA), policy)
     return AvroKeyDecoder(rows, columns, values)
@@ -58,10 +58,10 @@ def registered_columns(
     topics: Collection[str],
     records: Records,
 ) -> str:
-    """Return the columns of keys or of values in Avro as DDL, those of all topics together.
+    """Return the columns of Avro keys or values in all topics, as DDL.
 
-    They are those of the latest versions of the topics' subjects; where subjects are named by
-    records, those of the last records. Raises `NotReady`, `Away`, `ConfigInvalid`.
+    They come from the latest versions of the topics' subjects; if subjects are named by
+    records, from the last records. Raises `NotReady`, `Away`, `ConfigInvalid`.
     """
     form = KEYS if converter == keys.KEY_CONVERTER else VALUES
     named_by = subject_strategy(converter, config)
@@ -80,9 +80,9 @@ def registered_columns(
 
 
 def look_at_subjects(converter: str, config: Mapping[str, str], topics: Collection[str]) -> Look:
-    """Look for the subjects that columns are found by, where they go by topics that are named.
+    """Check that the subjects of the topics exist, if subjects are named by topics.
 
-    Else it is asked for nothing in particular: whether it answers, and knows the user.
+    Otherwise check only that the registry answers and accepts the user.
     """
 
     def ask(registry: SchemaRegistry) -> str:

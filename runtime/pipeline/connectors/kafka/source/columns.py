@@ -1,5 +1,5 @@
 # pyright: basic
-"""The columns that records have as rows: what a config tells of them, what a sample shows."""
+"""The columns of records: from the config, or inferred from a sample."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from .envelope import EnvelopeDecoder
 from .reader import PartitionReader, empty_table
 
 SAMPLE: Final = 500
-"""From how many of the last records of a partition columns are inferred."""
+"""How many of a partition's last records are sampled."""
 _SAMPLE_BYTES: Final = 16 << 20
 _PAUSE_S: Final = 0.02
 _KEYS: Final[Mapping[str, str]] = {"string": "STRING", "bytes": "BINARY"}
@@ -42,7 +42,7 @@ _BESIDE: Final[Mapping[str, str]] = {
 
 
 def decoder(context: Context, config: Mapping[str, str], settings: ParsedConfig) -> RecordDecoder:
-    """Return what makes rows of a task's records."""
+    """Return the decoder of a task's records."""
     rows = KafkaRows(
         _metadata(settings.items(keys.METADATA)),
         has_text_keys=converter_kind(settings.text(keys.KEY_CONVERTER)) == "string",
@@ -52,7 +52,7 @@ def decoder(context: Context, config: Mapping[str, str], settings: ParsedConfig)
     values = _value_decoder(rows, context, config, settings)
     if not (has_avro_keys(settings) and "_key" in rows.metadata):
         return values
-    from .avro_subjects import key_decoder, shared_registry  # noqa: PLC0415  # who has no Avro loads none of it
+    from .avro_subjects import key_decoder, shared_registry  # noqa: PLC0415  # loads fastavro
 
     return key_decoder(rows, shared_registry(context, config, keys.KEY_CONVERTER), settings, values)
 
@@ -76,18 +76,18 @@ def _value_decoder(
 
 
 def needs_schema(settings: ParsedConfig) -> bool:
-    """Tell whether the columns of values must be known before they are read."""
+    """Tell whether the columns of values must be known before the read."""
     kind = converter_kind(settings.text(keys.VALUE_CONVERTER))
     return kind == AVRO or (kind == "json" and not settings.flag(keys.VALUE_SCHEMAS))
 
 
 def has_avro_keys(settings: ParsedConfig) -> bool:
-    """Tell whether keys are in Avro: their column, too, must be known before they are read."""
+    """Tell whether keys are in Avro, so that their type must be known before the read."""
     return converter_kind(settings.text(keys.KEY_CONVERTER)) == AVRO
 
 
 def declared_columns(settings: ParsedConfig) -> SourceColumns:
-    """Return the columns as far as a config tells them."""
+    """Return the columns, if the config determines them."""
     kind = converter_kind(settings.text(keys.VALUE_CONVERTER))
     values = {"string": "_value STRING", "bytes": "_value BINARY"}.get(kind, "")
     if needs_schema(settings):
@@ -101,7 +101,7 @@ def declared_columns(settings: ParsedConfig) -> SourceColumns:
 
 
 def infer_columns(sample: pa.Table) -> str:
-    """Return the columns of some values in JSON as DDL; raises `NotReady` if there are none."""
+    """Infer the columns of JSON values as DDL; raises `NotReady` if there is no value."""
     values = [each for each in sample["_value"].to_pylist() if each]
     if not values:
         raise NotReady(
@@ -118,7 +118,7 @@ def infer_columns(sample: pa.Table) -> str:
 
 
 def read_sample(reader: PartitionReader, starts: Mapping[TopicPlace, int]) -> pa.Table:
-    """Return what comes behind some offsets, about `SAMPLE` records of each partition."""
+    """Read about `SAMPLE` records of each partition, from some offsets on."""
     found, rows = [empty_table()], 0
     deadline = time.monotonic() + REQUEST_S
     reader.go_to(starts)

@@ -1,7 +1,7 @@
-"""Connect's schemas in JSON, as Spark's types: what the envelope of `JsonConverter` says of values.
+"""Conversion of the JSON schemas in `JsonConverter` envelopes to Spark types.
 
-Times that Connect and Debezium keep as numbers become Spark's; what has no type there stays as it
-is. A `Decimal` must be written as a number (`decimal.format=NUMERIC`): bytes in base64 are none.
+Connect's and Debezium's times become Spark's times where Spark has such a type. A `Decimal` must be
+a number (`decimal.format=NUMERIC`), not base64.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,15 +34,15 @@ _TIMES: Final[Mapping[str, str]] = {
 _DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
 _MOST_DIGITS: Final = 38
 LONE: Final = "_value"
-"""The column of a value that is no struct."""
+"""The column of a value that is not a struct."""
 
 
 class SchemaUnknown(Exception):  # noqa: N818  # says what it is about
-    """A schema is none of Connect's, or Spark has nothing for it; the text says what."""
+    """A schema is not one of Connect's, or Spark has no such type; the text says why."""
 
 
 class ConnectColumns(NamedTuple):
-    """The columns of a value: how they are parsed, and the select list that makes them of that."""
+    """The columns of a value: the DDL to parse with, and the select list that converts them."""
 
     ddl: str
     select: Sequence[str]
@@ -50,13 +50,13 @@ class ConnectColumns(NamedTuple):
 
 
 def columns_of(schema: Schema, parsed: str) -> ConnectColumns:
-    """Return the columns that values of a schema have; `parsed` names the parsed object.
+    """Return the columns of a schema; `parsed` is the name of the parsed object.
 
     Raises `SchemaUnknown`.
     """
     try:
         return _columns(schema, parsed)
-    except (AttributeError, KeyError, TypeError, ValueError):  # a part of it is of another shape
+    except (AttributeError, KeyError, TypeError, ValueError):  # malformed
         raise SchemaUnknown("it is no schema of Connect's") from None
 
 
@@ -79,7 +79,7 @@ def _fields(schema: Schema) -> dict[str, Schema]:
 
 
 def _type(schema: Schema) -> str:
-    """Return the type as which a value is parsed."""
+    """Return the type to parse a value with."""
     kind = str(schema.get("type"))
     if schema.get("name") == _DECIMAL:
         return f"DECIMAL({_MOST_DIGITS}, {int(schema.get('parameters', {}).get('scale', 0))})"
@@ -96,7 +96,7 @@ def _type(schema: Schema) -> str:
 
 
 def _value(schema: Schema, sql: str) -> str:
-    """Return the expression that makes a value of what was parsed."""
+    """Return the expression that converts a parsed value."""
     kind = schema.get("type")
     if time := _TIMES.get(schema.get("name") or ""):
         return time.format(sql)
@@ -112,7 +112,7 @@ def _value(schema: Schema, sql: str) -> str:
 
 
 def _has_times(schema: Schema) -> bool:
-    """Tell whether a value holds anything that is not as it was parsed."""
+    """Tell whether a value has times, which must be converted."""
     if schema.get("type") == "struct":
         return any(map(_has_times, _fields(schema).values()))
     if schema.get("type") == "array":

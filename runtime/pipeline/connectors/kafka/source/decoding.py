@@ -1,9 +1,9 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""From records as Kafka has them to rows: what the converters of keys and values make of them.
+"""Decodes records to rows, by the converters of keys and values.
 
-Texts and bytes stay in Arrow. JSON is parsed by Spark in the batch's own job, by the rules that
-files of JSON are read by. A value that cannot be decoded is told by its topic, its partition and
-its offset, and ends the batch, or is left out of it as a bad row.
+Texts and bytes stay in Arrow. Spark parses JSON in the batch's own job, as it does JSON files.
+A value that cannot be decoded is reported with topic, partition and offset; it fails the batch, or
+becomes a bad row.
 """
 
 from abc import ABC, abstractmethod
@@ -35,34 +35,34 @@ PARSED: Final = "_fairlead_parsed"
 _CORRUPT: Final = "_fairlead_corrupt"
 _NO_FIT: Final = "it is no JSON object that fits the schema"
 _FLAW: Final = "_fairlead_flaw"
-"""A column: why a value is not to be read, though Spark may; null: it is."""
+"""The column with the reason why a value must not be read; null: it may."""
 _OPTIONS: Final = {"allowSingleQuotes": "false"}
-"""Kafka's own converter takes no quotes but double ones either."""
+"""Like Kafka's own converter."""
 NAMED: Final = "the record of {} at offset {}: {}"
-"""How a record is told that cannot be decoded."""
+"""The error for a record that cannot be decoded."""
 
 
 class KafkaRows(NamedTuple):
-    """What becomes of records: which of the columns beside the value stay, and how keys look."""
+    """The settings that all decoders share: metadata columns, keys, bad records."""
 
     metadata: Sequence[str]
     has_text_keys: bool
     parts_bad: bool
-    """Whether records that cannot be decoded are bad rows; else they end the batch."""
+    """Whether records that cannot be decoded become bad rows; else they fail the batch."""
     keeps_records: bool = False
     """Whether bad records are handed on with their keys and values as they came."""
 
 
 class RecordDecoder(ABC):
-    """Makes rows of records; one for each batch after another."""
+    """Decodes the records of one batch after another."""
 
     def __init__(self, rows: KafkaRows) -> None:
-        """Take what is the same for all converters of values."""
+        """Take the shared settings."""
         self._rows = rows
 
     @abstractmethod
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
-        """Return the rows, or describe them; raises `BadInput`."""
+        """Return the rows; raises `BadInput`."""
 
     @property
     def parts_rows(self) -> bool:
@@ -76,7 +76,7 @@ class RecordDecoder(ABC):
 
     @property
     def remark(self) -> str:
-        """What is strange about the records so far."""
+        """The remark about the records so far, for the status."""
         return ""
 
     def rejects(self) -> Sequence[Rejects]:
@@ -84,7 +84,7 @@ class RecordDecoder(ABC):
         return ()
 
     def _metadata(self, table: pa.Table) -> pa.Table:
-        """Return the columns beside the value, keys as they are asked for."""
+        """Return the metadata columns."""
         kept = table.select(list(self._rows.metadata))
         if self._rows.has_text_keys and "_key" in kept.column_names:
             place = kept.column_names.index("_key")
@@ -93,10 +93,10 @@ class RecordDecoder(ABC):
 
 
 class PlainDecoder(RecordDecoder):
-    """Values stay whole, as texts or as bytes."""
+    """Leaves values as texts or bytes."""
 
     def __init__(self, rows: KafkaRows, *, has_texts: bool) -> None:
-        """Take what values are."""
+        """Take whether values become texts."""
         super().__init__(rows)
         self._has_texts = has_texts
 
@@ -109,17 +109,17 @@ class PlainDecoder(RecordDecoder):
 
 
 class JsonDecoder(RecordDecoder):
-    """Values are objects in JSON; their columns are known beforehand."""
+    """Decodes JSON objects; their columns are known beforehand."""
 
     def __init__(self, rows: KafkaRows, ddl: str, policy: SchemaPolicy | None = None) -> None:
-        """Take the columns, as DDL, and what is done where values have others."""
+        """Take the columns as DDL, and the policy for other columns."""
         super().__init__(rows)
         self._ddl = ddl
         self._policy = policy or SchemaPolicy()
         self._schema: StructType | None = None
-        """The columns as they are by now; None: as they were given."""
+        """The current columns; None: unchanged."""
         self._left_out: dict[str, None] = {}
-        """The columns that values have beside them, where these are left out."""
+        """The other columns that were left out."""
         self._rejects: list[Rejects] = []
 
     @property
@@ -137,7 +137,7 @@ class JsonDecoder(RecordDecoder):
         return self._rejects
 
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame":
-        """Describe the rows; raises `SchemaRefused` where they must not have more columns."""
+        """Return the rows; raises `SchemaRefused` for new columns that are not allowed."""
         self._rejects = []
         schema = self._schema = self._schema or parse_ddl(self._ddl)
         table = self._admitted(spark, schema, table)
@@ -145,7 +145,7 @@ class JsonDecoder(RecordDecoder):
         return frame.select(f"{PARSED}.*", *self._kept()).drop(_CORRUPT)
 
     def _admitted(self, spark: "SparkSession", schema: StructType, table: pa.Table) -> pa.Table:
-        """Take up the columns that values have beside the schema; return the records that may."""
+        """Extend the schema by new columns of values; return the records that are allowed."""
         values = table["_value"].to_pylist()
         try:
             self._admit(schema, b"\n".join(each.replace(b"\n", b" ") for each in values if each))
@@ -168,7 +168,7 @@ class JsonDecoder(RecordDecoder):
     def _refused_rows(
         self, schema: StructType, values: Sequence[bytes | None]
     ) -> Iterator[tuple[int, str]]:
-        """Yield the values that are not let in, each with the reason."""
+        """Yield the refused values by row, with the reason."""
         for row, value in enumerate(values):
             try:
                 self._admit(schema, value or b"")
@@ -179,7 +179,7 @@ class JsonDecoder(RecordDecoder):
         return [quoted(name) for name in self._rows.metadata]
 
     def _parsed(self, spark: "SparkSession", table: pa.Table, schema: StructType) -> "DataFrame":
-        """Describe the records with their values parsed, and a flag of those that cannot be."""
+        """Return the records with a column of parsed values, and a column of flaws."""
         place = [name for name in _PLACE if name not in self._rows.metadata]
         kept = self._metadata(table)
         columns = dict(zip(kept.column_names, kept.columns, strict=True))
@@ -189,11 +189,11 @@ class JsonDecoder(RecordDecoder):
         options = {**_OPTIONS, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
         corrupt = StructField(_CORRUPT, StringType())
         parsed = sf.from_json(sf.col(LONE), StructType([*schema.fields, corrupt]), options)
-        # As a generator it is evaluated once: Spark would parse anew for each column and condition.
+        # `explode` makes Spark parse once, not again for each column and condition.
         return spark.createDataFrame(raw).select("*", sf.explode(sf.array(parsed)).alias(PARSED))
 
     def _sound(self, frame: "DataFrame", schema: StructType) -> "DataFrame":
-        """Leave out, or refuse in the job, what could not be parsed."""
+        """Separate records that could not be parsed, or fail the job for them."""
         empty = f"({PARSED} IS NULL AND {LONE} IS NOT NULL AND trim({LONE}) <> 'null')"
         bad = sf.expr(
             f"{empty} OR {_FLAW} IS NOT NULL OR coalesce({PARSED}.{_CORRUPT} IS NOT NULL, false)"
@@ -219,7 +219,7 @@ class JsonDecoder(RecordDecoder):
 
     @property
     def _places(self) -> Sequence[str]:
-        """The columns that say where a record is."""
+        """The columns of topic, partition and offset."""
         kept = self._rows.metadata
         return [quoted(name if name in kept else f"_fairlead{name}") for name in _PLACE]
 
@@ -242,13 +242,13 @@ _POSITION: Final = ("topic", "partition", "offset")
 
 
 def record_error(table: pa.Table, row: int, why: str) -> str:
-    """Return what is wrong with a record, by its place."""
+    """Return the error of a record, with topic, partition and offset."""
     topic, partition, offset = (table[name][row].as_py() for name in _PLACE)
     return NAMED.format(f"{topic}-{partition}", offset, why)
 
 
 def reject_records(spark: "SparkSession", table: pa.Table, rows: Mapping[int, str]) -> Rejects:
-    """Return some records, by their rows, as bad ones, each with its reason."""
+    """Return records, given by row number with the reason, as rejects."""
     part = table.take(list(rows))
     places = (part[name].cast(pa.string()).to_pylist() for name in _PLACE)
     position = [list(zip(_POSITION, each, strict=True)) for each in zip(*places, strict=True)]
@@ -263,7 +263,7 @@ def reject_records(spark: "SparkSession", table: pa.Table, rows: Mapping[int, st
 
 
 def with_records(rejects: Rejects, records: pa.Table) -> Rejects:
-    """Return bad records with their keys and values as they came, by their places in a batch."""
+    """Return rejects with the original bytes of key and value added."""
     letters = rejects.frame
     columns = {each: records[f"_{each}"] for each in ("key", "value", *_POSITION)}
     originals = letters.sparkSession.createDataFrame(pa.table(columns))
@@ -273,7 +273,7 @@ def with_records(rejects: Rejects, records: pa.Table) -> Rejects:
 
 
 def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return bytes as text; what is no UTF-8 becomes U+FFFD, as in Kafka's own deserializer."""
+    """Return bytes as text; invalid UTF-8 becomes U+FFFD, as in Kafka's own deserializer."""
     try:
         return pc.cast(values, pa.string())
     except pa.ArrowInvalid:

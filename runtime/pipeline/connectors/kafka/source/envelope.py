@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""Values in Connect's envelope of JSON, as rows: each record brings its own schema along."""
+"""Decodes values in Connect's JSON envelope, where each record has its own schema."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 AT: Final = "_fairlead_at"
-"""A record's offset, by which rows of several schemas are put in order again."""
+"""The column of a record's offset, to restore the order of rows of several schemas."""
 
 
 class _Envelope(msgspec.Struct):
@@ -30,7 +30,7 @@ class _Envelope(msgspec.Struct):
 
 
 class EnvelopeDecoder(JsonDecoder):
-    """Values are Connect's envelopes in JSON: each record brings its schema along."""
+    """Decodes values in Connect's JSON envelope of `schema` and `payload`."""
 
     no_envelope: ClassVar[str] = (
         "it is not Connect's envelope of schema and payload: set "
@@ -38,13 +38,13 @@ class EnvelopeDecoder(JsonDecoder):
     )
 
     def __init__(self, rows: KafkaRows) -> None:
-        """Begin without any schema."""
+        """Begin without a schema."""
         super().__init__(rows, "")
         self._strange: dict[int, str] = {}
-        """The records of the last batch that have no envelope, by their row, each with why."""
+        """The records of the last batch without an envelope, by row, with the reason."""
 
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame":
-        """Describe the rows; those of several schemas have the columns of all."""
+        """Return the rows, with the columns of all schemas."""
         self._rejects, self._strange = [], {}
         made = (self._frame(spark, schema, part) for schema, part in self._by_schema(table))
         frames = [each for each in made if each is not None]
@@ -55,11 +55,11 @@ class EnvelopeDecoder(JsonDecoder):
         if len(frames) == 1:
             return frames[0].drop(AT)
         rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-        # In one partition: a sort across some would run the job twice, and count twice what is bad.
+        # One partition: a global sort would run the job twice, and count bad rows twice.
         return rows.coalesce(1).sortWithinPartitions(AT).drop(AT)
 
     def _frame(self, spark: "SparkSession", schema: bytes, part: pa.Table) -> "DataFrame | None":
-        """Describe the rows of one schema; None: it cannot be used, and they are dropped."""
+        """Return the rows of one schema; None: it is unusable, and the rows are rejected."""
         try:
             known: Mapping[str, object] = json.loads(schema) or {"type": "struct", "fields": []}
             columns = columns_of(known, PARSED)
@@ -80,7 +80,7 @@ class EnvelopeDecoder(JsonDecoder):
         return frame.selectExpr(*columns.select, *self._kept(), f"{offset} AS {AT}")
 
     def _by_schema(self, table: pa.Table) -> Iterator[tuple[bytes, pa.Table]]:
-        """Yield each schema with the payloads of its records; tombstones go with the first."""
+        """Yield each schema with the payloads of its records; tombstones go with the first one."""
         decode = msgspec.json.Decoder(_Envelope).decode
         rows: dict[bytes, tuple[list[int], list[bytes | None]]] = {}
         alone: list[int] = []

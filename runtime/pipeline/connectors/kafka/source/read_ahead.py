@@ -1,8 +1,8 @@
 # pyright: basic
-"""The next batch is fetched while Spark works on the one before: neither waits for the other.
+"""Prefetches the next batch while Spark works on the current one.
 
-A consumer may be used by one thread at a time. So whoever wants it waits until what is read ahead
-is there; and what was read ahead from elsewhere than the log goes on is read again.
+Only one thread at a time may use a consumer, so a read waits for the prefetch. A batch that
+does not start at the requested offsets is discarded.
 """
 
 from collections.abc import Mapping
@@ -14,21 +14,21 @@ from .reader import PartitionReader, Records
 
 
 class ReadAhead:
-    """One reader, and the batch that it reads before it is asked for."""
+    """A reader, and the batch that it prefetches."""
 
     def __init__(self, reader: PartitionReader) -> None:
-        """Take a reader that nobody else uses."""
+        """Take a reader for exclusive use."""
         self._reader = reader
         self._thread = ThreadPoolExecutor(1, "kafka-ahead")
         self._begun: Future[Records | None] | None = None
-        """The batch that is being read; None: nothing is."""
+        """The batch that is being prefetched; None: there is none."""
         self._from: Mapping[TopicPlace, int] = {}
-        """Where that batch begins."""
+        """The offsets at which that batch begins."""
         self._limit: Limit | None = None
-        """What it may hold; None: there is no more to read than what was asked for."""
+        """The limit of the next prefetch; None: there is no backlog."""
 
     def read(self, starts: Mapping[TopicPlace, int], limit: Limit) -> Records | None:
-        """Return what comes behind some offsets, as `PartitionReader.read` does."""
+        """Return the records from some offsets on; see `PartitionReader.read`."""
         begun, self._begun = self._begun, None
         found = begun.result() if begun is not None else None
         if found is None or self._from != starts:
@@ -38,7 +38,7 @@ class ReadAhead:
         return found
 
     def prefetch(self) -> None:
-        """Read the next batch meanwhile, if it is known that there is more."""
+        """Start to read the next batch, if there is a backlog."""
         if self._limit is not None and self._begun is None:
             self._from = dict(self._reader.position)
             self._begun = self._thread.submit(self._reader.read, self._limit)
@@ -46,15 +46,15 @@ class ReadAhead:
 
     @property
     def lag(self) -> tuple[int, int]:
-        """How many records are still to be read, and how many bytes they have; see the reader."""
+        """The lag in records and bytes; see the reader."""
         return self._reader.lag
 
     @property
     def is_troubled(self) -> bool:
-        """Tell whether something went wrong since this was last asked; see the reader."""
+        """Whether there was an error since the last call; see the reader."""
         return self._reader.is_troubled
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._thread.shutdown()
         self._reader.close()

@@ -1,8 +1,8 @@
 # pyright: basic
-"""The partitions of one task, read on and on by one consumer that no group knows.
+"""Reads the partitions of one task with one consumer without a group.
 
-A consumer is kept for as long as its task works: one that begins anew waits for half a second.
-What it fetches ahead while a batch runs is what the next batch begins with.
+The consumer lives as long as its task, since a new one needs half a second to start. Records that
+it fetches in the background during a batch are the beginning of the next batch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,15 +17,15 @@ from ..cluster import NO_TOPIC, OUT_OF_RANGE, PARTITION_END, LastError, TopicPla
 from ..connection import SERVERS, Settings
 
 _CHUNK: Final = 2_000
-"""How many records are asked for at once, and made columns of before the next are asked for.
+"""How many records are consumed and converted to columns at once.
 
-As objects they are a burden: with 10,000 at a time each takes half as much of a core again, with
-all of a batch three times as much, for memory that is cold by then and for Python's collector.
+With 10,000 objects at a time a record takes 1.5 times the CPU time, with a whole batch three times,
+due to cold memory and Python's garbage collector.
 """
 _FIRST: Final = 500
-"""How many at first, when nobody knows how large they are."""
+"""The first chunk, when the size of records is unknown."""
 _WAIT_S: Final = 0.02
-"""How long more is waited for while it comes."""
+"""How long to wait for more records after the first ones."""
 
 _HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 Headers = Sequence[tuple[str, bytes]] | None
@@ -39,11 +39,11 @@ OWN_SETTINGS: Final[Settings] = {
     "auto.offset.reset": "error",
 }
 DEFAULTS: Final[Settings] = {"fetch.queue.backoff.ms": 20}
-"""A full queue would be filled again only a second after it has room."""
+"""By default, librdkafka refills a full queue only after a second."""
 
 
 class OutOfRange(Exception):  # noqa: N818  # a state of the world, not a mistake
-    """A partition has nothing at the offset that it was to be read from."""
+    """A partition has no record at the requested offset."""
 
     def __init__(self, place: TopicPlace) -> None:
         super().__init__(f"{place} has no record at its offset")
@@ -51,7 +51,7 @@ class OutOfRange(Exception):  # noqa: N818  # a state of the world, not a mistak
 
 
 class Records(NamedTuple):
-    """Some records as Kafka has them, and how far they go in each partition that has any."""
+    """Undecoded records, and the next offset of each of their partitions."""
 
     table: pa.Table
     ends: Mapping[TopicPlace, int]
@@ -59,7 +59,7 @@ class Records(NamedTuple):
 
 
 class PartitionReader:
-    """One consumer and where it stands; all methods are called from one thread."""
+    """A consumer and its position; not thread-safe."""
 
     columns: ClassVar[tuple[str, ...]] = (
         "_value",
@@ -72,7 +72,7 @@ class PartitionReader:
     )
 
     def __init__(self, settings: Settings, away: type[Away]) -> None:
-        """Make a consumer, which connects when it is asked; raises `ConfigInvalid`."""
+        """Create a consumer, which connects at the first read; raises `ConfigInvalid`."""
         self._trouble = LastError()
         self._consumer: Consumer = make_client(
             Consumer, {**DEFAULTS, **settings}, self._trouble, **OWN_SETTINGS
@@ -82,20 +82,20 @@ class PartitionReader:
         self._next: dict[TopicPlace, int] = {}
         """What comes next in each partition."""
         self._end: dict[TopicPlace, int] = {}
-        """Where the reader last came to the end of a partition."""
+        """The last end-of-partition offset of each partition."""
         self._error: Exception | None = None
-        """What is to be told once the records before it are taken."""
+        """An error to raise after the records before it were returned."""
         self._size = 0
-        """How many bytes a record had, on average, in what was read last."""
+        """The average size of a record in the last read, in bytes."""
 
     def go_to(self, starts: Mapping[TopicPlace, int]) -> None:
-        """Read on from these offsets; costs nothing where the reader stands there already."""
+        """Seek to these offsets, unless the reader is there already."""
         if starts != self._next:
             self._next, self._end, self._error = dict(starts), {}, None
             self._consumer.assign([TopicPartition(*place, at) for place, at in starts.items()])
 
     def read(self, limit: Limit) -> Records | None:
-        """Return what has come, about as much as the limit says; None: nothing.
+        """Return the records that have arrived, up to about the limit; None: none.
 
         Raises `OutOfRange`, and the end's `Away`.
         """
@@ -112,7 +112,7 @@ class PartitionReader:
             if len(records) < len(came):
                 self._look(came)
             if not came or came[-1].error() is not None:
-                break  # it has caught up with one partition at least
+                break  # at the end of at least one partition
         if not found:
             self._tell()
             return None
@@ -129,12 +129,12 @@ class PartitionReader:
 
     @property
     def has_more(self) -> bool:
-        """Tell whether the end of some partition is not known to be reached."""
+        """Whether the end of some partition is not reached, as far as known."""
         return self._error is not None or not all(map(self._is_at_end, self._next))
 
     @property
     def lag(self) -> tuple[int, int]:
-        """How many records are still to be read, about, and how many bytes they have."""
+        """The lag in records, and the estimated bytes."""
         records = 0
         for place, at in self._next.items():
             _, high = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
@@ -143,21 +143,21 @@ class PartitionReader:
 
     @property
     def is_troubled(self) -> bool:
-        """Tell whether librdkafka has said that something is wrong since this was last asked."""
+        """Whether librdkafka has reported an error since the last call."""
         is_new, self._trouble.is_new = self._trouble.is_new, False
         return is_new
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._consumer.close()
 
     def _chunk(self, limit: Limit, rows: int, size: int) -> int:
-        """Return how many records to ask for: what comes is all taken."""
+        """Return how many records to consume next."""
         fits = (limit.bytes - size) // self._size + 1 if self._size else _FIRST
         return min(_CHUNK, limit.rows - rows, fits)
 
     def _look(self, came: "Sequence[Message]") -> None:
-        """Take note of what came that is no record."""
+        """Handle messages that are not records: ends of partitions, errors."""
         events = [(event, error) for event in came if (error := event.error()) is not None]
         for event, error in events:
             place = TopicPlace(event.topic() or "", event.partition() or 0)
@@ -174,13 +174,13 @@ class PartitionReader:
                 self._trouble(error)
 
     def _tell(self) -> None:
-        """Raise what stands between the reader and more."""
+        """Raise the pending error, if there is one."""
         if self._error is not None:
             error, self._error, self._next = self._error, None, {}
             raise error
 
     def _past_markers(self, ends: Mapping[TopicPlace, int]) -> Mapping[TopicPlace, int]:
-        """Return how far the reader is: at an end, markers of transactions lie behind records."""
+        """Return the next offsets, after transaction markers at the end of a partition."""
         for place, end in ends.items():
             self._next[place] = max(end, self._end.get(place, end))
         return {place: self._next[place] for place in ends}
@@ -190,7 +190,7 @@ class PartitionReader:
 
 
 def _columns(found: "Sequence[Message]") -> pa.RecordBatch:
-    """Return records as they are; nothing is decoded yet."""
+    """Return undecoded records as columns."""
     times = [each.timestamp() for each in found]
     millis = [None if kind == TIMESTAMP_NOT_AVAILABLE else time for kind, time in times]
     headers: list[Headers] = [each.headers() for each in found]  # pyright: ignore
@@ -210,12 +210,12 @@ def _columns(found: "Sequence[Message]") -> pa.RecordBatch:
 
 
 def empty_table() -> pa.Table:
-    """Return what `PartitionReader` gives, without a record."""
+    """Return an empty table with the columns of `PartitionReader`."""
     return pa.Table.from_batches([_columns([])])
 
 
 def _pairs(headers: "Sequence[Headers]") -> pa.Array:
-    """Return headers as Spark has them; most records have none."""
+    """Return headers as an Arrow array; most records have none."""
     if not any(headers):
         return pa.nulls(len(headers), _HEADERS)
     made = [
@@ -226,7 +226,7 @@ def _pairs(headers: "Sequence[Headers]") -> pa.Array:
 
 
 def _ends(table: pa.Table) -> Mapping[TopicPlace, int]:
-    """Return what comes behind the last record of each partition."""
+    """Return the offset after the last record of each partition."""
     grouped = table.group_by(["_topic", "_partition"]).aggregate([("_offset", "max")])
     rows = grouped.to_pylist()
     return {TopicPlace(row["_topic"], row["_partition"]): row["_offset_max"] + 1 for row in rows}

@@ -1,9 +1,9 @@
 # pyright: basic
-"""Topics as a source: the partitions of one task, from the offsets that the group's log has.
+"""The Kafka source: reads the partitions of one task from the offsets in the group's offset log.
 
-Kafka is told of no offset, and knows of no group. What identifies a topic is not its name but its
-id: one that is deleted and made anew is another, whose offsets say nothing. So an offset holds the
-id of its topic, and each batch is held against it before it counts.
+It uses no consumer group of Kafka. A topic is identified by its id, not by its name: if it is
+deleted and created again, old offsets are meaningless. So an offset has the id of its topic, and
+each batch is checked against it before the commit.
 """
 
 import re
@@ -31,40 +31,40 @@ if TYPE_CHECKING:
 
 _BLAMED: Final = re.compile(r"the record of \S+ at offset \d+: [^\n\[]*")
 _LOOK_S: Final = 10.0
-"""How long nothing may come before somebody looks whether the brokers answer at all.
+"""How long no record may arrive before the source checks that the brokers answer.
 
-One that hangs keeps its connections: librdkafka waits a minute for what it has asked for.
+A hanging broker keeps its connections: librdkafka waits a minute for an answer.
 """
 _SQLSTATE: Final = re.compile(r"\s*SQLSTATE: \w+.*")
 
 
 @dataclass(frozen=True, slots=True)
 class StartRules:
-    """Where to begin, and what to do if what was to come next is gone."""
+    """Where to begin, and what to do if the next records are gone."""
 
     first: Seek = SeekEnd.EARLIEST
-    """Where a partition without an offset begins."""
+    """The start of a partition without an offset."""
     out_of_range: str = "fail"
     is_committed: bool = True
-    """Whether only records count whose transactions were committed."""
+    """Whether to read committed records only."""
     later: frozenset[TopicPlace] = frozenset()
-    """Partitions that came after the first start: they begin with their first record."""
+    """Partitions added after the first start, which begin with their first record."""
 
     @property
     def is_first_kept(self) -> bool:
-        """Whether the first offset must be logged before anything is read: it would be another."""
+        """Whether to commit the first offset before reading, since it would differ later."""
         return self.first is not SeekEnd.EARLIEST
 
 
 class Listeners(NamedTuple):
-    """Whom a source tells: people of what is lost, and a group of Kafka's of what counts."""
+    """The warning log, and the shadow group for committed offsets."""
 
     warn: Callable[[str], None]
     shadow: ShadowGroup | None = None
 
 
 class KafkaSource(FetchingSource):
-    """Reads the partitions of one task; the range of a batch is a table of records as they are."""
+    """Reads the partitions of one task; a batch's range is a table of undecoded records."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class KafkaSource(FetchingSource):
         rules: StartRules,
         listeners: Listeners,
     ) -> None:
-        """Take what it reads, and whom it tells; nothing is asked of the cluster yet."""
+        """Take the partitions and settings, without a connection yet."""
         self._places = {identity(document_of(place)): place for place in places}
         self._cluster = cluster
         self._make_reader = make_reader
@@ -84,23 +84,23 @@ class KafkaSource(FetchingSource):
         self._rules = rules
         self._warn, self._shadow = listeners
         self._facts: Mapping[str, TopicFacts] = {}
-        """The topics as they were when the source began."""
+        """The topics at the start of the source."""
         self._records: pa.Table | None = None
-        """The records read last, if bad ones are handed on as they came."""
+        """The last records, if dead letters keep their bytes."""
         self._look_at = 0.0
-        """When to see that the brokers answer if nothing comes until then, monotonic clock."""
+        """The monotonic time of the next check that the brokers answer."""
         self._is_begun = False
-        """Whether the offsets were held against the topics."""
+        """Whether the offsets were checked against the topics."""
         self._moved: dict[TopicPlace, tuple[Document | None, int]] = {}
-        """Where to read on instead of at a logged offset (None: there is none), if that is gone."""
+        """The offset to continue at, with the logged offset (None: none) that it replaces."""
 
     def fetch(self, offsets: Mapping[str, Document], limit: Limit) -> Fetched | None:
-        """Fetch what has come; the first offsets are logged where they would be others later."""
+        """Fetch new records; the first batch may only commit the start offsets."""
         reader = self._reader = self._reader or self._begin()
         logged = {place: offsets.get(key) for key, place in self._places.items()}
         self._begin_anew(logged)
         fresh = [place for place, at in logged.items() if at is None]
-        if fresh and self._rules.is_first_kept:  # again and again, until the log has them
+        if fresh and self._rules.is_first_kept:  # until the log has them
             firsts = {place: self._start(place, None) for place in fresh}
             return Fetched(empty_table(), self._advances(logged, firsts), backlog=True)
         starts = {place: self._start(place, logged[place]) for place in logged}
@@ -117,7 +117,7 @@ class KafkaSource(FetchingSource):
         return Fetched(records.table, self._advances(logged, records.ends), records.backlog)
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> "BatchPlan[pa.Table]":
-        """Fetch the next batch, and tell what is left behind it: records, and about their bytes."""
+        """Fetch the next batch, and report the lag."""
         plan = replace(super().plan(offsets, limit), remark=self._decoder.remark)
         if self._reader is None or not plan.ranges:
             return plan
@@ -125,7 +125,7 @@ class KafkaSource(FetchingSource):
         return replace(plan, rows=rows, lag=Lag(*self._reader.lag))
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> "pa.Table":
-        """Decode what was fetched, and fetch what is next meanwhile."""
+        """Decode the fetched records, and prefetch the next ones."""
         (table,) = ranges
         self._records = table if self._decoder.keeps_records else None
         if self._reader is not None:
@@ -133,30 +133,30 @@ class KafkaSource(FetchingSource):
         return self._decoder.decode(spark, table)
 
     def rejects(self) -> Sequence[Rejects]:
-        """Return the records read last that cannot be decoded, or must not be as they are."""
+        """Return the bad records of the last read."""
         found, records = self._decoder.rejects(), self._records
         if records is None:
             return found
         return [with_records(each, records) if each.count() else each for each in found]
 
     def verify(self, ranges: Sequence[pa.Table]) -> None:
-        """Refuse a batch of a topic that was made anew meanwhile."""
+        """Raise if a topic was deleted or created again meanwhile."""
         del ranges
         self._look_at_topics()
 
     def acknowledge(self, advances: Sequence[Advance]) -> None:
-        """Tell the shadow group, if there is one, how far the log is."""
+        """Commit the offsets to the shadow group, if there is one."""
         if self._shadow is not None:
             ends = ((self._places[identity(each.partition)], each.end) for each in advances)
             self._shadow.commit({at: int(str(end[OFFSET])) for at, end in ends if end is not None})
 
     def blame(self, error: Exception) -> BadInput | None:
-        """Name the record, if an error of Spark's is about one."""
+        """Return `BadInput` with the record that caused an error of Spark."""
         found = _BLAMED.search(str(error))
         return found and BadInput(_SQLSTATE.sub("", found[0]).strip())
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -182,12 +182,12 @@ class KafkaSource(FetchingSource):
                 raise SourceAway(f"topic {name} was deleted and made anew while it was read")
 
     def _start(self, place: TopicPlace, logged: Document | None) -> int:
-        """Return where to read on."""
+        """Return the offset to read from."""
         known, at = self._moved.get(place, (None, 0))
         return at if logged == known or logged is None else int(str(logged[OFFSET]))
 
     def _begin_anew(self, logged: Mapping[TopicPlace, Document | None]) -> None:
-        """Find, once, where to read partitions that have no offset, or one of another topic."""
+        """Find, once, the start of partitions without an offset, or with one of another topic."""
         if self._is_begun:
             return
         fresh = {place for place, at in logged.items() if at is None}
@@ -205,11 +205,11 @@ class KafkaSource(FetchingSource):
         return self._cluster.offsets(places, to, is_committed=self._rules.is_committed)
 
     def _skip(self, place: TopicPlace, logged: Document | None) -> None:
-        """Go on behind what is gone, if that is allowed."""
+        """Continue after lost records, if that is allowed."""
         wanted = self._start(place, logged)
         first = self._offsets([place], SeekEnd.EARLIEST)[place]
         if logged is None:
-            self._moved[place] = (None, first)  # gone since its first record was looked for
+            self._moved[place] = (None, first)  # deleted after the start offset was found
             return
         if wanted < first:
             told = f"{first - wanted} records of {place} are gone: offsets {wanted} to {first - 1}"
@@ -218,7 +218,7 @@ class KafkaSource(FetchingSource):
         self._lose(place, logged, told)
 
     def _lose(self, place: TopicPlace, logged: Document, told: str) -> None:
-        """Go on elsewhere, and warn; raises `BadInput` if that is not allowed."""
+        """Continue at another offset with a warning; raises `BadInput` if that is not allowed."""
         if self._rules.out_of_range == "fail":
             raise BadInput(
                 f"{told}. Nothing was skipped. To go on, set the partition's offset (STOP, then "

@@ -1,5 +1,5 @@
 # pyright: basic
-"""`source.type=kafka`: topics, their partitions dealt to tasks."""
+"""`source.type=kafka`: topics whose partitions are assigned to tasks."""
 
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -45,45 +45,45 @@ from .reader import PartitionReader
 from .source import KafkaSource, Listeners, StartRules
 
 _REFRESH_S: Final = 10.0
-"""How often a connector looks for new topics and partitions."""
+"""How often a connector checks for new topics and partitions."""
 
 
 class KafkaSourceType(SourceType):
-    """Topics of a cluster; a partition is read by one task."""
+    """Topics of a cluster; one task reads a partition."""
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
     prefixes: ClassVar[tuple[str, ...]] = (keys.CONSUMER,)
 
     def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
-        """Take up a config; raises `ConfigInvalid`."""
+        """Take a config; raises `ConfigInvalid`."""
         super().__init__(context, config, settings)
         self._cluster = _cluster(context, config)
         self._found: Mapping[str, TopicFacts] | None = None
-        """The topics as they were split; None: not yet."""
+        """The topics of the last split; None: there was no split."""
         self._last = context.split
-        """The task configs that the last split led to."""
+        """The task configs of the last split."""
         self._look_at = 0.0
-        """When to look for others, on the monotonic clock."""
+        """The monotonic time of the next check for new ones."""
 
     @classmethod
     def keys(cls) -> Sequence[Definition]:
-        """Return the keys of what is read, and how."""
+        """Return the keys of the source."""
         return keys.SOURCE
 
     @classmethod
     def task_keys(cls) -> Sequence[Definition]:
-        """Return what tells a task its share."""
+        """Return the keys of a task's share."""
         return keys.SOURCE_TASK
 
     @classmethod
     def families(cls) -> Sequence[Definition]:
-        """Return the settings of consumers."""
+        """Return the consumer overrides."""
         return (keys.OVERRIDES[keys.CONSUMER],)
 
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return what is wrong with its keys together."""
+        """Return errors of keys that do not fit together, by the key to change."""
         told = dict(complaints("source", config, keys.CONSUMER))
         told |= avro_complaints((keys.KEY_CONVERTER, keys.VALUE_CONVERTER), config)
         if bool(config.get(keys.TOPICS)) == bool(config.get(keys.TOPICS_REGEX)):
@@ -92,7 +92,7 @@ class KafkaSourceType(SourceType):
 
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
-        """Return less than exactly once where it may go on elsewhere than behind its offset."""
+        """Return exactly once, unless the source may skip or repeat out-of-range records."""
         place = config.get(keys.OUT_OF_RANGE)
         if place == SeekEnd.EARLIEST.value:
             told = f"{keys.OUT_OF_RANGE}={place} reads a partition again that lost records"
@@ -111,7 +111,7 @@ class KafkaSourceType(SourceType):
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
-        """Look for the cluster and its topics, and for the registry and its subjects."""
+        """Check that the cluster, the topics, the registry and its subjects exist."""
         if has_deferred("source.", config):
             return Look()
         settings = ConfigDef(keys.SOURCE).parse(config)
@@ -123,7 +123,7 @@ class KafkaSourceType(SourceType):
         return reduce(Look.plus, registries, replace(_look(config), columns=columns))
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Deal the partitions to tasks; raises `NotReady` while there are none."""
+        """Assign the partitions to tasks; raises `NotReady` while there are none."""
         try:
             found = topics.wanted_topics(self._cluster, self.config)
             told = self._schemas(found)
@@ -140,21 +140,21 @@ class KafkaSourceType(SourceType):
         return shares
 
     def needs_reconfiguration(self) -> bool:
-        """Look now and then whether there are other topics or partitions."""
+        """Tell whether topics or partitions have changed, checked every few seconds."""
         if time.monotonic() < self._look_at:
             return False
         self._look_at = time.monotonic() + _REFRESH_S
         try:
             return topics.wanted_topics(self._cluster, self.config) != self._found
         except Away:
-            return False  # its tasks say so
+            return False  # its tasks report that
 
     @classmethod
     def source(
         cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
     ) -> KafkaSource:
         """Make the source of one share; raises `ConfigInvalid`."""
-        cluster = _cluster(context, config)  # first: it holds paths against the node's limits
+        cluster = _cluster(context, config)  # first: checks paths against the node's limits
         client = _consumer(config, f"fairlead.{context.resource.connector}")
         shadow = settings.text(keys.SHADOW)
         isolation = settings.text(keys.ISOLATION)
@@ -180,30 +180,30 @@ class KafkaSourceType(SourceType):
     def check_offset(
         cls, config: Mapping[str, str], partition: Document, offset: Document | None
     ) -> None:
-        """Refuse what is no partition of a topic that is read, or no offset in one."""
+        """Refuse a partition of a topic that is not read, and an invalid offset."""
         topics.check_offset(config, partition, offset)
 
     @classmethod
     def seek(
         cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
     ) -> Offsets:
-        """Ask the cluster where records of a time begin, or where all do, or end."""
+        """Return the offsets of the cluster for an end or a time."""
         del outside, offsets
         refuse_deferred(config)
         settings = client_settings("source", config, keys.CONSUMER)
         return topics.seek(KafkaCluster(settings, SourceAway, LOOK_S), config, to)
 
     def _later(self, places: Sequence[TopicPlace]) -> Container[TopicPlace]:
-        """Return the partitions that came after the first start, where they begin elsewhere."""
+        """Return the partitions added after the first start, if `latest` would skip records."""
         is_late = self.settings.text(keys.RESET) == SeekEnd.LATEST.value
         if not is_late or self.settings.values[keys.START_MS] is not None:
             return ()
         if not self.context.logged_offsets():
-            return ()  # it has not begun, or begins anew
+            return ()  # the first start, or a reset
         return topics.later_places(self.config, self._last, places)
 
     def _schemas(self, found: Mapping[str, TopicFacts]) -> Mapping[str, str]:
-        """Return the columns that tasks have to know beforehand; raises `NotReady`, `Away`."""
+        """Return the schemas that tasks need beforehand; raises `NotReady`, `Away`."""
         makers = {
             keys.TASK_SCHEMA: (needs_schema, keys.VALUE_CONVERTER),
             keys.TASK_KEY_SCHEMA: (has_avro_keys, keys.KEY_CONVERTER),
@@ -216,13 +216,13 @@ class KafkaSourceType(SourceType):
         return {key: kept.get(key) or self._schema(of, found) for key, of in wanted.items()}
 
     def _schema(self, converter: str, found: Mapping[str, TopicFacts]) -> str:
-        """Return the columns that a converter makes; raises `NotReady`, `Away`."""
+        """Return the columns of a converter; raises `NotReady`, `Away`."""
         given = self.settings.text(keys.SCHEMA)
         if given and converter == keys.VALUE_CONVERTER:
             return given
         if not is_avro(converter, self.config):
             return infer_columns(self._sample(found))
-        from .avro_subjects import registered_columns, shared_registry  # noqa: PLC0415  # it loads
+        from .avro_subjects import registered_columns, shared_registry  # noqa: PLC0415  # fastavro
 
         registry = shared_registry(self.context, self.config, converter)
         sample = partial(self._sample, found)
@@ -263,11 +263,11 @@ def _look(config: Mapping[str, str]) -> Look:
 
 
 def _registries(config: Mapping[str, str], *, has_schema: bool) -> Iterator[Look]:
-    """Look at the registries of converters; `has_schema`: no subject is asked for the values'."""
+    """Check the registries of converters; `has_schema`: the value subjects are not needed."""
     for converter in (keys.KEY_CONVERTER, keys.VALUE_CONVERTER):
         if not is_avro(converter, config):
             continue
-        from .avro_subjects import look_at_subjects  # noqa: PLC0415  # it loads fastavro
+        from .avro_subjects import look_at_subjects  # noqa: PLC0415  # loads fastavro
 
         is_given = has_schema and converter == keys.VALUE_CONVERTER
         yield look_at_subjects(
@@ -276,12 +276,12 @@ def _registries(config: Mapping[str, str], *, has_schema: bool) -> Iterator[Look
 
 
 def _consumer(config: Mapping[str, str], group: str) -> Settings:
-    """Return what a consumer is made of; it joins no group, but librdkafka wants a name."""
+    """Return the settings of a consumer; librdkafka needs a group's name, but it joins none."""
     return {**client_settings("source", config, keys.CONSUMER), "group.id": group}
 
 
 def _cluster(context: Context, config: Mapping[str, str]) -> KafkaCluster:
-    """Return the cluster as all tasks on this worker reach it; raises `ConfigInvalid`."""
+    """Return the cluster client, shared by all tasks on this worker; raises `ConfigInvalid`."""
     for key, path in locations("source", config).items():
         context.check_path(key, path)
     settings = client_settings("source", config, keys.CONSUMER)

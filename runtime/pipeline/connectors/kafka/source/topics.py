@@ -1,4 +1,4 @@
-"""Which topics are read, how their partitions are named, and which offsets there may be in them."""
+"""The topics that a config selects, and the source partitions and offsets of Kafka."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,21 +14,21 @@ TOPIC: Final = "kafka_topic"
 PARTITION: Final = "kafka_partition"
 OFFSET: Final = "kafka_offset"
 TOPIC_ID: Final = "kafka_topic_id"
-"""The members of partitions and offsets: as Connect names them for sinks, and the topic's id."""
+"""The members of partitions and offsets: Connect's names for sinks, and the topic's id."""
 
 
 def document_of(place: TopicPlace) -> Document:
-    """Return a partition as the log names it."""
+    """Return the source partition of a topic's partition."""
     return {TOPIC: place.topic, PARTITION: place.partition}
 
 
 def offset_of(facts: TopicFacts, at: int) -> Document:
-    """Return an offset in a topic as the log has it."""
+    """Return the offset document of a topic's offset."""
     return {OFFSET: at, TOPIC_ID: facts.id} if facts.id else {OFFSET: at}
 
 
 def check_offset(config: Mapping[str, str], partition: Document, offset: Document | None) -> None:
-    """Refuse what is no partition of a topic that is read, or no offset in one."""
+    """Refuse a partition of a topic that is not read, and an invalid offset."""
     check_members("partition", partition, {TOPIC: str, PARTITION: int})
     topic = str(partition[TOPIC])
     if offset is None:
@@ -44,7 +44,7 @@ def check_offset(config: Mapping[str, str], partition: Document, offset: Documen
 
 
 def seek(cluster: KafkaCluster, config: Mapping[str, str], to: Seek) -> Offsets:
-    """Return where the records of a time begin, or where all do, or end; raises `SourceAway`."""
+    """Return the offsets for an end or a time; raises `SourceAway`."""
     found = wanted_topics(cluster, config)
     starts = cluster.offsets(places(found), to)
     return [
@@ -54,7 +54,7 @@ def seek(cluster: KafkaCluster, config: Mapping[str, str], to: Seek) -> Offsets:
 
 
 def topics_text(config: Mapping[str, str]) -> str:
-    """Return how a config names what it reads."""
+    """Return the topics or the pattern in a config, for messages."""
     return config.get(keys.TOPICS) or config.get(keys.TOPICS_REGEX, "")
 
 
@@ -66,14 +66,14 @@ def is_wanted(topic: str, config: Mapping[str, str]) -> bool:
 
 
 def wanted_topics(cluster: KafkaCluster, config: Mapping[str, str]) -> Mapping[str, TopicFacts]:
-    """Return the topics that are there of those that are wanted; raises `SourceAway`."""
+    """Return the existing topics that a config selects; raises `SourceAway`."""
     if config.get(keys.TOPICS):
         return cluster.facts(configured_topics(config))
     return cluster.facts([each for each in cluster.topics() if is_wanted(each, config)])
 
 
 def missing_topics(cluster: KafkaCluster, config: Mapping[str, str]) -> str:
-    """Return what is told of topics that are not there, empty if all are."""
+    """Return a warning about missing topics; empty if all exist."""
     found = wanted_topics(cluster, config)
     if missing := sorted(configured_topics(config) - found.keys()):
         return f"{keys.TOPICS}: {', '.join(missing)} does not exist: the connector waits for it"
@@ -92,12 +92,12 @@ def places(found: Mapping[str, TopicFacts]) -> Sequence[TopicPlace]:
 
 
 def spell_share(share: Sequence[TopicPlace]) -> str:
-    """Spell a task's share as its config holds it."""
+    """Return a task's share as text."""
     return ",".join(map(str, share))
 
 
 def read_share(text: str) -> Sequence[TopicPlace]:
-    """Read a task's share."""
+    """Parse a task's share."""
     return [
         TopicPlace(topic, int(number))
         for topic, _, number in (each.rpartition("-") for each in text.split(",") if each)
@@ -109,9 +109,9 @@ def later_places(
     before: Sequence[Mapping[str, str]],
     places_now: Sequence[TopicPlace],
 ) -> set[TopicPlace]:
-    """Return the partitions that came after the first start, by the task configs of the last split.
+    """Return the partitions that were added after the first start, by the last split's configs.
 
-    A topic that somebody has added to the config since is none that came.
+    A topic that a user has added to the config does not count as added later.
     """
     known = {place for each in before for place in read_share(each.get(keys.TASK_PARTITIONS, ""))}
     later = {place for each in before for place in read_share(each.get(keys.TASK_LATER, ""))}
@@ -125,5 +125,5 @@ def later_places(
 
 
 def configured_topics(config: Mapping[str, str]) -> set[str]:
-    """Return the topics that a config names; empty: it has a pattern."""
+    """Return the topics that a config lists; empty: it has a pattern."""
     return {each.strip() for each in config.get(keys.TOPICS, "").split(",") if each.strip()}

@@ -1,1 +1,1 @@
-"""Tables as a sink: staged in tables aside, published by one transaction each."""
+"""The PostgreSQL sink: batches are staged in tables, and published in one transaction each."""

@@ -1,9 +1,9 @@
 # pyright: basic
-"""What the rows of a batch do to their tables, once they are staged; and a dry run of it.
+"""The SQL that applies staged rows to a table, and a dry run of it before the commit.
 
-What a foreign key, a trigger or a second unique index says of a row shows only when it goes in. So
-where a table has such, a batch goes in once before it counts, in a savepoint that is rolled back:
-what it refuses then is a bad row, where a batch that counts could only wait.
+Violations of a foreign key, a trigger or a second unique index show only at the write. So
+for a table with these, the batch is applied before the commit in a savepoint that is rolled back:
+a refused row is then a bad row, while a committed batch could not be published.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -21,25 +21,25 @@ from .layout import IS_DELETE, SEQUENCE
 from .tables import TargetColumn
 
 _NOT_OF_ROWS: Final = frozenset({"42", "0A", "XX"})
-"""Classes of errors of statements and of the server; triggers may raise any other."""
+"""SQLSTATE classes of errors of the statement or the server, not of rows."""
 
 
 class TableChange(NamedTuple):
-    """What the rows of one staging table do to a table: the statements of it."""
+    """The statements that apply the rows of one staging table to a table."""
 
     target: TableName
     columns: Mapping[str, TargetColumn]
-    """Those of the target that are staged, by name."""
+    """The target's columns that are staged, by name."""
     key: Sequence[str]
     mode: str
     staged: TableName
     has_deletes: bool
     order: str = ""
-    """The column by which a row is not replaced by an older one; "": the last that comes wins."""
+    """The column with the version of a row; empty: the last row wins."""
 
     @property
     def statements(self) -> Sequence[sql.Composed]:
-        """What to run, in this order."""
+        """Return the statements to run, in this order."""
         if not self.key:
             return (self._insert(self._rows),)
         if self.mode == keys.UPDATE:
@@ -53,12 +53,12 @@ class TableChange(NamedTuple):
 
     @property
     def _rows(self) -> sql.Composed:
-        """The staged rows, each value as the type that the target has now."""
+        """Return the staged rows, cast to the target's current types."""
         return sql.SQL("SELECT {} FROM {}").format(self._values, self.staged.sql)
 
     @property
     def _last(self) -> sql.Composed:
-        """The last row of each key, in the order in which they came."""
+        """Return the last row of each key, in the original order."""
         more = columns([SEQUENCE, IS_DELETE] if self.has_deletes else [SEQUENCE])
         query = sql.SQL(
             "SELECT DISTINCT ON ({0}) * FROM (SELECT {1}, {2} FROM {3}) s ORDER BY {0}, {4}{5} DESC"
@@ -108,7 +108,7 @@ class TableChange(NamedTuple):
         return update.format(self.target.sql, sets, self._last, self._same, self._kept, newer)
 
     def _is_newer(self, row: str) -> sql.Composed:
-        """Return the condition that a row is not older than the target's, of which it is."""
+        """Return the condition that a row is not older than the target's row."""
         if not self.order:
             return sql.SQL("true").format()
         shape = sql.SQL("(t.{0} IS NULL OR {1}.{0} >= t.{0})")
@@ -122,9 +122,9 @@ class TableChange(NamedTuple):
 
 
 def try_changes(connection: "adbc.Connection", changes: Sequence[TableChange]) -> None:
-    """Put rows into their tables, and take them out again; raises `RowsRefused`.
+    """Apply rows to their tables, and roll back to a savepoint; raises `RowsRefused`.
 
-    It is part of the transaction that stages them. Constraints that are deferred are looked at too.
+    It runs in the transaction that stages them. Deferred constraints are checked, too.
     """
     with connection.cursor() as cursor:
         cursor.execute("SAVEPOINT fairlead_dry_run")
@@ -134,7 +134,7 @@ def try_changes(connection: "adbc.Connection", changes: Sequence[TableChange]) -
 
 
 def make_changes(cursor: "adbc.Cursor", changes: Sequence[TableChange]) -> None:
-    """Put rows into their tables; raises `RowsRefused`."""
+    """Apply rows to their tables; raises `RowsRefused`."""
     with rows_refused([each.target for each in changes]):
         for each in changes:
             for statement in each.statements:
@@ -142,7 +142,7 @@ def make_changes(cursor: "adbc.Cursor", changes: Sequence[TableChange]) -> None:
 
 
 def look_at_deferred(cursor: "adbc.Cursor", targets: Sequence[TableName]) -> None:
-    """Have constraints that are deferred looked at, once all rows are in: they may be of several.
+    """Check deferred constraints after all rows were applied, since they may span tables.
 
     Raises `RowsRefused`.
     """
@@ -152,7 +152,7 @@ def look_at_deferred(cursor: "adbc.Cursor", targets: Sequence[TableName]) -> Non
 
 @contextmanager
 def rows_refused(targets: Sequence[TableName]) -> Generator[None]:
-    """Raise what tables say of rows that go in as `RowsRefused`; other errors pass."""
+    """Raise errors that rows cause as `RowsRefused`; other errors pass."""
     try:
         yield
     except adbc.Error as error:
@@ -165,6 +165,6 @@ def rows_refused(targets: Sequence[TableName]) -> Generator[None]:
 
 
 def _told(text: str) -> str:
-    """Return what the server says, with the key that it says it of."""
+    """Return the server's message, with the key in it."""
     details = [each.strip() for each in text.splitlines() if each.startswith("DETAIL:")]
     return " ".join([brief(text), *(each.removeprefix("DETAIL:").strip() for each in details)])

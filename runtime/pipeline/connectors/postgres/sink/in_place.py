@@ -1,8 +1,8 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""Rows that go into their tables in the transaction that stages them, and are written once.
+"""Writes rows directly to their tables, in the transaction that would stage them.
 
-Where COPY can write them to the table itself, it does. Else they pass through a table of that
-transaction's own, which needs not outlive a crash.
+COPY writes to the table itself if it can. Otherwise rows pass through an unlogged table of that
+transaction, which need not survive a crash.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from .tables import TargetTable
 
 
 class TargetBatch(NamedTuple):
-    """The rows of a batch for one table, and what they do to it."""
+    """The rows of a batch for one table, and the change that they make."""
 
     target: TargetTable
     rows: TargetRows
@@ -28,9 +28,9 @@ class TargetBatch(NamedTuple):
 
 
 def put_in(connection: "adbc.Connection", batches: Sequence[TargetBatch]) -> None:
-    """Put the rows of a batch into their tables; raises `RowsRefused`.
+    """Write the rows of a batch to their tables; raises `RowsRefused`.
 
-    It is part of the connection's transaction; constraints that are deferred are looked at too.
+    It runs in the connection's transaction; deferred constraints are checked, too.
     """
     with connection.cursor() as cursor:
         for each in batches:
@@ -45,7 +45,7 @@ def put_in(connection: "adbc.Connection", batches: Sequence[TargetBatch]) -> Non
 
 
 def _copied(cursor: "adbc.Cursor", batch: TargetBatch) -> bool:
-    """Have COPY write rows to their table, if it takes them as they are; tell whether it did."""
+    """Write rows to their table by COPY, if possible; tell whether it was."""
     target, rows, change = batch
     if change.mode != keys.INSERT or rows.deletes is not None or not target.takes_copy:
         return False

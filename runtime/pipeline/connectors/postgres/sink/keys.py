@@ -1,4 +1,4 @@
-"""The keys of tables as a sink: each says what it means."""
+"""The config keys of the PostgreSQL sink."""
 
 from collections.abc import Mapping, Sequence
 
@@ -129,7 +129,7 @@ DEFINITIONS: Sequence[Definition] = (
 
 
 def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what is wrong with the keys together, under the key to change."""
+    """Return errors of keys that do not fit together, by the key to change."""
     found = dict(flaws_in_url("sink", config))
     mode, pk = config.get(INSERT_MODE, INSERT), config.get(PK_MODE, NONE)
     if mode in {UPSERT, UPDATE} and pk == NONE:

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""Which rows of a batch go to which table, and which of their columns."""
+"""Distributes the rows and columns of a batch over the target tables."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ from . import keys
 
 KEY, TOPIC = "_key", "_topic"
 METADATA: Final = (KEY, TOPIC, "_partition", "_offset", "_timestamp", "_headers")
-"""Columns about a record itself, beside its value."""
+"""The metadata columns of a record."""
 OP, DELETED = "__op", "__deleted"
 SEQUENCE, IS_DELETE = "__fairlead_seq", "__fairlead_delete"
-"""Columns of staging: a row's place in its batch, and whether it deletes."""
+"""Columns of staging tables: a row's position in its batch, and whether it deletes."""
 
 
 class TargetRows(NamedTuple):
-    """Rows of a batch for one table; `deletes` tells which delete, None: none does."""
+    """The rows of a batch for one table; `deletes` flags the deletes, None: there are none."""
 
     name: TableName
     rows: pa.Table
     deletes: pa.ChunkedArray | None
     is_emptied: bool = False
-    """Whether the table is emptied before them."""
+    """Whether the table is truncated before."""
 
 
 @dataclass(frozen=True)
 class RowLayout:
-    """What a config says of tables' names and columns."""
+    """The names of tables and columns by a config."""
 
     format: str
     schema: str
@@ -44,15 +44,15 @@ class RowLayout:
     whitelist: tuple[str, ...]
     may_truncate: bool = False
     order: str = ""
-    """The column that orders versions of a row."""
+    """The column with the version of a row."""
 
     @property
     def is_of_topics(self) -> bool:
-        """Whether a row's topic has a say in where it goes."""
+        """Whether the table of a row depends on its topic."""
         return "${" in self.format
 
     def split(self, table: pa.Table) -> Iterator[TargetRows]:
-        """Yield the rows of each table, in their order; raises `SchemaRefused`."""
+        """Yield the rows of each table, in order; raises `SchemaRefused`."""
         if not self.is_of_topics:
             yield self._laid_out(self._name(""), table)
             return
@@ -95,7 +95,7 @@ class RowLayout:
             )
 
     def _since_truncate(self, table: pa.Table) -> tuple[pa.Table, bool]:
-        """Return the rows that are left when the table is emptied where they say so."""
+        """Return the rows after the last TRUNCATE, and whether there was one."""
         if OP not in table.column_names:
             return table, False
         empties = pc.fill_null(pc.equal(table[OP].cast(pa.string()), "t"), False)  # noqa: FBT003
@@ -112,7 +112,7 @@ class RowLayout:
         return name == self.order or (name not in METADATA and not name.startswith("__"))
 
     def _with_key(self, table: pa.Table) -> pa.Table:
-        """Return rows with the fields of their key as columns, in place of those of that name."""
+        """Return rows with the fields of their key as columns, replacing columns of that name."""
         if self.pk_mode != keys.RECORD_KEY or KEY not in table.column_names:
             return table
         column = table[KEY].combine_chunks() if table.num_rows else table[KEY]

@@ -1,9 +1,9 @@
 # pyright: basic
-"""Batches that wait as prepared transactions: in their tables already, and seen by nobody.
+"""Batches staged as prepared transactions (two-phase commit): written, but not visible.
 
-Such a transaction outlives a crash of the server, keeps its locks, and holds vacuum back, until
-somebody ends it by its name, which tells whose batch it is. It moves the marker as well: a batch
-whose transaction is gone is published if the marker says so, and else it is lost.
+A prepared transaction survives a crash of the server, keeps its locks, and holds back vacuum, until
+it is committed or rolled back by its name, which has the task and batch. It also moves the marker:
+if the transaction is gone, the marker tells whether the batch is published or lost.
 """
 
 from typing import Any, Final
@@ -24,7 +24,7 @@ WHERE database = current_database() AND gid LIKE %s AND pg_has_role(owner, 'USAG
 
 
 def prepare(cursor: "adbc.Cursor", marker: Marker, commit_id: CommitId, name: str) -> None:
-    """Move the marker, and prepare the transaction that the cursor is in, under a name."""
+    """Move the marker, and prepare the cursor's transaction under a name."""
     cursor.execute(marker.moved(commit_id).as_string())
     if cursor.fetchone() is None:
         raise SinkBroken(
@@ -37,7 +37,7 @@ def prepare(cursor: "adbc.Cursor", marker: Marker, commit_id: CommitId, name: st
 def publish(
     connection: "psycopg.Connection[Any]", marker: Marker, manifest: Manifest, commit_id: CommitId
 ) -> None:
-    """Commit the transaction of a batch, unless that is done; raises `SinkBroken` if it is lost."""
+    """Commit a batch's prepared transaction, if it is not; raises `SinkBroken` if it is lost."""
     name = manifest.staging
     try:
         connection.execute(sql.SQL("COMMIT PREPARED {}").format(sql.Literal(name)))
@@ -57,7 +57,7 @@ def publish(
 
 
 def roll_back(connection: "psycopg.Connection[Any]", names: list[str]) -> None:
-    """Roll prepared transactions back; those of other owners stay."""
+    """Roll back prepared transactions, except those of other roles."""
     for name in names:
         try:
             connection.execute(sql.SQL("ROLLBACK PREPARED {}").format(sql.Literal(name)))
@@ -68,5 +68,5 @@ def roll_back(connection: "psycopg.Connection[Any]", names: list[str]) -> None:
 
 
 def waiting(connection: "psycopg.Connection[Any]", pattern: str) -> list[str]:
-    """Return the names of the prepared transactions that are LIKE this and may be ended."""
+    """Return the names of prepared transactions LIKE a pattern that this role may end."""
     return [name for (name,) in connection.execute(_MINE, (pattern,))]

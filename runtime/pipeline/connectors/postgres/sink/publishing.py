@@ -1,7 +1,7 @@
-"""One transaction puts a batch in place: the marker moves on, the rows go in, staging goes.
+"""Publication of a batch in one transaction: moves the marker, applies the rows, drops staging.
 
-The marker holds the last batch of each task that was published. Its row is locked by the update,
-so of any number that publish a batch one does, and the others find it done.
+The marker table has the last published batch of each task. The update locks its row, so of
+concurrent publishers one applies the batch, and the others find it published.
 """
 
 import json
@@ -40,7 +40,7 @@ SELECT epoch, generation, batch FROM {} WHERE (cluster, connector, task) = (%s, 
 
 
 class Marker(NamedTuple):
-    """The table of markers in one schema, for the tasks of one cluster."""
+    """The marker table in one schema, for the tasks of one cluster."""
 
     schema: str
     cluster_id: str
@@ -51,7 +51,7 @@ class Marker(NamedTuple):
         return TableName(self.schema, MARKER)
 
     def make(self, connection: "psycopg.Connection[Any]") -> None:
-        """Make the table unless it is there; raises `SinkBroken` if there is no such schema."""
+        """Create the table if it does not exist; raises `SinkBroken` without the schema."""
         found = connection.execute(
             "SELECT to_regclass(%s)", (self.name.sql.as_string(),)
         ).fetchone()
@@ -67,7 +67,7 @@ class Marker(NamedTuple):
                 ) from None
 
     def read(self, connection: "psycopg.Connection[Any]", task: Resource) -> PublishedBatch | None:
-        """Return the last batch that is known to be published, None if none is."""
+        """Return a task's last published batch; None: there is none."""
         query, values = sql.SQL(_READ).format(self.name.sql), (self.cluster_id, *task)
         row = connection.execute(query, values).fetchone()
         if row is None:
@@ -76,17 +76,17 @@ class Marker(NamedTuple):
         return PublishedBatch(Token(epoch, generation), batch)
 
     def move(self, connection: "psycopg.Connection[Any]", commit_id: CommitId) -> bool:
-        """Move a task's marker on to a batch; False if it is there, or beyond, already."""
+        """Move a task's marker to a batch; False if it is there, or later, already."""
         return connection.execute(self.moved(commit_id)).fetchone() is not None
 
     def moved(self, commit_id: CommitId) -> sql.Composed:
-        """Return the statement that moves a task's marker on, and gives a row if it did."""
+        """Return the statement that moves a task's marker, and returns a row if it did."""
         connector, task, token, batch = commit_id
         values = map(sql.Literal, (self.cluster_id, connector, task, *token, batch))
         return sql.SQL(_MOVE).format(self.name.sql, *values)
 
     def remedy(self, task: Resource) -> str:
-        """Return how a person makes a task's marker be forgotten."""
+        """Return the SQL by which a user removes a task's marker."""
         values = map(sql.Literal, (self.cluster_id, *task))
         made = sql.SQL("DELETE FROM {} WHERE (cluster, connector, task) = ({})")
         return made.format(self.name.sql, sql.SQL(", ").join(values)).as_string()
@@ -95,7 +95,7 @@ class Marker(NamedTuple):
 def put_in_place(
     connection: "psycopg.Connection[Any]", marker: Marker, manifest: Manifest, commit_id: CommitId
 ) -> None:
-    """Publish a batch, unless it is; raises `SinkBroken` if it cannot go in as things are."""
+    """Publish a batch, if it is not; raises `SinkBroken` if the tables do not fit any more."""
     note = manifest.note
     mode, order = str(note["mode"]), str(note.get("order", ""))
     key = json.loads(str(note["key"]))
@@ -115,7 +115,7 @@ def put_in_place(
 
 
 def waiting_in(manifest: Manifest) -> str:
-    """Return the tables in which the rows of a batch are until it is published."""
+    """Return the staging tables of a batch, for messages."""
     return ", ".join(map(str, _staged(manifest)))
 
 

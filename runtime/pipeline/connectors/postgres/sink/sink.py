@@ -1,8 +1,8 @@
 # pyright: basic
-"""Tables of PostgreSQL as a sink: a batch is staged by COPY, and published in one transaction.
+"""The PostgreSQL sink: a batch is staged by COPY, and published in one transaction.
 
-It waits in tables of its own, or as a prepared transaction. A sink that is at least once puts it
-in place as it comes.
+It is staged in tables, or as a prepared transaction. For at-least-once delivery it is written
+directly.
 """
 
 import json
@@ -32,21 +32,21 @@ from .tables import TableRules, TargetTable
 T = TypeVar("T")
 
 _WITH: Final = "with"
-"""In manifests: `prepared` if the batch waits as a prepared transaction."""
+"""Key in manifest notes: `prepared` if the batch is a prepared transaction."""
 _OTHERS: Final = """
 WITH others AS MATERIALIZED (
     SELECT pid FROM pg_stat_activity
     WHERE application_name = %s AND pid <> pg_backend_pid() AND datname = current_database())
 SELECT pid FROM others WHERE NOT pg_terminate_backend(pid, 5000)"""
-"""Ends the sessions of a name, and gives those that go on after 5 s.
+"""Terminates the sessions of a name, and returns those that still run after 5 s.
 
-They are chosen first and for good: else the server might ask the condition that ends a session of
-any session at all.
+A materialised CTE selects them first: otherwise the server might evaluate the condition that
+terminates a session for any session.
 """
 
 
 class PostgresSink(Sink["pa.Table"]):
-    """Writes the batches of one task; its sessions go by the task's name alone."""
+    """Writes the batches of one task; its sessions have the task's application name."""
 
     takes_arrow = True
 
@@ -66,17 +66,17 @@ class PostgresSink(Sink["pa.Table"]):
         self._layout = layout
         self._rules = rules
         self._is_prepared = is_prepared
-        """Whether batches wait as prepared transactions."""
+        """Whether batches are staged as prepared transactions."""
         self._is_at_once = is_at_once
         self._marker = Marker(layout.schema, where.cluster_id)
         self._connection: psycopg.Connection[Any] | None = None
         self._copying: adbc.Connection | None = None
-        """The connection of ADBC, which stages."""
+        """The ADBC connection for staging."""
         self._fitted: dict[tuple[TableName, pa.Schema], TargetTable] = {}
-        """Tables that rows of a schema were found to fit into."""
+        """The target tables that were checked, by name and schema of the rows."""
 
     def acquire(self, tenure: Tenure) -> None:
-        """End the sessions of former owners, and hold the marker against the log."""
+        """Terminate the sessions of former owners, and check the marker against the log."""
         with self._talking() as connection:
             left = connection.execute(_OTHERS, (self._application,)).fetchall()
             if left:
@@ -91,18 +91,18 @@ class PostgresSink(Sink["pa.Table"]):
             refuse_other_log(tenure, marked, self._server.shown, remedy)
 
     def prepare(self, schema: pa.Schema) -> None:
-        """Make or change the table, where its name does not hang on the rows."""
+        """Create or alter the table, if its name does not depend on the rows."""
         if not self._layout.is_of_topics:
             for rows in self._layout.split(schema.empty_table()):
                 self._fit(rows)
 
     @property
     def writes_at_once(self) -> bool:
-        """Whether batches are put in place before they count."""
+        """Whether batches are written before their commit."""
         return self._is_at_once
 
     def stage(self, rows: pa.Table, commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Write a batch to tables of its own, one for each target, or prepare its transaction."""
+        """Write a batch to one staging table for each target, or to a prepared transaction."""
         del input_bytes
         batches = self._split(rows, commit_id)
         if self._is_prepared:
@@ -110,7 +110,7 @@ class PostgresSink(Sink["pa.Table"]):
         with self._copied() as copying:
             for each in batches:
                 staging.write(copying, each.change.staged, each.target, each.rows)
-            # A table that is emptied is not emptied twice: that would keep all others out of it.
+            # No dry run of a TRUNCATE, which would lock the table exclusively.
             if any(each.target.shows_late for each in batches) and not any(
                 each.rows.is_emptied for each in batches
             ):
@@ -126,7 +126,7 @@ class PostgresSink(Sink["pa.Table"]):
         return self._manifest(rows, f"{self._staging.transaction(commit_id)}_", batches, note)
 
     def write(self, rows: pa.Table, commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Put a batch into its tables at once."""
+        """Write a batch directly to its tables."""
         del input_bytes
         batches = self._split(rows, commit_id)
         with self._copied() as copying:
@@ -136,7 +136,7 @@ class PostgresSink(Sink["pa.Table"]):
         return Manifest(self._server.shown, "", rows.num_rows, size, 0)
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
-        """Put a batch in place in one transaction, unless its marker says that it is."""
+        """Publish a batch in one transaction, unless the marker shows that it is published."""
         del sequence
         marker = Marker(str(manifest.note["schema"]), self._staging.cluster_id)
         with self._talking() as connection:
@@ -156,19 +156,19 @@ class PostgresSink(Sink["pa.Table"]):
                 ) from None
 
     def discard(self, commit_id: CommitId) -> None:
-        """Drop what was staged for a batch; what cannot be dropped now is swept later."""
+        """Drop the staging of a batch; after an error `sweep` drops it later."""
         batch = PublishedBatch.of(commit_id)
         with suppress(SinkAway, SinkBroken, ConfigInvalid), self._talking() as connection:
             self._staging.drop(connection, batch.__eq__)
 
     def sweep(self, resource: Resource, token: Token) -> None:
-        """Drop what a task has staged under a token and older ones."""
+        """Drop all that a task staged under this token and older ones."""
         where = self._staging._replace(task=resource)
         with self._talking() as connection:
             where.drop(connection, lambda each: each.token <= token)
 
     def close(self) -> None:
-        """End its sessions."""
+        """Close its sessions."""
         for each in (self._copying, self._connection):
             if each is not None:
                 with suppress(adbc.Error, psycopg.Error):
@@ -176,7 +176,7 @@ class PostgresSink(Sink["pa.Table"]):
         self._copying = self._connection = None
 
     def _split(self, rows: pa.Table, commit_id: CommitId) -> list[TargetBatch]:
-        """Return the rows of a batch by the tables that they go to."""
+        """Return the rows of a batch by target table."""
         split = self._layout.split(rows)
         found = [each for each in split if each.rows.num_rows or each.is_emptied]
         fitted = [self._fit(each) for each in found]
@@ -190,11 +190,11 @@ class PostgresSink(Sink["pa.Table"]):
         ]
 
     def _prepare(self, rows: pa.Table, commit_id: CommitId, batches: list[TargetBatch]) -> Manifest:
-        """Have a batch wait as a prepared transaction."""
+        """Stage a batch as a prepared transaction."""
         own, name = PublishedBatch.of(commit_id), self._staging.transaction(commit_id)
         with self._talking() as connection:
-            # What a former owner has prepared late, or an earlier attempt at this batch, holds the
-            # marker: all of theirs that counts is published by now.
+            # A late prepared transaction of a former owner, or of an earlier attempt, locks the
+            # marker; committed ones are already published, so it can be rolled back.
             self._staging.roll_back(connection, lambda each: each == own or each.token < own.token)
         with self._copied() as copying:
             put_in(copying, batches)
@@ -234,7 +234,7 @@ class PostgresSink(Sink["pa.Table"]):
 
     @contextmanager
     def _copied(self) -> "Generator[adbc.Connection]":
-        """Yield ADBC's connection; an error takes back what was not committed."""
+        """Yield the ADBC connection; rolls back after an error."""
         if self._copying is None:
             self._copying = self._reached(self._server.connect_adbc)
         try:
@@ -254,7 +254,7 @@ class PostgresSink(Sink["pa.Table"]):
 
     @contextmanager
     def _talking(self) -> Generator[psycopg.Connection[Any]]:
-        """Yield the connection; what passes by itself is `SinkAway`."""
+        """Yield the psycopg connection; raises transient errors as `SinkAway`."""
         if self._connection is None or self._connection.closed:
             self._connection = self._reached(self._server.connect)
         try:
@@ -271,7 +271,7 @@ class PostgresSink(Sink["pa.Table"]):
             raise SinkAway(str(away)) from None
 
     def _told(self, error: Exception) -> Exception:
-        """Return an error of the server's as what it means to the task."""
+        """Return the exception for an error of the server."""
         text = f"{self._server.shown}: {brief(str(error))}"
         if is_full(error):
             return SinkFull(text)

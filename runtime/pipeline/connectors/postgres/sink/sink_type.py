@@ -1,4 +1,4 @@
-"""What `sink.type=postgres` means: its keys, a look at the database, and a task's sink."""
+"""`sink.type=postgres`: writes batches to tables of a PostgreSQL database."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -41,23 +41,23 @@ class PostgresSinkType(SinkType):
 
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return what is wrong with its keys together."""
+        """Return errors of keys that do not fit together, by the key to change."""
         return keys.complaints(config)
 
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
-        """Return what it promises: less where that is asked for."""
+        """Return the guarantee that `delivery.guarantee` asks for."""
         return promise_of(config)
 
     @classmethod
     def datasets(cls, config: Mapping[str, str], manifest: Manifest) -> Collection[Dataset]:
-        """Return the tables; the database where a batch does not say."""
+        """Return the tables of a batch; the database if its manifest does not name them."""
         tables = [TableName(*json.loads(each.path)) for each in manifest.parts]
         return [dataset_in("sink", config, str(each)) for each in tables or ("",)]
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
-        """Connect, and look for the schema and the right to make tables in it."""
+        """Connect, and check the schema and the privilege to create tables in it."""
         del outside
         schema = config.get(keys.SCHEMA, "public")
         if has_deferred("sink.connection.", config) or is_deferred(schema):

@@ -1,12 +1,12 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""Tables that hold a batch until it is published: logged ones, since its commit makes it real.
+"""Staging tables, which hold a batch until it is published; they are logged, to be durable.
 
-Their names are functions of the task, the token and the batch, so that what never counted is found
-by its name. Values are staged as the types that they will have, so that what the target cannot
-hold is refused before the batch counts; what ADBC cannot write as such is staged as text, and cast
-once to see that it can be. So are rows that break a CHECK, or have a key that is there where rows
-are only added: waiting mends none of them. What hangs on other tables, or on what others write
-meanwhile, is found when the batch is published, which waits then.
+Their names have the task, the token and the batch, so that batches that were never committed are
+found. Values are staged with the target's types, so that a value that the target cannot
+hold is refused before the commit; types that ADBC cannot write are staged as text, and cast
+once as a check. Refused are also rows that violate a CHECK, or have an existing key where rows
+are only inserted: a retry would not help. Conflicts with other tables, or with concurrent
+writers, show at the publication, which is then retried.
 """
 
 import re
@@ -33,38 +33,38 @@ from .layout import IS_DELETE, SEQUENCE, TargetRows
 from .tables import TargetTable
 
 _READABLE: Final = 16
-"""Letters of a connector's name that names of its tables begin with."""
+"""How many characters of the connector's name the names of its tables have."""
 _OWN: Final = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'r' AND c.relname LIKE %s AND pg_has_role(c.relowner, 'USAGE')"""
 
 
 class Staging(NamedTuple):
-    """Where the batches of one task are staged."""
+    """The names of one task's staging tables and prepared transactions."""
 
     cluster_id: str
     task: Resource
 
     @property
     def prefix(self) -> str:
-        """What the names of all of its tables begin with."""
+        """The prefix of all names."""
         shown = re.sub(r"[^a-z0-9]+", "_", self.task.connector.lower())[:_READABLE]
         whose = f"{self.cluster_id}\0{self.task.connector}".encode()
         return f"fairlead_{shown}_{blake2b(whose, digest_size=5).hexdigest()}_{self.task.task}_"
 
     def table(self, commit_id: CommitId, number: int) -> str:
-        """Return the name of the table for the rows of one target; they count from 0."""
+        """Return the name of the staging table of a target, numbered from 0."""
         return f"{self.transaction(commit_id)}_{number}"
 
     def transaction(self, commit_id: CommitId) -> str:
-        """Return the name of the prepared transaction that holds a batch."""
+        """Return the name of a batch's prepared transaction."""
         epoch, generation = commit_id.token
         return f"{self.prefix}{epoch}_{generation}_{commit_id.batch}"
 
     def drop(
         self, connection: "psycopg.Connection[Any]", which: Callable[[PublishedBatch], bool]
     ) -> None:
-        """Remove the batches that are staged, in tables or as prepared transactions."""
+        """Remove staged batches, in tables and as prepared transactions."""
         tables = [TableName(*row) for row in connection.execute(_OWN, (self._pattern,))]
         drop(connection, [each for each in tables if self._is_of(which, each.table)])
         self.roll_back(connection, which)
@@ -72,17 +72,17 @@ class Staging(NamedTuple):
     def roll_back(
         self, connection: "psycopg.Connection[Any]", which: Callable[[PublishedBatch], bool]
     ) -> None:
-        """Remove the batches that are staged as prepared transactions."""
+        """Roll back batches that are staged as prepared transactions."""
         names = prepared.waiting(connection, self._pattern)
         prepared.roll_back(connection, [each for each in names if self._is_of(which, each)])
 
     @property
     def _pattern(self) -> str:
-        """What all of its names are LIKE."""
+        """The LIKE pattern of all names."""
         return self.prefix.replace("_", r"\_") + "%"
 
     def _is_of(self, which: Callable[[PublishedBatch], bool], name: str) -> bool:
-        """Tell whether a table, or a transaction, is that of such a batch."""
+        """Tell whether a name belongs to a batch that `which` accepts."""
         match = re.fullmatch(re.escape(self.prefix) + r"(\d+)_(\d+)_(\d+)(?:_\d+)?", name)
         if match is None:
             return False
@@ -91,7 +91,7 @@ class Staging(NamedTuple):
 
 
 def columns_of(target: TargetTable, batch: TargetRows) -> dict[str, StagedColumn]:
-    """Return the columns of rows that are written to their table; raises `RowsRefused`."""
+    """Return the columns to write to a table; raises `RowsRefused`."""
     return {
         each: _staged(batch.rows[each], target, each)
         for each in batch.rows.column_names
@@ -109,7 +109,7 @@ def write(
 ) -> None:
     """Stage the rows for one target in a new table, in ADBC's transaction; raises `RowsRefused`.
 
-    One that is not logged is empty after a crash of the server.
+    An unlogged table is empty after a crash of the server.
     """
     given = columns_of(target, batch)
     values = {each: column.values for each, column in given.items()}
@@ -139,16 +139,16 @@ def write(
 
 
 class StagedRows(NamedTuple):
-    """The rows for one target as they are staged, held against what it demands of them."""
+    """The staged rows for one target, with checks of the target's constraints."""
 
     name: TableName
     target: TargetTable
     given: Mapping[str, StagedColumn]
-    """The target's columns that they have."""
+    """The target's columns that the rows have."""
     has_deletes: bool
 
     def refuse_broken(self, cursor: "adbc.Cursor") -> None:
-        """Raise `RowsRefused`, or an error of the server's, for a row that it never takes."""
+        """Raise `RowsRefused`, or a server error, for a row that the target never accepts."""
         self._try_casts(cursor)
         for each in self.target.checks:
             if self.given.keys() >= {*each.columns}:
@@ -173,7 +173,7 @@ class StagedRows(NamedTuple):
             cursor.fetchall()
 
     def _refuse_known(self, cursor: "adbc.Cursor", names: list[str]) -> None:
-        """Raise `RowsRefused` if values of a key come twice, or are in the target already."""
+        """Raise `RowsRefused` if a key occurs twice in the batch, or in the target already."""
         remedy = f"set {keys.INSERT_MODE}={keys.UPSERT}, or leave it out by a transform"
         if twice := self._first_twice(names):
             raise self._refused(names, twice, f"it is not the only one of its batch; {remedy}")
@@ -186,10 +186,10 @@ class StagedRows(NamedTuple):
         self._refuse(cursor, names, there, f"there is one already; {remedy}")
 
     def _first_twice(self, names: list[str]) -> Sequence[object]:
-        """Return values of a key that two rows have, none if there are none."""
+        """Return a key that two rows have; empty if there is none."""
         values = pa.table({each: self.given[each].values for each in names}).drop_null()
         if any(pa.types.is_nested(each.type) for each in values.schema):
-            return ()  # Arrow does not group by such: the server tells it in the end
+            return ()  # Arrow cannot group by this type; the server reports it later
         counted = values.group_by(names).aggregate([([], "count_all")])
         twice = counted.filter(pc.greater(counted["count_all"], 1)).slice(0, 1)
         return [each for column in twice.select(names).columns for each in column.to_pylist()]
@@ -197,7 +197,7 @@ class StagedRows(NamedTuple):
     def _refuse(
         self, cursor: "adbc.Cursor", names: list[str], which: sql.Composed, why: str
     ) -> None:
-        """Raise `RowsRefused` with the values of the first row that a query finds, if any."""
+        """Raise `RowsRefused` with the first row that a query finds, if any."""
         values = typed({each: self.target.by_name[each].type for each in names})
         shown = sql.SQL(", ").join(
             sql.SQL("{}::text").format(sql.Identifier(each)) for each in names
@@ -217,7 +217,7 @@ class StagedRows(NamedTuple):
 
 
 def drop(connection: "psycopg.Connection[Any]", names: list[TableName]) -> None:
-    """Drop tables; those of other owners stay."""
+    """Drop tables, except those of other roles."""
     for name in names:
         with suppress(psycopg.errors.InsufficientPrivilege):
             connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name.sql))
@@ -234,9 +234,9 @@ def _staged(column: pa.ChunkedArray, target: TargetTable, name: str) -> StagedCo
 
 
 def _type(target: TargetTable, name: str, column: StagedColumn, *, has_deletes: bool) -> str:
-    """Return the type of a column of staging: the target's own, or text that becomes that.
+    """Return the type of a staging column: the target's, or text that is cast to it.
 
-    A row that deletes needs no value beside its key.
+    A delete needs no value beside its key.
     """
     wanted = target.by_name[name]
     kind = column.type if column.is_cast else wanted.type
@@ -250,7 +250,7 @@ def _type(target: TargetTable, name: str, column: StagedColumn, *, has_deletes: 
 
 
 def _told(text: str) -> str:
-    """Return what the server says of values, without the words of the client around it."""
+    """Return the server's message about values, without the client's prefix."""
     lines = [each.strip() for each in text.splitlines()]
     said = [each for each in lines if each.startswith("CONTEXT:")]
     first = brief(lines[0])

@@ -1,5 +1,5 @@
 # pyright: basic
-"""The tables that rows go to: what they have, and how they are made and widened for rows to fit."""
+"""The target tables: their columns and constraints, and DDL that adapts them to rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -42,7 +42,7 @@ SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND NOT tgisinternal AND
         AND (indpred IS NOT NULL OR indexprs IS NOT NULL))
     OR NOT %(adds)s AND (SELECT count(*) > 1 FROM pg_index WHERE indrelid = t AND indisunique)
 FROM (SELECT to_regclass(%(table)s)::oid AS t) asked"""
-"""Whether a table has what tells only of a row that goes in whether it may."""
+"""Tells whether a table has constraints that only show at a write: triggers, foreign keys."""
 _MAY_READ = "SELECT has_table_privilege(to_regclass(%s), 'SELECT')"
 _TAKES_COPY = """
 SELECT relkind IN ('r', 'p') AND NOT relhasrules AND NOT row_security_active(oid)
@@ -51,48 +51,48 @@ _NO_WIDTH = -1
 
 
 class TargetColumn(NamedTuple):
-    """One column of a target."""
+    """A column of a target table."""
 
     name: str
     kind: str
-    """The catalog's name of the type, of a domain that of what it is made of."""
+    """The catalog's name of the type; of a domain, that of its base type."""
     type: str
     """The type in SQL, with its width."""
     width: int
     """The catalog's `atttypmod`; -1: none."""
     is_required: bool
-    """Whether rows that do not have it are refused."""
+    """Whether rows without it are refused."""
     is_always_made: bool
-    """Whether the server makes its values unless it is overridden."""
+    """Whether its values are GENERATED ALWAYS."""
     is_computed: bool
 
 
 class RowCheck(NamedTuple):
-    """What each row of a table has to meet by itself."""
+    """A CHECK constraint."""
 
     name: str
     condition: str
-    """In SQL, on the columns of the row."""
+    """SQL over the columns of the row."""
     columns: Sequence[str]
 
 
 @dataclass(frozen=True)
 class TargetTable:
-    """A table as it is; `key` holds the columns of a row's key, none if rows have none."""
+    """A table in its present state; `key` has the key columns, empty without a key."""
 
     name: TableName
     columns: tuple[TargetColumn, ...]
     primary_key: tuple[str, ...]
     unique: tuple[frozenset[str], ...]
-    """The columns of each index that holds a set of values once."""
+    """The columns of each unique index."""
     key: tuple[str, ...] = ()
     checks: tuple[RowCheck, ...] = ()
     once: tuple[frozenset[str], ...] = ()
-    """The columns of which a batch must not bring values that a row has already."""
+    """The unique columns whose values a batch must not repeat."""
     shows_late: bool = False
-    """Whether only a row that goes in tells whether it may."""
+    """Whether some constraints only show at a write."""
     takes_copy: bool = False
-    """Whether COPY writes to it as INSERT does: no view, no rules, no row security."""
+    """Whether COPY works like INSERT: it is not a view, without rules and row security."""
     by_name: dict[str, TargetColumn] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ class TargetTable:
 
 
 def look(connection: "psycopg.Connection[Any]", name: TableName) -> TargetTable | None:
-    """Return a table as the catalog has it, None if there is none."""
+    """Read a table from the catalog; None: it does not exist."""
     row = connection.execute("SELECT to_regclass(%s)::oid", (name.sql.as_string(),)).fetchone()
     oid = row[0] if row else None
     if oid is None:
@@ -113,27 +113,27 @@ def look(connection: "psycopg.Connection[Any]", name: TableName) -> TargetTable 
 
 @dataclass(frozen=True)
 class TableRules:
-    """What a config says of tables: whether they may be made and changed, and what a key is."""
+    """The rules of a config for tables: DDL that is allowed, and the key."""
 
     may_create: bool
     may_evolve: bool
     adds: bool
-    """Whether each row is a new one, which no row that is there may be like."""
+    """Whether each row is inserted, so that its key must be new."""
     has_key: bool
     is_replaced: bool
-    """Whether a row replaces that of its key: so the table must know the key."""
+    """Whether a row replaces the row of its key, which needs a unique index."""
     key: tuple[str, ...]
     order: str = ""
-    """The column that orders versions of a row."""
+    """The column with the version of a row."""
     has_dry_run: bool = True
-    """Whether rows go in once before they count, where that alone tells whether they may."""
+    """Whether to make a dry run if constraints only show at a write."""
 
     def fitted(
         self, connection: "psycopg.Connection[Any]", name: TableName, schema: pa.Schema
     ) -> TargetTable:
-        """Return a table that rows of a schema fit into; raises `SchemaRefused`.
+        """Create or alter a table for rows of a schema, and return it; raises `SchemaRefused`.
 
-        Two tasks that do it at once wait for each other.
+        Concurrent tasks are serialised by a lock.
         """
         with connection.transaction():
             found = look(connection, name)
@@ -151,7 +151,7 @@ class TableRules:
             raise SchemaRefused(f"{name} is gone again")
 
     def _keyed(self, table: TargetTable) -> TargetTable:
-        """Return a table with its key; raises `SchemaRefused` if it can have none."""
+        """Return a table with its key; raises `SchemaRefused` if it has no fitting index."""
         if not self.has_key:
             return table
         if not self.key and not table.primary_key:
@@ -207,7 +207,7 @@ class TableRules:
         return [each for each in schema if each.name not in table.by_name]
 
     def _narrow(self, table: TargetTable, schema: pa.Schema) -> dict[str, str]:
-        """Return the columns that are to be widened, with their new types."""
+        """Return the columns to widen, with their new types."""
         if not self.may_evolve:
             return {}
         known = [each for each in schema if each.name in table.by_name]
@@ -217,7 +217,7 @@ class TableRules:
     def _checked(
         self, connection: "psycopg.Connection[Any]", table: TargetTable, schema: pa.Schema
     ) -> TargetTable:
-        """Return a table that rows fit into, with what it demands of them; else `SchemaRefused`."""
+        """Check that rows fit a table; return it with its constraints. Raises `SchemaRefused`."""
         table = self._keyed(table)
         given = set(schema.names)
         lacking = [
@@ -243,7 +243,7 @@ class TableRules:
 
 
 def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:
-    """Return what a column must become to hold an Arrow type; None: it may stay as it is."""
+    """Return the wider type that a column needs for an Arrow type; None: it fits."""
     wanted = created_as(kind)
     bare = wanted.partition("(")[0]
     if bare == column.kind == "numeric" and column.width != _NO_WIDTH:
@@ -256,7 +256,7 @@ def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:
 
 
 def _digits(width: int) -> tuple[int, int]:
-    """Return precision and scale, as `atttypmod` packs them."""
+    """Unpack precision and scale from `atttypmod`."""
     packed = width - 4
     return packed >> 16, packed & 0x7FF
 

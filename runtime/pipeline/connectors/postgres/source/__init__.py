@@ -1,1 +1,1 @@
-"""Tables as a source: what `source.type=postgres` names, and what it reads of the server's log."""
+"""`source.type=postgres`: the sources of tables, of the server's WAL, and of queries."""

@@ -1,5 +1,5 @@
 # pyright: basic
-"""What a look at a database finds of a config that reads it: flaws, and the columns of its rows."""
+"""The check of a source config against the database: errors, and the columns of its rows."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -24,7 +24,7 @@ from .query import places as query_places
 
 
 def look_at(session: ReadSession, config: Mapping[str, str], settings: ParsedConfig) -> Look:
-    """Look for the tables, and whether each can be followed; raises what the session raises."""
+    """Check that the tables exist and can be read incrementally; raises as the session does."""
     if settings.text(keys.QUERY):
         return query_places.look(session.server, settings)
     with session.snapshot() as snapshot:
@@ -35,7 +35,7 @@ def look_at(session: ReadSession, config: Mapping[str, str], settings: ParsedCon
 
 
 def _idle(config: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a warning of a setting of Connect's that does nothing here."""
+    """Return a warning about a setting of Connect that has no effect here."""
     if config.get(keys.DELAY_MS, "0") == "0" or config.get(keys.QUERY):
         return ()
     return (f"{keys.DELAY_MS} has no effect: what commits late is read, without waiting for it",)
@@ -44,7 +44,7 @@ def _idle(config: Mapping[str, str]) -> tuple[str, ...]:
 def _flaws_in_log(
     server: Server, config: Mapping[str, str], settings: ParsedConfig, found: Sequence[FoundTable]
 ) -> Mapping[str, str]:
-    """Return what keeps the log from being read, by the key to change."""
+    """Return the errors that prevent reading the WAL, by the key to change."""
     if settings.text(keys.MODE) != keys.LOG:
         return {}
     slot = slot_of(settings, config.get("name", ""))

@@ -1,5 +1,5 @@
 # pyright: basic
-"""What `source.type=postgres` means: its keys, a look at the database, the split, the sources."""
+"""`source.type=postgres`: reads tables, the WAL or a query of a PostgreSQL database."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -43,11 +43,11 @@ from .query import places as query_places
 from .query.source import QuerySource
 
 _SLOT_MS: Final = 5_000
-"""How often a slot is looked at that is made anew by itself."""
+"""How often to check a slot that is created again automatically."""
 
 
 class PostgresSourceType(SourceType):
-    """Tables of a database: what is there, and then what commits."""
+    """Tables of a database: a snapshot, and then what commits."""
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
@@ -57,15 +57,15 @@ class PostgresSourceType(SourceType):
         application = application_name("source", context.resource, context.cluster_id)
         self._session = ReadSession(Server.of("source", config, application))
         self._look_at = 0.0
-        """When to look for new tables again, on the monotonic clock."""
+        """The monotonic time of the next check for new tables."""
         self._known = known_in(
             TaskShare.parse(each[keys.TASK_SHARE])
             for each in context.split
             if keys.TASK_SHARE in each
         )
-        """The tables of the split in force: their snapshots stay as they were begun."""
+        """The tables of the split in force, which keep their snapshots."""
         self._talk: LogSession | None = None
-        """The session that makes what the log is read by."""
+        """The session that creates publication and slot."""
         self._log: LogSplit | None = None
         if settings.text(keys.MODE) == keys.LOG:
             self._talk = LogSession.of(config, context)
@@ -83,12 +83,12 @@ class PostgresSourceType(SourceType):
 
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return what is wrong with its keys together."""
+        """Return errors of keys that do not fit together, by the key to change."""
         return keys.complaints(config)
 
     @classmethod
     def delivery_of(cls, config: Mapping[str, str]) -> Promise:
-        """Return less than exactly once for rows that may change while they are read."""
+        """Return exactly once, or best effort for modes that may miss rows."""
         if config.get(keys.QUERY) and config.get(keys.MODE) != keys.BULK:
             told = f"of a {keys.QUERY} rows that commit late are not seen, unless it goes by xid8"
             return Promise(Delivery.BEST_EFFORT, (told,))
@@ -101,18 +101,18 @@ class PostgresSourceType(SourceType):
     def datasets(
         cls, config: Mapping[str, str], partitions: Iterable[Document]
     ) -> Collection[Dataset]:
-        """Return the tables; of a log, or of a query, the database."""
+        """Return the tables; for the WAL or a query, the database."""
         tables = {str(each.get("table", "")) for each in partitions}
         return [dataset_in("source", config, each) for each in tables]
 
     @classmethod
     def keeps_outside(cls, config: Mapping[str, str]) -> bool:
-        """Tell that a slot is kept for whoever reads the log."""
+        """Tell whether the connector has a replication slot."""
         return config.get(keys.MODE) == keys.LOG or is_deferred(config.get(keys.MODE, ""))
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
-        """Connect, look for the tables, and whether each can be followed."""
+        """Connect, and check that the tables exist and can be read incrementally."""
         del outside
         if has_deferred("source.", config):
             return Look()
@@ -132,7 +132,7 @@ class PostgresSourceType(SourceType):
     def check_offset(
         cls, config: Mapping[str, str], partition: Document, offset: Document | None
     ) -> None:
-        """Check that an offset is one of a table's or of a chunk's."""
+        """Check the offset of a table or of a snapshot chunk."""
         if config.get(keys.QUERY):
             query_places.check(config.get(keys.MODE, ""), partition, offset)
         elif config.get(keys.MODE) == keys.LOG:
@@ -144,7 +144,7 @@ class PostgresSourceType(SourceType):
     def seek(
         cls, config: Mapping[str, str], outside: Outside, to: Seek, offsets: Offsets
     ) -> Offsets:
-        """Return the offsets of all tables for a place."""
+        """Return the offsets of all tables for a position."""
         del outside
         refuse_deferred(config)
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
@@ -164,7 +164,7 @@ class PostgresSourceType(SourceType):
         return found
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Deal the tables, and the chunks of large ones; a snapshot stays as it was begun."""
+        """Assign tables, and chunks of large tables, to tasks; started snapshots are kept."""
         renews = self.settings.text(keys.SNAPSHOT_MODE) == keys.WHEN_NEEDED
         pause_ms = self.settings.number(keys.TABLE_POLL_MS)
         self._look_at = time.monotonic() + min(pause_ms, _SLOT_MS if renews else pause_ms) / 1000
@@ -190,11 +190,11 @@ class PostgresSourceType(SourceType):
         return [{keys.TASK_SHARE: str(each)} for each in deal(tables, max_tasks, is_cut=is_cut)]
 
     def needs_reconfiguration(self) -> bool:
-        """Tell whether it is time to look for new tables."""
+        """Tell whether it is time to check for new tables."""
         return time.monotonic() >= self._look_at
 
     def stop(self) -> None:
-        """End its sessions."""
+        """Close its sessions."""
         self._session.close()
         if self._talk is not None:
             self._talk.close()
@@ -216,7 +216,7 @@ class PostgresSourceType(SourceType):
         return _log_source(context, config, settings, tables, session)
 
     def _begin(self, snapshot: DatabaseSnapshot, table: FoundTable, seen: Horizon) -> TableShare:
-        """Return a table whose snapshot begins now."""
+        """Return the share of a table whose snapshot begins now."""
         shape = TableShape.read(snapshot, table.name, TypeMapping.of(self.settings))
         cursor = cursor_of(self.settings, table.name, shape)
         highest = cursor.highest_in(snapshot, table.name)
@@ -233,7 +233,7 @@ def _log_source(
     tables: TableSource,
     session: ReadSession,
 ) -> LogSource:
-    """Make the source of a task of a connector that reads the log."""
+    """Make the source of a task in mode log."""
 
     def find(name: TableName) -> bool:
         with session.snapshot() as snapshot:

@@ -1,1 +1,1 @@
-"""What commits, out of the server's log: a slot is peeked at, and advanced once a batch counts."""
+"""Change data capture from the WAL: peeks at a replication slot, and advances it after a commit."""

@@ -1,8 +1,8 @@
-"""What pgoutput writes, protocol version 1: bytes of messages in, changes of rows out.
+"""Decoder of pgoutput messages, protocol version 1, to changes of rows.
 
-Source: "Logical Replication Message Formats" in PostgreSQL's manual. Values come as texts; one of
-an update that is stored beside its row and did not change does not come at all (`UNCHANGED`), but
-for what the old row tells of it, where the table's replica identity is FULL.
+Source: "Logical Replication Message Formats" in PostgreSQL's manual. Values are texts. The value of
+an unchanged TOAST column is missing in an update (`UNCHANGED`), unless
+the old row has it, with replica identity FULL.
 """
 
 import struct
@@ -16,18 +16,18 @@ from ...names import TableName
 from .positions import Position
 
 _EPOCH_MS: Final = 946_684_800_000
-"""2000-01-01, from which PostgreSQL counts, since 1970."""
+"""PostgreSQL's epoch, 2000-01-01, in ms since 1970."""
 _INT32: Final = struct.Struct(">i")
 _UINT32: Final = struct.Struct(">I")
 _INT16: Final = struct.Struct(">h")
 _BEGIN: Final = struct.Struct(">xQqI")
 _TEXT, _NULL = b"tn"
-"""What kinds of values are told by; any other is one that did not change."""
+"""The kinds of values; any other is an unchanged TOAST value."""
 _COMMIT: Final = struct.Struct(">xxQQ")
 
 
 class Unchanged(Enum):
-    """The kind of value that an update leaves out."""
+    """The marker of an unchanged TOAST value."""
 
     UNCHANGED = "unchanged"
 
@@ -38,7 +38,7 @@ Values = tuple[Value, ...]
 
 
 class Operation(Enum):
-    """What became of a row, in Debezium's letters."""
+    """The kind of a change, as Debezium's letter."""
 
     READ = "r"
     CREATE = "c"
@@ -48,7 +48,7 @@ class Operation(Enum):
 
 
 class RelationColumn(NamedTuple):
-    """A column as it was when the change was made."""
+    """A column at the time of the change."""
 
     name: str
     is_key: bool
@@ -58,7 +58,7 @@ class RelationColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class Relation:
-    """A table as it was when the change was made."""
+    """A table at the time of the change."""
 
     oid: int
     name: TableName
@@ -68,7 +68,7 @@ class Relation:
 
     @property
     def key(self) -> tuple[int, ...]:
-        """The places of the columns that tell rows apart; none if all of them have to."""
+        """The positions of the replica identity's columns; empty: all columns."""
         if self.identity == "f":
             return ()
         return tuple(at for at, each in enumerate(self.columns) if each.is_key)
@@ -79,37 +79,37 @@ class Change(NamedTuple):
 
     position: Position
     xid: int
-    """The transaction, 32 bits of it."""
+    """The lower 32 bits of the transaction id."""
     time_ms: int
-    """When it committed, since 1970."""
+    """The commit time, in ms since 1970."""
     relation: Relation
     operation: Operation
     values: Values
     old: Values
-    """What an update tells of the row before it: its key, if that changed, or with a replica
-    identity of FULL all of it; else nothing."""
+    """The old row of an update: its key, if that changed, or with replica
+    identity FULL the whole row; else empty."""
     size: int
-    """Of its message, in bytes."""
+    """The size of its message, in bytes."""
 
 
 class TransactionEnd(NamedTuple):
-    """The end of a transaction: all of it is read."""
+    """The end of a transaction."""
 
     position: Position
 
 
 class PgOutput:
-    """Takes the messages of one peek, in their order."""
+    """Decodes the messages of one peek, in order."""
 
     def __init__(self) -> None:
         self._relations: dict[int, Relation] = {}
         self._lsn, self._time_ms, self._xid = 0, 0, 0
-        """Of the transaction that is told."""
+        """The fields of the current transaction."""
         self._seq = 0
-        """How many changes of it were told."""
+        """The number of its changes so far."""
 
     def take(self, message: bytes) -> Iterator[Change | TransactionEnd]:
-        """Yield what a message tells; raises `BadInput` for one that is none."""
+        """Decode a message; raises `BadInput` if it is malformed."""
         try:
             yield from self._read(message)
         except (struct.error, IndexError, KeyError) as error:
@@ -135,7 +135,7 @@ class PgOutput:
                 yield self._added_or_deleted(message, Operation.DELETE)
             case b"T":
                 yield from self._truncates(message)
-            case _:  # origins, types and messages of others tell nothing of rows
+            case _:  # origins, types and logical messages have no rows
                 return
 
     def _added_or_deleted(self, message: bytes, operation: Operation) -> Change:
@@ -143,7 +143,7 @@ class PgOutput:
         return self._change(relation, operation, _row(message, 6)[0], message)
 
     def _update(self, message: bytes) -> Change:
-        """Return an update, with what it tells of the row before."""
+        """Return an update, with the old row."""
         relation = self._relation_at(message, 1)
         kind, at = message[5:6], 6
         old: Values = ()
@@ -180,7 +180,7 @@ class PgOutput:
 
 
 def _row(message: bytes, at: int) -> tuple[Values, int]:
-    """Return the values of a row, and where what follows it begins."""
+    """Return the values of a row, and the position after it."""
     (count,) = _INT16.unpack_from(message, at)
     at += 2
     values: list[Value] = []

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Offsets of the log as people set them: of a slot, of a table in it, of a chunk of a snapshot."""
+"""Validation and seek of offsets in mode log: of a slot, a table, or a snapshot chunk."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -25,7 +25,7 @@ _STATE: Final = {"horizon": int, "file": int, "snapshot": str}
 
 
 def check(partition: Document, offset: Document | None) -> None:
-    """Raise `OffsetRefused` unless an offset is one that a task of a log could go on from."""
+    """Raise `OffsetRefused` for an offset that a task in mode log could not resume from."""
     if "chunk" in partition:
         check_members("partition", partition, _CHUNK)
         if offset is not None:
@@ -51,7 +51,7 @@ def check(partition: Document, offset: Document | None) -> None:
 def seek(
     session: ReadSession, slot: Slot, tables: TableFilter, to: Seek, known: Offsets
 ) -> Offsets:
-    """Return the offsets for an end of the log; raises `OffsetRefused` for any other place."""
+    """Return the offsets for an end of the WAL; raises `OffsetRefused` for a time."""
     if to is SeekEnd.EARLIEST:
         return seek_from_the_beginning(to, known)
     if to is not SeekEnd.LATEST:

@@ -1,9 +1,9 @@
-"""Places in the server's log: a commit, and how many changes of it; spelled as PostgreSQL does.
+"""Positions in the WAL: an LSN of a commit, and the number of its changes that are read.
 
-A change is the n-th of a transaction whose commit lies at an LSN, n from 1. A place is reached if
-it is not before the change: the place `(end, 0)` behind a commit has all of its transaction, the
-place `(commit, n)` the first n changes of it. So a transaction that is larger than a batch is read
-in parts, and everything is read once.
+A change is the n-th of a transaction whose commit is at an LSN, from 1. A position covers a
+change if it is not before it: `(end, 0)` after a commit covers its whole transaction, and
+`(commit, n)` the first n changes. So a transaction that is larger than a batch is read
+in parts, and each change once.
 """
 
 from typing import Any, NamedTuple, Self
@@ -13,14 +13,14 @@ from ...tables.snapshots import parse_lsn, spell_lsn
 
 
 class Position(NamedTuple):
-    """All changes up to it are read; compared as it stands."""
+    """All changes up to it are read; positions are ordered."""
 
     lsn: int
     seq: int = 0
 
     @classmethod
     def parse(cls, offset: Document) -> Self:
-        """Return what an offset says; raises `ValueError`."""
+        """Parse an offset; raises `ValueError`."""
         get: Any = offset.get
         return cls(parse_lsn(str(get("lsn"))), int(get("seq") or 0))
 
@@ -32,10 +32,10 @@ class Position(NamedTuple):
 
 
 def slot_partition(slot: str) -> Document:
-    """Return the source partition of all that a slot gives."""
+    """Return the source partition of a slot."""
     return {"slot": slot}
 
 
 def table_partition(slot: str, table: str) -> Document:
-    """Return that of one table, where it is ahead of the others."""
+    """Return the source partition of a table that is ahead of the slot's."""
     return {"slot": slot, "table": table}

@@ -1,8 +1,8 @@
 # pyright: basic
-"""The publication of a slot: which tables it has, and whether their changes can be told.
+"""The publication of a slot: its tables, and their replica identities.
 
-A table without a replica identity takes no UPDATE and no DELETE any more once it is published: such
-a table is refused before that would be so.
+A published table without a replica identity rejects UPDATE and DELETE: such
+a table is refused before it is published.
 """
 
 from collections.abc import Collection, Sequence
@@ -35,13 +35,13 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True)
 class Publication:
-    """A publication by its name; `mode` says who makes it."""
+    """A publication; `mode` says who creates it."""
 
     name: str
     mode: str
 
     def flaw(self, connection: "psycopg.Connection[Any]", tables: Sequence[TableName]) -> str:
-        """Return what keeps tables from being followed by it as things are; "": nothing."""
+        """Return why it cannot publish tables; empty: it can."""
         found = connection.execute(_LOOK, (self.name,)).fetchone()
         if found is None and self.mode == keys.DISABLED:
             return (
@@ -66,7 +66,7 @@ class Publication:
         return ""
 
     def make(self, connection: "psycopg.Connection[Any]", tables: Sequence[TableName]) -> None:
-        """Make it, or add what it lacks; raises `BadInput` for what a person has to do."""
+        """Create it, or add missing tables; raises `BadInput` if a user has to do it."""
         if flaw := self.flaw(connection, tables):
             raise BadInput(flaw)
         statement = ""
@@ -84,7 +84,7 @@ class Publication:
             ) from None
 
     def drop(self, connection: "psycopg.Connection[Any]") -> None:
-        """Drop it, if it was made by `make`."""
+        """Drop it, if `make` created it."""
         if self.mode != keys.DISABLED:
             name = sql.Identifier(self.name)
             connection.execute(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(name))

@@ -1,9 +1,9 @@
 # pyright: basic
-"""Tables that are read anew because the slot is gone: which offsets still count then.
+"""New snapshots after a lost slot: which offsets are still valid.
 
-With `snapshot.mode=when_needed` a slot that was dropped, lost or moved on is made anew by itself,
-and snapshots begin again. Offsets from before it are of a log that nobody has; they stay where they
-are until something moves them, and count no more.
+With `snapshot.mode=when_needed` a slot that was dropped, invalidated or advanced is created again,
+and snapshots begin again. Older offsets refer to WAL that is gone; they stay in the
+offset log until they change, but are ignored.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,17 +22,17 @@ from .slot import READ_ANEW, SlotGone
 
 @dataclass(frozen=True)
 class CountingOffsets:
-    """Which of a connector's offsets count, for its tasks."""
+    """Filters the valid offsets of a connector, for its tasks."""
 
     since: str
-    """Those that lie at this LSN, or after it; "": all."""
+    """Offsets from this LSN on are valid; empty: all."""
     renews: bool
-    """Whether the connector begins anew by itself if the slot is gone."""
+    """Whether the connector takes new snapshots by itself if the slot is gone."""
     logged_as_settled: Callable[[], Mapping[str, Document]]
-    """What our own log has as published, of all tasks."""
+    """Reads the published offsets of all tasks from the offset log."""
 
     def settled(self) -> Mapping[str, Document]:
-        """Return what is published, of those that count."""
+        """Return the published offsets that are valid."""
         return offsets_since(self.logged_as_settled(), self.since)
 
     def plan(
@@ -41,9 +41,9 @@ class CountingOffsets:
         offsets: Mapping[str, Document],
         limit: Limit,
     ) -> BatchPlan[pa.Table]:
-        """Plan by those that count; its steps begin where the log is, counting or not.
+        """Plan from the valid offsets; advances start at the logged ones, valid or not.
 
-        Raises `NotReady` where the slot is gone and the connector begins anew.
+        Raises `NotReady` if the slot is gone and the connector takes new snapshots.
         """
         try:
             plan = fetch(offsets_since(offsets, self.since), limit)
@@ -59,7 +59,7 @@ class CountingOffsets:
 
 
 def offsets_since(offsets: Mapping[str, Document], since: str) -> Mapping[str, Document]:
-    """Return the offsets that lie at an LSN or after it; "": all of them."""
+    """Return the offsets from an LSN on; empty: all."""
     if not since:
         return offsets
     least = parse_lsn(since)
@@ -67,7 +67,7 @@ def offsets_since(offsets: Mapping[str, Document], since: str) -> Mapping[str, D
 
 
 def is_overtaken(offsets: Mapping[str, Document], slot: str, confirmed: int) -> bool:
-    """Tell whether a slot is at an LSN beyond what was read by it."""
+    """Tell whether a slot was advanced beyond the position that was read."""
     offset = offsets.get(identity(slot_partition(slot)))
     read = [offset] if offset else [each for each in offsets.values() if "snapshot" in each]
     return any(_lsn_of(each) < confirmed for each in read)

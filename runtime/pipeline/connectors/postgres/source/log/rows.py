@@ -1,10 +1,10 @@
 # pyright: basic
-"""Changes as rows: the server makes values of their texts, as it does for rows that are read.
+"""Converts changes to rows; the server casts their text values, as it does for snapshot rows.
 
-A row has the columns of its table, and of the change: `__op` (c, u, d, t; r for a row of the
-snapshot), `__lsn` (where its transaction committed), `__seq` (which change of it it is), `__ts_ms`
-(when that was), `__deleted`. A row that is deleted has its key, with a replica identity of FULL all
-of its values. One whose key changes is deleted, and created under its new one.
+A row has the columns of its table, and metadata: `__op` (c, u, d, t; r for a row of the
+snapshot), `__lsn` (of the commit), `__seq` (the number of the change in it), `__ts_ms`
+(commit time), `__deleted`. A deleted row has its key, with replica identity FULL all
+values. An update of the key becomes a delete and a create.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ COLUMNS: Final = pa.schema(
         (DELETED, pa.bool_()),
     ]
 )
-"""What rows of a log have beside the columns of their table."""
+"""The metadata columns."""
 
 _LAYOUT: Final = """
 SELECT k.name, t.typname::text AS kind, f.width, format_type(t.oid, f.width) AS type,
@@ -57,19 +57,19 @@ SELECT o.at::int8 AS at, {} FROM unnest({}) WITH ORDINALITY o({}, at) JOIN {} t 
 class _Column(NamedTuple):
     source: SourceColumn
     type: str
-    """In SQL, as the server spells it."""
+    """The SQL type."""
     is_primary: bool
 
 
 class ChangedRows(NamedTuple):
-    """The rows of changes; `left_out` says how many changes have values that nobody knows now."""
+    """The rows of changes; `left_out` counts updates whose TOAST values are gone."""
 
     table: pa.Table
     left_out: int
 
 
 class ChangeRows:
-    """Makes rows of changes, by a session that reads."""
+    """Converts changes to rows in a read session."""
 
     def __init__(self, session: ReadSession, settings: ParsedConfig) -> None:
         self._session = session
@@ -80,7 +80,7 @@ class ChangeRows:
         self._layouts: dict[Relation, tuple[_Column, ...]] = {}
 
     def make(self, table: FollowedTable, changes: Sequence[Change]) -> ChangedRows:
-        """Return the rows of changes to one layout of a table; raises as the session does."""
+        """Convert changes to a table, all of the same layout; raises as the session does."""
         relation = changes[0].relation
         layout = self._layouts.get(relation) or self._layout(relation)
         key = relation.key or tuple(at for at, each in enumerate(layout) if each.is_primary)
@@ -96,7 +96,7 @@ class ChangeRows:
         return ChangedRows(self._with_change(table, values, rows), left_out)
 
     def nothing(self, tables: Sequence[FollowedTable]) -> pa.Table | None:
-        """Return a table without rows, with the columns of one of some tables."""
+        """Return an empty table with the columns of one of the tables."""
         for table in tables:
             with suppress(TableChanged), self._session.snapshot() as snapshot:
                 shape = TableShape.read(snapshot, table.name, self._mapping, is_logged=True)
@@ -105,7 +105,7 @@ class ChangeRows:
         return None
 
     def read(self, rows: pa.Table, time_ms: int) -> pa.Table:
-        """Return rows of the snapshot as those that come before all changes."""
+        """Return snapshot rows with metadata columns."""
         told = (Operation.READ.value, 0, 0, time_ms, False)
         for name, value in zip(COLUMNS.names, told, strict=True):
             column = pa.repeat(pa.scalar(value, COLUMNS.field(name).type), rows.num_rows)
@@ -113,7 +113,7 @@ class ChangeRows:
         return rows
 
     def _layout(self, relation: Relation) -> tuple[_Column, ...]:
-        """Return the columns of a table as it was, with types as the catalog has them now."""
+        """Return the columns of a table at the change, with the types of the present catalog."""
         names = [each.name for each in relation.columns]
         oids = [each.type_oid for each in relation.columns]
         widths = [each.width for each in relation.columns]
@@ -135,9 +135,9 @@ class ChangeRows:
         changes: Sequence["_Row"],
         key: Sequence[int],
     ) -> list["_Row"]:
-        """Return changes with what their rows have now in place of values that did not change.
+        """Return changes with unchanged TOAST values read from the present rows.
 
-        The log does not have these. Should one have changed since, a later change tells.
+        The WAL does not have them. If a value has changed since, a later change has it.
         """
         lacking = [each for each in changes if UNCHANGED in each.values]
         columns = sorted(
@@ -179,14 +179,14 @@ class ChangeRows:
 
 
 class _Row(NamedTuple):
-    """One row of a change; an update of a key makes two."""
+    """One row of a change; an update of the key gives two."""
 
     change: Change
     operation: Operation
     values: Values
 
     def with_values(self, found: dict[str, Any], columns: Iterable[int]) -> "_Row":
-        """Return it with values by their places, where it has none."""
+        """Return the row with missing values filled in, by position."""
         values = [*self.values]
         for at in columns:
             values[at] = found[f"v{at}"] if values[at] is UNCHANGED else values[at]
@@ -203,7 +203,7 @@ def _expanded(changes: Sequence[Change], key: Sequence[int]) -> Iterator[_Row]:
 
 
 def _known_before(rows: Sequence[_Row], key: Sequence[int]) -> list[_Row]:
-    """Return rows with what an earlier one of them says in place of values that did not change."""
+    """Return rows with unchanged values taken from earlier rows of the same key."""
     if not key or not any(UNCHANGED in each.values for each in rows):
         return [*rows]
     known: dict[tuple[Value, ...], Values] = {}
@@ -227,7 +227,7 @@ def _known_before(rows: Sequence[_Row], key: Sequence[int]) -> list[_Row]:
 def _values(
     snapshot: DatabaseSnapshot, layout: Sequence[_Column], rows: Sequence[_Row]
 ) -> dict[str, Any]:
-    """Return the columns of rows, by name, as those of the table itself are read."""
+    """Return the columns of rows by name, converted as those of the table."""
     if not layout:
         return {}
     texts = [*zip(*(each.values for each in rows), strict=True)] if rows else [()] * len(layout)
@@ -250,7 +250,7 @@ def _look_up(
     key: Sequence[int],
     columns: Sequence[int],
 ) -> pa.Table:
-    """Return columns of the rows of some keys, as texts, with the number of each key, from 1."""
+    """Read columns of the rows with some keys, as texts, with the key's number, from 1."""
     wanted = (
         sql.SQL("t.{}::text AS {}").format(_name(layout[at].source.name), _name(f"v{at}"))
         for at in columns
@@ -268,7 +268,7 @@ def _look_up(
 
 
 def _parameters(texts: Sequence[Sequence[Any]]) -> pa.RecordBatch:
-    """Return arrays of texts as the only row of parameters."""
+    """Return arrays of texts as one row of parameters."""
     kind = pa.list_(pa.string())
     return pa.record_batch({str(at): pa.array([each], kind) for at, each in enumerate(texts)})
 

@@ -1,5 +1,5 @@
 # pyright: basic
-"""A session that asks the server of its log: what it refuses is told as what it means."""
+"""A psycopg session for slots and the WAL, which translates the server's errors."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,15 +17,15 @@ WITH others AS MATERIALIZED (
     SELECT pid FROM pg_stat_activity
     WHERE application_name = %s AND pid <> pg_backend_pid() AND datname = current_database())
 SELECT pid FROM others WHERE NOT pg_terminate_backend(pid, 5000)"""
-"""Ends the sessions of a former owner, and gives those that go on after 5 s."""
+"""Terminates the sessions of a former owner, and returns those that still run after 5 s."""
 _DENIED, _NO_OBJECT, _WRONG_STATE = "42501", "42704", "55000"
 
 
 class LogSession:
-    """A connection of psycopg, made when it is needed and made anew after it was lost.
+    """A psycopg connection that is opened on demand, and again after a loss.
 
-    All sessions of a task go by one name, `application`, "" if this one is nobody's. A new owner of
-    the task ends those of the one before: a process that is stopped while it peeks would keep the
+    All sessions of a task have one application name; empty: it has no owner. A new owner of
+    the task terminates former sessions: a process that hangs during a peek would keep the
     slot.
     """
 
@@ -37,7 +37,7 @@ class LogSession:
 
     @classmethod
     def of(cls, config: Mapping[str, str], context: Context) -> Self:
-        """Return that of a task, or of a connector."""
+        """Return the session of a task, or of a connector."""
         application = application_name("log", context.resource, context.cluster_id)
         return cls(Server.of("source", config, application), application)
 
@@ -54,7 +54,7 @@ class LogSession:
             raise self._told(error) from None
 
     def close(self) -> None:
-        """End the session."""
+        """Close the session."""
         if self._connection is not None:
             with suppress(psycopg.Error):
                 self._connection.close()

@@ -1,4 +1,4 @@
-"""What the task that reads the log is told: the slot, and the tables with their snapshots."""
+"""The share of the task that reads the WAL: the slot, and the tables with their snapshots."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from ...tables.snapshots import LogSnapshot
 
 
 class FollowedTable(NamedTuple):
-    """A table whose changes are read; `chunks` are those of its snapshot, 0: it has none."""
+    """A table whose changes are read; `chunks` counts its snapshot's chunks, 0: no snapshot."""
 
     schema: str
     table: str
@@ -25,19 +25,19 @@ class FollowedTable(NamedTuple):
 
     @property
     def begun(self) -> LogSnapshot | None:
-        """Its snapshot, as the connector took it."""
+        """Its snapshot."""
         return LogSnapshot.parse(self.snapshot) if self.snapshot else None
 
 
 class LogShare(NamedTuple):
-    """The slot's place when the connector found it, and all tables of the connector."""
+    """The slot's position at the start, and all tables of the connector."""
 
     begin: str
     tables: tuple[FollowedTable, ...]
 
     @classmethod
     def of(cls, begin: str, tables: Sequence[TableShare]) -> Self:
-        """Return the share that has all tables of a split."""
+        """Return the share with all tables of a split."""
         found = sorted(tables, key=lambda each: each.name)
         return cls(
             begin,
@@ -49,7 +49,7 @@ class LogShare(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return what a task was told."""
+        """Parse a share."""
         begin, tables = json.loads(text)
         return cls(begin, tuple(FollowedTable(*each) for each in tables))
 

@@ -1,8 +1,8 @@
 # pyright: basic
-"""A replication slot: how far it is, and what became of it.
+"""A logical replication slot: its state, checks, and peeks.
 
-A slot keeps the log from where it was advanced to last, which is never behind what is committed in
-our log: so what was not committed can be read again, and what is gone can be told.
+A slot retains the WAL from its confirmed LSN on, which is never after the offset in
+the offset log: uncommitted changes can be read again, and a loss is detected.
 """
 
 import re
@@ -38,7 +38,7 @@ READ_ANEW: Final = "Read the tables anew: stop the connector, seek to earliest, 
 
 
 _READABLE: Final = 30
-"""Letters of a connector's name that the name of its slot begins with."""
+"""How many characters of the connector's name the slot's name has."""
 
 
 def own_name(connector: str) -> str:
@@ -48,40 +48,40 @@ def own_name(connector: str) -> str:
 
 
 class SlotGone(BadInput):
-    """What comes after a place cannot be read by the slot any more."""
+    """The changes after a position cannot be read from the slot any more."""
 
 
 class SlotState(NamedTuple):
-    """A slot as the server knows it."""
+    """The state of a slot in the server."""
 
     confirmed: int
-    """What lies before it is not kept."""
+    """The confirmed LSN; the WAL before it is not retained."""
     pid: int | None
-    """Whose it is at the moment."""
+    """The backend process that uses the slot."""
     is_lost: bool
     kept_bytes: int
-    """How much of the log it keeps."""
+    """The size of the retained WAL."""
     most_bytes: int | None
-    """How much it may keep; None: as much as there is room for."""
+    """The limit of the retained WAL; None: no limit."""
     written: int
-    """How far the log goes."""
+    """The end of the WAL."""
     next_xid: int
-    """The transaction that begins next."""
+    """The next transaction id."""
     reread_bytes: int
-    """How much each look reads again of what is read: since the oldest that is open began."""
+    """The WAL that each peek reads again, since the oldest open transaction began."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot by its name, and the publication whose changes it gives."""
+    """A slot, with its publication."""
 
     name: str
     publication: str
     is_dropped_on_stop: bool = False
-    """Whether it goes with a connector that is STOPPED, so that the server keeps no log for it."""
+    """Whether to drop it when the connector is STOPPED, so that no WAL is retained."""
 
     def look(self, connection: "psycopg.Connection[Any]") -> SlotState | None:
-        """Return its state, None if there is none; raises `BadInput` if it is of no use here."""
+        """Return its state; None: it does not exist. Raises `BadInput` if it is unusable."""
         row = connection.execute(_STATE, (self.name,)).fetchone()
         if row is None:
             return None
@@ -97,7 +97,7 @@ class Slot:
         return SlotState(begin, pid, is_lost, kept, limit, parse_lsn(rest[0]), *rest[1:])
 
     def make(self, connection: "psycopg.Connection[Any]") -> None:
-        """Make it; raises `SourceAway` while transactions are open that are older."""
+        """Create it; raises `SourceAway` while older transactions are open."""
         try:
             query = "SELECT pg_create_logical_replication_slot(%s, 'pgoutput')"
             connection.execute(query, (self.name,))
@@ -108,11 +108,11 @@ class Slot:
             ) from None
 
     def drop(self, connection: "psycopg.Connection[Any]") -> None:
-        """Drop it, if it is there."""
+        """Drop it, if it exists."""
         connection.execute(_DROP, (self.name,))
 
     def check(self, connection: "psycopg.Connection[Any]", place: Position) -> SlotState:
-        """Return its state; raises `SlotGone` if what comes after a place cannot be read."""
+        """Return its state; raises `SlotGone` if the changes after a position are gone."""
         found = self.look(connection)
         if found is None:
             raise SlotGone(
@@ -139,7 +139,7 @@ class Slot:
         return found
 
     def advance(self, connection: "psycopg.Connection[Any]", lsn: int) -> None:
-        """Let go of what lies before an LSN; does nothing if that is gone already."""
+        """Advance the slot to an LSN, if it is not beyond it."""
         try:
             query = "SELECT pg_replication_slot_advance(%s, %s::pg_lsn)"
             connection.execute(query, (self.name, spell_lsn(lsn)))
@@ -148,7 +148,7 @@ class Slot:
                 raise
 
     def peek(self, lsn: int, most: int) -> sql.Composed:
-        """Return the query for messages up to an LSN, about so many: no transaction is split."""
+        """Return the query for about `most` messages up to an LSN; transactions are not split."""
         publication = sql.Identifier(self.publication).as_string()
         given = (self.name, spell_lsn(lsn), most, publication)
         return sql.SQL(_PEEK).format(*map(sql.Literal, given))

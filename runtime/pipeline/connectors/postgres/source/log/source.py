@@ -1,9 +1,9 @@
 # pyright: basic
-"""A task of a connector that reads the log: its part of the snapshot; one of them then the log.
+"""The source in mode log: each task reads its part of the snapshot, then one task reads the WAL.
 
-The log waits until the whole snapshot is in the sink, for what it says of a row comes after what
-that says. A window of it is handed on table by table, each a batch; the last one moves the slot's
-offset on, the ones before it an offset of their table. The slot is advanced to what counts.
+The WAL is read after the whole snapshot is published, since its changes are later
+than the snapshot. A window gives one batch for each table; the last batch advances the slot's
+offset, the others the offset of their table. The slot is advanced to the committed offset.
 """
 
 import time
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SETTLED_S: Final = 0.2
-"""How often it is looked whether the others have read their part of the snapshot."""
+"""How often to check whether other tasks have read their part of the snapshot."""
 _IDLE_BYTES: Final = 1 << 20
 _IDLE_S: Final = 10.0
-"""After so much of the log, and so long, without a change the offset moves on all the same, since
-the server keeps what lies behind it."""
+"""After this much WAL, and time, without a change the offset advances all the same, since
+the server retains the WAL after it."""
 _REREAD_TOLD: Final = 1 << 28
-"""After so many bytes it is told that each look reads them again."""
+"""How much WAL each peek may read again before a remark."""
 _MEBIBYTE: Final = 1 << 20
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """The changes of one table in a window, and what they lead to."""
+    """The changes of one table in a window, with their advances."""
 
     table: FollowedTable
     changes: tuple[Change, ...]
@@ -59,7 +59,7 @@ class _Batch:
 
 
 class LogSource(Source[pa.Table]):
-    """Reads its part of the snapshot by `tables`; with a share of the log, then that."""
+    """Reads its part of the snapshot by `tables`; then, with a share of the WAL, the changes."""
 
     def __init__(
         self,
@@ -78,36 +78,36 @@ class LogSource(Source[pa.Table]):
         self._counting = counting
         self._stream = stream
         self._is_read = False
-        """Whether its own part of the snapshot is read."""
+        """Whether this task's part of the snapshot is read."""
         self._snapshots: dict[TableName, LogSnapshot | None] | None = None
-        """What each table was read by, once all of them are; None: they are not."""
+        """The snapshot of each table; None: not all snapshots are read."""
         self._batches: deque[_Batch] = deque()
-        """What is left of a window."""
+        """The remaining batches of a window."""
         self._rest = LookRest()
         self._moved_at = time.monotonic()
         """When the offset moved last, likewise."""
         self._left_out = 0
-        """How many updates were left out."""
+        """The number of updates that were left out."""
         self._remarked = ""
-        """What was strange at the last look."""
+        """The remark of the last poll."""
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
         """Fetch the next rows, all of one table."""
         return self._counting.plan(self._fetch, offsets, limit)
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> pa.Table:
-        """Return what was fetched."""
+        """Return the fetched rows."""
         del spark
         (rows,) = ranges
         return rows
 
     def verify(self, ranges: Sequence[pa.Table]) -> None:
-        """See that a crash of the server cannot take back what was read of the snapshot."""
+        """Wait until the snapshot's rows are durable on the server."""
         if not self._is_read:
             self._tables.verify(ranges)
 
     def acknowledge(self, advances: Sequence[Advance]) -> None:
-        """Let the server forget what counts; should it be away, the next start does that."""
+        """Advance the slot to the committed offset; after an error the next start does."""
         ours = slot_partition(self._slot.name)
         for each in advances:
             if each.partition == ours and each.end is not None and not self._stream.is_open:
@@ -115,20 +115,20 @@ class LogSource(Source[pa.Table]):
                     self._slot.advance(connection, Position.parse(each.end).lsn)
 
     def release(self) -> None:
-        """Drop the slot, if that is wanted: the publication keeps nothing, and stays."""
+        """Drop the slot, if the config asks for that; the publication retains no WAL, and stays."""
         if self._share is not None and self._slot.is_dropped_on_stop:
             with self._session.talking() as connection:
                 self._slot.drop(connection)
 
     def forget(self) -> None:
-        """Drop the slot, which would keep the server's log for ever, and the publication."""
+        """Drop the slot, which would retain WAL forever, and the publication."""
         if self._share is not None:
             with self._session.talking() as connection:
                 self._slot.drop(connection)
                 self._publication.drop(connection)
 
     def close(self) -> None:
-        """End its sessions."""
+        """Close its sessions."""
         self._tables.close()
         self._session.close()
 
@@ -150,7 +150,7 @@ class LogSource(Source[pa.Table]):
         return self._rows.read(rows, time.time_ns() // 1_000_000)
 
     def _wait(self, share: LogShare) -> str:
-        """Return what the log waits for; "": all of the snapshot is in the sink."""
+        """Return what the WAL reader waits for; empty: the whole snapshot is published."""
         logged, found = self._counting.settled(), dict[TableName, LogSnapshot | None]()
         for table in share.tables:
             begun = table.begun
@@ -170,7 +170,7 @@ class LogSource(Source[pa.Table]):
         return ""
 
     def _is_whole(self, logged: Mapping[str, Document], table: FollowedTable) -> bool:
-        """Tell whether a table is to be followed from a place that somebody has set."""
+        """Tell whether a user has set the position of a table, so that its snapshot is skipped."""
         offset = logged.get(identity(table_partition(self._slot.name, str(table.name))))
         return bool(offset and offset.get("whole"))
 
@@ -202,7 +202,9 @@ class LogSource(Source[pa.Table]):
             return self._next(offsets)
         if window.held is not None:
             return BatchPlan(remark=f"the log waits until {window.held}, which is new, is taken up")
-        is_fruitless = window.has_more or place.seq > 0  # the next peek would give it again
+        is_fruitless = (
+            window.has_more or place.seq > 0
+        )  # otherwise the next peek would return it again
         return self._move_on(offsets, place, window.end, is_due=is_fruitless)
 
     def _following(
@@ -241,10 +243,10 @@ class LogSource(Source[pa.Table]):
     def _move_on(
         self, offsets: Mapping[str, Document], place: Position, end: Position, *, is_due: bool
     ) -> BatchPlan[pa.Table]:
-        """Move the offset on by a batch without rows, if it has stood for long enough.
+        """Advance the offset by a batch without rows, if it has not changed for long.
 
-        A beginning without a snapshot is logged at once: else nobody could tell, should the slot
-        go, that anything is lost.
+        A start without a snapshot is committed at once: otherwise a loss of the slot
+        would not be noticed.
         """
         tables = self._share.tables if self._share else ()
         is_long = time.monotonic() - self._moved_at >= _IDLE_S
@@ -260,7 +262,7 @@ class LogSource(Source[pa.Table]):
         return BatchPlan((nothing,), (advance,), 0, 0, lag=Lag(0, 0), remark=self._remarked)
 
     def _remark(self, slot: SlotState | None) -> str:
-        """Return what is strange about the slot, or about what was read."""
+        """Return the remark about the slot, or about left out updates."""
         if slot is None:
             return self._remarked
         told: list[str] = []

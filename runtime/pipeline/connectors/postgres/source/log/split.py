@@ -1,12 +1,12 @@
 # pyright: basic
-"""How a connector that reads the log splits its work: it makes the slot, and begins snapshots.
+"""The split of a connector in mode log: creates publication and slot, and begins snapshots.
 
-    publication     has the tables, before the slot, so that the log can be read by it
-    slot            keeps the log from here on
-    wait            until all have ended that were open before: their changes may be in no log
-    snapshot S      of the tables that are new; their rows are read by it, in chunks
+    publication     has the tables before the slot is created, so that the slot can use it
+    slot            retains the WAL from here on
+    wait            until older transactions have ended: their changes may be missing in the WAL
+    snapshot S      of new tables; their rows are read as S sees them, in chunks
 
-What was begun stays as it was, as long as any offset tells of it and the slot is there.
+Started snapshots are kept as long as an offset refers to them and the slot exists.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ _SERVER: Final = (
 
 
 class LogSplit:
-    """Splits the work of one connector, again and again."""
+    """Splits the work of one connector, repeatedly."""
 
     def __init__(
         self, context: Context, settings: ParsedConfig, session: ReadSession, talk: LogSession
@@ -49,18 +49,18 @@ class LogSplit:
         self._has_snapshot = settings.text(keys.SNAPSHOT_MODE) != keys.NO_DATA
         told = [each for each in context.split if keys.TASK_SHARE in each]
         self._known = known_in(TaskShare.parse(each[keys.TASK_SHARE]) for each in told)
-        """The tables whose snapshots were begun."""
+        """The tables whose snapshots have begun."""
         logs = [each[keys.TASK_LOG] for each in told if each.get(keys.TASK_LOG)]
         self._begin = LogShare.parse(logs[0]).begin if logs else ""
-        """Where the slot was when the first of them was."""
+        """The slot's LSN when the first of them began."""
         self._renews = settings.text(keys.SNAPSHOT_MODE) == keys.WHEN_NEEDED
         self._since = max((each.since for each in self._known.values()), default="")
-        """Offsets from before it do not count."""
+        """Earlier offsets are invalid."""
         self._new: dict[TableName, int] = {}
-        """Tables that are new, each with the first transaction whose changes are all in the log."""
+        """New tables, each with the first transaction whose changes are all in the WAL."""
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return what each task is told; raises `NotReady`, `BadInput`, `SourceAway`."""
+        """Return the keys of each task; raises `NotReady`, `BadInput`, `SourceAway`."""
         names = [each.name for each in self._find()]
         if not names:
             raise NotReady("no table is there that is to be read")
@@ -85,7 +85,7 @@ class LogSplit:
             return TableFilter.of(self._settings).find(snapshot)
 
     def _ready(self, connection: "psycopg.Connection[Any]") -> SlotState:
-        """Return the state of the slot, which is made if it is not there; forget what is over."""
+        """Create the slot if needed, and return its state; drop outdated snapshots."""
         state, mine = self.slot.look(connection), f"slot={self.slot.name!r}"
         logged = {key: each for key, each in self._context.logged_offsets().items() if mine in key}
         is_gone = state is None or state.is_lost
@@ -112,7 +112,7 @@ class LogSplit:
     def _begun(
         self, connection: "psycopg.Connection[Any]", state: SlotState, new: Sequence[TableName]
     ) -> Mapping[TableName, TableShare]:
-        """Return tables whose snapshot begins now."""
+        """Begin the snapshots of new tables."""
         if not self._has_snapshot:
             found = [each for each in self._find() if each.name in new]
             return {each.name: self._share(each, 0, "", 0) for each in found}
@@ -125,9 +125,9 @@ class LogSplit:
                 "once it has ended"
             )
         snapshot = LogSnapshot.take(connection, max(state.confirmed, parse_lsn(self._begin)))
-        with self._session.snapshot() as after:  # tables are as large as they are by now
+        with self._session.snapshot() as after:  # for the present size of tables
             there, seen = TableFilter.of(self._settings).find(after), after.horizon()
-        self._session.wait_durable(seen)  # a crash must not take back what S saw
+        self._session.wait_durable(seen)  # what S saw must survive a crash
         found = [each for each in there if each.name in new]
         return {
             each.name: self._share(
@@ -153,7 +153,7 @@ class LogSplit:
 
 
 def slot_of(settings: ParsedConfig, connector: str) -> Slot:
-    """Return the slot that a config names, or that of the connector's own."""
+    """Return the slot in a config, or the connector's own slot."""
     name = settings.text(keys.SLOT) or own_name(connector)
     is_dropped = settings.flag(keys.DROP_SLOT)
     return Slot(name, settings.text(keys.PUBLICATION) or name, is_dropped)
@@ -165,7 +165,7 @@ def publication_of(settings: ParsedConfig, slot: Slot) -> Publication:
 
 
 def flaw_in_server(connection: "psycopg.Connection[Any]") -> str:
-    """Return why the log of a server cannot be read; "": it can."""
+    """Return why the server's WAL cannot be read; empty: it can."""
     row = connection.execute(_SERVER).fetchone()
     level, encoding, is_standby = row or ("", "", False)
     if is_standby:

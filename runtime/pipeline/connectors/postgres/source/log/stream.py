@@ -1,10 +1,10 @@
 # pyright: basic
-"""The changes of tables, window by window, as a peek at the slot gives them.
+"""Reads the changes of tables from the slot, in windows.
 
-A peek decodes whole transactions: the server keeps what it gave until it is fetched, so that a
-transaction of any size is read in parts, and the worker holds no more than a window. A window that
-ends within a transaction is read on from where it ended; after a restart the slot gives the same
-transaction again, and what was read of it is passed over.
+A peek decodes whole transactions. The server buffers its result until it is fetched, so that a
+transaction of any size is read in parts, and the worker holds only a window. The next window
+continues within a transaction; after a restart the slot returns the same
+transaction again, and changes that were read are skipped.
 """
 
 from collections import deque
@@ -25,24 +25,24 @@ from .shares import FollowedTable
 from .slot import Slot, SlotState
 
 _FIRST_FETCH, _MOST_FETCHED, _FETCHED_BYTES = 16, 2_000, 1 << 22
-"""How many messages a round trip brings: as many as are about so many bytes."""
+"""The first and the most messages in a fetch, and its target in bytes."""
 _REREAD_BYTES: Final = 256
-"""For each so many bytes that a look reads again it asks for a message, lest it do little else."""
+"""For each so many bytes of WAL that a peek reads again, it asks for one more message."""
 _DECLARE: Final = sql.SQL("DECLARE fairlead_peek NO SCROLL CURSOR FOR {}")
 _FETCH: Final = sql.SQL("FETCH {} FROM fairlead_peek")
 
 
 @dataclass(frozen=True)
 class Following:
-    """A table, the snapshot that its rows were read by, and how far its changes were read."""
+    """A table, its snapshot, and the position up to which its changes are read."""
 
     table: FollowedTable
     snapshot: LogSnapshot | None
-    """None: all changes count."""
+    """None: there is no snapshot, and all changes are read."""
     place: Position
 
     def wants(self, change: Change, next_xid: int) -> bool:
-        """Tell whether a change is neither read yet nor in the snapshot."""
+        """Tell whether a change is neither read nor in the snapshot."""
         if change.position <= self.place:
             return False
         seen = self.snapshot
@@ -50,37 +50,37 @@ class Following:
 
 
 class Window(NamedTuple):
-    """Changes by their tables, each in order, and how far they lead.
+    """Changes by table, in order, with the new position.
 
-    All changes of a table were made to one layout of it.
+    All changes of a table have the same layout.
     """
 
     groups: tuple[tuple[FollowedTable, tuple[Change, ...]], ...]
     end: Position
     has_more: bool
     held: TableName | None
-    """A table whose changes come next, and which the connector does not know yet."""
+    """A new table whose changes come next; the connector must add it first."""
     slot: SlotState
 
 
 @dataclass
 class _Peek:
-    """A peek that is being fetched."""
+    """A peek with its fetch state."""
 
     cursor: "psycopg.Cursor[Any]"
     slot: SlotState
     most: int
-    """About so many messages were asked for: if fewer came, there were no more."""
+    """The requested number of messages; fewer means that there are no more."""
     output: PgOutput = field(default_factory=PgOutput)
     left: "deque[Change | TransactionEnd]" = field(default_factory=deque)
-    """What was fetched, and is still to be told."""
+    """The fetched changes that are not returned yet."""
     fetched: int = 0
     ahead: int = _FIRST_FETCH
     """How many messages to fetch next."""
     is_over: bool = False
 
     def next(self) -> Change | TransactionEnd | None:
-        """Take what comes next, None: nothing does."""
+        """Return the next change; None: there is none."""
         while not self.left and not self.is_over:
             rows = self.cursor.execute(_FETCH.format(self.ahead)).fetchall()
             self.is_over = len(rows) < self.ahead
@@ -93,32 +93,32 @@ class _Peek:
 
 
 class ChangeStream:
-    """Reads a slot; `find` tells of a table whether it is to be followed although nobody told."""
+    """Reads a slot; `find` tells whether a new table belongs to the connector."""
 
     def __init__(self, session: LogSession, slot: Slot, find: Callable[[TableName], bool]) -> None:
         self.session = session
         self.slot = slot
         self._find = find
         self._foreign: set[tuple[int, TableName]] = set()
-        """Tables that are not to be followed, by number and name."""
+        """Tables that do not belong to the connector, by oid and name."""
         self._peek: _Peek | None = None
         self._quiet = 0
-        """Up to here the log was looked at, and nothing was found."""
+        """The LSN up to which the WAL has no changes."""
 
     @property
     def is_open(self) -> bool:
-        """Whether a peek is half read."""
+        """Whether a peek is partly read."""
         return self._peek is not None
 
     def read(
         self, place: Position, tables: Mapping[TableName, Following], limit: Limit
     ) -> Window | None:
-        """Return the next window; None: nothing was written since the last."""
+        """Return the next window; None: no WAL was written since the last one."""
         with self.session.talking() as connection:
             peek = self._peek or self._begin(connection, place, limit)
             if peek is None:
                 return None
-            self._peek = None  # should it fail, the next one begins anew
+            self._peek = None  # after an error, a new peek begins
             window = self._collect(peek, place, tables, limit)
             if not window.held and (peek.left or not peek.is_over):
                 self._peek = peek
@@ -133,7 +133,7 @@ class ChangeStream:
         if connection.info.transaction_status is not psycopg.pq.TransactionStatus.IDLE:
             connection.execute("ROLLBACK")
         state = self.slot.check(connection, place)
-        if state.confirmed < place.lsn:  # else what is read already were given again
+        if state.confirmed < place.lsn:  # otherwise changes that are read would be returned again
             self.slot.advance(connection, place.lsn)
         if state.written == self._quiet:
             return None
@@ -167,7 +167,7 @@ class ChangeStream:
         return Window(made.groups, end, not is_all, held, peek.slot)
 
     def _is_held(self, relation: Relation) -> bool:
-        """Tell whether a table that nobody told of is to be followed: what is not stays so."""
+        """Tell whether a new table belongs to the connector; a negative answer is cached."""
         key = relation.oid, relation.name
         if key in self._foreign:
             return False
@@ -178,7 +178,7 @@ class ChangeStream:
 
 
 class _Groups:
-    """Changes as they are collected, by table."""
+    """Collects changes by table."""
 
     def __init__(self, limit: Limit) -> None:
         self._limit = limit
@@ -186,7 +186,7 @@ class _Groups:
         self._rows, self._bytes = 0, 0
 
     def add(self, table: FollowedTable, change: Change) -> bool:
-        """Take a change; False if its table had another layout for those before."""
+        """Add a change; False if its layout differs from earlier changes of its table."""
         group = self._found.setdefault(table, [])
         if group and group[-1].relation != change.relation:
             return False

@@ -1,1 +1,1 @@
-"""The rows of a query as a source: whole, or read on by columns that grow."""
+"""The source of a query: bulk, or incremental by growing columns."""

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Offsets of a query as people set them, and what a look at it finds."""
+"""Validation and seek of a query's offsets, and the check of its config."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -32,14 +32,14 @@ _MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
 
 
 def look(server: Server, settings: ParsedConfig) -> Look:
-    """Ask the server what the query gives; raises `ConfigInvalid`, `SourceAway`."""
+    """Ask the server for the columns of the query; raises `ConfigInvalid`, `SourceAway`."""
     fields = from_arrow_schema(QueryShape.read(server, settings).schema).fields
     ddl = ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in fields)
     return Look(columns=SourceColumns(ddl, keys.QUERY, may_grow=False))
 
 
 def check(mode: str, partition: Document, offset: Document | None) -> None:
-    """Raise `OffsetRefused` unless an offset is one that a query could be read on from."""
+    """Raise `OffsetRefused` for an offset that the query could not resume from."""
     check_members("partition", partition, {"query": str})
     if offset is None:
         return
@@ -48,7 +48,7 @@ def check(mode: str, partition: Document, offset: Document | None) -> None:
 
 
 def seek(mode: str, to: Seek, known: Offsets) -> Offsets:
-    """Return the offset for a place; raises `OffsetRefused` for one that a query has not."""
+    """Return the offset for a position; raises `OffsetRefused` if the query cannot seek to it."""
     if to is SeekEnd.EARLIEST:
         return seek_from_the_beginning(to, known)
     if mode != keys.STAMPED or not isinstance(to, datetime):

@@ -1,5 +1,5 @@
 # pyright: basic
-"""A query, what its rows are made of, and the columns that it is read on by."""
+"""A query with its columns, and the growing columns for incremental reads."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -24,7 +24,7 @@ _NOTHING_OF: Final = sql.SQL("SELECT * FROM {} LIMIT 0")
 
 @dataclass(frozen=True)
 class GrowingColumn:
-    """A column by which a query is read on; `member` is what offsets call it."""
+    """A growing column; `member` is its name in offsets."""
 
     member: str
     name: str
@@ -32,17 +32,17 @@ class GrowingColumn:
 
     @property
     def text(self) -> sql.Composed:
-        """Its value as offsets spell it."""
+        """Its value as text in offsets."""
         return sql.SQL("{}::text").format(sql.Identifier(self.name))
 
     def literal(self, value: object) -> sql.Composed:
-        """Return a value of it in SQL."""
+        """Return a value in SQL."""
         return sql.SQL("{}::{}").format(sql.Literal(str(value)), words(self.kind))
 
 
 @dataclass(frozen=True)
 class QueryShape:
-    """A query, its columns, and those that grow: none where all of it is read once."""
+    """A query, its columns, and its growing columns (none in bulk mode)."""
 
     query: str
     columns: tuple[SourceColumn, ...]
@@ -50,17 +50,17 @@ class QueryShape:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns as rows have them."""
+        """The columns of rows."""
         return pa.schema([(each.name, each.type) for each in self.columns])
 
     @property
     def relation(self) -> sql.Composed:
-        """The query as SQL names what to read from."""
+        """The query as a relation in SQL."""
         return _relation(self.query)
 
     @classmethod
     def read(cls, server: Server, settings: ParsedConfig) -> Self:
-        """Ask the server; raises `ConfigInvalid` for a query that it refuses, `SourceAway`."""
+        """Describe a query; raises `ConfigInvalid` if the server refuses it, `SourceAway`."""
         query = settings.text(keys.QUERY).strip().rstrip(";")
         with _reached(server) as connection:
             try:
@@ -99,7 +99,7 @@ def _reached(server: Server) -> "psycopg.Connection[Any]":
 
 
 def _growing(settings: ParsedConfig, kinds: dict[str, str]) -> tuple[GrowingColumn, ...]:
-    """Return the columns that a mode reads on by, times before numbers."""
+    """Return the growing columns of a mode, times before numbers."""
     mode, found = settings.text(keys.MODE), list[GrowingColumn]()
     if mode in {keys.STAMPED, keys.BOTH}:
         for name in settings.items(keys.TIMESTAMP):

@@ -1,10 +1,10 @@
 # pyright: basic
-"""A query's rows as a source, read on behind the highest values of its columns so far.
+"""The source of a query, incremental by the highest values of its growing columns.
 
-Rows of a query have no transaction of their own, so nothing tells which of them commit late: a row
-whose value is lower than one that was read is not seen. A column of xid8 that holds the row's
-transaction is exact all the same: it is read up to the oldest that is open. Rows of equal values
-come in one batch, so that the next goes on behind them.
+Rows of a query have no transaction id, so late commits are not detected: a row
+with a lower value than the last one is missed. A column of xid8 with the row's
+transaction is exact: it is read up to the oldest open transaction. Rows of equal values
+are in one batch, so that the next batch continues after them.
 """
 
 from collections.abc import Mapping
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PARTITION: Final[Document] = {"query": "query"}
-"""The source partition, as Connect JDBC has it."""
+"""The source partition, as in Connect JDBC."""
 _ROW_BYTES: Final = 64
-"""A row is taken for at least so large, before any is known."""
+"""The assumed size of a row before the first read."""
 
 
 class QuerySource(Source[pa.Table]):
-    """Reads a query in pages: those of all its rows, or of those behind the last."""
+    """Reads a query in pages."""
 
     def __init__(self, server: Server, settings: ParsedConfig) -> None:
         self._session = ReadSession(server)
         self._settings = settings
         self._shape: QueryShape | None = None
         self._seen: Horizon | None = None
-        """What the snapshot of the last plan saw."""
+        """The horizon of the last plan's snapshot."""
         self._row_bytes = _ROW_BYTES
-        """About how large a row is."""
+        """The estimated size of a row."""
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
         """Fetch the next page."""
@@ -58,7 +58,7 @@ class QuerySource(Source[pa.Table]):
                 self._seen = snapshot.horizon()
                 rows, end = self._page(snapshot, self._seen, start or {}, most)
         except TableChanged as changed:
-            self._shape = None  # it is asked for anew
+            self._shape = None  # described again
             raise SourceAway(str(changed)) from None
         if end == (start or {}):
             return BatchPlan()
@@ -68,25 +68,25 @@ class QuerySource(Source[pa.Table]):
         return BatchPlan((rows,), (advance,), rows.nbytes, rows.num_rows, has_more)
 
     def read(self, spark: "SparkSession", ranges: "Sequence[pa.Table]") -> pa.Table:
-        """Return what was fetched."""
+        """Return the fetched rows."""
         del spark
         (rows,) = ranges
         return rows
 
     def verify(self, ranges: "Sequence[pa.Table]") -> None:
-        """See that a crash of the server cannot take back what was fetched."""
+        """Wait until the fetched rows are durable on the server."""
         del ranges
         if self._seen is not None:
             self._session.wait_durable(self._seen)
 
     def close(self) -> None:
-        """End its session."""
+        """Close its session."""
         self._session.close()
 
     def _page(
         self, snapshot: DatabaseSnapshot, seen: Horizon, start: Document, most: int
     ) -> tuple[pa.Table, Document]:
-        """Return the rows behind an offset, and where they lead to."""
+        """Return the rows after an offset, and the new offset."""
         shape = self._shape or QueryShape.read(self._session.server, self._settings)
         topic = self._settings.text(keys.TOPIC_PREFIX) or "query"
         reader = RowReader(shape.relation, shape.columns, topic)
