@@ -1,1 +1,1 @@
-"""Databases by their JDBC drivers, through Spark: what has no type of its own."""
+"""Databases without a type of their own, by Spark's JDBC reader and writer."""

@@ -1,4 +1,4 @@
-"""The keys of databases that a JDBC driver reaches, as source and as sink."""
+"""The config keys of the JDBC source and sink."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -108,7 +108,7 @@ SINK: Sequence[Definition] = (
 
 
 def complaints(end: str, config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what is wrong with the keys of an end together, under the key to change."""
+    """Return errors of an end's keys that do not fit together, by the key to change."""
     found: dict[str, str] = {}
     url = config.get(f"{end}.connection.url", "")
     if url and not is_deferred(url):

@@ -1,5 +1,5 @@
 # pyright: basic
-"""How Spark reaches a database by a driver, and what the driver's errors mean to a task."""
+"""The options of Spark's JDBC connections, and the classification of driver errors."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,9 +12,9 @@ from ...spi.lineage import Dataset
 from ...spi.types import Look
 
 _FETCHED: Final = "10000"
-"""How many rows are on their way at once."""
+"""The fetch size in rows."""
 _LONGEST: Final = 4_000
-"""So much is read of an error with its stack."""
+"""How many characters of an error are searched."""
 _AWAY: Final = re.compile(
     r"connect(?:ion)?s?\b[^\n]{0,200}\b(?:refused|reset|failed|closed|lost|timed out)"
     r"|terminating connection|communications link failure|unknown ?host|no route to host"
@@ -28,7 +28,7 @@ _NO_DRIVER: Final = re.compile(
 
 
 def options(end: str, config: Mapping[str, str], reach: Reach) -> dict[str, str]:
-    """Return what Spark's JDBC source is told; raises `ConfigInvalid` for what is out of reach."""
+    """Return the options for Spark's JDBC source; raises `ConfigInvalid` for a URL not allowed."""
     key = f"{end}.connection.url"
     url = config[key]
     if flaw := reach.flaw_in_jdbc(url):
@@ -42,7 +42,7 @@ def options(end: str, config: Mapping[str, str], reach: Reach) -> dict[str, str]
 
 
 def look_at_url(end: str, config: Mapping[str, str], reach: Reach) -> Look:
-    """Look whether the node lets connectors reach the database of an end."""
+    """Check that the node allows the URL of an end."""
     key = f"{end}.connection.url"
     url = config.get(key, "")
     flaw = None if is_deferred(url) else reach.flaw_in_jdbc(url)
@@ -50,12 +50,12 @@ def look_at_url(end: str, config: Mapping[str, str], reach: Reach) -> Look:
 
 
 def why_away(error: BaseException) -> str:
-    """Return why the database cannot be reached just now; nothing if that is not what failed."""
+    """Return why the database is unreachable; empty for other errors."""
     return _told(error) if any(map(_AWAY.search, _texts(error))) else ""
 
 
 def without_driver(end: str, error: BaseException) -> ConfigInvalid | None:
-    """Return that a driver is missing, if that is what failed."""
+    """Return `ConfigInvalid` if the driver is missing; None for other errors."""
     if not any(map(_NO_DRIVER.search, _texts(error))):
         return None
     return ConfigInvalid(
@@ -65,7 +65,7 @@ def without_driver(end: str, error: BaseException) -> ConfigInvalid | None:
 
 
 def dataset_in(end: str, config: Mapping[str, str], table: str) -> Dataset:
-    """Return a table as lineage names it: by the URL without its parameters."""
+    """Return the lineage dataset of a table; the namespace is the URL without parameters."""
     url = config[f"{end}.connection.url"].removeprefix("jdbc:")
     return Dataset(re.split(r"[?;]", url, maxsplit=1)[0], table)
 
@@ -75,7 +75,7 @@ def _told(error: BaseException) -> str:
 
 
 def _texts(error: BaseException | None) -> Iterator[str]:
-    """Yield what an error and those that it came of say, the names of Java's classes included."""
+    """Yield the texts of an error and its causes, with the names of Java classes."""
     while error is not None:
         yield _told(error)
         yield str(error)[:_LONGEST]

@@ -1,5 +1,5 @@
 # pyright: basic
-"""A table of a database as a sink: each batch is added in one transaction, before it counts."""
+"""The JDBC sink: appends each batch to a table in one transaction, before its commit."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 
 class JdbcSink(Sink["DataFrame"]):
-    """Adds the batches of one task to a table."""
+    """Appends the batches of one task to a table."""
 
     def __init__(self, options: Mapping[str, str], table: str, *, makes_table: bool) -> None:
         self._options = {**options, "dbtable": table}
         self._table = table
         self._makes_table = makes_table
         self._is_there = makes_table
-        """Whether the table needs no look any more."""
+        """Whether the table exists, or may be created."""
 
     @property
     def writes_at_once(self) -> bool:
-        """Say that batches are put in place before they count."""
+        """Whether batches are written before their commit: always."""
         return True
 
     def write(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Add a batch by one connection, which commits at the end of it."""
+        """Append a batch over one connection, in one transaction."""
         del commit_id
         try:
             self._look(rows)
@@ -53,11 +53,11 @@ class JdbcSink(Sink["DataFrame"]):
         return Manifest(self._options["url"].partition("?")[0], "", -1, input_bytes, 0)
 
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Refuse: no row is looked for by itself here."""
+        """Raise: this sink cannot stage, so bad rows are not bisected."""
         raise NotImplementedError
 
     def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
-        """Do nothing: what counts is in place."""
+        """Do nothing: batches are written directly."""
 
     def discard(self, commit_id: CommitId) -> None:
         """Do nothing: nothing is staged."""
@@ -66,7 +66,7 @@ class JdbcSink(Sink["DataFrame"]):
         """Do nothing, as above."""
 
     def _look(self, rows: "DataFrame") -> None:
-        """See that the table is there, once: Spark would make it."""
+        """Check once that the table exists, since Spark would create it."""
         if self._is_there:
             return
         try:

@@ -1,4 +1,4 @@
-"""`sink.type=jdbc`: a table that rows are added to, at least once."""
+"""`sink.type=jdbc`: appends rows to a table, at least once."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -15,7 +15,7 @@ from .sink import JdbcSink
 
 
 class JdbcSinkType(SinkType):
-    """What Spark writes by a driver."""
+    """A table that Spark writes by a JDBC driver."""
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.AT_LEAST_ONCE
@@ -27,7 +27,7 @@ class JdbcSinkType(SinkType):
 
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return what is wrong with its keys together."""
+        """Return errors of keys that do not fit together, by the key to change."""
         return keys.complaints("sink", config)
 
     @classmethod
@@ -44,7 +44,7 @@ class JdbcSinkType(SinkType):
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
-        """Look whether the node lets connectors reach the database."""
+        """Check that the node allows the URL."""
         return look_at_url("sink", config, outside.reach)
 
     @classmethod

@@ -1,9 +1,9 @@
 # pyright: basic
-"""Tables of a database as a source: all rows once, or what is behind the highest number so far.
+"""The JDBC source: bulk, or incremental by a column of growing integers.
 
-A number comes once, so that a range of numbers holds no more rows than numbers: batches are cut
-without an ORDER BY, which would read all that is left for each of them, and without a LIMIT, which
-each database spells in its own way.
+Numbers are unique, so a range has at most as many rows as numbers: batches are cut without ORDER
+BY, which would read all remaining rows for each batch, and without LIMIT, whose syntax differs
+between databases.
 """
 
 import time
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _NUMBER: Final = "incrementing"
-"""What an offset has the number by, as in Connect JDBC."""
+"""The member of offsets with the number, as in Connect JDBC."""
 _ROW_BYTES: Final = 64
-"""A row is taken for so large: nobody knows before it is read."""
+"""The assumed size of a row."""
 _ROWS_EACH: Final = 50_000
-"""From so many rows on a batch is read by one more connection, up to one for each core."""
+"""The rows for one more parallel connection, up to one for each core."""
 
 
 class TableRange(NamedTuple):
-    """Rows of a table: those with numbers above one and up to another, or all."""
+    """Rows of a table with numbers in (above, last], or all rows."""
 
     table: str
     above: int | None = None
@@ -50,7 +50,7 @@ class JdbcSource(Source[TableRange]):
         poll_s: float,
         on_spark: Callable[[SparkJob], Any],
     ) -> None:
-        """Take what Spark is told, and the tables by name, each with what to select from.
+        """Take Spark's options, and the tables by name with their FROM expressions.
 
         Without a column of numbers all rows are read once.
         """
@@ -61,12 +61,12 @@ class JdbcSource(Source[TableRange]):
         self._poll_s = poll_s
         self._on_spark = on_spark
         self._look_at: dict[str, float] = {}
-        """When to look at a table again in which nothing was, on the monotonic clock."""
+        """The monotonic time of the next poll of an idle table."""
         self._next = 0
-        """The table to look at first: each has its turn."""
+        """The table to poll first, in turn."""
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[TableRange]:
-        """Choose the next rows of the next table that has any."""
+        """Plan the next rows of the next table that has some."""
         names = [*self._tables]
         now = time.monotonic()
         for turn in range(len(names)):
@@ -82,7 +82,7 @@ class JdbcSource(Source[TableRange]):
         return BatchPlan()
 
     def read(self, spark: "SparkSession", ranges: Sequence[TableRange]) -> "DataFrame":
-        """Describe the rows of a range, with their topic."""
+        """Return the rows of a range, with their topic."""
         (part,) = ranges
         query = f"SELECT * FROM {self._rows_of(part)}"  # noqa: S608  # by whoever may ask anything
         told = {**self._options, "dbtable": f"({query}) fairlead_rows"}
@@ -99,7 +99,7 @@ class JdbcSource(Source[TableRange]):
         return frame.withColumn("_topic", sf.lit(f"{self._prefix}{part.table}"))
 
     def blame(self, error: Exception) -> BadInput | None:
-        """Raise `SourceAway` for an error of a connection; nothing else is known."""
+        """Raise `SourceAway` for a connection error; other errors are unknown."""
         if missing := without_driver("source", error):
             raise missing from error
         if why := why_away(error):
@@ -123,7 +123,7 @@ class JdbcSource(Source[TableRange]):
         return BatchPlan((rows,), (advance,), _ROW_BYTES * (last - above), backlog=last < highest)
 
     def _bounds(self, name: str, above: int | None) -> tuple[int, int] | None:
-        """Return the lowest and the highest number that is there above one; None: there is none."""
+        """Return the lowest and the highest number above a number; None: there is none."""
         what = f"MIN({self._column}) AS fairlead_first, MAX({self._column}) AS fairlead_last"
         query = f"SELECT {what} FROM {self._tables[name]}"  # noqa: S608  # as above
         query += "" if above is None else f" WHERE {self._column} > {above}"

@@ -1,4 +1,4 @@
-"""`source.type=jdbc`: tables of a database, dealt to tasks."""
+"""`source.type=jdbc`: tables of a database, assigned to tasks."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,11 +16,11 @@ from .reaching import dataset_in, look_at_url, options
 from .source import JdbcSource
 
 _QUERY = "query"
-"""What the rows of a query are called, as in Connect JDBC."""
+"""The name of a query in source partitions, as in Connect JDBC."""
 
 
 class JdbcSourceType(SourceType):
-    """What Spark reads by a driver: at the guarantee that Connect's own connector gives."""
+    """Tables that Spark reads by a JDBC driver, with the guarantee of Connect JDBC."""
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.BEST_EFFORT
@@ -37,7 +37,7 @@ class JdbcSourceType(SourceType):
 
     @classmethod
     def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return what is wrong with its keys together."""
+        """Return errors of keys that do not fit together, by the key to change."""
         return keys.complaints("source", config)
 
     @classmethod
@@ -58,21 +58,21 @@ class JdbcSourceType(SourceType):
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
-        """Look whether the node lets connectors reach the database."""
+        """Check that the node allows the URL."""
         return look_at_url("source", config, outside.reach)
 
     @classmethod
     def check_offset(
         cls, config: Mapping[str, str], partition: Document, offset: Document | None
     ) -> None:
-        """Check that an offset is a number of a table's, or that all of it is read."""
+        """Check that an offset is a table's number, or marks a bulk table as read."""
         check_members("partition", partition, {"table": str})
         if offset is not None:
             is_bulk = config.get(keys.MODE) == keys.BULK
             check_members("offset", offset, {"done": bool} if is_bulk else {"incrementing": int})
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Deal the tables in turn."""
+        """Assign the tables in turn."""
         names = self.settings.items(keys.TABLES) or (_QUERY,)
         count = min(max_tasks, len(names))
         return [{keys.SHARE: json.dumps(names[each::count])} for each in range(count)]

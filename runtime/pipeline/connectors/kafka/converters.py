@@ -1,7 +1,7 @@
 """The converters of record keys and values: their short names, and Connect's class names.
 
-As in Connect, each converter is a plugin with its own keys. In a connector's config they follow
-the key that names the converter: `source.value.converter.schemas.enable`.
+As in Connect, each converter is a plugin with its own keys. In a connector's config they follow the
+key that names the converter: `source.value.converter.schemas.enable`.
 """
 
 from collections.abc import Mapping, Sequence

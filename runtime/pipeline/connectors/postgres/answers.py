@@ -1,10 +1,10 @@
 # pyright: basic
 """Detection of hanging PostgreSQL servers and sessions, for psycopg and ADBC connections.
 
-A stopped server process, or a frozen machine, keeps its connections: its kernel still
-acknowledges packets, so neither keepalives nor `tcp_user_timeout` help, and its own
-`statement_timeout` does not run. A client timeout cannot tell a hang from a long
-statement. So a waiting client probes the server by a new connection:
+A stopped server process, or a frozen machine, keeps its connections: its kernel still acknowledges
+packets, so neither keepalives nor `tcp_user_timeout` help, and its own `statement_timeout` does not
+run. A client timeout cannot tell a hang from a long statement. So a waiting client probes the
+server by a new connection:
 
     no answer                                                the server hangs
     the session is idle since before the request             its backend process hangs

@@ -81,8 +81,8 @@ class StagedColumn(NamedTuple):
 def staged(column: pa.ChunkedArray, name: str) -> StagedColumn:
     """Convert values for the staging of a target column; `name` is the catalog's name of its type.
 
-    Types that ADBC's COPY can write are staged natively, others as text that the
-    server casts. Raises `pa.ArrowInvalid` for a value that the type cannot hold.
+    Types that ADBC's COPY can write are staged natively, others as text that the server casts.
+    Raises `pa.ArrowInvalid` for a value that the type cannot hold.
     """
     kind = column.type
     if pa.types.is_dictionary(kind):

@@ -1,8 +1,7 @@
 """Connections to a PostgreSQL server, and the classification of its errors.
 
-An error is a config error (a wrong password), a transient outside error
-(the server is down), or a problem of the sink's state (a missing column). No
-message has a password.
+An error is a config error (a wrong password), a transient outside error (the server is down), or a
+problem of the sink's state (a missing column). No message has a password.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,8 +1,8 @@
 # pyright: basic
 """Reads unions of several types as structs with one field for each type, as Connect does.
 
-fastavro's values do not tell int from long, or string from enum. A record with one field has
-the same bytes as the field, so each type of a union is wrapped in such a record: `{"int": 1}`.
+fastavro's values do not tell int from long, or string from enum. A record with one field has the
+same bytes as the field, so each type of a union is wrapped in such a record: `{"int": 1}`.
 """
 
 from collections.abc import Iterator, Sequence

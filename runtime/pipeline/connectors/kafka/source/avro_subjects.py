@@ -60,8 +60,8 @@ def registered_columns(
 ) -> str:
     """Return the columns of Avro keys or values in all topics, as DDL.
 
-    They come from the latest versions of the topics' subjects; if subjects are named by
-    records, from the last records. Raises `NotReady`, `Away`, `ConfigInvalid`.
+    They come from the latest versions of the topics' subjects; if subjects are named by records,
+    from the last records. Raises `NotReady`, `Away`, `ConfigInvalid`.
     """
     form = KEYS if converter == keys.KEY_CONVERTER else VALUES
     named_by = subject_strategy(converter, config)

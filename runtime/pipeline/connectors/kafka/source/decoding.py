@@ -1,8 +1,8 @@
 # pyright: basic, reportAttributeAccessIssue=false
 """Decodes records to rows, by the converters of keys and values.
 
-Texts and bytes stay in Arrow. Spark parses JSON in the batch's own job, as it does JSON files.
-A value that cannot be decoded is reported with topic, partition and offset; it fails the batch, or
+Texts and bytes stay in Arrow. Spark parses JSON in the batch's own job, as it does JSON files. A
+value that cannot be decoded is reported with topic, partition and offset; it fails the batch, or
 becomes a bad row.
 """
 

@@ -1,8 +1,8 @@
 # pyright: basic
 """Prefetches the next batch while Spark works on the current one.
 
-Only one thread at a time may use a consumer, so a read waits for the prefetch. A batch that
-does not start at the requested offsets is discarded.
+Only one thread at a time may use a consumer, so a read waits for the prefetch. A batch that does
+not start at the requested offsets is discarded.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
 # pyright: basic
 """The SQL that applies staged rows to a table, and a dry run of it before the commit.
 
-Violations of a foreign key, a trigger or a second unique index show only at the write. So
-for a table with these, the batch is applied before the commit in a savepoint that is rolled back:
-a refused row is then a bad row, while a committed batch could not be published.
+Violations of a foreign key, a trigger or a second unique index show only at the write. So for a
+table with these, the batch is applied before the commit in a savepoint that is rolled back: a
+refused row is then a bad row, while a committed batch could not be published.
 """
 
 from collections.abc import Generator, Mapping, Sequence

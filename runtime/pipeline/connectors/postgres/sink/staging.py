@@ -2,11 +2,11 @@
 """Staging tables, which hold a batch until it is published; they are logged, to be durable.
 
 Their names have the task, the token and the batch, so that batches that were never committed are
-found. Values are staged with the target's types, so that a value that the target cannot
-hold is refused before the commit; types that ADBC cannot write are staged as text, and cast
-once as a check. Refused are also rows that violate a CHECK, or have an existing key where rows
-are only inserted: a retry would not help. Conflicts with other tables, or with concurrent
-writers, show at the publication, which is then retried.
+found. Values are staged with the target's types, so that a value that the target cannot hold is
+refused before the commit; types that ADBC cannot write are staged as text, and cast once as a
+check. Refused are also rows that violate a CHECK, or have an existing key where rows are only
+inserted: a retry would not help. Conflicts with other tables, or with concurrent writers, show at
+the publication, which is then retried.
 """
 
 import re

@@ -1,1 +1,1 @@
-"""Rows of tables: which tables there are, their snapshots in chunks, and what commits after it."""
+"""Reads tables: the catalog, snapshots in chunks, and incremental windows after the snapshot."""

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Which tables there are to read, and what they are made of."""
+"""The tables to read, and their columns, from the catalog."""
 
 import re
 from collections.abc import Sequence
@@ -37,38 +37,38 @@ JOIN pg_type t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE ow
 WHERE c.oid = {}::regclass AND a.attnum > 0 AND NOT a.attisdropped
     AND (a.attgenerated = '' OR {}) ORDER BY a.attnum"""
 _OWN: Final = re.compile(r"fairlead_published|fairlead_.*_\d+_\d+_\d+_\d+_\d+")
-"""The tables of a sink's own."""
+"""Matches the marker and staging tables of a sink."""
 
 
 @dataclass(frozen=True)
 class FoundTable:
-    """A table that is to be read; `topic` is that of its rows, without the prefix."""
+    """A table to read; `topic` is the topic of its rows, without the prefix."""
 
     name: TableName
     topic: str
-    """The table's own name, or that of the one that it is a partition of."""
+    """The table's name, or that of the partitioned table that it belongs to."""
     file: int
-    """The number of its file: a table that is rewritten gets another one."""
+    """Its relfilenode, which changes if the table is rewritten."""
     pages: int
 
 
 @dataclass(frozen=True)
 class TableFilter:
-    """Which tables a config means."""
+    """The include and exclude rules of a config."""
 
     include: tuple[str, ...]
     exclude: tuple[str, ...]
 
     @classmethod
     def of(cls, settings: ParsedConfig) -> Self:
-        """Return what a config says."""
+        """Return the rules of a config."""
         bare = settings.items(keys.WHITELIST)
         named = [each if re.search(r"\.", each) else rf".*\.{each}" for each in bare]
         include = (*settings.items(keys.INCLUDE), *named)
         return cls(include, settings.items(keys.EXCLUDE))
 
     def find(self, snapshot: DatabaseSnapshot) -> Sequence[FoundTable]:
-        """Return the tables that are there, by their names."""
+        """Return the existing tables that match, by name."""
         rows = snapshot.table(sql.SQL(_TABLES)).to_pylist()
         found = [
             FoundTable(
@@ -90,7 +90,7 @@ class TableFilter:
 
 @dataclass(frozen=True)
 class TableShape:
-    """What a table is made of, as of one version of it in the catalog."""
+    """The columns and sizes of a table in one catalog snapshot."""
 
     columns: tuple[SourceColumn, ...]
     kinds: dict[str, str]
@@ -99,13 +99,13 @@ class TableShape:
     file: int
     pages: int
     row_bytes: int
-    """About how large a row is, with what is stored beside the table."""
+    """The estimated size of a row, with its TOAST data."""
     page_bytes: int
-    """About how much a page holds, likewise."""
+    """The estimated data of a page, with TOAST data."""
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns as rows have them."""
+        """The columns of rows."""
         return pa.schema([(each.name, each.type) for each in self.columns])
 
     @classmethod
@@ -117,9 +117,9 @@ class TableShape:
         *,
         is_logged: bool = False,
     ) -> Self:
-        """Return a table as a snapshot's catalog has it; raises `TableChanged`.
+        """Read the shape of a table in a snapshot; raises `TableChanged`.
 
-        `is_logged` leaves out the columns that are computed, which the server's log does not have.
+        `is_logged` leaves out generated columns, which the WAL does not have.
         """
         given = (sql.Literal(name.sql.as_string()), sql.Literal(not is_logged))
         rows = snapshot.table(sql.SQL(_SHAPE).format(*given)).to_pylist()

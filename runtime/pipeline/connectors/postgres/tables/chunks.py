@@ -1,9 +1,9 @@
-"""The snapshot of a table, page by page: which pages are still to be read, and what that advances.
+"""The snapshot of a table by pages: the pages that are left, and the advances of a read.
 
-A chunk is a run of pages and a source partition of its own, so that tasks share a table, and a
-hand-over repeats no more than a batch. Rows that are written while it goes on are left to the
-windows that follow: all parts of a snapshot take what was written before one transaction, the
-horizon. Rows from before it lie in the pages that the table had then, unless it is rewritten.
+A chunk is a run of pages and a source partition, so that several tasks can read a table, and a
+moved task repeats at most one batch. Rows that are written meanwhile are left to the windows after
+the snapshot: all parts of a snapshot read rows written before one transaction, the horizon. Such
+rows are in the pages that the table had then, unless it is rewritten.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ from .shares import CHUNK_PAGES, TableShare
 
 
 class ChunkState(NamedTuple):
-    """How far a chunk was read."""
+    """The position in a chunk."""
 
     horizon: int
     file: int
@@ -27,11 +27,11 @@ class ChunkState(NamedTuple):
     """The next page to read."""
     is_done: bool
     snapshot: str = ""
-    """What it was read by, where the log is read after it."""
+    """The snapshot of its rows, in mode log."""
 
     @classmethod
     def parse(cls, offset: Document) -> "ChunkState":
-        """Return what an offset says."""
+        """Parse an offset."""
         get: Any = offset.get
         horizon, file, page = (int(get(name) or 0) for name in ("horizon", "file", "page"))
         return cls(horizon, file, page, bool(get("done")), str(get("snapshot") or ""))
@@ -46,13 +46,13 @@ class ChunkState(NamedTuple):
 
 
 class PageRun(NamedTuple):
-    """Pages of a table that are read at once, and the steps that makes on its chunks."""
+    """Pages to read at once, with the advances of their chunks."""
 
     first: int
     end: int
     advances: tuple[Advance, ...]
     left: int
-    """How many pages of the task's share are left after it."""
+    """The pages of the task's share that are left after it."""
 
     @property
     def condition(self) -> sql.Composed:
@@ -62,7 +62,7 @@ class PageRun(NamedTuple):
 
 
 class SnapshotShare:
-    """A task's part of the snapshot of a table, as it goes on."""
+    """The progress of a task's part of a table's snapshot."""
 
     def __init__(
         self, share: TableShare, offsets: Mapping[str, Document], begun: int | None
@@ -71,12 +71,12 @@ class SnapshotShare:
         states = _states(share, offsets)
         first = next(iter(states.values()), None)
         self.horizon = begun or (first.horizon if first else share.horizon)
-        """What was written before this transaction is of the snapshot: that which was begun."""
+        """Rows written before this transaction belong to the snapshot."""
         self.snapshot = first.snapshot if first else share.snapshot
-        """The snapshot itself, where the log is read after it."""
+        """The snapshot, in mode log."""
         self._files = {each.file for each in states.values()}
-        """The table's file as it was when parts of it were read."""
-        if share.slot and not states:  # no log tells of rows that are written into another file
+        """The relfilenodes of the table at the earlier reads."""
+        if share.slot and not states:  # the WAL has no changes for a rewrite
             self._files.add(share.file)
         numbers = range(share.first, share.end)
         self._left = deque(
@@ -86,9 +86,9 @@ class SnapshotShare:
     def next_run(
         self, offsets: Mapping[str, Document], shape: TableShape, page_limit: int
     ) -> PageRun | None:
-        """Return the next pages, at most so many; None: all are read.
+        """Return the next pages, up to a limit; None: all are read.
 
-        Raises `BadInput` if the table has another file than when a part of it was read.
+        Raises `BadInput` if the table was rewritten since a part of it was read.
         """
         self._pass_done(offsets)
         if not self._left:
@@ -129,19 +129,19 @@ class SnapshotShare:
 
 
 def chunk_partition(share: TableShare, number: int) -> Document:
-    """Return the source partition of a chunk."""
+    """Return the source partition of a chunk of a table."""
     bare: dict[str, str | int] = {"table": str(share.name), "chunk": number}
     return {"slot": share.slot, **bare} if share.slot else bare
 
 
 def is_snapshot_read(share: TableShare, offsets: Mapping[str, Document]) -> bool:
-    """Tell whether all chunks of a table are read, whichever tasks have them."""
+    """Tell whether all chunks of a table are read, by all tasks."""
     states = _states(share, offsets)
     return all(number in states and states[number].is_done for number in range(share.chunks))
 
 
 def _states(share: TableShare, offsets: Mapping[str, Document]) -> Mapping[int, ChunkState]:
-    """Return how far the chunks of a table were read that have an offset."""
+    """Return the positions in a table's chunks that have an offset."""
     found = (
         (number, offsets.get(identity(chunk_partition(share, number))))
         for number in range(max(share.end, share.chunks))

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""The columns of a table as Arrow has them: what the server is asked, and what is made of it."""
+"""The columns of a table: their SQL expressions, and the conversion of results to Arrow types."""
 
 from dataclasses import dataclass
 from typing import Final, Self
@@ -19,9 +19,9 @@ _MOST_DIGITS: Final = 38
 _UNDECLARED: Final = pa.decimal128(_MOST_DIGITS, 18)
 _MONEY: Final = pa.decimal128(19, 2)
 _EXACT_DOUBLE: Final = 15
-"""So many decimal digits a double holds as they are."""
+"""The decimal digits that a double keeps."""
 _INTEGERS: Final = ((2, pa.int8()), (4, pa.int16()), (9, pa.int32()), (18, pa.int64()))
-"""The narrowest integer for so many digits, as Connect has it."""
+"""The narrowest integer for a number of digits, as in Connect."""
 _INFINITE: Final = {
     False: (
         (-9_222_425_352_054_775_809, 253_402_300_799_999_999),
@@ -29,27 +29,27 @@ _INFINITE: Final = {
     ),
     True: ((-2_147_472_692, 2_932_896), (-2_147_472_691, -719_162)),
 }
-"""What ADBC makes of infinity and of -infinity, in times and in dates (True), and what they become:
-the last and the first of the years 1 to 9999, which Spark knows."""
+"""ADBC's values of infinity and -infinity, for timestamps and dates (True), and replacements:
+the ends of the years 1 to 9999, Spark's range."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypeMapping:
-    """What a config says of the types that a source hands on."""
+    """The type mapping of a config."""
 
     numeric: str = keys.NO_MAPPING
     is_zoned: bool = False
-    """Whether times without a zone are of the session's, and become moments."""
+    """Whether timestamps without a zone are taken in the session's zone, and become instants."""
 
     @classmethod
     def of(cls, settings: ParsedConfig) -> Self:
-        """Return what the keys say."""
+        """Return the mapping of a config."""
         return cls(settings.text(keys.NUMERIC_MAPPING), bool(settings.text(keys.TIMEZONE)))
 
 
 @dataclass(frozen=True)
 class SourceColumn:
-    """One column: its expression in SQL, and its type in Arrow."""
+    """A column: its SQL expression, and its Arrow type."""
 
     name: str
     expression: sql.Composed
@@ -59,7 +59,7 @@ class SourceColumn:
     def of(
         cls, name: str, kind: str, width: int, dimensions: int, mapping: TypeMapping
     ) -> "SourceColumn":
-        """Return a column of a type by the catalog's name; `width` is its `atttypmod`."""
+        """Return a column for a type's catalog name; `width` is its `atttypmod`."""
         cast, made = _read_as(kind, width, dimensions, mapping)
         shape = sql.SQL("{0}::{1} AS {0}") if cast else sql.SQL("{0}")
         identifier = sql.Identifier(name)
@@ -67,7 +67,7 @@ class SourceColumn:
         return cls(name, spelled, made)
 
     def finished(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return values as they are handed on; raises `BadInput` for what the type cannot hold."""
+        """Convert values to the column's type; raises `BadInput` for a value that does not fit."""
         if isinstance(values.type, pa.BaseExtensionType):
             values = values.cast(values.type.storage_type)
         try:
@@ -84,7 +84,7 @@ class SourceColumn:
 def _read_as(
     kind: str, width: int, dimensions: int, mapping: TypeMapping
 ) -> tuple[str, pa.DataType]:
-    """Return what a type is cast to on the server, "" if it is not, and what it is in Arrow."""
+    """Return the type to cast to on the server (empty: no cast), and the Arrow type."""
     if kind == "numeric":
         return _numeric(width, mapping.numeric)
     if mapping.is_zoned and kind == _UNZONED:
@@ -131,7 +131,7 @@ def _numeric(width: int, mapping: str) -> tuple[str, pa.DataType]:
 
 
 def _finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return values with a far end of time in place of each infinity."""
+    """Replace infinities by the ends of Spark's range."""
     kind = values.type
     is_date = kind == pa.date32()
     if not is_date and not pa.types.is_timestamp(kind):

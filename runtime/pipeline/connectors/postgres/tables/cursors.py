@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""How rows that are new are told from those that were read, for each mode."""
+"""Cursors: the SQL conditions for new rows in each incremental mode."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,34 +23,34 @@ _TIMES: Final = frozenset({"timestamp", "timestamptz", "date"})
 
 
 def written_within(lo: int, hi: int) -> sql.Composed:
-    """Return the condition that a row was written by a transaction from `lo` on, before `hi`.
+    """Return the condition that a row's transaction is in [lo, hi), by its xmin.
 
-    Rows know 32 bits of their transaction's number, so the window is less than 2^32 wide; a row of
-    2^32 transactions ago looks like one of now.
+    xmin has 32 bits, so the window must be smaller than 2^32; a row of 2^32 transactions ago looks
+    new.
     """
     shape = "((xmin::text::int8 - {}) & {}) < {}"
     return sql.SQL(shape).format(*map(sql.Literal, (lo, _XID_MASK, max(0, hi - lo))))
 
 
 def written_before(horizon: int, seen: Horizon) -> sql.Composed:
-    """Return the condition that a row was written before a transaction: not since then."""
+    """Return the condition that a row was written before a transaction."""
     return sql.SQL("NOT ({})").format(written_within(horizon, seen.hi))
 
 
 class Cursor:
-    """How new rows are told from others."""
+    """Finds the new rows of a table."""
 
     beside: Mapping[str, sql.Composable] = {}
-    """What is to be read for `highest`, beside a row's columns."""
+    """The expressions to read for `highest`, beside a row's columns."""
     highest_of_all: sql.Composable | None = None
-    """What gives the highest value in a table; None: it has no value."""
+    """The expression of the highest value in a table; None: there are no values."""
     is_by_xmin: bool = True
-    """Whether its windows are of the numbers that rows know 32 bits of."""
+    """Whether its windows are of xmin, which has 32 bits."""
     is_narrow: bool = True
-    """Whether there are rows that a look does not see, although they were written meanwhile."""
+    """Whether a poll may miss rows that were written meanwhile."""
 
     def since(self, value: CursorValue, *, exactly: bool) -> sql.Composable:
-        """Return the condition that a row is not far behind a value; `exactly`: not behind it."""
+        """Return the condition that a row is not below a value; not `exactly`: with lookback."""
         del value, exactly
         return _TRUE
 
@@ -60,7 +60,7 @@ class Cursor:
         return before
 
     def highest_in(self, snapshot: DatabaseSnapshot, name: TableName) -> CursorValue:
-        """Return the highest value in a table, None if there is none."""
+        """Return the highest value in a table; None: there is none."""
         if self.highest_of_all is None:
             return None
         query = sql.SQL("SELECT {} AS highest FROM {}").format(self.highest_of_all, name.sql)
@@ -68,31 +68,31 @@ class Cursor:
         return highest
 
     def is_old(self, value: CursorValue, until: int) -> sql.Composable:
-        """Return the condition that looks from a value, and a horizon, on do not see a row."""
+        """Return the condition that polls from a value and a horizon on would miss a row."""
         del until
         return sql.SQL("({}) IS NOT TRUE").format(self.since(value, exactly=False))
 
     def within(self, lo: int, hi: int) -> sql.Composable:
-        """Return the condition that a row is of a window of transactions."""
+        """Return the condition that a row is in a window of transactions."""
         return written_within(lo, hi)
 
     def before(self, horizon: int, seen: Horizon) -> sql.Composable:
-        """Return the condition that a row was there before a transaction."""
+        """Return the condition that a row existed before a transaction."""
         return written_before(horizon, seen)
 
     def in_snapshot(self, horizon: int, seen: Horizon) -> sql.Composable:
-        """Return the condition that a row is of the snapshot of a horizon."""
+        """Return the condition that a row belongs to the snapshot of a horizon."""
         return written_before(horizon, seen)
 
 
 class AnyRow(Cursor):
-    """Every row is looked at, and told by the transaction that wrote it."""
+    """Finds new rows by xmin alone, with full scans."""
 
     is_narrow = False
 
 
 class Everything(AnyRow):
-    """Every row is read once, whoever wrote it."""
+    """Reads each row once, in bulk mode."""
 
     def in_snapshot(self, horizon: int, seen: Horizon) -> sql.Composable:
         """Return no condition."""
@@ -102,25 +102,25 @@ class Everything(AnyRow):
 
 @dataclass(frozen=True)
 class TransactionCursor(Cursor):
-    """A column of xid8 that holds the transaction which added the row."""
+    """A column of xid8 with the transaction that inserted the row."""
 
     column: str
     is_by_xmin: bool = False
 
     def is_old(self, value: CursorValue, until: int) -> sql.Composable:
-        """Return the condition that the row was added before a horizon, or before the column."""
+        """Return the condition that the row was inserted before a horizon, or has no value."""
         del value
         shape = "({} >= {}::xid8) IS NOT TRUE"
         return sql.SQL(shape).format(sql.Identifier(self.column), sql.Literal(str(until)))
 
     def within(self, lo: int, hi: int) -> sql.Composable:
-        """Return the condition on the column, which its index meets."""
+        """Return the condition on the column, which can use its index."""
         shape = "{0} >= {1}::xid8 AND {0} < {2}::xid8"
         bounds = (sql.Literal(str(each)) for each in (lo, hi))
         return sql.SQL(shape).format(sql.Identifier(self.column), *bounds)
 
     def before(self, horizon: int, seen: Horizon) -> sql.Composable:
-        """Return the condition on the column; rows that are older than it are null there."""
+        """Return the condition on the column; rows older than the column have null."""
         del seen
         shape = "({0} IS NULL OR {0} < {1}::xid8)"
         return sql.SQL(shape).format(sql.Identifier(self.column), sql.Literal(str(horizon)))
@@ -128,7 +128,7 @@ class TransactionCursor(Cursor):
 
 @dataclass(frozen=True)
 class NumberCursor(Cursor):
-    """A column of whole numbers that grows with each row."""
+    """A growing column of integers."""
 
     column: str
     lookback: int
@@ -159,14 +159,14 @@ class NumberCursor(Cursor):
 
 @dataclass(frozen=True)
 class TimeCursor(Cursor):
-    """Columns of times, of which the first that is not null counts."""
+    """Timestamp columns; the first that is not null is the cursor."""
 
     columns: tuple[str, ...]
     lookback_ms: int
 
     @property
     def beside(self) -> Mapping[str, sql.Composable]:  # type: ignore[override]
-        """The time, not later than now: a time of the future would hide those until then."""
+        """The time, capped at now: a future time would hide later rows until then."""
         return {"time": sql.SQL("least({}, now())::text").format(self._time)}
 
     @property
@@ -183,7 +183,7 @@ class TimeCursor(Cursor):
         return sql.SQL(shape).format(self._time, sql.Literal(str(value)), back)
 
     def highest(self, read: dict[str, pa.ChunkedArray], before: CursorValue) -> CursorValue:
-        """Return the highest time; all are spelled alike, in UTC."""
+        """Return the highest time; all are texts in UTC of the same format."""
         times: list[str] = [each for each in read["time"].to_pylist() if each]
         given = [] if before is None else [str(before)]
         return max([*times, *given], default=None)
@@ -195,7 +195,7 @@ class TimeCursor(Cursor):
 
 
 def cursor_of(settings: ParsedConfig, name: object, shape: TableShape) -> Cursor:
-    """Return how a config follows a table; raises `ConfigInvalid` if it cannot."""
+    """Return the cursor of a config for a table; raises `ConfigInvalid`."""
     mode = settings.text(keys.MODE)
     if mode == keys.BULK:
         return Everything()

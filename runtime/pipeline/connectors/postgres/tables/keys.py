@@ -1,4 +1,4 @@
-"""The keys of tables as a source: each says what it means."""
+"""The config keys of the PostgreSQL source."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -80,8 +80,8 @@ DEFINITIONS: Sequence[Definition] = (
     ),
     list_key(
         INCLUDE,
-        "The tables to read: regular expressions that match the whole of `schema.table`. Empty: "
-        "all that are not the system's.",
+        "The tables to read: regular expressions for the whole `schema.table`. Empty: "
+        "all except system tables.",
         importance=Importance.HIGH,
         validator=check_patterns,
         width=Width.LONG,
@@ -94,7 +94,7 @@ DEFINITIONS: Sequence[Definition] = (
     ),
     list_key(
         EXCLUDE,
-        "Tables not to read: regular expressions likewise.",
+        "Tables not to read, by regular expressions as well.",
         validator=check_patterns,
         width=Width.LONG,
     ),
@@ -109,13 +109,13 @@ DEFINITIONS: Sequence[Definition] = (
     ),
     text_key(
         INCREMENTING,
-        "The column that grows with each new row: a whole number; or an xid8 with DEFAULT "
-        "pg_current_xact_id(), which needs no looking back.",
+        "The column that grows with each new row: an integer; or an xid8 with DEFAULT "
+        "pg_current_xact_id(), which needs no lookback.",
         "",
     ),
     list_key(
         TIMESTAMP,
-        "The columns that tell when a row was written: the first that is not null counts.",
+        "The columns with the time of the last write; the first that is not null is used.",
     ),
     flag_key(
         NON_NULL,
@@ -126,29 +126,29 @@ DEFINITIONS: Sequence[Definition] = (
     ),
     number_key(
         DELAY_MS,
-        "Of a query, how old a row's time must be, so that others may commit before; without "
-        "effect on tables, of which no row is lost that commits late.",
+        "For a query: the minimum age of a row's time, so that earlier ones can commit; no "
+        "effect on tables, where late commits are not lost.",
         0,
         kind=SettingType.INT,
         importance=Importance.LOW,
     ),
     number_key(
         LOOKBACK_MS,
-        "How far behind the latest time rows may be committed late: it keeps the look short, and a "
-        "row that is later than that is lost.",
+        "The lookback in time for rows that commit late: it keeps a poll short, and a "
+        "row that is later is lost.",
         3_600_000,
         importance=Importance.LOW,
     ),
     number_key(
         LOOKBACK_ROWS,
-        "The same for a number that grows: how far behind the highest one.",
+        "The lookback for a growing number: how far below the highest one.",
         100_000,
         importance=Importance.LOW,
     ),
     number_key(
         AUDIT_MS,
-        "How often rows are counted that were added later than that, or changed under an old "
-        "value, by a look at the whole table; the status tells of them. 0: never.",
+        "How often to count rows that were committed later than that, or changed under an old "
+        "value, by a scan of the whole table; the status reports them. 0: never.",
         0,
         importance=Importance.LOW,
     ),
@@ -164,7 +164,7 @@ DEFINITIONS: Sequence[Definition] = (
     ),
     number_key(
         TABLE_POLL_MS,
-        "How often new tables are looked for.",
+        "How often to check for new tables.",
         60_000,
         least=1_000,
         importance=Importance.LOW,
@@ -182,21 +182,21 @@ DEFINITIONS: Sequence[Definition] = (
     ),
     text_key(
         TIMEZONE,
-        "The zone of times without one (timestamp): they are moments then, and a column that rows "
-        "are read on by is held against the clock of this zone. Empty: they stay as they are.",
+        "The zone of times without one (timestamp), which makes them instants; a cursor column "
+        "is compared with the clock of this zone. Empty: they stay without a zone.",
         "",
         importance=Importance.LOW,
         validator=_timezone,
     ),
     text_key(
         TOPIC_PREFIX,
-        "What the topic of a row (`_topic`) begins with, before `schema.table`.",
+        "The prefix of a row's topic (`_topic`), before `schema.table`.",
         "",
         importance=Importance.LOW,
     ),
     text_key(
         SLOT,
-        "The replication slot, for mode log; it is made unless it is there. Empty: one that is "
+        "The replication slot, for mode log; it is created if it does not exist. Empty: a slot "
         "named after the connector.",
         "",
         validator=_slot_name,
@@ -212,15 +212,15 @@ DEFINITIONS: Sequence[Definition] = (
     text_key(PUBLICATION, "The publication, for mode log. Empty: the name of the slot.", ""),
     choice_key(
         AUTOCREATE,
-        "Who makes the publication: filtered has it made for the tables that are read, and tables "
-        "added; all_tables has it made for all; disabled leaves it to others.",
+        "Who creates the publication: filtered creates it for the tables to read, and adds "
+        "tables; all_tables creates it for all tables; disabled leaves it to others.",
         FILTERED,
         ALL_TABLES,
         DISABLED,
     ),
     list_key(
         SKIPPED,
-        "Which changes of the log are left out: c (new rows), u (changes), d (deletes), t "
+        "The operations to skip, in mode log: c (creates), u (updates), d (deletes), t "
         "(TRUNCATE); or none.",
         "none",
         importance=Importance.LOW,
@@ -245,7 +245,7 @@ TASK_DEFINITIONS: Sequence[Definition] = (
 
 
 def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what is wrong with the keys together, under the key to change."""
+    """Return errors of keys that do not fit together, by the key to change."""
     mode, found = config.get(MODE, ""), dict(flaws_in_url("source", config))
     if mode in {INCREMENT, BOTH} and not config.get(INCREMENTING):
         found[INCREMENTING] = f"{MODE}={mode} needs the column that grows"
@@ -265,7 +265,7 @@ def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _complaints_of_query(config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what is wrong with keys beside a query, under the key to change."""
+    """Return errors of keys that do not fit a query, by the key to change."""
     found, mode = dict[str, str](), config.get(MODE, "")
     if mode in {XMIN, LOG}:
         found[MODE] = (

@@ -1,4 +1,4 @@
-"""Offsets of tables as people set them: of a table that is followed, and of a chunk."""
+"""Validation and seek of the offsets of tables and snapshot chunks."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ _MORE: Final[Mapping[str, type]] = {
 
 
 def check(config: Mapping[str, str], partition: Document, offset: Document | None) -> None:
-    """Raise `OffsetRefused` unless an offset is one of a table's, or of one of its chunks."""
+    """Raise `OffsetRefused` for an invalid offset of a table or a chunk."""
     if "chunk" in partition:
         check_members("partition", partition, {"table": str, "chunk": int})
         if offset is not None:
@@ -55,7 +55,7 @@ def check(config: Mapping[str, str], partition: Document, offset: Document | Non
 
 
 def seek(snapshot: DatabaseSnapshot, settings: ParsedConfig, to: Seek, known: Offsets) -> Offsets:
-    """Return the offsets of all tables for a place; raises `OffsetRefused` for one that is none."""
+    """Return the offsets of all tables for a position; raises `OffsetRefused`."""
     if to is SeekEnd.EARLIEST:
         return seek_from_the_beginning(to, known)
     tables = TableFilter.of(settings).find(snapshot)

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Rows of one table, or of a query, out of a snapshot of the database, as they are handed on."""
+"""Reads rows of a table or a query in a database snapshot, converted to Arrow types."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ TOPIC: Final = "_topic"
 
 
 class Read(NamedTuple):
-    """Rows, and the values of the columns that were asked for beside them."""
+    """Rows, and the values of additional expressions."""
 
     rows: pa.Table
     beside: dict[str, pa.ChunkedArray]
@@ -25,7 +25,7 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class RowReader:
-    """Reads rows of a relation, which SQL names, as some columns."""
+    """Reads columns of a relation."""
 
     relation: sql.Composable
     columns: Sequence[SourceColumn]
@@ -38,7 +38,7 @@ class RowReader:
         beside: Mapping[str, sql.Composable] | None = None,
         rest: sql.Composable | None = None,
     ) -> Read:
-        """Return the rows that meet a condition; `rest` is what follows it: an order, a limit."""
+        """Return the rows that meet a condition; `rest` is the SQL after it: ORDER BY, LIMIT."""
         more = [
             sql.SQL("{} AS {}").format(expression, sql.Identifier(f"__beside_{name}"))
             for name, expression in (beside or {}).items()
@@ -56,7 +56,7 @@ class RowReader:
 
 @dataclass(frozen=True)
 class TableReader:
-    """Reads one table, as it is made now."""
+    """Reads one table, with its present columns."""
 
     name: TableName
     shape: TableShape
@@ -64,5 +64,5 @@ class TableReader:
 
     @property
     def rows(self) -> RowReader:
-        """What reads its rows."""
+        """The reader of its rows."""
         return RowReader(self.name.sql, self.shape.columns, self.topic)

@@ -1,10 +1,10 @@
 # pyright: basic
-"""The session of a task that reads: each transaction sees one snapshot, and writes nothing.
+"""The read session of a task: each read-only transaction sees one snapshot.
 
-A server that crashes forgets what it had not flushed: transactions that were rolled back, or that
-committed without waiting. It gives their numbers again, and an offset that counts them as over
-would hide what new transactions write. So before an offset is committed, what its snapshot saw has
-to be on the server's disk (`wait_durable`).
+A crashed server forgets what it had not flushed: transactions that were rolled back, or that
+committed asynchronously. It reuses their ids, and an offset that takes them for finished would hide
+new transactions. So before an offset is committed, all that its snapshot saw must be on the
+server's disk (`wait_durable`).
 """
 
 import time
@@ -22,17 +22,17 @@ from ..connecting import Server, brief, is_away, is_data
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _IS_DURABLE = sql.SQL("SELECT pg_current_wal_flush_lsn() >= {}::pg_lsn AS is_durable")
 _FLUSH = "SELECT pg_logical_emit_message(true, 'fairlead', '')"
-"""A transaction that says nothing to anybody: its commit flushes all that was written before it."""
+"""An empty logical message, whose commit flushes the earlier WAL."""
 _SOON_S = (0.0, 0.001, 0.004, 0.015)
-"""When to look whether others' commits have flushed it, before that is done for them."""
+"""The pauses before checks whether other commits have flushed it, before the own flush."""
 
 
 class TableChanged(Exception):  # noqa: N818  # what is the case
-    """A column, or a table, that was asked for is not there any more."""
+    """A column or table does not exist any more."""
 
 
 class ReadSession:
-    """A connection of ADBC, made when it is needed and made anew after it was lost."""
+    """An ADBC connection that is opened on demand, and again after a loss."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -41,7 +41,7 @@ class ReadSession:
 
     @contextmanager
     def snapshot(self) -> Generator["DatabaseSnapshot"]:
-        """Yield what reads in one transaction; raises `SourceAway`, `BadInput`, `TableChanged`."""
+        """Yield the snapshot of a transaction; raises `SourceAway`, `BadInput`, `TableChanged`."""
         try:
             cursor = self._open()
             cursor.execute(_BEGIN)
@@ -57,9 +57,9 @@ class ReadSession:
             raise
 
     def wait_durable(self, seen: "Horizon") -> None:
-        """Have all that a snapshot saw be on the server's disk; raises `SourceAway`.
+        """Wait until all that a snapshot saw is on the server's disk; raises `SourceAway`.
 
-        A server in recovery has it there before it shows it.
+        On a server in recovery it always is.
         """
         if not seen.written:
             return
@@ -85,7 +85,7 @@ class ReadSession:
         return self._cursor
 
     def close(self) -> None:
-        """End the session."""
+        """Close the session."""
         for each in (self._cursor, self._connection):
             if each is not None:
                 with suppress(adbc.Error):
@@ -93,7 +93,7 @@ class ReadSession:
         self._cursor = self._connection = None
 
     def _give_up(self, error: BaseException) -> None:
-        """End the transaction, and the session where it may be of no more use."""
+        """End the transaction, and close the session if it may be unusable."""
         try:
             if self._cursor is not None:
                 self._cursor.execute("ROLLBACK")
@@ -114,12 +114,12 @@ class ReadSession:
 
 
 class Horizon(NamedTuple):
-    """What a snapshot sees: all transactions before `lo`, none from `hi` on; both count 64 bits."""
+    """The visibility of a snapshot: all transactions before `lo`, none from `hi` on (64 bits)."""
 
     lo: int
     hi: int
     written: str = ""
-    """How far the server's log had been written by then; "": it is in recovery, or nobody asked."""
+    """The end of the WAL then; empty: in recovery, or unknown."""
 
 
 class DatabaseSnapshot:
@@ -129,17 +129,17 @@ class DatabaseSnapshot:
         self._cursor = cursor
 
     def table(self, query: sql.Composable, parameters: pa.RecordBatch | None = None) -> pa.Table:
-        """Return what a query gives, as ADBC makes it; the parameters have one row."""
+        """Return the result of a query; `parameters` has one row."""
         self._cursor.execute(query.as_string(), parameters)
         return self._cursor.fetch_arrow_table()
 
     def row(self, query: sql.Composable) -> tuple[Any, ...]:
-        """Return the only row that a query gives."""
+        """Return the single row of a query."""
         (found,) = self.table(query).to_pylist()
         return tuple(found.values())
 
     def horizon(self) -> Horizon:
-        """Return which transactions it sees."""
+        """Return its visibility."""
         return Horizon(*self.row(_HORIZON))
 
 

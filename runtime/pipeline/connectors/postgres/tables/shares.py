@@ -1,7 +1,7 @@
-"""Which tables, and which pages of them, each task reads.
+"""The share of each task: tables, and page ranges of large tables.
 
-A table that is small goes to one task whole. One that is large is cut into runs of chunks, so that
-all tasks take part in its snapshot; what commits after the snapshot is read by one of them.
+One task reads a small table. A large one is cut into runs of chunks, so that all tasks take part in
+its snapshot; one of them reads the rows after the snapshot.
 """
 
 import json
@@ -11,35 +11,35 @@ from typing import Final, NamedTuple, Self
 from ..names import TableName
 
 CHUNK_PAGES: Final = 1024
-"""Pages of a chunk, 8 MB of 8 KB each: one source partition of a snapshot."""
+"""The pages of a chunk (8 MB): one source partition of a snapshot."""
 
 
 class TableShare(NamedTuple):
-    """What one task reads of a table."""
+    """A task's share of a table."""
 
     schema: str
     table: str
     topic: str
     file: int
-    """The number of the table's file when its snapshot was planned."""
+    """The table's relfilenode when its snapshot was planned."""
     horizon: int
-    """The snapshot holds what committed before this transaction."""
+    """The snapshot has the rows that committed before this transaction."""
     cursor: int | str | None
-    """The highest value of the cursor then; None: there is no cursor, or no row."""
+    """The highest cursor value then; None: there is no cursor, or no row."""
     first: int
-    """The first chunk of the task."""
+    """The task's first chunk."""
     end: int
-    """The chunk after its last."""
+    """The chunk after its last one."""
     is_follower: bool
-    """Whether the task reads what commits after the snapshot."""
+    """Whether the task reads the rows after the snapshot."""
     snapshot: str = ""
-    """The snapshot itself, where the log is read after it; else `horizon` tells all of it."""
+    """The snapshot, in mode log; otherwise `horizon` defines it."""
     slot: str = ""
-    """The slot by which the log is read."""
+    """The replication slot, in mode log."""
     chunks: int = 0
-    """How many chunks all tasks have of the table; 0: nobody counted them."""
+    """The number of the table's chunks in all tasks; 0: unknown."""
     since: str = ""
-    """Offsets from before this LSN are of a slot that is gone, and do not count; "": all do."""
+    """Offsets before this LSN belong to a lost slot, and are invalid; empty: all are valid."""
 
     @property
     def name(self) -> TableName:
@@ -48,13 +48,13 @@ class TableShare(NamedTuple):
 
 
 class TaskShare(NamedTuple):
-    """All that one task reads."""
+    """The share of one task."""
 
     tables: tuple[TableShare, ...]
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return what a task was told."""
+        """Parse a share."""
         return cls(tuple(TableShare(*each) for each in json.loads(text)))
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class TaskShare(NamedTuple):
 
 
 def known_in(shares: Iterable[TaskShare]) -> dict[TableName, TableShare]:
-    """Return what a split in force says of each table, whole."""
+    """Return the whole share of each table in a split."""
     found: dict[TableName, TableShare] = {}
     for each in (table for share in shares for table in share.tables):
         whole = found.get(each.name, each)
@@ -71,10 +71,10 @@ def known_in(shares: Iterable[TaskShare]) -> dict[TableName, TableShare]:
 
 
 def deal(tables: Sequence[TableShare], tasks: int, *, is_cut: bool) -> Sequence[TaskShare]:
-    """Deal whole tables to at most so many tasks by their chunks; equal if repeated.
+    """Assign tables to at most `tasks` tasks by their chunks; deterministic.
 
-    `is_cut` tells whether a table may be of several tasks. Where a cursor narrows the looks it may
-    not: whoever follows the table has to know that its snapshot is read.
+    `is_cut`: several tasks may share a table. With a cursor they must not: the task that reads new
+    rows must know that the snapshot is read.
     """
     total = sum(max(each.end, 1) for each in tables)
     most = min(tasks, max(1, total))

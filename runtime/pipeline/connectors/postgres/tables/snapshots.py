@@ -1,13 +1,12 @@
-"""What a snapshot sees that is read beside the log: each row comes from one side alone.
+"""The snapshot S in mode log, so that each row comes either from the snapshot or from the WAL.
 
-A table's rows are read in chunks, each in a transaction of its own, for as long as that takes. They
-all take what one snapshot S saw, by the transaction that wrote a row; of the log those transactions
-are applied that S did not see. S is taken when all have ended that were open before the slot and
-the publication were there: so what S does not see is in the log as a whole.
+A table is read in chunks, each in its own transaction. They all read the rows that S saw, by xmin;
+from the WAL only transactions that S did not see are read. S is taken after all transactions have
+ended that are older than slot and publication: so the WAL has all changes that S does not see.
 
-`pg_current_snapshot` does not name subtransactions that are open, but rows do that these wrote. So
-S has the number of each transaction that is in progress, asked one by one, and counts if none ended
-meanwhile: else it is taken again.
+`pg_current_snapshot` does not list open subtransactions, but rows have their ids. So S has the id
+of each transaction in progress, checked one by one, and is valid if none ended meanwhile; otherwise
+it is taken again.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from .session import Horizon
 
 _TRIES: Final = 100
 _WIDEST: Final = 1 << 20
-"""So many transactions behind the oldest open one are asked for, one by one."""
+"""The most transactions after the oldest open one to check."""
 _BITS: Final = 1 << 32
 
 _CURRENT: Final = """
@@ -33,18 +32,18 @@ WHERE pg_xact_status(x::text::xid8) = 'in progress'"""
 
 
 class LogSnapshot(NamedTuple):
-    """One snapshot S: it sees what is before `lo`, and what is before `hi` but not `open`."""
+    """A snapshot S: it sees transactions before `lo`, and those before `hi` not in `open`."""
 
     lo: int
     hi: int
     open: tuple[int, ...]
-    """Transactions and subtransactions that were in progress."""
+    """The transactions and subtransactions in progress."""
     lsn: int
-    """The place in the log to begin at."""
+    """The LSN to read the WAL from."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return what `str` made; raises `ValueError`."""
+        """Parse the text of `str`; raises `ValueError`."""
         snapshot, _, lsn = text.partition("@")
         lo, hi, others = snapshot.split(":")
         return cls(
@@ -56,7 +55,7 @@ class LogSnapshot(NamedTuple):
 
     @classmethod
     def take(cls, connection: "psycopg.Connection[Any]", lsn: int) -> Self:
-        """Take one, after which the log is read from an LSN."""
+        """Take a snapshot; the WAL is read from an LSN on."""
         seen = _look(connection)
         tries = 0
         while True:
@@ -69,11 +68,11 @@ class LogSnapshot(NamedTuple):
                 return cls(lo, hi, tuple(sorted(known)), lsn)
 
     def sees(self, xid: int) -> bool:
-        """Tell whether it sees what a transaction wrote, by all 64 bits of its number."""
+        """Tell whether it sees the rows of a transaction, by its 64-bit id."""
         return xid < self.lo or (xid < self.hi and xid not in self.open)
 
     def condition(self, seen: Horizon) -> sql.Composed:
-        """Return the condition that it sees a row, looked at by a later snapshot."""
+        """Return the condition that it sees a row, which a later snapshot (`seen`) reads."""
         shape = "({} OR ({} AND xmin::text::int8 <> ALL ({}::int8[])))"
         others = sql.Literal([each % _BITS for each in self.open])
         within = written_within(self.lo, self.hi)
@@ -81,7 +80,7 @@ class LogSnapshot(NamedTuple):
 
 
 def parse_lsn(text: str) -> int:
-    """Return an LSN as a number, 0/16B3748; raises `ValueError`."""
+    """Parse an LSN such as 0/16B3748; raises `ValueError`."""
     high, found, low = text.partition("/")
     if not found:
         raise ValueError(f"{text!r} is no LSN: 0/16B3748")
@@ -89,7 +88,7 @@ def parse_lsn(text: str) -> int:
 
 
 def spell_lsn(lsn: int) -> str:
-    """Return an LSN as PostgreSQL spells it."""
+    """Return an LSN in PostgreSQL's format."""
     return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
 
 
@@ -101,16 +100,15 @@ def _look(connection: "psycopg.Connection[Any]") -> tuple[int, int, Sequence[int
 
 
 def oldest_open(connection: "psycopg.Connection[Any]") -> Horizon:
-    """Return the oldest transaction that is open, and the one that begins next."""
+    """Return the oldest open transaction, and the next transaction id."""
     lo, hi, _ = _look(connection)
     return Horizon(lo, hi)
 
 
 def whole_xid(xid: int, around: int) -> int:
-    """Return all 64 bits of a transaction's number, by one that is less than 2^31 away.
+    """Return the 64-bit id of a transaction, given a reference id less than 2^31 away.
 
-    What the log tells may be newer than what a snapshot knows: a commit is written before its
-    transaction counts as ended.
+    The WAL may be ahead of a snapshot: a commit is written before its transaction becomes visible.
     """
     found = around - around % _BITS + xid
     if found - around > _BITS // 2:

@@ -1,8 +1,8 @@
 # pyright: basic
-"""The tables of one task as a source: first its part of their snapshots, then what commits.
+"""The source of tables: a task reads its part of the snapshots, then windows of new rows.
 
-What commits to a table waits until all tasks have its snapshot in the sink, and whoever followed
-the table before has put in place what it read: a row of theirs must not come after a newer one.
+New rows of a table are read after its snapshot is published by all tasks, and after the former
+reader of the table has published its rows: an older row must not follow a newer one.
 """
 
 import time
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SETTLED_S: Final = 0.2
-"""How often it is looked whether what comes before is in the sink."""
+"""How often to check whether earlier rows are published."""
 _HELD_S: Final = 10.0
-"""After so long it is told that an open transaction holds back what commits."""
+"""How long an open transaction may hold back new rows before a remark."""
 _STALE: Final = 1 << 24
-"""After so many transactions without a row an offset moves on all the same."""
+"""After so many transactions without a row an offset advances all the same."""
 
 
 class FetchedRows(NamedTuple):
-    """Rows of one table, and how far they move its offsets."""
+    """Rows of one table, with their advances."""
 
     rows: pa.Table
     advances: tuple[Advance, ...]
@@ -52,38 +52,38 @@ class FetchedRows(NamedTuple):
 
 @dataclass
 class _TableState:
-    """A table of the task, and what is known of it beyond its offsets."""
+    """The state of a table, beyond its offsets."""
 
     share: TableShare
     has_snapshot: bool
-    """Whether pages of its snapshot may be left to read."""
+    """Whether pages of its snapshot may be left."""
     snapshot: SnapshotShare | None = None
     reader: TableReader | None = None
     cursor: Cursor = field(default_factory=Cursor)
     is_settled: bool = False
-    """Whether all that was read of it before is in the sink, by whatever task."""
+    """Whether all earlier rows of it are published, by all tasks."""
     seen: int = 0
-    """Nothing was written between its offset and this transaction."""
+    """There are no new rows between its offset and this transaction."""
     rest: LookRest = field(default_factory=LookRest)
     audit: TableAudit = field(default_factory=lambda: TableAudit(0))
 
 
 class _Look(NamedTuple):
-    """One look at all tables, in one transaction, for a batch."""
+    """A poll of all tables in one transaction, for one batch."""
 
     snapshot: DatabaseSnapshot
     seen: Horizon
-    """What the snapshot sees."""
+    """The visibility of the snapshot."""
     offsets: Mapping[str, Document]
     limit: Limit
 
     def logged(self, share: TableShare) -> Document | None:
-        """Return the offset of what commits to a table."""
+        """Return the offset of a table's new rows."""
         return self.offsets.get(identity(follow_partition(share)))
 
 
 class TableSource(Source[pa.Table]):
-    """Reads tables in the order of their names, one of them in each batch."""
+    """Reads tables in the order of their names, one table in each batch."""
 
     def __init__(
         self,
@@ -94,19 +94,19 @@ class TableSource(Source[pa.Table]):
     ) -> None:
         self._session = session
         self._settled = settled
-        """What the log of our own has as published, of all tasks."""
+        """Reads the published offsets of all tasks."""
         self._settings = settings
         mode, snapshot = settings.text(keys.MODE), settings.text(keys.SNAPSHOT_MODE)
         self._is_logged = mode == keys.LOG
-        """Whether the server's log is read after the snapshots, by others."""
+        """Whether the WAL follows the snapshots (mode log), read elsewhere."""
         self._follows = mode not in {keys.BULK, keys.LOG} and snapshot != keys.INITIAL_ONLY
         self._has_snapshot = snapshot != keys.NO_DATA
         self._seen: Horizon | None = None
-        """What the snapshot of the last plan saw."""
+        """The visibility of the last plan's snapshot."""
         self._held = (0, 0.0)
-        """The oldest open transaction, and since when it is that, on the monotonic clock."""
+        """The oldest open transaction, and the monotonic time since when it is the oldest."""
         self._waits = ""
-        """What the last look found that some table waits for."""
+        """What a table waits for, by the last poll."""
         audit_s = settings.number(keys.AUDIT_MS) / 1000
         self._tables = deque(
             _TableState(each, has_snapshot=self._has_snapshot, audit=TableAudit(audit_s))
@@ -124,7 +124,7 @@ class TableSource(Source[pa.Table]):
                 found = self._fetch(_Look(snapshot, seen, offsets, limit))
         except TableChanged as changed:
             for each in self._tables:
-                each.reader = None  # it is looked at anew
+                each.reader = None  # its shape is read again
             raise SourceAway(str(changed)) from None
         self._seen, remark = seen, self._with_audits(self._remark(seen) or self._waits)
         if found is None:
@@ -133,23 +133,23 @@ class TableSource(Source[pa.Table]):
         return BatchPlan((rows,), advances, rows.nbytes, rows.num_rows, backlog, lag, remark)
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> pa.Table:
-        """Return what was fetched."""
+        """Return the fetched rows."""
         del spark
         (rows,) = ranges
         return rows
 
     def verify(self, ranges: Sequence[pa.Table]) -> None:
-        """See that a crash of the server cannot take back what was fetched, nor its horizon."""
+        """Wait until the fetched rows, and their horizon, are durable on the server."""
         del ranges
         if self._seen is not None:
             self._session.wait_durable(self._seen)
 
     def close(self) -> None:
-        """End its session."""
+        """Close its session."""
         self._session.close()
 
     def _remark(self, seen: Horizon) -> str:
-        """Return what is strange if the horizon stands still while others begin transactions."""
+        """Return a remark if an old open transaction holds back the horizon."""
         if seen.lo != self._held[0] or seen.lo == seen.hi:
             self._held = (seen.lo, time.monotonic())
         if not self._follows or time.monotonic() - self._held[1] < _HELD_S:
@@ -160,7 +160,7 @@ class TableSource(Source[pa.Table]):
         )
 
     def _with_audits(self, remark: str) -> str:
-        """Return a remark with what was counted of rows that came too late."""
+        """Return the remark with the counts of missed rows added."""
         audits = (each.audit.remark(each.share.name) for each in self._tables)
         return "; ".join(filter(None, (remark, *audits)))
 
@@ -176,7 +176,7 @@ class TableSource(Source[pa.Table]):
         return None
 
     def _snapshot(self, look: _Look, table: _TableState) -> FetchedRows | None:
-        """Fetch the next pages of a table's snapshot, None if all are read."""
+        """Fetch the next pages of a table's snapshot; None: all are read."""
         if table.snapshot is None:
             logged = look.logged(table.share)
             place = TablePlace.parse(logged) if logged else None
@@ -203,7 +203,7 @@ class TableSource(Source[pa.Table]):
         return FetchedRows(rows, run.advances, run.left > 0, lag)
 
     def _follow(self, look: _Look, table: _TableState) -> FetchedRows | None:
-        """Fetch what was committed to a table, None if there is nothing."""
+        """Fetch the new rows of a table; None: there are none."""
         start = look.logged(table.share)
         place = self._begun(look, table.share, start)
         check_place(table.share.name, look.seen, place)
@@ -232,7 +232,7 @@ class TableSource(Source[pa.Table]):
         return FetchedRows(rows, (advance,), is_more, None)
 
     def _may_follow(self, table: _TableState, place: TablePlace, start: Document | None) -> bool:
-        """Tell whether all that was read of a table before is in the sink."""
+        """Tell whether all earlier rows of a table are published."""
         if not table.is_settled:
             share, settled = table.share, self._settled()
             partition = identity(follow_partition(share))
@@ -249,12 +249,12 @@ class TableSource(Source[pa.Table]):
         if not self._has_snapshot:
             return TablePlace.at_horizon(share.horizon, share.cursor, None)
         begin = SnapshotShare(share, look.offsets, None).horizon
-        # The cursor of another snapshot than the one that was begun would hide rows between them.
+        # The cursor value of a newer snapshot would hide rows between the two snapshots.
         cursor = share.cursor if begin == share.horizon else None
         return TablePlace.at_horizon(begin, cursor, begin)
 
     def _reader(self, snapshot: DatabaseSnapshot, table: _TableState) -> TableReader:
-        """Return what reads a table as the catalog has it in this snapshot."""
+        """Return the reader of a table, with its columns in this snapshot."""
         name = table.share.name
         mapping = TypeMapping.of(self._settings)
         shape = TableShape.read(snapshot, name, mapping, is_logged=self._is_logged)
@@ -266,6 +266,6 @@ class TableSource(Source[pa.Table]):
 
 
 def follow_partition(share: TableShare) -> Document:
-    """Return the source partition of what commits to a table."""
+    """Return the source partition of a table's new rows."""
     bare = {"table": str(share.name)}
     return {"slot": share.slot, **bare} if share.slot else bare

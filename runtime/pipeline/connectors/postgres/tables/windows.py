@@ -1,15 +1,14 @@
 # pyright: basic
-"""What commits after the snapshot: each look reads a window of transactions, and loses none.
+"""Incremental reads after the snapshot: each poll reads a window of transactions.
 
     window    rows whose xmin lies in [last horizon, this horizon)
     horizon   all transactions before it have ended, so nothing commits into the window later
 
-Two windows never overlap, so no row version comes twice, ties included. A cursor (a number, a
-time) only keeps the look on its index: rows a while behind the highest one are looked at as well,
-since their transaction may have ended late. Until the snapshot is caught up with, no cursor counts.
-A column of xid8 that holds the transaction itself is cursor and window in one. A window with more
-rows than a batch may hold is read on in the order of the rows' places; those that change meanwhile
-belong to a later window.
+Windows do not overlap, so each row version is read once, ties included. A cursor (a number, a time)
+only lets a poll use its index, with a lookback below the highest value, since transactions may
+commit late. No cursor is used until the snapshot is caught up. A column of xid8 with the
+transaction is cursor and window in one. A window with more rows than a batch is read in parts, in
+the order of ctid; rows that change meanwhile belong to a later window.
 """
 
 import math
@@ -29,31 +28,31 @@ from .reading import TableReader
 from .session import DatabaseSnapshot, Horizon
 
 FURTHEST: Final = 1 << 31
-"""So many transactions may lie between two looks, as a row knows 32 bits of its own."""
+"""The most transactions between two polls, since xmin has 32 bits."""
 
 
 class TablePlace(NamedTuple):
-    """How far a table was followed, as its offset says."""
+    """The position in a table's new rows, from its offset."""
 
     horizon: int
-    """All before it is read; 0: nothing is, and the cursor alone says what to leave out."""
+    """All transactions before it are read; 0: only the cursor determines what is read."""
     cursor: CursorValue
     until: int | None
-    """Where the window ends that is half read."""
+    """The end of a partly read window."""
     at: str | None
-    """The place of the last row of it that was read."""
+    """The ctid of its last row that was read."""
     highest: CursorValue
-    """The highest cursor in what was read of it."""
+    """The highest cursor value that was read of it."""
     is_whole: bool
-    """Whether there is no snapshot to be read, or to be caught up with."""
+    """Whether there is no snapshot to read or to catch up with."""
     begin: int | None
-    """The horizon of the snapshot, where there is one."""
+    """The horizon of the snapshot, if there is one."""
     file: int | None = None
-    """The number of the table's file, where a window is half read: places are of that file."""
+    """The table's relfilenode, if a window is partly read: ctids belong to it."""
 
     @classmethod
     def parse(cls, offset: Document) -> "TablePlace":
-        """Return what an offset says."""
+        """Parse an offset."""
         get: Any = offset.get
         cursor = get("cursor")
         return cls(
@@ -69,7 +68,7 @@ class TablePlace(NamedTuple):
 
     @classmethod
     def at_horizon(cls, horizon: int, cursor: CursorValue, begin: int | None) -> "TablePlace":
-        """Return the place of what is read up to a horizon; `begin` is that of its snapshot."""
+        """Return the position at a horizon; `begin` is the horizon of the snapshot."""
         return cls(horizon, cursor, None, None, cursor, begin is None, begin)
 
     @property
@@ -90,7 +89,7 @@ class TablePlace(NamedTuple):
 
 
 class WindowRead(NamedTuple):
-    """Rows of a window, where that leads to, and whether there are more of it."""
+    """Rows of a window, the new position, and whether the window has more."""
 
     rows: pa.Table
     place: TablePlace
@@ -102,7 +101,7 @@ _AT: Final = "at"
 
 @dataclass(frozen=True)
 class WindowLook:
-    """One look at what commits to a table: by a snapshot, for so many rows at most."""
+    """A poll of a table's new rows in one snapshot, up to a limit of rows."""
 
     reader: TableReader
     snapshot: DatabaseSnapshot
@@ -112,7 +111,7 @@ class WindowLook:
     most: int
 
     def read(self, place: TablePlace) -> WindowRead:
-        """Read the next window of the table, or on in the one that is half read."""
+        """Read the next window of the table, or the next part of the current one."""
         is_catching_up = not place.is_whole and self.cursor.is_narrow
         if self.cursor.is_by_xmin or is_catching_up:
             _check_width(self.reader.name, self.seen, place)
@@ -137,12 +136,11 @@ class WindowLook:
         return WindowRead(rows, begun, is_more=True)
 
     def _catch_up(self, place: TablePlace) -> WindowRead:
-        """Read what was written since the snapshot began, whatever its cursor says.
+        """Read the rows written since the snapshot began, without the cursor.
 
-        A row that was changed before its page was read is missing in the snapshot, and no cursor
-        need tell of the change. The last of these windows, which is read at once, has those of
-        them as well that were changed again, behind an open transaction: later looks would not
-        see them.
+        A row that was changed before its page was read is missing in the snapshot, and the cursor
+        may not show the change. The last of these windows, which is read at once, also has rows
+        that were changed again, after an open transaction: later polls would not see them.
         """
         until = place.until if place.until is not None else self.seen.lo
         window = written_within(place.horizon, until)
@@ -163,9 +161,9 @@ class WindowLook:
     def _page(
         self, window: sql.Composed, place: TablePlace
     ) -> tuple[pa.Table, dict[str, pa.ChunkedArray], str | None]:
-        """Read rows in the order of their places; return where the last is, None: that was all.
+        """Read rows in the order of ctid; return the last ctid, None: there are no more.
 
-        Raises `BadInput` if the table has another file than the places are of.
+        Raises `BadInput` if the table was rewritten, so that ctids are invalid.
         """
         parts: list[sql.Composable] = [window]
         if place.at is not None:
@@ -185,27 +183,27 @@ class WindowLook:
 
 @dataclass
 class TableAudit:
-    """Counts the rows of a table that were written so late that its looks have not seen them.
+    """Counts the rows of a table that were committed so late that polls have missed them.
 
-    A look by a cursor sees rows down to the lookback behind the highest value that was read. Values
-    only grow: so rows that lie further back than that at one audit, and were written since, no look
-    until the next audit has seen. Those that fell behind only meanwhile are not counted, so the
-    count is the least that there can be.
+    A poll by a cursor sees rows down to the lookback below the highest value that was read. Values
+    only grow: so rows that are below that at one audit, and were written since, were missed by all
+    polls until the next audit. Rows that fell below it only meanwhile are not counted, so the count
+    is a lower bound.
     """
 
     interval_s: float
-    """How often they are counted; 0: never."""
+    """The time between audits; 0: there are none."""
     missed: int = 0
-    """How many there are at least."""
+    """The lower bound of missed rows."""
     _at: float = -math.inf
-    """When they were counted last, on the monotonic clock."""
+    """The monotonic time of the last audit."""
     _since: TablePlace | None = None
-    """How far the table was followed then."""
+    """The position at the last audit."""
 
     def count(
         self, snapshot: DatabaseSnapshot, reader: TableReader, cursor: Cursor, place: TablePlace
     ) -> None:
-        """Count them if it is time to; `place` is how far the table is followed now."""
+        """Make an audit if it is due; `place` is the present position."""
         may_miss = self.interval_s and cursor.is_by_xmin and cursor.is_narrow and place.is_whole
         if not may_miss or place.until is not None or not self._is_due:
             return
@@ -219,7 +217,7 @@ class TableAudit:
         self.missed += found
 
     def remark(self, name: object) -> str:
-        """Return what a status tells of them, nothing if there are none."""
+        """Return the remark for the status; empty if no rows were missed."""
         if not self.missed:
             return ""
         return (
@@ -234,7 +232,7 @@ class TableAudit:
 
 
 def check_place(name: TableName, seen: Horizon, place: TablePlace) -> None:
-    """Raise `BadInput` if the database has not come as far as a place."""
+    """Raise `BadInput` if a position is ahead of the database, which was restored."""
     if place.horizon > seen.hi:
         raise BadInput(
             f"{name} was read up to transaction {place.horizon}, and the database knows of none "
@@ -244,7 +242,7 @@ def check_place(name: TableName, seen: Horizon, place: TablePlace) -> None:
 
 
 def _check_width(name: TableName, seen: Horizon, place: TablePlace) -> None:
-    """Raise `BadInput` if rows of the window cannot be told from older ones any more."""
+    """Raise `BadInput` if a window is too wide for the 32 bits of xmin."""
     if place.horizon and seen.hi - place.horizon >= FURTHEST:
         raise BadInput(
             f"{name} was not looked at for {seen.hi - place.horizon} transactions, and rows know "

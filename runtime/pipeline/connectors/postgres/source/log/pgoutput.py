@@ -1,8 +1,8 @@
 """Decoder of pgoutput messages, protocol version 1, to changes of rows.
 
 Source: "Logical Replication Message Formats" in PostgreSQL's manual. Values are texts. The value of
-an unchanged TOAST column is missing in an update (`UNCHANGED`), unless
-the old row has it, with replica identity FULL.
+an unchanged TOAST column is missing in an update (`UNCHANGED`), unless the old row has it, with
+replica identity FULL.
 """
 
 import struct

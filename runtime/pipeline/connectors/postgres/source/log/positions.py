@@ -1,9 +1,9 @@
 """Positions in the WAL: an LSN of a commit, and the number of its changes that are read.
 
-A change is the n-th of a transaction whose commit is at an LSN, from 1. A position covers a
-change if it is not before it: `(end, 0)` after a commit covers its whole transaction, and
-`(commit, n)` the first n changes. So a transaction that is larger than a batch is read
-in parts, and each change once.
+A change is the n-th of a transaction whose commit is at an LSN, from 1. A position covers a change
+if it is not before it: `(end, 0)` after a commit covers its whole transaction, and `(commit, n)`
+the first n changes. So a transaction that is larger than a batch is read in parts, and each change
+once.
 """
 
 from typing import Any, NamedTuple, Self

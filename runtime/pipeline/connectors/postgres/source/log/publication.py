@@ -1,8 +1,8 @@
 # pyright: basic
 """The publication of a slot: its tables, and their replica identities.
 
-A published table without a replica identity rejects UPDATE and DELETE: such
-a table is refused before it is published.
+A published table without a replica identity rejects UPDATE and DELETE: such a table is refused
+before it is published.
 """
 
 from collections.abc import Collection, Sequence

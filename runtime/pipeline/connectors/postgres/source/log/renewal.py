@@ -2,8 +2,8 @@
 """New snapshots after a lost slot: which offsets are still valid.
 
 With `snapshot.mode=when_needed` a slot that was dropped, invalidated or advanced is created again,
-and snapshots begin again. Older offsets refer to WAL that is gone; they stay in the
-offset log until they change, but are ignored.
+and snapshots begin again. Older offsets refer to WAL that is gone; they stay in the offset log
+until they change, but are ignored.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,10 +1,10 @@
 # pyright: basic
 """Converts changes to rows; the server casts their text values, as it does for snapshot rows.
 
-A row has the columns of its table, and metadata: `__op` (c, u, d, t; r for a row of the
-snapshot), `__lsn` (of the commit), `__seq` (the number of the change in it), `__ts_ms`
-(commit time), `__deleted`. A deleted row has its key, with replica identity FULL all
-values. An update of the key becomes a delete and a create.
+A row has the columns of its table, and metadata: `__op` (c, u, d, t; r for a row of the snapshot),
+`__lsn` (of the commit), `__seq` (the number of the change in it), `__ts_ms` (commit time),
+`__deleted`. A deleted row has its key, with replica identity FULL all values. An update of the key
+becomes a delete and a create.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

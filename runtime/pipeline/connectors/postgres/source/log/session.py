@@ -24,9 +24,8 @@ _DENIED, _NO_OBJECT, _WRONG_STATE = "42501", "42704", "55000"
 class LogSession:
     """A psycopg connection that is opened on demand, and again after a loss.
 
-    All sessions of a task have one application name; empty: it has no owner. A new owner of
-    the task terminates former sessions: a process that hangs during a peek would keep the
-    slot.
+    All sessions of a task have one application name; empty: it has no owner. A new owner of the
+    task terminates former sessions: a process that hangs during a peek would keep the slot.
     """
 
     def __init__(self, server: Server, application: str) -> None:

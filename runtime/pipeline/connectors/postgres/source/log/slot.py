@@ -1,8 +1,8 @@
 # pyright: basic
 """A logical replication slot: its state, checks, and peeks.
 
-A slot retains the WAL from its confirmed LSN on, which is never after the offset in
-the offset log: uncommitted changes can be read again, and a loss is detected.
+A slot retains the WAL from its confirmed LSN on, which is never after the offset in the offset log:
+uncommitted changes can be read again, and a loss is detected.
 """
 
 import re

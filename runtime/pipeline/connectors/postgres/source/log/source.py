@@ -1,9 +1,9 @@
 # pyright: basic
 """The source in mode log: each task reads its part of the snapshot, then one task reads the WAL.
 
-The WAL is read after the whole snapshot is published, since its changes are later
-than the snapshot. A window gives one batch for each table; the last batch advances the slot's
-offset, the others the offset of their table. The slot is advanced to the committed offset.
+The WAL is read after the whole snapshot is published, since its changes are later than the
+snapshot. A window gives one batch for each table; the last batch advances the slot's offset, the
+others the offset of their table. The slot is advanced to the committed offset.
 """
 
 import time
@@ -245,8 +245,8 @@ class LogSource(Source[pa.Table]):
     ) -> BatchPlan[pa.Table]:
         """Advance the offset by a batch without rows, if it has not changed for long.
 
-        A start without a snapshot is committed at once: otherwise a loss of the slot
-        would not be noticed.
+        A start without a snapshot is committed at once: otherwise a loss of the slot would not be
+        noticed.
         """
         tables = self._share.tables if self._share else ()
         is_long = time.monotonic() - self._moved_at >= _IDLE_S

@@ -3,8 +3,8 @@
 
 A peek decodes whole transactions. The server buffers its result until it is fetched, so that a
 transaction of any size is read in parts, and the worker holds only a window. The next window
-continues within a transaction; after a restart the slot returns the same
-transaction again, and changes that were read are skipped.
+continues within a transaction; after a restart the slot returns the same transaction again, and
+changes that were read are skipped.
 """
 
 from collections import deque

@@ -1,10 +1,10 @@
 # pyright: basic
 """The source of a query, incremental by the highest values of its growing columns.
 
-Rows of a query have no transaction id, so late commits are not detected: a row
-with a lower value than the last one is missed. A column of xid8 with the row's
-transaction is exact: it is read up to the oldest open transaction. Rows of equal values
-are in one batch, so that the next batch continues after them.
+Rows of a query have no transaction id, so late commits are not detected: a row with a lower value
+than the last one is missed. A column of xid8 with the row's transaction is exact: it is read up to
+the oldest open transaction. Rows of equal values are in one batch, so that the next batch continues
+after them.
 """
 
 from collections.abc import Mapping
