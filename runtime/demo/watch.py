@@ -1,6 +1,6 @@
 """Follows the group's two logs for the demo, and shows the progress.
 
-On the screen it is a live bar and table in a terminal, plain lines elsewhere.
+In a terminal this is a live progress bar and table, otherwise plain lines.
 """
 
 import time

@@ -56,7 +56,7 @@ class Launcher:
         self._is_port_free = port == 0
         #: Where the actors are reached.
         self._door = folder.door_at(LOOPBACK, port or free_port())
-        #: The base URL of REST, as others are told.
+        #: The advertised base URL of REST.
         self._rest_url = ""
         self._files = ProcessFiles(folder.path)
         self._rest = RestProcess(rest, self._files, node) if rest else None
@@ -246,7 +246,7 @@ class Launcher:
             return
         self._beginning.close()
         self._beginning = None
-        if not self._has_begun:  # by what was said before: asked anew, it has
+        if not self._has_begun:  # the last view is older than the answer: request a new one
             self._view = None
             self._probe.ask_now()
         if isinstance(begun, Begun) and begun.error:

@@ -111,10 +111,9 @@ Epoch:     member-joined new-1: 3 move
 Epoch:     connector-deleted a: 1 stop
 Epoch:     from-the-future x: nothing moves
 Epoch:     worker-drained w2: 1 move, 2 find no place any more
-Tasks:     flights has 3, will have 4, if it makes as many as it may; what stays starts anew where
-           it is
+Tasks:     flights has 3, will have 4, if it makes as many as it may; what stays is restarted
 Tasks:     trains keeps 2
-Tasks:     c keeps 1 until a worker runs it: only then it splits anew
+Tasks:     c keeps 1 until a worker runs it: only a running connector changes its tasks
 
 RESOURCE   FROM  TO     WHY                EXPECTED DOWNTIME
 flights-1  w1    new-1  balance            0.24 s, p99 1.91 s (31 measured)
@@ -132,8 +131,8 @@ Not warm yet:  w1 w2: what they will take then is not in this plan
 Warning:       c: unknown key tag: it has no effect; did you mean tags?
 Unplaceable:   c c-0: needs tag gpu: no worker that takes work meets this
 Parked:        b-0 until 2013-01-01T00:31:40.000Z
-Verdict:       3 of 21 resources move, 17 stay; 3 of these start anew; 1 start; 1 stop; 2 cannot be
-               placed; 5 hand-overs on the way
+Verdict:       3 of 21 resources move, 17 stay; 3 of these are restarted; 1 start; 1 stop; 2 cannot
+               be placed; 5 hand-overs on the way
 """
 
 

@@ -261,7 +261,7 @@ def test_what_can_not_be_published_is_told_once_and_tried_again(
         scene.work()
         scene.work()
     told = [
-        f"what is left over of {task} waits: {scene.root}: not a directory"
+        f"the cleanup of {task} is retried later: {scene.root}: not a directory"
         for task in (FIRST, SECOND)
     ]
     assert sorted(each.message.partition(",")[0] for each in caplog.records) == told

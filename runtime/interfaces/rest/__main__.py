@@ -92,29 +92,29 @@ def options_parser() -> argparse.ArgumentParser:
         prog="python -m fairlead.runtime.interfaces.rest", description=__doc__
     )
     parser.add_argument("--data-dir", type=Path, required=True, help="the node's data folder")
-    parser.add_argument("--group", default="connect", help="group that Connect's paths mean")
+    parser.add_argument("--group", default="connect", help="the group of Connect's paths")
     parser.add_argument(
-        "--listener", action="append", metavar="URL", help=f"where to listen, {DEFAULT} if none"
+        "--listener", action="append", metavar="URL", help=f"where to listen; default: {DEFAULT}"
     )
     parser.add_argument(
-        "--allowed-host", action="append", default=[], help="one more name that leads here"
+        "--allowed-host", action="append", default=[], help="a further host name of requests"
     )
     parser.add_argument("--zone", help="the zone of the node's workers")
-    parser.add_argument("--tag", action="append", default=[], help="a tag of theirs")
-    parser.add_argument("--capacity", type=int, default=1, help="the capacity of each")
+    parser.add_argument("--tag", action="append", default=[], help="a tag of the workers")
+    parser.add_argument("--capacity", type=int, default=1, help="the capacity of each worker")
     parser.add_argument(
-        "--path-allow", action="append", default=[], help="a folder that connectors may reach"
+        "--path-allow", action="append", default=[], help="a folder that connectors may use"
     )
     parser.add_argument(
-        "--sql-allow", action="append", default=[], help="a name that SQL may use beside its input"
+        "--sql-allow", action="append", default=[], help="a name that SQL may use besides its input"
     )
     parser.add_argument(
         "--spark-sql", action="append", default=[], help="a setting of Spark's SQL, NAME=VALUE"
     )
     parser.add_argument("--engine", default="spark", help="what runs tasks: spark or noop")
-    parser.add_argument("--log-level", default="INFO", help="what is worth a line in its log")
+    parser.add_argument("--log-level", default="INFO", help="the log level")
     parser.add_argument(
-        "--parent", type=int, default=os.getppid(), metavar="PID", help="process to die with"
+        "--parent", type=int, default=os.getppid(), metavar="PID", help="end with this process"
     )
     parser.add_argument(
         "--ready", type=int, metavar="FD", help="a pipe to write to once it listens"

@@ -83,7 +83,7 @@ def make_app(
 
     app = FastAPI(
         title="fairlead",
-        summary="Kafka Connect's REST API, and what it cannot say.",
+        summary="Kafka Connect's REST API, and extensions for groups and workers.",
         version=service.version,
         lifespan=life,
         docs_url=None,

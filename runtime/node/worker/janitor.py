@@ -98,7 +98,7 @@ class Janitor:
         if late is None or self._doing is None or self._thread is None:
             return False
         chore = self._doing
-        LOGGER.warning("what is left over of %s waits: %s", chore.resource, late)
+        LOGGER.warning("the cleanup of %s is retried later: %s", chore.resource, late)
         self._hanging[chore.resource] = self._thread
         if chore.stale is not None:
             self._again[chore.resource] = chore
@@ -124,7 +124,7 @@ class Janitor:
         try:
             self._do(chore, calls)
         except Exception as error:  # noqa: BLE001  # connectors and sinks may fail in any way
-            text = f"what is left over of {chore.resource} waits: {error}"
+            text = f"the cleanup of {chore.resource} is retried later: {error}"
             if self._told.get(chore.resource) != text:
                 self._told[chore.resource] = text
                 LOGGER.warning("%s", text)

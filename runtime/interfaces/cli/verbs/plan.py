@@ -179,12 +179,13 @@ def _round(each: PlannedRound) -> str:
 def _split(each: PlannedSplit, *, is_run: bool) -> str:
     name, before = each.connector, each.before
     if not is_run:
-        return f"{name} keeps {before} until a worker runs it: only then it splits anew"
-    anew = "; what stays starts anew where it is" if each.restarts else ""
+        why = "only a running connector changes its tasks"
+        return f"{name} keeps {before} until a worker runs it: {why}"
+    restart = "; what stays is restarted" if each.restarts else ""
     if before == each.after:
-        return f"{name} keeps {before}{anew}"
+        return f"{name} keeps {before}{restart}"
     most = ", if it makes as many as it may" if each.is_most else ""
-    return f"{name} has {before}, will have {each.after}{most}{anew}"
+    return f"{name} has {before}, will have {each.after}{most}{restart}"
 
 
 class _Names:
@@ -254,7 +255,7 @@ def _verdict(plan: Plan) -> str:
     total = moves + stops + plan.stays
     verdict = [f"{moves} of {total} resources move, {plan.stays} stay"]
     if restarts := sum(each.restarts for each in plan.splits):
-        verdict.append(f"{restarts} of these start anew")
+        verdict.append(f"{restarts} of these are restarted")
     verdict += [f"{count} {verb}" for count, verb in ((starts, "start"), (stops, "stop")) if count]
     if plan.unplaceable:
         verdict.append(f"{len(plan.unplaceable)} cannot be placed")

@@ -110,7 +110,7 @@ Config = Annotated[
 ConfigBody = Annotated[Config, Body(description="The config: each key with its value as text.")]
 Changes = dict[Key, Annotated[str | None, BeforeValidator(text_of)]]
 ChangesBody = Annotated[
-    Changes, Body(description="The settings to change; null takes one back to the node's.")
+    Changes, Body(description="The settings to change; null resets one to the node's.")
 ]
 
 
@@ -126,7 +126,7 @@ def flag(*, default: bool) -> BeforeValidator:
 Extended = Annotated[
     bool,
     flag(default=False),
-    Query(description="Whether to tell what Connect's own answer has no member for."),
+    Query(description="Whether to add fields that Connect's own response does not have."),
 ]
 
 

@@ -98,11 +98,11 @@ class SerialExecutor:
         try:
             done, _ = await asyncio.wait([result], timeout=self._wait_seconds)
             if not done and turn.cancel():
-                busy = "other epochs are being told of: try again in a moment"
+                busy = "other requests for epochs are running: try again in a moment"
                 raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, busy)
             return await result
         finally:
-            result.cancel()  # nobody waits for it any more: what has not begun need not begin
+            result.cancel()  # nobody waits for it any more: it need not start
 
     def close(self) -> None:
         """Start nothing more; a running function ends when its log is closed."""

@@ -1,7 +1,7 @@
 """The read side of the REST interface for groups of Kafka clients: followers of the shards' logs.
 
-They are opened when they are first asked for, and caught up at each request, which costs what is
-new. Where a group's history lies is looked for when somebody asks for one, or measures.
+The logs are opened at the first request, and each request catches up, at the cost of the new
+records. The history of a group is located only when it is requested, or for metrics.
 """
 
 import logging
@@ -185,7 +185,7 @@ class ShardLogs:
         with self._lock:
             shards = self._caught_up()
         for each in shards:
-            with suppress(LogError, CodecError):  # it is told of below
+            with suppress(LogError, CodecError):  # reported below
                 each.count()
         found: list[ShardFigures] = []
         with self._lock:

@@ -66,7 +66,7 @@ def _state_of(value: object) -> object:
 Name = Annotated[str, BeforeValidator(_name_of)]
 Forget = Annotated[
     bool,
-    Query(description="Whether its source is to remove what it keeps outside."),
+    Query(description="Whether its source removes its external state."),
 ]
 
 

@@ -50,7 +50,9 @@ T = TypeVar("T")
 routes = Routes("groups")
 order_routes = Routes("operators")
 LINES: Final = 50
-Limit = Annotated[int, Query(ge=1, le=LINES_MAX, description="How many epochs, the last ones.")]
+Limit = Annotated[
+    int, Query(ge=1, le=LINES_MAX, description="The number of epochs; the latest ones.")
+]
 Epoch = Annotated[int | Literal["latest"], Path(description="A group epoch, or `latest`.")]
 MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
 _SETTINGS: Final = "\n\n".join(
@@ -67,15 +69,15 @@ class PlacementBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    weight: int | None = Field(None, ge=1, le=HEAVIEST, description="1 is what all begin with.")
+    weight: int | None = Field(None, ge=1, le=HEAVIEST, description="The default is 1.")
     workers: list[Key] | None = Field(
         None,
         max_length=MOST_ITEMS,
-        description="By any of their names. None of them: the config decides.",
+        description="Any names of workers. Empty: the config decides.",
     )
 
 
-TAKEN_BACK = PlacementBody(weight=1, workers=[])
+NO_ORDER = PlacementBody(weight=1, workers=[])
 """The empty order: the config is in force again."""
 
 
@@ -166,7 +168,7 @@ async def _tell(service: Service, group_id: str, read: Callable[[EpochCache], T]
 @routes.add(
     "GET /groups/{group}/config",
     errors=MISSING,
-    description=f"Tell a group's own settings.\n\n{_SETTINGS}",
+    description=f"Return a group's own settings.\n\n{_SETTINGS}",
 )
 def get_group_config(service: Served, group: str) -> dict[str, str]:
     """Return the settings of a group that override those of its node."""
@@ -235,7 +237,7 @@ async def release_connector(
     service: Served, principal: Principal, group: str, connector: str
 ) -> GroupPlacement:
     """Release the order for a connector: its config is in force again."""
-    return await _place(service, principal, group, Resource(connector), TAKEN_BACK)
+    return await _place(service, principal, group, Resource(connector), NO_ORDER)
 
 
 @order_routes.add("DELETE " + OF_TASK, status=ACCEPTED, errors=ORDER_ERRORS)
@@ -243,7 +245,7 @@ async def release_task(
     service: Served, principal: Principal, group: str, connector: str, task: Task
 ) -> GroupPlacement:
     """Release the order for a task: its connector's order or config is in force again."""
-    return await _place(service, principal, group, Resource(connector, task), TAKEN_BACK)
+    return await _place(service, principal, group, Resource(connector, task), NO_ORDER)
 
 
 @order_routes.add("POST /groups/{group}/rebalance", status=ACCEPTED, errors=ORDER_ERRORS)

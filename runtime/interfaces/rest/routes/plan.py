@@ -109,16 +109,16 @@ class Proposal(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     add_workers: int = Field(
-        0, strict=True, ge=0, le=WORKERS_MAX, description="So many workers join."
+        0, strict=True, ge=0, le=WORKERS_MAX, description="The number of workers that join."
     )
-    worker: NewWorker = Field(NewWorker(), description="What each of these is able to.")
-    drain: Names = Field([], description="Workers that give up what they have, and stay.")
-    remove_workers: Names = Field([], description="Workers that leave in good order.")
+    worker: NewWorker = Field(NewWorker(), description="The capacity and tags of each of these.")
+    drain: Names = Field([], description="Workers that give up their work, and stay.")
+    remove_workers: Names = Field([], description="Workers that leave gracefully.")
     delete: Names = Field([], description="Connectors that are deleted.")
     connectors: list[PlannedConnector] = Field(
         [],
         max_length=NAMES_MAX,
-        description="Connectors that are created or changed; examined as for that.",
+        description="Connectors that are created or changed; their configs are validated.",
     )
     scale: dict[Key, Annotated[Tasks, Field(strict=True)]] = Field(
         {}, max_length=NAMES_MAX, description="Connectors, each with another `tasks.max`."

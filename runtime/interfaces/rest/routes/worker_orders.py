@@ -41,7 +41,7 @@ routes = Routes("operators")
 ACCEPTED = HTTPStatus.ACCEPTED
 Force = Annotated[
     bool,
-    Query(description="Do not wait until it has given up what it has: end its process at once."),
+    Query(description="End its process at once, without waiting until it has given up its work."),
 ]
 
 
@@ -63,7 +63,7 @@ class Expectation(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    within_ms: int = Field(ge=0, le=INT32_MAX, description="From now. 0: wait no longer.")
+    within_ms: int = Field(ge=0, le=INT32_MAX, description="From now. 0 ends the wait.")
 
 
 @routes.add("PUT /workers/{worker:path}/cordon", status=ACCEPTED, errors=ORDER_ERRORS)

@@ -38,7 +38,7 @@ LONGEST_REFRESH_MS = 300_000
 REFRESH_BACKOFF_MS = Backoff(REFRESH_MS, LONGEST_REFRESH_MS)
 
 WAITS = "waits for its assignors' word since"
-UNTOLD = "its assignor is not told of its share: on_assignment ended each process that was"
+UNTOLD = "its assignor is no longer notified of its share: on_assignment ended each process"
 
 
 class AssignorQuestions:
