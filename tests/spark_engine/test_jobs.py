@@ -14,10 +14,12 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from fairlead.runtime.pipeline.spark import jobs
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Cancelled, EngineDown, TaskError
+from fairlead.runtime.pipeline.spark.sessions import reader_of
 from fairlead_tests.spark_engine import stranger
 from fairlead_tests.spark_engine.signs import gone, runs, until_told
 
@@ -33,6 +35,22 @@ def listening(pid: int | None) -> set[str]:
 
 def test_a_job_returns_what_it_computed(engine: Embedded) -> None:
     assert engine.run("count", lambda spark: spark.range(5).count()) == 5
+
+
+def test_one_reader_reads_the_files_of_all_batches_with_the_same_options_in_a_session(
+    engine: Embedded, tmp_path: Path
+) -> None:
+    (tmp_path / "one.csv").write_text("1;a\n")
+    (tmp_path / "two.csv").write_text("2;b\n3;c\n")
+    schema = StructType([StructField("id", LongType()), StructField("name", StringType())])
+
+    def read(spark: SparkSession) -> object:
+        reader = reader_of(spark, schema, {"sep": ";"})
+        rows = [reader.csv([str(tmp_path / f"{name}.csv")]).collect() for name in ("one", "two")]
+        others = reader_of(spark, schema, {"sep": ","}), reader_of(spark.newSession(), schema, {})
+        return rows, reader_of(spark, schema, {"sep": ";"}) is reader, reader in others
+
+    assert engine.run("read", read) == ([[(1, "a")], [(2, "b"), (3, "c")]], True, False)
 
 
 def test_jobs_of_several_threads_run_at_once_each_under_its_own_tag(engine: Embedded) -> None:

@@ -19,10 +19,14 @@ from .java import SCRATCH
 from .settings import SettingRefused, is_cluster
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, DataFrameReader
+    from pyspark.sql.types import StructType
 
 POOL: Final = "spark.scheduler.pool"
 """What names the pool of a job."""
+_READERS: Final = "_fairlead_readers"
+"""Where a session keeps its readers, which go with it."""
+_MOST_READERS: Final = 256
 
 
 @contextmanager
@@ -77,6 +81,25 @@ def count_running(session: SparkSession, tag: str) -> int:
         return sum(int(each.get().numActiveTasks()) for each in found if each.isDefined())
     except Exception:  # noqa: BLE001  # the JVM is gone, and with it the tasks
         return 0
+
+
+def reader_of(
+    session: SparkSession, schema: "StructType", options: Mapping[str, str]
+) -> "DataFrameReader":
+    """Return a reader of csv with a schema and options, the same one for each batch.
+
+    To make one costs a call of the JVM for each option, which is a third of the calls of a small
+    batch. A JVM's reader keeps nothing of what it reads; one of Spark Connect does, and is new.
+    """
+    if is_remote():
+        return session.read.options(**options).schema(schema)
+    readers: dict[object, DataFrameReader] = vars(session).setdefault(_READERS, {})
+    key = schema.json(), *sorted(options.items())
+    if key not in readers:
+        if len(readers) >= _MOST_READERS:
+            readers.clear()
+        readers[key] = session.read.options(**options).schema(schema)
+    return readers[key]
 
 
 def cores_of(session: SparkSession) -> int:

@@ -22,6 +22,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from ....spark.sessions import reader_of
 from ....spark.spelling import path_to_read, quoted
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import BadInput
@@ -71,6 +72,8 @@ class ReadFormat:
     """Whether the schema was inferred from a sample, so that numeric codes must be refused."""
     grown: StructType | None = None
     """The schema with the changes of `source.schema.evolution`; None: unchanged."""
+    null_stand_in: str = field(default_factory=lambda: f"\ufdd0{uuid4().hex}", compare=False)
+    """A text that no file has."""
 
     @classmethod
     def of(cls, settings: ParsedConfig, config: Mapping[str, str], *, tolerant: bool) -> Self:
@@ -220,14 +223,14 @@ class ReadFormat:
         """Return the rows of files with the same line end, `is_by_lines` and `_as_text`."""
         (line_end, by_lines, as_text), nulls = lines, self.style.nulls
         # `""` is not null, so null needs a text that no file has.
-        null = nulls[0] if len(nulls) == 1 and not as_text else f"\ufdd0{uuid4().hex}"
+        null = nulls[0] if len(nulls) == 1 and not as_text else self.null_stand_in
         how = {"nullvalue": null, "linesep": line_end, "multiline": str(not by_lines).lower()}
-        reader = spark.read.options(**{**how, **self._options()})
         paths = [path_to_read(each) for each in files]
         parts = self.parts_rows
         texts = StructType([StructField(each.name, StringType()) for each in schema.fields])
         given = texts if as_text else schema
-        frame = reader.schema(with_raw(given) if parts else given).csv(paths)
+        read = with_raw(given) if parts else given
+        frame = reader_of(spark, read, {**how, **self._options()}).csv(paths)
         frame = with_file(frame) if parts else frame
         return self._typed(frame, schema) if as_text else frame
 
