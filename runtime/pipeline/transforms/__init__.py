@@ -1,1 +1,1 @@
-"""What is done to rows between source and sink: Connect's transforms, SQL, expectations."""
+"""Transforms between source and sink: Connect's transforms, SQL, expectations, dedupe."""

@@ -1,4 +1,4 @@
-"""The chain of transforms that a config names: its keys, its flaws, and the chain itself."""
+"""The chain of transforms of a config: definitions of its keys, validation, construction."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,12 +27,12 @@ from .sql import Select, Sql
 from .types import GROUP, PREDICATES_BY_NAME, TYPES, find_predicate, find_transform
 
 MOST_TRANSFORMS: Final = 100
-"""How many transforms, or predicates, a pipeline may have: each has keys of its own."""
-"""What Java trims off."""
+"""The most transforms, or predicates, of a pipeline."""
+"""The characters that Java trims."""
 
 
 def definitions(config: Mapping[str, str]) -> Iterator[Definition]:
-    """Yield the keys of all transforms and predicates that a config names."""
+    """Yield the definitions of all transforms and predicates in a config."""
     for kind in (TRANSFORMS, PREDICATES):
         for alias in aliases(config, kind):
             bare = strip_prefix(f"{kind}.{alias}.", config)
@@ -47,7 +47,7 @@ def definitions(config: Mapping[str, str]) -> Iterator[Definition]:
 
 
 def complaints(config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what is wrong with the chain as a whole, under the key to change."""
+    """Return the errors of the chain as a whole, by the key to change."""
     found: dict[str, str] = {}
     for kind in (TRANSFORMS, PREDICATES):
         given = [each.strip() for each in config.get(kind, "").split(",") if each.strip()]
@@ -68,7 +68,7 @@ def make_chain(config: Mapping[str, str], context: Context) -> tuple[Transform, 
 
 
 def aliases(config: Mapping[str, str], kind: str = TRANSFORMS) -> Sequence[str]:
-    """Return the names that a config gives its transforms, or its predicates, in their order."""
+    """Return the names of a config's transforms, or predicates, in order."""
     given = config.get(kind, "").split(",", MOST_TRANSFORMS)[:MOST_TRANSFORMS]
     return [alias for alias in dict.fromkeys(each.strip() for each in given) if alias]
 
@@ -99,7 +99,7 @@ def _made_predicate(alias: str, config: Mapping[str, str]) -> Predicate | None:
 
 
 def _keys(kind: str, alias: str, bare: Mapping[str, str]) -> ConfigDef:
-    """Return the definitions of one transform or predicate by their bare names."""
+    """Return the definitions of one transform or predicate, without prefix."""
     is_transform = kind == TRANSFORMS
     found: type[Transform | Predicate] | None = None
     own, version = ConfigDef(()), BUILT_IN
@@ -116,7 +116,7 @@ def _keys(kind: str, alias: str, bare: Mapping[str, str]) -> ConfigDef:
 
 
 def _trimming(definition: Definition) -> Definition:
-    """Return a definition of Connect's as Connect reads it: texts without blanks around them."""
+    """Return a definition that trims text values, as Connect does."""
     is_text = definition.type is SettingType.STRING
     return replace(definition, convert=trimmed) if is_text else definition
 
@@ -168,11 +168,11 @@ _IMPLIED: Final = (
 
 
 def _flaws(bare: Mapping[str, str], predicates: Sequence[str]) -> Mapping[str, str]:
-    """Return what is wrong with keys of one transform that are sound each by itself."""
+    """Return errors of valid keys of one transform that do not fit together."""
     try:
         kind = find_transform(bare.get("type", ""))
     except PluginUnknown:
-        return {}  # told of the type itself
+        return {}  # an error of the type itself
     found: dict[str, str] = {}
     predicate = bare.get("predicate", "")
     if predicate and not issubclass(kind, RecordTransform):
@@ -212,4 +212,4 @@ def _families() -> Iterator[Definition]:
 
 
 FAMILIES: Final = tuple(_families())
-"""The keys that are listed before a config names any type: those of all, and of SQL."""
+"""The keys that are documented without a config: those of all transforms, and of SQL."""

@@ -1,10 +1,10 @@
 # pyright: basic, reportCallIssue=false, reportOptionalCall=false
-"""The transform `dedupe`: of the rows of a batch that have the same key, one stays.
+"""The transform `dedupe`: keeps one row of each key in a batch.
 
-Which one is the same at each try: the last or the first in the order of the rows, which is that of
-lines in a file and of files by name, or that of records in a partition; or by columns, and among
-equals by that order. Rows keep their order. No row is compared with another batch's: that is a
-sink's to do, which has them (`sink.insert.mode=upsert`).
+The choice is deterministic: the last or the first in the order of the rows, which is that of lines
+in a file and of files by name, or of records in a partition; or by columns, with ties in that
+order. Rows keep their order. It does not compare rows of different batches: that needs the sink
+(`sink.insert.mode=upsert`).
 """
 
 import re
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 _PLACE: Final = "_fairlead_place"
 _RANK: Final = "_fairlead_rank"
 _SHUFFLE: Final = re.compile(r"(?<!Broadcast)Exchange\b")
-"""What a plan has that gives rows on in any order."""
+"""Matches a plan node that loses the order of rows."""
 
 
 class Dedupe(Transform):
-    """Leaves out the rows of a batch whose key a later one has, or an earlier one."""
+    """Keeps the last, or the first, row of each key in a batch."""
 
     version: ClassVar[str] = BUILT_IN
 
@@ -69,7 +69,7 @@ class Dedupe(Transform):
 
     @classmethod
     def queries_of(cls, settings: Mapping[str, str]) -> Mapping[str, str]:
-        """Return, by bare key, a query that Spark refuses if columns are not there, or no keys."""
+        """Return queries, by key, that Spark refuses for missing or unsortable columns."""
         lists = {key: settings.get(key, "").split(",") for key in ("fields", "order.by")}
         names = {
             key: ", ".join(quoted(each.strip()) for each in given)
@@ -86,7 +86,7 @@ class Dedupe(Transform):
         self._keeps_last = settings.text("keep") == "last"
 
     def apply(self, frame: "DataFrame") -> "DataFrame":
-        """Describe the rows that stay; raises `ConfigInvalid` if nothing says which are last."""
+        """Return the kept rows; raises `ConfigInvalid` if the rows have no order."""
         there = {name.lower() for name in frame.columns}
         for name in (*self._fields, *self._order):
             if name.lower() not in there:
@@ -100,13 +100,13 @@ class Dedupe(Transform):
         return chosen.sortWithinPartitions(_PLACE).drop(_PLACE, _RANK)
 
     def _placed(self, frame: "DataFrame") -> "DataFrame":
-        """Add the place of each row, which is the same whenever the batch is read."""
+        """Add the position of each row, which is the same in each read of the batch."""
         if not _is_shuffled(frame):
             place = sf.struct(sf.input_file_name(), sf.monotonically_increasing_id())
             try:
                 return frame.withColumn(_PLACE, place)
             except AnalysisException:
-                pass  # of a join nobody can tell the file
+                pass  # after a join there is no file
         if not self._order:
             raise ConfigInvalid(
                 "dedupe: what stands before it groups, joins or sorts, so that rows come in any "

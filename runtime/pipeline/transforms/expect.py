@@ -1,8 +1,8 @@
-"""The transform `expect`: rules that each row must fulfil, counted while the batch runs.
+"""The transform `expect`: SQL conditions that each row must fulfil.
 
-A rule is a condition in SQL over the columns of the batch; a row violates it where it is not true,
-so null violates. What becomes of such rows is `on.violation`. Rows are counted by an Observation in
-the batch's own job, so a rule costs no job of its own.
+A row violates a rule if its condition is not true, so null is a violation; `on.violation` says what
+happens to such rows. An Observation counts violations in the batch's own job, so a rule needs no
+additional job.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,20 +30,20 @@ _PREFIX: Final = "expect."
 _FLAG: Final = "__expect_{}"
 _ROWS: Final = "rows"
 _KEY: Final = "_key"
-"""The column of a record's key, where its source has one."""
+"""The column of a record's key, if the source has one."""
 _BAD: Final = "bad"
 DEAD_LETTER: Final = "dead-letter"
 _OUTCOMES: Final = ("fail", DEAD_LETTER, "drop", "warn")
 
 
 class Expectations(Transform):
-    """Counts the rows that violate a rule, and ends the batch, drops them or only tells."""
+    """Counts the rows that violate a rule; fails the batch, drops them, or only warns."""
 
     version: ClassVar[str] = BUILT_IN
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions: the rules, and what a violation means."""
+        """Return the definitions: the rules, and the handling of violations."""
         on_violation = choice_key(
             "on.violation",
             "What happens if rows violate a rule: `fail` ends the task with a count, and the batch "
@@ -63,14 +63,14 @@ class Expectations(Transform):
 
     @classmethod
     def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
-        """Ask for a rule."""
+        """Require at least one rule."""
         if any(key.startswith(_PREFIX) for key in settings.values):
             return {}
         return {"on.violation": f"there is no rule: give one as {_PREFIX}<name>"}
 
     @classmethod
     def queries_of(cls, settings: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the rules that bare keys give, each by its key and as a query of its own."""
+        """Return each rule as a query, by its key."""
         rules = strip_prefix(_PREFIX, settings)
         return {f"{_PREFIX}{name}": _flagging([rule]) for name, rule in rules.items()}
 
@@ -83,12 +83,12 @@ class Expectations(Transform):
         self._on_violation = settings.text("on.violation")
         self._warn = context.warn
         self._passing: Passing | None = None
-        """Of the last batch; None before the first."""
+        """Counts the last batch; None: there was none."""
         self._bad: DataFrame | None = None
-        """The rows of the last batch that become dead letters."""
+        """The dead letters of the last batch."""
 
     def apply(self, frame: "DataFrame") -> "DataFrame":
-        """Describe the rows that stay, and have all of them counted."""
+        """Return the kept rows, with the count of violations added to their plan."""
         columns = [quoted(name) for name in frame.columns]
         flagged = self._query.over(frame)
         flags = [sf.col(quoted(_FLAG.format(number))) for number in range(len(self._rules))]
@@ -105,12 +105,12 @@ class Expectations(Transform):
         return flagged.select(*columns)
 
     def _letters(self, frame: "DataFrame", columns: Sequence[str]) -> "DataFrame":
-        """Describe rows that violate rules as they are set aside."""
+        """Return violating rows as dead letters."""
         told = [
             sf.when(~sf.col(quoted(_FLAG.format(number))), f"violates {name} ({rule})")
             for number, (name, rule) in enumerate(self._rules.items())
         ]
-        # The file is known where the rows still come straight from it.
+        # The file is known only if the rows come directly from it.
         file = sf.nullif(sf.input_file_name(), sf.lit(""))
         position = sf.map_filter(sf.create_map(sf.lit("file"), file), lambda _, at: at.isNotNull())
         is_record = dict(frame.dtypes).get(_KEY) in {"string", "binary"}
@@ -130,7 +130,7 @@ class Expectations(Transform):
         return (Rejects(bad, lambda: int(passing.values.get(_BAD, 0))),)
 
     def conclude(self) -> None:
-        """Tell how many rows violated which rule; raises `BadInput` if the batch must not count."""
+        """Warn about violations by rule; raises `BadInput` if the batch must not be committed."""
         if self._passing is None:
             return
         counts = self._passing.values
@@ -147,7 +147,7 @@ class Expectations(Transform):
 
 
 def _flagging(rules: Iterable[str]) -> str:
-    """Return the query that gives each row a flag for each rule, false where that is violated."""
+    """Return the query that adds a flag for each rule to each row; false: violated."""
     flags = ", ".join(
         f"coalesce((\n{rule}\n), false) AS {quoted(_FLAG.format(number))}"
         for number, rule in enumerate(rules)

@@ -1,9 +1,9 @@
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
-"""Small tables that a query may use beside its batch: read once, and again when they change.
+"""Lookup tables for queries: small tables from files, read again when they change.
 
-A table is a file or a folder. It is held in the worker, so that a batch costs no reading; before
-each batch its files are looked at, which costs a walk, and if one is new, gone or changed the table
-is read again. A batch sees each table as it was at one moment.
+A table is a file or a folder, cached in the worker. Before each batch its files are checked by a
+directory walk, and if one is new, gone or changed the table is read again. A batch sees a
+consistent state of each table.
 """
 
 import re
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MOST_BYTES: Final = 64 << 20
-"""How large the files of a table may be in all: each worker holds it."""
+"""The largest total size of a table's files, since each worker caches it."""
 _MOST_READS: Final = 3
-"""How often a table is read that changes while it is read."""
+"""How often to read a table that changes during the read."""
 _FORMATS: Final = ("csv", "json", "orc", "parquet")
 _OPTIONS: Final = {"csv": {"header": "true", "inferSchema": "true"}}
 _KEY: Final = re.compile(r"lookup\.(.+)\.path", re.DOTALL)
@@ -49,19 +49,19 @@ LOOKUP_KEYS: Final = (
 )
 
 Fingerprint = tuple[tuple[str, int, int], ...]
-"""The files of a table, each with its size and the time of its last change in nanoseconds."""
+"""The files of a table with their sizes and modification times in nanoseconds."""
 
 
 class Lookup:
-    """One table."""
+    """A cached lookup table."""
 
     def __init__(self, name: str, path: str, form: str) -> None:
         self._name, self._path, self._format = name, Path(path), form
         self._held: tuple[Fingerprint, DataFrame] | None = None
-        """The table as it was read last, with what its files were then."""
+        """The cached table, with the fingerprint of its files."""
 
     def table(self, spark: "SparkSession") -> "DataFrame":
-        """Return the table as it is now; raises `BadInput` if it cannot be read."""
+        """Return the present table; raises `BadInput` if it cannot be read."""
         seen = self._fingerprint()
         for _ in range(_MOST_READS):
             if self._holds(seen, spark):
@@ -75,7 +75,7 @@ class Lookup:
         return self._held[1]
 
     def _holds(self, seen: Fingerprint, spark: "SparkSession") -> bool:
-        """Tell whether the table is held as its files are, and by this session."""
+        """Tell whether the cached table is up to date, and of this session."""
         held = self._held
         return held is not None and held[0] == seen and held[1].sparkSession is spark
 
@@ -88,12 +88,12 @@ class Lookup:
             raise BadInput(f"the lookup {self._name} cannot be read: {told}") from error
 
     def _fingerprint(self) -> Fingerprint:
-        """Return what the files are now; those that Spark does not read, hidden ones, aside."""
+        """Return the present fingerprint, without hidden files, which Spark ignores."""
         path, what = self._path, f"the lookup {self._name}"
         try:
             found = sorted(path.rglob("*")) if path.is_dir() else [path]
             read = [each for each in found if not _is_hidden(each.relative_to(path))]
-            # Whoever may write into the folder could else have any file read that the node can.
+            # With links, anyone who may write to the folder could make the node read any file.
             for link in (each for each in read if each != path and each.is_symlink()):
                 told = f"{link} is a link, which is not followed: copy what it leads to"
                 raise BadInput(f"{what} cannot be read: {told}")
@@ -108,24 +108,24 @@ class Lookup:
 
 
 def _is_hidden(path: Path) -> bool:
-    """Tell whether Spark passes over a file or a folder of that relative path."""
+    """Tell whether Spark ignores a relative path."""
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def lookup_names(keys: Mapping[str, object]) -> list[str]:
-    """Return the names of the tables that bare keys give."""
+    """Return the names of the lookup tables in a transform's keys."""
     return [found[1] for key in keys if (found := _KEY.fullmatch(key))]
 
 
 def flaw_in_name(name: str) -> str:
-    """Return why a table cannot have a name, nothing if it can."""
+    """Return why a name is not allowed for a table; empty if it is."""
     if name.lower() == INPUT:
         return f"{INPUT} is the batch: give the table another name"
     return "" if _NAME.fullmatch(name) else f"{name} is no plain name of letters, digits and _"
 
 
 def lookups_of(settings: ParsedConfig, context: Context) -> Mapping[str, Lookup]:
-    """Return the tables that a config names; raises `ConfigInvalid` for those out of reach."""
+    """Return the lookup tables of a config; raises `ConfigInvalid` for paths not allowed."""
     found: dict[str, Lookup] = {}
     for name in lookup_names(settings.values):
         key = f"lookup.{name}.path"

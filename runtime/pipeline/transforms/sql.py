@@ -1,5 +1,5 @@
 # pyright: basic, reportCallIssue=false, reportOptionalCall=false, reportArgumentType=false
-"""The transforms `sql` and `select`: a query over the batch, or its select list."""
+"""The transforms `sql` and `select`: a query, or a select list, over the batch."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 LONGEST_QUERY: Final = 100_000
-"""Letters of the longest query that is taken: each word of one is looked at."""
+"""The most characters of a query, since each word is checked."""
 
 _OF_FILES: Final = ("input_file", "_metadata")
-"""What words begin with that may ask from which file a row is."""
+"""The beginnings of words that may use the file of a row."""
 _PLACE: Final = re.compile(r"\(line (\d+), pos (\d+)\)")
 _CONDITION: Final = re.compile(r"\[([A-Z_.]+)\]")
-"""What Spark calls a refusal, at its begin."""
+"""Matches the error class at the beginning of Spark's message."""
 
 
 class CheckedQuery:
-    """A query over the table `input`, which is the batch; it sees no other batch.
+    """A query over the table `input`, the batch.
 
-    Beside it the query sees tables of the names that it is given. What else it may use is looked
-    at before it runs: what the node lets SQL reach. No word of a query that holds a secret is told
-    when it is refused: a quote in the secret may have made words of its parts.
+    It also sees the lookup tables. All else that it uses is checked before it runs (`Reach.sql`).
+    Errors never quote a query with a secret, since a quote in the secret may have split it into
+    words.
     """
 
     def __init__(self, query: str, context: Context) -> None:
@@ -45,12 +45,12 @@ class CheckedQuery:
         self._allowed = context.reach.sql
         self._holds_secret = context.hide(query) != query
         self._use: QueryUse | None = None
-        """What the query uses, once it was checked; each batch would find the same."""
+        """The result of the check; it is the same for each batch."""
 
     def over(
         self, frame: "DataFrame", tables: Mapping[str, "DataFrame"] | None = None
     ) -> "DataFrame":
-        """Describe the rows that the query makes of the batch; raises `ConfigInvalid`."""
+        """Return the query's rows for a batch; raises `ConfigInvalid`."""
         try:
             return self._made_of(frame, tables or {})
         except (AnalysisException, ConfigInvalid, QueryRefused) as error:
@@ -64,8 +64,8 @@ class CheckedQuery:
         spark = frame.sparkSession
         check = check_of(spark)
         self._use = self._use or self._checked(check, tables)
-        # Views belong to the session, which all tasks share: PySpark gives each batch names of its
-        # own, and common table expressions give them the names that the query knows.
+        # All tasks share a session and its views: PySpark generates unique view names for each
+        # batch, and common table expressions map them to the names in the query.
         given = {INPUT: frame, **tables}
         views = {f"t{number}": table for number, table in enumerate(given.values())}
         named = ", ".join(
@@ -79,7 +79,7 @@ class CheckedQuery:
         return made
 
     def _checked(self, check: SessionCheck, tables: Iterable[str]) -> QueryUse:
-        """Return what the query uses, if that is allowed; nothing is run before."""
+        """Return what the query uses, if it is allowed; raises `ConfigInvalid`."""
         if len(self._query) > LONGEST_QUERY:
             raise ConfigInvalid(f"a query has at most {LONGEST_QUERY} letters")
         use = without_tables(check.use_of(self._query), tables)
@@ -90,16 +90,16 @@ class CheckedQuery:
 
 
 class Sql(Transform):
-    """A query over the batch, and over small tables that are looked up beside it."""
+    """A query over the batch and lookup tables."""
 
     version: ClassVar[str] = BUILT_IN
 
     sql_key: ClassVar[str] = "query"
-    """The key of the SQL."""
+    """The key with the SQL."""
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions: the query, and where small tables are."""
+        """Return the definitions: the query, and the lookup tables."""
         query = text_key(
             "query",
             "For `sql`: a query over the table `input`, which is one batch and never more.",
@@ -110,18 +110,18 @@ class Sql(Transform):
 
     @classmethod
     def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
-        """Ask for the SQL."""
+        """Require the SQL."""
         if settings.text(cls.sql_key).strip():
             return {}
         return {cls.sql_key: f"a {settings.text('type')} transform needs it"}
 
     @classmethod
     def query_of(cls, settings: Mapping[str, str]) -> str:
-        """Return the query that bare keys give."""
+        """Return the query of a transform's keys."""
         return settings[cls.sql_key].strip().rstrip(";")
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the query and the tables; raises `ConfigInvalid` for those out of reach."""
+        """Take the query and the tables; raises `ConfigInvalid` for paths not allowed."""
         super().__init__(settings, context)
         query = self.query_of({self.sql_key: settings.text(self.sql_key)})
         self.may_use_file_names = any(each in query.lower() for each in _OF_FILES)
@@ -129,7 +129,7 @@ class Sql(Transform):
         self._lookups: Mapping[str, Lookup] = lookups_of(settings, context)
 
     def apply(self, frame: "DataFrame") -> "DataFrame":
-        """Describe the rows that the query makes of the batch."""
+        """Return the query's rows for a batch."""
         spark = frame.sparkSession
         tables = {name: each.table(spark) for name, each in self._lookups.items()}
         return self._query.over(frame, tables)
@@ -153,17 +153,17 @@ class Select(Sql):
 
     @classmethod
     def query_of(cls, settings: Mapping[str, str]) -> str:
-        """Return the query that keeps a select list's columns: `carrier, dep_delay / 60 AS h`."""
+        """Return the query of a select list such as `carrier, dep_delay / 60 AS h`."""
         return f"SELECT {settings[cls.sql_key]} FROM input"  # noqa: S608  # the user's own SQL
 
 
 def without_tables(use: QueryUse, tables: Iterable[str]) -> QueryUse:
-    """Return what a query uses beside its input and tables that it is given."""
+    """Return what a query uses, without its input and lookup tables."""
     return replace(use, relations=use.relations - {name.lower() for name in tables})
 
 
 def _refusal(error: AnalysisException | ConfigInvalid | QueryRefused) -> str:
-    """Tell why a query is refused, without a word of it."""
+    """Return why a query is refused, without quoting it."""
     told = "its words are not told, since it holds a secret"
     if isinstance(error, ConfigInvalid):
         return f"the query uses what the SQL of a transform may not; {told}"

@@ -1,4 +1,4 @@
-"""The types of transforms and predicates that a config can name.
+"""The registry of transform and predicate types.
 
 Types go by Connect's names, whole or without the package: `InsertField$Value`, `InsertField$Key`,
 and `InsertField` alone, which is about the value; Debezium's go by its own. Ours are `sql`,
@@ -43,7 +43,7 @@ _OF_PARTS: Final[tuple[type[RecordTransform], ...]] = (
     *(Cast, ExtractField, Flatten, HeaderFrom, HoistField, InsertField, MaskField, ReplaceField),
     *(SetSchemaMetadata, TimestampConverter),
 )
-"""Those that work on the key or on the value."""
+"""The transforms with variants for key and value."""
 _OF_RECORDS: Final[tuple[type[RecordTransform], ...]] = (
     *(DropHeaders, Filter, InsertHeader, RegexRouter, TimestampRouter, ValueToKey),
 )
@@ -73,7 +73,7 @@ INSTALLED: Final = InstalledClasses[Transform](
     },
     TYPES,
 )
-"""What a transform's `type` may name, without Connect's package."""
+"""The transform types by name, without Connect's package."""
 
 
 def find_transform(name: str) -> type[Transform]:
@@ -90,7 +90,7 @@ def find_predicate(name: str) -> type[Predicate]:
 
 
 def transform_names() -> Sequence[str]:
-    """Return the full names of all types of transforms, those that cannot be loaded included."""
+    """Return the full names of all transform types, including those that cannot be loaded."""
     parts = [part.value for part in RecordPart]
     named = [f"{_PACKAGE}{each.__name__}${part}" for each in _OF_PARTS for part in parts]
     named += [f"{_PACKAGE}{each.__name__}" for each in _OF_RECORDS]

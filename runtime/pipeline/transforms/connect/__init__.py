@@ -1,1 +1,1 @@
-"""Connect's transforms and predicates, and those that go by its rules, as expressions of Spark."""
+"""Connect's and Debezium's transforms and predicates, as Spark expressions."""

@@ -1,10 +1,10 @@
-"""Connect's transform Cast: other types for fields, with what Java makes of each value.
+"""Connect's transform Cast: converts fields to other types, as Java does.
 
-Java narrows whole numbers to their lowest bits, takes a text for a number only if all of it is one,
-and knows other texts than SQL for small decimals, dates and true. Each conversion here ends in what
-Connect's own class makes of the value, or ends the job where that class refuses it. What differs:
+Java narrows integers to their lowest bits, parses a text only if all of it is a number, and has
+other texts than SQL for small decimals, dates and true. Each conversion here gives the result of
+Connect's own class, or fails the job where that class fails. Differences:
 
-* Digits of other scripts are none here, in texts that become whole numbers.
+* Texts with digits of other scripts are not parsed as integers.
 * Dates and times become texts as Connect has it in a JVM in UTC: the time alone before 1970-01-02,
   the date alone at midnight, else both. Microseconds count for nothing, as Connect has none.
 * A column of arrays, maps or structs is refused even if it holds nulls alone.
@@ -50,19 +50,19 @@ _TARGETS: Final[Mapping[str, DataType]] = {
     "boolean": BooleanType(),
     "string": StringType(),
 }
-"""Connect's names of the types that a value can become."""
+"""The target types by Connect's names."""
 _FLOATS: Final = (FloatType, DoubleType)
 _TIMES: Final = (DateType, TimestampType, TimestampNTZType)
 _LEAST_PLAIN_SCALE: Final = 6
-"""Java writes decimals of more digits with an exponent if they are small enough."""
+"""From the next scale on, Java writes small decimals with an exponent."""
 
 
 class Cast(RecordTransform):
-    """Gives fields, or the whole key or value, another type."""
+    """Converts fields, or the whole key or value, to other types."""
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definition of what becomes what."""
+        """Return the definition of the list of casts."""
         return ConfigDef(
             (
                 list_key(
@@ -79,12 +79,12 @@ class Cast(RecordTransform):
         )
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the types, by field; that of the whole by the empty name."""
+        """Take the types by field; an empty name stands for the whole key or value."""
         super().__init__(settings, context)
         self._targets = {name: _TARGETS[kind] for name, kind in map(_read, settings.items("spec"))}
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Cast what there is of the fields."""
+        """Cast the fields that exist."""
         if "" in self._targets:
             whole = record.whole(self._part)
             return record.with_whole(self._part, cast(whole, self._targets[""], "it"))
@@ -96,7 +96,7 @@ class Cast(RecordTransform):
 
 
 def cast(field: Field, target: DataType, name: str) -> Field:
-    """Return a field as Java casts it to a type; raises `ConfigInvalid` if it casts none such."""
+    """Return a field cast to a type as in Java; raises `ConfigInvalid` if Connect cannot."""
     source = field.type
     is_number = isinstance(source, (DecimalType, *_FLOATS, *_TIMES)) or type(source) in WHOLE_BITS
     if isinstance(target, StringType):
@@ -116,7 +116,7 @@ def cast(field: Field, target: DataType, name: str) -> Field:
 
 
 def as_text(field: Field) -> str | None:
-    """Return a value as the text that Java makes of it, None if Connect makes none."""
+    """Return a value as Java's text; None: Connect cannot convert it."""
     source = field.type
     if isinstance(source, BinaryType):
         return f"replace(base64({field.sql}), CAST(X'0d0a' AS STRING), '')"
@@ -135,7 +135,7 @@ def as_text(field: Field) -> str | None:
 
 
 def millis_of(field: Field) -> str:
-    """Return a date or a time as milliseconds since 1970 in UTC, as Connect has them all."""
+    """Return a date or a time as milliseconds since 1970 in UTC, Connect's form."""
     if isinstance(field.type, DateType):
         return f"(CAST(unix_date({field.sql}) AS BIGINT) * {DAY_MS})"
     if isinstance(field.type, TimestampNTZType):
@@ -144,7 +144,7 @@ def millis_of(field: Field) -> str:
 
 
 def _epoch(field: Field) -> Field:
-    """Return a date as its day, a time as its milliseconds, anything else as it is."""
+    """Return a date as days, a time as milliseconds, other values unchanged."""
     if isinstance(field.type, DateType):
         return Field(f"unix_date({field.sql})", IntegerType())
     if isinstance(field.type, _TIMES):
@@ -153,12 +153,12 @@ def _epoch(field: Field) -> Field:
 
 
 def _converted(number: Field, target: DataType) -> str:
-    """Return a number as Java's `Number` converts it: `byteValue` and its like."""
+    """Return a number converted by Java's `Number` methods, such as `byteValue`."""
     if isinstance(target, BooleanType):
         return f"({_whole(number, LongType())} <> 0)"
     if not isinstance(target, _FLOATS):
         return _whole(number, target)
-    # The way by a text rounds once, and as Java does.
+    # A conversion through text rounds once, as Java does.
     plain = f"CAST({number.sql} AS STRING)" if isinstance(number.type, DecimalType) else number.sql
     return f"CAST({plain} AS {target.simpleString()})"
 
@@ -178,7 +178,7 @@ def _whole(number: Field, target: DataType) -> str:
 
 
 def _lowest(sql: str, bits: int) -> str:
-    """Return the lowest bits of a whole number, the first of them as its sign."""
+    """Return the lowest bits of an integer, in two's complement."""
     rest = f"pmod({sql}, {_spelled(1 << bits)})"
     return f"IF({rest} >= {_spelled(1 << bits - 1)}, {rest} - {_spelled(1 << bits)}, {rest})"
 
@@ -188,7 +188,7 @@ def _spelled(number: int) -> str:
 
 
 def _saturated(sql: str, bits: int) -> str:
-    """Return what Java makes of a floating-point number: no number is 0, and large ones end."""
+    """Return a floating-point number as Java's integer: NaN is 0, large values saturate."""
     least, most = -(1 << bits - 1), (1 << bits - 1) - 1
     name = "INT" if bits == 32 else "BIGINT"  # noqa: PLR2004
     return (
@@ -200,7 +200,7 @@ def _saturated(sql: str, bits: int) -> str:
 
 
 def _parsed(sql: str, target: DataType) -> str:
-    """Return a text as Java parses it, or the end of the job."""
+    """Return a text parsed as in Java; an invalid text fails the job."""
     name = target.simpleString()
     if isinstance(target, BooleanType):
         return f"(lower({sql}) = 'true')"
@@ -211,7 +211,7 @@ def _parsed(sql: str, target: DataType) -> str:
 
 
 def _small_decimal(sql: str, scale: int) -> str:
-    """Return a decimal as `BigDecimal.toString` spells it: small ones with an exponent."""
+    """Return a decimal as `BigDecimal.toString` does: small ones with an exponent."""
     plain = f"CAST({sql} AS STRING)"
     digits = f"trim(LEADING '0' FROM translate({plain}, '-.', ''))"
     digits = f"coalesce(nullif({digits}, ''), '0')"
@@ -226,14 +226,14 @@ _JAVA_DOUBLE: Final = (
     r"\A[\x00-\x20]*[+-]?(NaN|Infinity|((([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
     r"|0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?))[\x00-\x20]*\z"
 )
-"""What `Double.valueOf` takes, as its documentation has it."""
+"""Matches what `Double.valueOf` accepts, by its documentation."""
 _TIME: Final = SimpleDateFormat("HH:mm:ss.SSS'Z'")
 _DATE: Final = SimpleDateFormat("yyyy-MM-dd")
 _BOTH: Final = SimpleDateFormat("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
 
 
 def _read(item: str) -> tuple[str, str]:
-    """Return the field of an item, none for the whole, and the name of its type."""
+    """Return the field (empty: the whole) and the type of an item."""
     field, _, kind = item.rpartition(":")
     return field.strip(), kind.strip().lower()
 

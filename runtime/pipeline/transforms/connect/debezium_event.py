@@ -1,4 +1,4 @@
-"""An event of Debezium as a row: its envelope, and the row after the change that is made of it."""
+"""A Debezium event as a row: its envelope, and the extraction of the new row."""
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -16,11 +16,11 @@ _STRUCTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("id", "total_order", "data_collection_order"), "transaction"),
     **dict.fromkeys((OPERATION, "ts_ms", "ts_us", "ts_ns"), ""),
 }
-"""Where fields are that are named without their struct; others in `source`; empty: at the top."""
+"""The struct of fields without a prefix; others are in `source`; empty: at the top level."""
 
 
 class Deletes(Enum):
-    """What becomes of an event that tells of a row's end."""
+    """The handling of delete events."""
 
     DROP = "drop"
     TOMBSTONE = "tombstone"
@@ -28,7 +28,7 @@ class Deletes(Enum):
 
 
 class Reference(NamedTuple):
-    """A field of the envelope, and the name that it gets."""
+    """A field of the envelope, and its new name."""
 
     struct: str
     field: str
@@ -36,7 +36,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def of(cls, written: str, prefix: str) -> "Reference":
-        """Return what is written as `field`, `struct.field`, or with `:name` behind it."""
+        """Parse `field` or `struct.field`, with an optional `:name`."""
         path, _, name = written.partition(":")
         steps = path.split(".")
         if len(steps) == 1:
@@ -45,19 +45,19 @@ class Reference(NamedTuple):
         return cls(steps[0], steps[1], f"{prefix}{name or f'{steps[0]}_{steps[1]}'}")
 
     def found_in(self, envelope: Mapping[str, Field]) -> Field | None:
-        """Return the field, of its struct or at the top; None: events have no such field."""
+        """Return the field; None: events have no such field."""
         struct = envelope.get(self.struct)
         within: Mapping[str, Field] = fields_in(struct) if struct else {}
         return within.get(self.field) or envelope.get(self.field)
 
 
 class DebeziumEvent:
-    """An event of Debezium as a row: its envelope, and what is made of it."""
+    """A Debezium event, and the extraction of its row."""
 
     def __init__(
         self, envelope: Mapping[str, Field], deletes: Deletes, *, keeps_tombstones: bool
     ) -> None:
-        """Take the columns of the events; raises `ConfigInvalid` if they hold no row."""
+        """Take the columns of the events; raises `ConfigInvalid` if they have no row."""
         self.envelope = envelope
         self._deletes = deletes
         self._keeps_tombstones = keeps_tombstones
@@ -78,12 +78,12 @@ class DebeziumEvent:
 
     @property
     def is_nothing(self) -> str:
-        """The condition of a value that is null; empty: there is none, or all in it is null."""
+        """The condition of a null value; empty: there is none."""
         return f"{self._images[0].sql} IS NULL" if self._deletes is Deletes.TOMBSTONE else ""
 
     @property
     def where(self) -> str:
-        """The condition of the rows that stay; what is no envelope ends the job."""
+        """The condition of the rows to keep; a record that is not an envelope fails the job."""
         after, before = (f"{each.sql} IS NOT NULL" for each in self._images)
         kept = after if self._deletes is Deletes.DROP else f"{after} OR {before}"
         told = refusal(literal("an event is no envelope of Debezium: give a predicate"))
@@ -95,7 +95,7 @@ class DebeziumEvent:
 
     @property
     def row(self) -> Mapping[str, Field]:
-        """The fields of the row, and of its end where deletes are rewritten."""
+        """The fields of the row, with `__deleted` if deletes are rewritten."""
         names = dict.fromkeys(name for each in self._images for name in fields_in(each))
         is_rewritten = self._deletes is Deletes.REWRITE
         after = fields_in(self._images[0])
@@ -107,7 +107,7 @@ class DebeziumEvent:
         return row
 
     def either(self, name: str) -> Field | None:
-        """Return a field of the row after the change, or before it if there is none after."""
+        """Return a field of the new row, or of the old row if there is no new one."""
         after, before = (fields_in(each).get(name) for each in self._images)
         if after is None or before is None:
             return after or before
@@ -118,5 +118,5 @@ class DebeziumEvent:
 
 
 def is_envelope(columns: Mapping[str, Field]) -> bool:
-    """Tell whether columns are those of an envelope."""
+    """Tell whether columns are those of a Debezium envelope."""
     return OPERATION in columns and not {_AFTER, _BEFORE}.isdisjoint(columns)

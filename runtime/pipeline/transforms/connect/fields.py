@@ -1,13 +1,13 @@
-"""Connect's transforms of single fields: put in, left out, renamed, masked.
+"""Connect's transforms of single fields: InsertField, ReplaceField, MaskField.
 
 Names, keys and meanings are those of Connect's own classes. What differs, and why:
 
-* Columns have no defaults of their own, so `replace.null.with.default` is taken and means nothing.
-* MaskField lets a tombstone through, where Connect's class fails: here a tombstone is the same as a
+* Columns have no defaults, so `replace.null.with.default` is accepted without effect.
+* MaskField passes a tombstone, where Connect's class fails: here a tombstone is the same as a
   struct of nulls, which that class takes. A replacement that does not fit the type of a field, or
   that a DECIMAL would round, is refused before there is a row.
-* ReplaceField leaves a field alone that has the new name of one that is not there; Connect's class
-  then looks for the other and fails.
+* ReplaceField keeps a field with the new name of a missing field; Connect's class
+  fails.
 * InsertField fails on a required field (`topic!`) that is null itself; Connect's converter does.
 """
 
@@ -50,11 +50,11 @@ NULL_DEFAULTS: Final = flag_key(
 
 
 class InsertField(RecordTransform):
-    """Adds fields: of the record's metadata, or one that is the same for all."""
+    """Adds fields with the record's metadata, or with a static value."""
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions: one for each kind of field, all of them optional."""
+        """Return the definitions: one for each kind of field, all optional."""
         keys = {
             f"{what}.field": f"Name of the field for {meaning}. With `!` behind it the field is "
             "required, with `?`, as without, it may be null."
@@ -67,7 +67,7 @@ class InsertField(RecordTransform):
 
     @classmethod
     def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
-        """Ask for a field, and for the value of a static one."""
+        """Require a field, and a value for a static field."""
         given = [what for what in (*_INSERTED, "static") if settings.values[f"{what}.field"]]
         if not given:
             return {"static.field": "no field to insert is named, by this key or its siblings"}
@@ -83,7 +83,7 @@ class InsertField(RecordTransform):
         self._static_value = settings.text("static.value")
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Put the fields behind those that there are; a key or value that is null stays it."""
+        """Append the fields; a null key or value stays null."""
         fields = dict(record.fields(self._part))
         is_null = record.tombstone if self._part is RecordPart.VALUE else ""
         for name, field in self._inserted(record):
@@ -117,7 +117,7 @@ _INSERTED: Final[Mapping[str, tuple[str, DataType, str]]] = {
 
 
 class ReplaceField(RecordTransform):
-    """Keeps, leaves out and renames fields."""
+    """Keeps, removes and renames fields."""
 
     @classmethod
     def config(cls) -> ConfigDef:
@@ -138,7 +138,7 @@ class ReplaceField(RecordTransform):
         self._renames = dict(each.split(":") for each in settings.items("renames"))
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Choose by the old names, then rename."""
+        """Select fields by the old names, then rename."""
         chosen = [
             (self._renames.get(name, name), field)
             for name, field in record.fields(self._part).items()
@@ -151,11 +151,11 @@ class ReplaceField(RecordTransform):
 
 
 class MaskField(RecordTransform):
-    """Writes over the values of fields: with nothing of their type, or with a replacement."""
+    """Masks the values of fields with the zero value of their type, or a replacement."""
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions: which fields, and what to write."""
+        """Return the definitions: the fields, and the replacement."""
         return ConfigDef(
             (
                 list_key(
@@ -177,14 +177,14 @@ class MaskField(RecordTransform):
         )
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the names of the fields, and what is written there."""
+        """Take the names of the fields, and the replacement."""
         super().__init__(settings, context)
         self._masked = frozenset(settings.items("fields"))
         replacement = settings.values["replacement"]
         self._replacement = None if replacement is None else str(replacement)
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Mask what is not null."""
+        """Mask values that are not null."""
         fields = {
             name: self._mask(name, field) if name in self._masked else field
             for name, field in record.fields(self._part).items()
@@ -217,11 +217,11 @@ WHOLE_BITS: Final[Mapping[type[DataType], int]] = {
     IntegerType: 32,
     LongType: 64,
 }
-"""How wide whole numbers of a type are."""
+"""The bits of integer types."""
 
 
 def _nothing_of(field: Field) -> str | None:
-    """Return what Connect writes over a value without a replacement, None if it refuses to."""
+    """Return Connect's mask for a type; None: Connect refuses the type."""
     if isinstance(field.type, ArrayType):
         return f"filter({field.sql}, x -> false)"
     if isinstance(field.type, MapType):
@@ -235,7 +235,7 @@ def _nothing_of(field: Field) -> str | None:
 
 
 def _replacement_of(kind: DataType, text: str) -> str | None:
-    """Return a replacement as a value of a type, None if Connect refuses that type."""
+    """Return a replacement as a value of a type; None: Connect refuses the type."""
     if isinstance(kind, StringType):
         return literal(text)
     if not isinstance(kind, _FRACTIONS) and type(kind) not in WHOLE_BITS:
@@ -247,7 +247,7 @@ def _replacement_of(kind: DataType, text: str) -> str | None:
     if not number.is_finite() or number.adjusted() > _MOST_DIGITS:
         raise ConfigInvalid(f"the replacement {text} is no number that a column could hold")
     bits = WHOLE_BITS.get(type(kind))
-    if bits is not None:  # as Java narrows: the lowest bits count
+    if bits is not None:  # Java narrows to the lowest bits
         whole = int(number) & (1 << bits) - 1
         number = Decimal(whole - (1 << bits) if whole >> bits - 1 else whole)
     if isinstance(kind, DecimalType) and not _fits(number, kind):
@@ -263,7 +263,7 @@ def _fits(number: Decimal, kind: DecimalType) -> bool:
 
 
 def distinct(value: Value) -> str | None:
-    """Refuse lists with blanks or with anything twice, as Connect does."""
+    """Refuse lists with blank or duplicate items, as Connect does."""
     items = value if isinstance(value, tuple) else ()
     if "" in items:
         return "no name in it may be empty"
@@ -271,7 +271,7 @@ def distinct(value: Value) -> str | None:
 
 
 def some_distinct(value: Value) -> str | None:
-    """Refuse empty lists, too."""
+    """Refuse empty lists as well."""
     return distinct(value) if value else "must not be empty"
 
 

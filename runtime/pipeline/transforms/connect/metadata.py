@@ -1,4 +1,4 @@
-"""Connect's transforms of what surrounds a record's value: its topic and its headers.
+"""Connect's transforms of a record's topic and headers.
 
 Headers are an array of structs of `key` and `value`, the value as the source has it, BINARY or
 STRING; where there are none yet, STRING. What differs from Connect's own classes:
@@ -32,11 +32,11 @@ _BACKSLASHES: Final = "\\"
 
 
 class TimestampRouter(RecordTransform):
-    """Makes a new topic of the topic and the time of a record."""
+    """Changes the topic to a pattern of topic and timestamp."""
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions: how the topic looks, and the time in it."""
+        """Return the definitions: the formats of topic and timestamp."""
         return ConfigDef(
             (
                 text_key(
@@ -62,7 +62,7 @@ class TimestampRouter(RecordTransform):
         self._time = SimpleDateFormat(settings.text("timestamp.format"))
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Write the topic; a record without a time ends the job."""
+        """Set the topic; a record without a timestamp fails the job."""
         topic, time = record.metadata(TOPIC), record.metadata(TIMESTAMP)
         millis = time.sql if time.type.simpleString() == "bigint" else millis_of(time)
         told = refusal("'the record of topic '", topic.sql, "' has no timestamp'")
@@ -72,11 +72,11 @@ class TimestampRouter(RecordTransform):
 
 
 class RegexRouter(RecordTransform):
-    """Makes a new topic of one that a regular expression matches from end to end."""
+    """Changes a topic that a regular expression matches as a whole."""
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions: what to match, and what becomes of it."""
+        """Return the definitions: the expression and the replacement."""
         return ConfigDef(
             (
                 text_key(
@@ -105,7 +105,7 @@ class RegexRouter(RecordTransform):
     def edit(self, record: ConnectRecord) -> ConnectRecord:
         """Replace the first match, as Connect does, which may be shorter than the whole topic."""
         topic = record.metadata(TOPIC).sql
-        # Groups of our own stand behind all others, so that theirs keep their numbers.
+        # The added groups come last, so that the user's groups keep their numbers.
         regex = rf"\A(?:{self._regex})(?<=\A(?<{_WHOLE}>(?s:.{{0,999}})))(?<{_REST}>(?s:.*))\z"
         replacement = _GROUP_0.sub(f"${{{_WHOLE}}}", self._replacement) + f"${{{_REST}}}"
         routed = f"regexp_replace({topic}, {literal(regex)}, {literal(replacement)})"
@@ -127,7 +127,7 @@ class DropHeaders(RecordTransform):
         self._dropped = settings.items("headers")
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Keep the other headers."""
+        """Remove the headers."""
         headers = record.metadata(HEADERS)
         names = ", ".join(map(literal, self._dropped))
         kept = f"filter({headers.sql}, h -> h.key NOT IN ({names}))"
@@ -139,7 +139,7 @@ class HeaderFrom(RecordTransform):
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions: which fields become which headers, and how."""
+        """Return the definitions: fields, headers, and the operation."""
         return ConfigDef(
             (
                 _names("fields", "Names of the fields whose values become headers.", _some),
@@ -158,18 +158,18 @@ class HeaderFrom(RecordTransform):
 
     @classmethod
     def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
-        """Ask for as many headers as fields."""
+        """Require as many headers as fields."""
         fields, headers = (len(settings.items(key)) for key in ("fields", "headers"))
         return {} if fields == headers else {"headers": f"{headers} for {fields} fields"}
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the names, and whether the fields go."""
+        """Take the names, and whether to move."""
         super().__init__(settings, context)
         self._headers = list(zip(settings.items("fields"), settings.items("headers"), strict=True))
         self._moved = settings.items("fields") if settings.text("operation") == "move" else ()
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Put the headers behind those that there are."""
+        """Append the headers."""
         fields = record.fields(self._part)
         if missing := [field for field, _ in self._headers if field not in fields]:
             raise ConfigInvalid(f"the record has no field {missing[0]}; it has {', '.join(fields)}")
@@ -179,7 +179,7 @@ class HeaderFrom(RecordTransform):
 
 
 class InsertHeader(RecordTransform):
-    """Adds a header that is the same for all records."""
+    """Adds a static header."""
 
     @classmethod
     def config(cls) -> ConfigDef:
@@ -205,7 +205,7 @@ class InsertHeader(RecordTransform):
         self._header = settings.text("header"), settings.text("value.literal")
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Put it behind those that there are."""
+        """Append the header."""
         name, value = map(literal, self._header)
         return with_headers(record, [(name, value)])
 
@@ -213,9 +213,9 @@ class InsertHeader(RecordTransform):
 def with_headers(
     record: ConnectRecord, added: Sequence[tuple[str, str]], where: str = ""
 ) -> ConnectRecord:
-    """Return a record with further headers: expressions of their names, and of their texts.
+    """Return a record with more headers, given as expressions of names and texts.
 
-    Where there is a condition, only rows that meet it get them.
+    With a condition, only rows that meet it get them.
     """
     there = record.columns.get(HEADERS)
     kind = there.type if there else _TEXTS
@@ -267,7 +267,7 @@ def _pattern(value: Value) -> str | None:
 
 
 def _ends_plainly(value: Value) -> str | None:
-    """Refuse a backslash at the end with nothing behind it to escape, as Java does later."""
+    """Refuse a trailing backslash, as Java does later."""
     text_given = str(value)
     backslashes = len(text_given) - len(text_given.rstrip(_BACKSLASHES))
     return "ends with a backslash that escapes nothing" if backslashes % 2 else None

@@ -1,4 +1,4 @@
-"""Debezium's ExtractNewRecordState: of an event that tells of a change, the row after it.
+"""Debezium's ExtractNewRecordState: extracts the new row from a change event.
 
 Name, keys and meanings are those of Debezium 3's own class, with the keys by which older releases
 handled deletes and tombstones. Events have the columns of Debezium's envelope: `before`, `after`,
@@ -38,7 +38,7 @@ _HANDLING: Final[Mapping[str, tuple[Deletes, bool]]] = {
     "rewrite-with-tombstone": (Deletes.REWRITE, True),
     "delete-to-tombstone": (Deletes.TOMBSTONE, False),
 }
-"""For each mode what becomes of deletes, and whether tombstones stay."""
+"""The handling of deletes, and whether tombstones are kept, by mode."""
 _OLD_HANDLING: Final[Mapping[str, Deletes]] = {
     "drop": Deletes.DROP,
     "rewrite": Deletes.REWRITE,
@@ -47,23 +47,23 @@ _OLD_HANDLING: Final[Mapping[str, Deletes]] = {
 
 
 class ExtractNewRecordState(RecordTransform):
-    """Makes the row as it is after a change of the event that tells of the change."""
+    """Extracts the new row from a change event."""
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions: deletes, what is added of the envelope, and the topic."""
+        """Return the definitions: deletes, fields to add from the envelope, and the topic."""
         return ConfigDef((*_delete_keys(), *_added_keys(), *_other_keys(), NULL_DEFAULTS))
 
     @classmethod
     def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
-        """Refuse fields that would be left out of some rows alone."""
+        """Refuse `drop.fields.header.name`, since a column cannot be missing in some rows."""
         if not settings.text(_DROPPED_FIELDS).strip():
             return {}
         told = "no column can be left out of some rows: use ReplaceField, or leave this key out"
         return {_DROPPED_FIELDS: told}
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take what becomes of deletes, what is added, and the field that names the topic."""
+        """Take the handling of deletes, the fields to add, and the field with the topic."""
         super().__init__(settings, context)
         self._deletes, self._keeps_tombstones = _handling(settings)
         self._fields, self._headers = (
@@ -76,7 +76,7 @@ class ExtractNewRecordState(RecordTransform):
         self._route = settings.text("route.by.field")
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Take the row out of the envelope."""
+        """Extract the row from the envelope."""
         envelope = record.value
         if not envelope and KEY in record.columns:  # a batch of tombstones alone
             return record if self._keeps_tombstones else record.only_where("false")
@@ -102,7 +102,7 @@ class ExtractNewRecordState(RecordTransform):
                 yield each.name, unless(event.is_nothing, found)
 
     def _with_headers(self, record: ConnectRecord, event: DebeziumEvent) -> ConnectRecord:
-        """Add what is asked for of the envelope; of a tombstone only that it is a delete."""
+        """Add headers from the envelope; a tombstone only gets the operation."""
         found = [
             (literal(each.name), header_text(field))
             for each in self._headers
@@ -128,7 +128,7 @@ class ExtractNewRecordState(RecordTransform):
 
 
 def _handling(settings: ParsedConfig) -> tuple[Deletes, bool]:
-    """Return what becomes of deletes, and whether tombstones stay."""
+    """Return the handling of deletes, and whether tombstones are kept."""
     if mode := settings.text(_MODE):
         return _HANDLING[mode.lower()]
     old, drops = settings.text(_OLD_MODE), settings.text(_OLD_TOMBSTONES)
@@ -208,7 +208,7 @@ def _other_keys() -> Sequence[Definition]:
 
 
 def _one_of(*values: str) -> Validator:
-    """Return a validator that, as Debezium, does not mind the case."""
+    """Return a case-insensitive validator, as in Debezium."""
 
     def validate(value: Value) -> str | None:
         is_known = not value or str(value).lower() in values

@@ -1,13 +1,13 @@
-"""A row as one of Connect's records: its value, its key and what is known about it, as SQL.
+"""A row as a Connect record (value, key, metadata), with each column as an SQL expression.
 
-A record's value is the columns of its row. What else Connect knows of a record stands, where a
-source has it, in the columns of `METADATA`. A value that is no struct (what `ExtractField` makes of
-a number) stands alone in the column `_value`. A row that has the column `_key`, and nulls in all
-columns of its value, is a tombstone; rows without that column are never one. So a struct of nulls
-and no struct at all are the same here, and a tombstone stays one whatever its transforms insert.
+A record's value is the columns of its row. Metadata is in the columns of `METADATA`, if the source
+has it. A value that is not a struct (such as the result of `ExtractField` for a number) is in the
+single column `_value`. A row that has the column `_key`, and nulls in all columns of its value, is
+a tombstone; rows without that column never are. So a struct of nulls and a null struct are the same
+here, and a tombstone stays one whatever its transforms insert.
 
-A record is made of a schema, without Spark, and changed as a value; at last it is the select list
-that makes the changed rows of the given ones.
+A record is built from a schema, without Spark, and is immutable; finally it gives the select list
+that computes the changed rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,20 +30,20 @@ METADATA: Final[Mapping[str, str]] = {
     TIMESTAMP: "the time of the record: records from Kafka have it",
     HEADERS: "the headers: records from Kafka have them, and InsertHeader and HeaderFrom make some",
 }
-"""The columns that are no part of the value, each with what gives it."""
+"""The metadata columns, with what provides them."""
 
 LONE_VALUE: Final = "_value"
 
 
 class Field(NamedTuple):
-    """A column, or a field of one: the SQL expression that makes it, and its type."""
+    """A column, or a field of one: its SQL expression and type."""
 
     sql: str
     type: DataType
 
 
 class RecordPart(Enum):
-    """What a transform of Connect works on."""
+    """The part of a record that a transform works on."""
 
     KEY = "Key"
     VALUE = "Value"
@@ -51,9 +51,9 @@ class RecordPart(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectRecord:
-    """What becomes of each row of a frame: its columns in order, all made of the given ones.
+    """The transformed columns in order, as expressions over the input columns.
 
-    `where` is the condition under which a row stays; empty: all do.
+    `where` is the condition of rows to keep; empty: all.
     """
 
     columns: Mapping[str, Field]
@@ -61,7 +61,7 @@ class ConnectRecord:
 
     @classmethod
     def of(cls, schema: StructType) -> "ConnectRecord":
-        """Return the record that rows of a schema are."""
+        """Return the unchanged record of a schema."""
         return cls({each.name: Field(quoted(each.name), each.dataType) for each in schema.fields})
 
     @property
@@ -71,28 +71,28 @@ class ConnectRecord:
 
     @property
     def tombstone(self) -> str:
-        """The condition under which a row is a tombstone; empty if none can be."""
+        """The condition of a tombstone; empty: there can be none."""
         if KEY not in self.columns or not self.value:
             return ""
         return " AND ".join(f"{each.sql} IS NULL" for each in self.value.values())
 
     @property
     def select_list(self) -> list[str]:
-        """The expressions that make the columns of the given ones."""
+        """The select list over the input columns."""
         return [f"{each.sql} AS {quoted(name)}" for name, each in self.columns.items()]
 
     @property
     def query(self) -> str:
-        """The same as a query over the table `input`."""
+        """The query over the table `input`."""
         where = f" WHERE {self.where}" if self.where else ""
         return f"SELECT {', '.join(self.select_list)} FROM input{where}"  # noqa: S608  # all quoted
 
     def keeps(self, schema: StructType) -> bool:
-        """Tell whether rows of this schema are left as they are."""
+        """Tell whether rows of this schema stay unchanged."""
         return list(self.columns.items()) == list(ConnectRecord.of(schema).columns.items())
 
     def metadata(self, name: str) -> Field:
-        """Return a column of the metadata; raises `ConfigInvalid` if the rows do not have it."""
+        """Return a metadata column; raises `ConfigInvalid` if the rows do not have it."""
         if name not in self.columns:
             raise ConfigInvalid(f"the rows have no column {name} with {METADATA[name]}")
         return self.columns[name]
@@ -106,7 +106,7 @@ class ConnectRecord:
         return struct_of(self.value, self.tombstone)
 
     def fields(self, part: RecordPart) -> Mapping[str, Field]:
-        """Return the fields of the key or the value; raises `ConfigInvalid` if it is no struct."""
+        """Return the fields of the key or value; raises `ConfigInvalid` if it is not a struct."""
         if part is RecordPart.VALUE and set(self.value) != {LONE_VALUE}:
             return self.value
         whole = self.whole(part)
@@ -118,9 +118,9 @@ class ConnectRecord:
     def with_fields(
         self, part: RecordPart, fields: Mapping[str, Field], purpose: str = ""
     ) -> "ConnectRecord":
-        """Return the record with other fields in its key or its value; null stays null.
+        """Return the record with new fields in its key or its value; null stays null.
 
-        Where there is a purpose, a key that is null ends the job with it.
+        With a `purpose`, a null key fails the job with that text.
         """
         if part is RecordPart.VALUE:
             return self._with_value(fields)
@@ -130,25 +130,25 @@ class ConnectRecord:
         return self.with_metadata(KEY, whole._replace(sql=sql))
 
     def with_whole(self, part: RecordPart, whole: Field) -> "ConnectRecord":
-        """Return the record with another key or value, which is a struct or not."""
+        """Return the record with another key or value, a struct or not."""
         if part is RecordPart.KEY:
             return self.with_metadata(KEY, whole)
         is_struct = isinstance(whole.type, StructType)
         return self._with_value(fields_in(whole) if is_struct else {LONE_VALUE: whole})
 
     def with_metadata(self, name: str, field: Field) -> "ConnectRecord":
-        """Return the record with another column of metadata."""
+        """Return the record with another metadata column."""
         return replace(self, columns={**self.columns, name: field})
 
     def only_where(self, condition: str) -> "ConnectRecord":
-        """Return the record where a condition holds, and nothing where it does not."""
+        """Return the record with only the rows that meet a condition."""
         return replace(self, where=condition)
 
     def only_if(self, condition: str, before: "ConnectRecord") -> "ConnectRecord":
-        """Return the record where a condition holds, and what it was before where it does not.
+        """Return this record for rows that meet a condition, and `before` for other rows.
 
-        A column that one of the two lacks is null there; raises `ConfigInvalid` if a column has
-        one type here and another there.
+        A column that one of them lacks is null there; raises `ConfigInvalid` if a column has
+        different types in them.
         """
         names = dict.fromkeys((*self.columns, *before.columns))
         columns = {
@@ -169,7 +169,7 @@ class ConnectRecord:
 
 
 def refuse_twins(names: Sequence[str]) -> None:
-    """Raise `ConfigInvalid` if two names are equal, or differ in case alone, as SQL has it."""
+    """Raise `ConfigInvalid` if two names differ at most in case."""
     seen: dict[str, str] = {}
     for name in names:
         if (other := seen.setdefault(name.lower(), name)) != name or names.count(name) > 1:
@@ -178,7 +178,7 @@ def refuse_twins(names: Sequence[str]) -> None:
 
 
 def fields_in(struct: Field) -> Mapping[str, Field]:
-    """Return the fields of a struct, each taken out of it."""
+    """Return the fields of a struct as expressions."""
     return {each.name: taken_from(struct, each) for each in _fields_of(struct.type)}
 
 
@@ -188,7 +188,7 @@ def taken_from(struct: Field, field: StructField) -> Field:
 
 
 def struct_of(fields: Mapping[str, Field], is_null: str = "") -> Field:
-    """Return fields as one struct, which is null under a condition."""
+    """Return fields as a struct, which is null if a condition holds."""
     refuse_twins(tuple(fields))
     made = ", ".join(f"{literal(name)}, {each.sql}" for name, each in fields.items())
     kind = StructType([StructField(name, each.type) for name, each in fields.items()])
@@ -197,12 +197,12 @@ def struct_of(fields: Mapping[str, Field], is_null: str = "") -> Field:
 
 
 def unless(condition: str, field: Field) -> Field:
-    """Return a field that is null under a condition, if there is one."""
+    """Return a field that is null if a condition holds; empty: never."""
     return Field(f"IF({condition}, NULL, {field.sql})", field.type) if condition else field
 
 
 def text(sql: str) -> Field:
-    """Return an expression that is a text."""
+    """Return a text field of an expression."""
     return Field(sql, StringType())
 
 

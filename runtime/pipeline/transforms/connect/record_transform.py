@@ -1,4 +1,4 @@
-"""What a transform of records is, and the predicates that say which records one is for.
+"""The base class of record transforms, the transform Filter, and Connect's predicates.
 
 The predicates have the names, keys and meanings of Connect's own classes.
 """
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 BUILT_IN: Final = "1.0"
-"""The version of the transforms and predicates that are built in."""
+"""The version of the built-in transforms and predicates."""
 _JAVA_ONLY: Final = re.compile(
     r"\\Q.*?(?:\\E|$)|\\[pP](?:\{\w+\}|\w)|\\[hHvVRXGzZeac]|\\k<\w+>|\(\?[a-zA-Z-]+\)"
     r"|(?<=\(\?)[a-zA-Z-]+(?=:)",
     re.DOTALL,
 )
-"""What Java's regular expressions have and Python's have not, or not everywhere."""
+"""Syntax of Java's regular expressions that Python lacks."""
 _NAMED_GROUP: Final = re.compile(r"(?<=\(\?)<(?=\w)")
 _WRONG_ANYWHERE: Final = ("missing ), ", "unbalanced", "unterminated", "nothing to repeat")
 
 
 class Predicate(ABC):
-    """A condition on records, by which a transform is for some of them alone."""
+    """A condition on records that limits a transform to some of them."""
 
     version: ClassVar[str] = BUILT_IN
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions of its keys, by their bare names."""
+        """Return the definitions of its keys, without prefix."""
         return ConfigDef(())
 
     def __init__(self, settings: ParsedConfig) -> None:
-        """Take its keys as they were parsed."""
+        """Take its parsed keys."""
         del settings
 
     @abstractmethod
@@ -53,13 +53,13 @@ class Predicate(ABC):
 
 
 class RecordTransform(Transform):
-    """A transform that makes each row of one row, or drops it."""
+    """A transform that maps each row to one row, or drops it."""
 
     version: ClassVar[str] = BUILT_IN
     may_use_file_names = False
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take its keys; `X$Key` as its type is about the key of records, `X` and `X$Value` not."""
+        """Take its keys; type `X$Key` works on the key, `X` and `X$Value` on the value."""
         super().__init__(settings, context)
         is_key = str(settings.values.get("type")).endswith("$Key")
         self._part = RecordPart.KEY if is_key else RecordPart.VALUE
@@ -67,18 +67,18 @@ class RecordTransform(Transform):
         self._predicate: Predicate | None = None
         self._is_negated = False
         self._made: tuple[StructType, ConnectRecord] | None = None
-        """The schema of the last batch, and what becomes of its rows: the next is much the same."""
+        """The schema of the last batch with its result, as a cache."""
 
     @abstractmethod
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Return what becomes of a record; raises `ConfigInvalid` if its columns do not fit."""
+        """Return the transformed record; raises `ConfigInvalid` if its columns do not fit."""
 
     def place(self, name: str, predicate: Predicate | None, *, is_negated: bool) -> None:
-        """Learn the name that it has in its chain, and which records it is for: None means all."""
+        """Set its name in the chain, and its predicate; None: it applies to all records."""
         self._name, self._predicate, self._is_negated = name, predicate, is_negated
 
     def made_of(self, schema: StructType) -> ConnectRecord:
-        """Return what becomes of rows of a schema; raises `ConfigInvalid`, naming the transform."""
+        """Return the transformed record of a schema; raises `ConfigInvalid` with its name."""
         before = ConnectRecord.of(schema)
         try:
             after = self.edit(before)
@@ -90,7 +90,7 @@ class RecordTransform(Transform):
             raise ConfigInvalid(f"transforms.{self._name}: {error}") from None
 
     def apply(self, frame: "DataFrame") -> "DataFrame":
-        """Describe the changed rows."""
+        """Return the transformed rows."""
         schema = frame.schema
         if self._made is None or self._made[0] != schema:
             self._made = schema, self.made_of(schema)
@@ -101,7 +101,7 @@ class RecordTransform(Transform):
 
 
 class Filter(RecordTransform):
-    """Drops all records that it is for: those of its predicate."""
+    """Drops the records of its predicate."""
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
         """Keep no row."""
@@ -109,7 +109,7 @@ class Filter(RecordTransform):
 
 
 class TopicNameMatches(Predicate):
-    """Is true for records whose topic a regular expression matches as a whole."""
+    """Matches records whose whole topic matches a regular expression."""
 
     @classmethod
     def config(cls) -> ConfigDef:
@@ -136,7 +136,7 @@ class TopicNameMatches(Predicate):
 
 
 class HasHeaderKey(Predicate):
-    """Is true for records that have a header of a name."""
+    """Matches records with a header of a name."""
 
     @classmethod
     def config(cls) -> ConfigDef:
@@ -164,7 +164,7 @@ class HasHeaderKey(Predicate):
 
 
 class RecordIsTombstone(Predicate):
-    """Is true for records without a value, see `record`."""
+    """Matches records without a value; see `record`."""
 
     def condition(self, record: ConnectRecord) -> str:
         """Look at all columns of the value."""
@@ -172,18 +172,18 @@ class RecordIsTombstone(Predicate):
 
 
 def whole_match(text: str, regex: str) -> str:
-    """Return the condition that a Java regular expression matches a text from end to end."""
+    """Return the condition that a Java regular expression matches a whole text."""
     from_end_to_end = rf"\A(?:{regex})\z"
     return f"{text} RLIKE {literal(from_end_to_end)}"
 
 
 def not_empty(value: Value) -> str | None:
-    """Refuse a text without a letter, as Connect does."""
+    """Refuse a blank text, as Connect does."""
     return "must not be empty" if value == "" else None
 
 
 def valid_regex(value: Value) -> str | None:
-    """Refuse what no dialect of regular expressions takes; what is left is for Java to refuse."""
+    """Refuse a regular expression that is invalid in Python and Java; Java checks the rest."""
     try:
         with warnings.catch_warnings(action="ignore"):
             re.compile(_NAMED_GROUP.sub("P<", _JAVA_ONLY.sub("a", str(value))))

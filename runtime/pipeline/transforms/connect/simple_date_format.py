@@ -1,17 +1,17 @@
-"""Java's SimpleDateFormat in UTC, as SQL: what Connect's transforms write and read times with.
+"""Java's SimpleDateFormat in UTC, as SQL expressions, for Connect's transforms.
 
-Spark's own patterns are those of another class of Java (a fraction is no count of milliseconds, a
-month may not be 13, nothing may follow), and hang on the session's time zone. So a pattern is taken
-apart here: each of its letters has an expression that writes it, and a regular expression and an
-expression that read it. Times are milliseconds since 1970, as for Connect.
+Spark's own patterns are those of another Java class (a fraction is not a number of milliseconds, a
+month 13 and trailing text are errors), and depend on the session's time zone. So a pattern is
+parsed here: each letter has an expression that formats it, and a regular expression and an
+expression that parse it. Times are milliseconds since 1970, as in Connect.
 
-As SimpleDateFormat does, reading takes any number of digits where none follow at once, carries over
-what is too large (month 13), and ignores what stands behind. What differs:
+Like SimpleDateFormat, parsing accepts any number of digits unless digits follow, carries over large
+values (month 13), and ignores trailing text. Differences:
 
 * Names of days and months, AM and PM are English, wherever the node runs.
 * The calendar is Gregorian for all times, as in all of Spark; Java's is Julian before 1582.
-* Letters that hang on the locale's weeks (`Y`, `w`, `W`) are refused, and years have no sign.
-* Of time zones, those with digits are read, and `Z`, `UTC` and `GMT`, but no other names.
+* Letters that depend on the locale's weeks (`Y`, `w`, `W`) are refused, and years have no sign.
+* Of time zones, offsets with digits, `Z`, `UTC` and `GMT` are parsed, but no other names.
 """
 
 import calendar
@@ -32,7 +32,7 @@ _LONG_NAME: Final = 4
 _SHORT_NAME: Final = 3
 _LONGEST_X: Final = 3
 _CENTURY_BACK: Final = 80
-"""How many years before this one a year of two digits may be."""
+"""How far a two-digit year may be in the past."""
 
 
 class PatternLetter(NamedTuple):
@@ -43,19 +43,19 @@ class PatternLetter(NamedTuple):
 
     @property
     def is_number(self) -> bool:
-        """Whether digits are written."""
+        """Whether it is formatted as digits."""
         is_name = self.letter in "ML" and self.length >= _SHORT_NAME
         return self.letter in _NUMBERS and not is_name
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleDateFormat:
-    """A pattern; raises `ValueError` if it is none, or none that is known here."""
+    """A pattern; raises `ValueError` if it is invalid or not supported."""
 
     pattern: str
 
     def __post_init__(self) -> None:
-        """Refuse letters without a meaning."""
+        """Refuse unknown letters."""
         for each in self._parts():
             if isinstance(each, PatternLetter) and each.letter not in _NUMBERS + _NAMES:
                 raise ValueError(f"the letter {each.letter} of the pattern is not known here")
@@ -63,7 +63,7 @@ class SimpleDateFormat:
                 raise ValueError("the pattern has more than three X")
 
     def formatted(self, millis: str) -> str:
-        """Return the expression of a time as text."""
+        """Return the expression that formats a time."""
         written = (
             _written(each, millis) if isinstance(each, PatternLetter) else literal(each)
             for each in self._parts()
@@ -71,7 +71,7 @@ class SimpleDateFormat:
         return f"concat({', '.join(written)})"
 
     def parsed(self, text: str) -> str:
-        """Return the expression of the time that a text spells; it ends the job if that is none."""
+        """Return the expression that parses a text; an invalid text fails the job."""
         parts = list(self._parts())
         places = [n for n, each in enumerate(parts) if isinstance(each, PatternLetter)]
         regex = literal("\\A" + "".join(_regex(parts, n) for n in range(len(parts))))
@@ -85,7 +85,7 @@ class SimpleDateFormat:
         return f"IF({text} IS NULL OR {text} RLIKE {regex}, {_millis(given)}, {told})"
 
     def _parts(self) -> Iterator[PatternLetter | str]:
-        """Yield runs of letters, and what stands between them as it is."""
+        """Yield runs of letters, and the literal texts between them."""
         for found in _PARTS.finditer(self.pattern):
             quote, run = found["quote"], found["run"]
             if run:
@@ -104,12 +104,12 @@ _PARTS: Final = re.compile(
 
 
 def day_of(millis: str) -> str:
-    """Return the expression of the date that a time is in."""
+    """Return the expression of a time's date."""
     return f"date_from_unix_date(CAST(({millis} - pmod({millis}, {DAY_MS})) div {DAY_MS} AS INT))"
 
 
 def _written(part: PatternLetter, millis: str) -> str:
-    """Return the expression of one part of a time."""
+    """Return the expression that formats one part of the pattern."""
     letter, length = part
     day = day_of(millis)
     if (letter in "ML" and not part.is_number) or letter == "E":
@@ -147,11 +147,11 @@ _FIXED: Final = {
     "Z": ("+0000", "+0000"),
     "X": ("Z", "Z"),
 }
-"""What is the same for all times, short and long."""
+"""The constant parts, short and long."""
 
 
 def _regex(parts: list[PatternLetter | str], place: int) -> str:
-    """Return what matches one part of a pattern: letters are groups."""
+    """Return the regular expression of one part; letters are groups."""
     part = parts[place]
     if isinstance(part, str):
         return re.sub(r"([^\w\s])", r"\\\1", part)
@@ -185,7 +185,7 @@ def _field_of(part: PatternLetter) -> str:
 
 
 def _read(part: PatternLetter, text: str) -> str:
-    """Return the number that the text of one part stands for."""
+    """Return the number that a part's text stands for."""
     match part.letter:
         case "M" | "L" if not part.is_number:
             short = f"initcap(left({text}, 3))"
@@ -208,7 +208,7 @@ def _read(part: PatternLetter, text: str) -> str:
 
 
 def _millis(given: dict[str, str]) -> str:
-    """Return the time that numbers by their letters are, from the first moment of 1970 on."""
+    """Return the time of the parsed numbers by letter; defaults are those of 1970-01-01."""
     year, month = given.get("y", "1970"), given.get("M", "1")
     if "D" in given and "d" not in given:
         month = "1"

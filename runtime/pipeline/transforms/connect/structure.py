@@ -1,4 +1,4 @@
-"""Connect's transforms of a record's structure: key, nested fields, the value as a whole.
+"""Connect's transforms of a record's structure: ValueToKey, ExtractField, HoistField, Flatten.
 
 Names, keys and meanings are those of Connect's own classes. What differs, and why:
 
@@ -26,7 +26,7 @@ from .record_transform import RecordTransform
 
 
 class ValueToKey(RecordTransform):
-    """Makes the key of fields of the value."""
+    """Sets the key to a struct of fields of the value."""
 
     @classmethod
     def config(cls) -> ConfigDef:
@@ -62,11 +62,11 @@ class ValueToKey(RecordTransform):
 
 
 class ExtractField(RecordTransform):
-    """Makes one field the whole key or the whole value."""
+    """Replaces the whole key or value by one of its fields."""
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions: which field, and how that is written."""
+        """Return the definitions: the field, and the syntax of its path."""
         return ConfigDef(
             (
                 text_key(
@@ -89,7 +89,7 @@ class ExtractField(RecordTransform):
 
     @classmethod
     def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
-        """Look at the backticks of a path."""
+        """Check the backticks of a path."""
         try:
             _path_of(settings)
         except ValueError as error:
@@ -103,7 +103,7 @@ class ExtractField(RecordTransform):
         self._path = _path_of(settings)
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Follow the path; a null on the way is null at its end."""
+        """Follow the path; a null on the way gives null."""
         fields = record.fields(self._part)
         for step, following in pairwise((*self._path, None)):
             found = fields.get(step or "")
@@ -116,7 +116,7 @@ class ExtractField(RecordTransform):
 
 
 class HoistField(RecordTransform):
-    """Wraps the key or the value into a struct of one field."""
+    """Wraps the key or the value in a struct with one field."""
 
     @classmethod
     def config(cls) -> ConfigDef:
@@ -145,7 +145,7 @@ class HoistField(RecordTransform):
 
 
 class Flatten(RecordTransform):
-    """Makes one level of nested structs, with names that tell the way to each field."""
+    """Flattens nested structs; new names have the path of the field."""
 
     @classmethod
     def config(cls) -> ConfigDef:
@@ -166,7 +166,7 @@ class Flatten(RecordTransform):
         self._delimiter = settings.text("delimiter")
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Take the fields out of all structs; arrays stay as they are."""
+        """Flatten all structs; arrays stay unchanged."""
         leaves = list(self._leaves("", record.fields(self._part)))
         fields = dict(leaves)
         if len(fields) < len(leaves):
@@ -211,7 +211,7 @@ class SetSchemaMetadata(RecordTransform):
 
     @classmethod
     def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
-        """Ask for one of the two, as Connect does."""
+        """Require one of the two, as Connect does."""
         if settings.values["schema.name"] is None and settings.values["schema.version"] is None:
             return {"schema.name": "neither a name nor a version is given"}
         return {}
@@ -226,7 +226,7 @@ def _syntax_version(value: Value) -> str | None:
 
 
 def _path_of(settings: ParsedConfig) -> tuple[str, ...]:
-    """Return the steps to a field (KIP-821); raises `ValueError` for half a pair of backticks."""
+    """Return the steps to a field (KIP-821); raises `ValueError` for an unpaired backtick."""
     written = settings.text("field")
     if settings.text("field.syntax.version").upper() == "V1":
         return (written,)
@@ -244,9 +244,9 @@ def _plain_step(text: str) -> tuple[str, str]:
 
 
 def _quoted_step(text: str) -> tuple[str, str]:
-    """Split off a step between backticks: it ends with one before a dot, or at the end.
+    """Split off a step in backticks, which ends at a backtick before a dot or at the end.
 
-    A backslash before such a one takes it into the name; any other backtick is in the name anyway.
+    A backslash escapes such a backtick; any other backtick is part of the name.
     """
     step, place = "", 1
     while (end := text.find("`", place)) >= 0:

@@ -1,4 +1,4 @@
-"""Connect's transform TimestampConverter: times as texts, as numbers, as dates.
+"""Connect's transform TimestampConverter: converts times between texts, numbers and dates.
 
 On its way from one to the other a time is a count of milliseconds, as in Connect, so microseconds
 of a column are lost; a TIMESTAMP that stays one keeps them. What differs from Connect's own class:
@@ -39,11 +39,11 @@ _PER_MILLI: Final = {"microseconds": 1_000, "nanoseconds": 1_000_000}
 
 
 class TimestampConverter(RecordTransform):
-    """Converts one field, or the whole key or value, from any of those to one of them."""
+    """Converts one field, or the whole key or value."""
 
     @classmethod
     def config(cls) -> ConfigDef:
-        """Return the definitions: which field, to what, and how texts and numbers look."""
+        """Return the definitions: the field, the target type, the format and the unit."""
         return ConfigDef(
             (
                 text_key(
@@ -80,7 +80,7 @@ class TimestampConverter(RecordTransform):
 
     @classmethod
     def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
-        """Ask for a format where texts are to be written, and look at it."""
+        """Require a valid format if the target is text."""
         pattern = settings.text("format")
         if not pattern.strip():
             is_needed = settings.text("target.type") == "string"
@@ -92,7 +92,7 @@ class TimestampConverter(RecordTransform):
         return {}
 
     def __init__(self, settings: ParsedConfig, context: Context) -> None:
-        """Take the field, the target, and how texts and numbers look."""
+        """Take the field, the target type, the format and the unit."""
         super().__init__(settings, context)
         self._field = settings.text("field")
         self._target = settings.text("target.type")
@@ -101,7 +101,7 @@ class TimestampConverter(RecordTransform):
         self._format = SimpleDateFormat(pattern) if pattern.strip() else None
 
     def edit(self, record: ConnectRecord) -> ConnectRecord:
-        """Convert the field if it is there."""
+        """Convert the field if it exists."""
         if not self._field:
             return record.with_whole(self._part, self._converted(record.whole(self._part)))
         fields = record.fields(self._part)
@@ -129,7 +129,7 @@ class TimestampConverter(RecordTransform):
         raise ConfigInvalid(f"{field.type.simpleString()} is no type that a time can have")
 
     def _counted(self, number: str) -> str:
-        """Return a number since 1970 as milliseconds: cut, or as many as a BIGINT holds."""
+        """Return a number since 1970 as milliseconds, truncated, or saturated to a BIGINT."""
         if self._precision in _PER_MILLI:
             return f"({number} div {_PER_MILLI[self._precision]})"
         return _times(number, _PER_UNIT[self._precision])
@@ -151,7 +151,7 @@ class TimestampConverter(RecordTransform):
 
 
 def _times(number: str, factor: int) -> str:
-    """Return a product that ends where a BIGINT does, as those of Java's TimeUnit."""
+    """Return a product that saturates to a BIGINT, as Java's TimeUnit does."""
     if factor == 1:
         return number
     most = _LONGEST // factor
