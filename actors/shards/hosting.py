@@ -83,7 +83,7 @@ class HostedGroups:
         self._unheard_since_ms: int | None = None
         """Since when no host is connected, steady clock; None: one is."""
         self._calls = 0
-        groups = [restore(*each) for each in _told_of(entries)]
+        groups = [restore(*each) for each in _entries_by_group(entries)]
         without = {*groups_with_offsets(offsets)}.difference(each.group_id for each in groups)
         for group in (*groups, *map(Group, sorted(without))):
             hosted = self._host(group, now)
@@ -268,7 +268,7 @@ def _flaw_in_ids(call: SharedCall) -> str:
     return f"the ids of the group and of the member have more than {LONGEST_IDS} bytes together"
 
 
-def _told_of(entries: Iterable[Entry]) -> Iterable[tuple[str, Sequence[Entry], int]]:
+def _entries_by_group(entries: Iterable[Entry]) -> Iterable[tuple[str, Sequence[Entry], int]]:
     """Group entries by group id; yield the id, its entries, and the offset after them."""
     for group_id, found in by_group(entries).items():
         yield group_id, found, found[-1].offset + 1

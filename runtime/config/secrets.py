@@ -121,7 +121,7 @@ def passwords_in(value: str) -> frozenset[str]:
     return frozenset(part for part in found if part and not is_reference(part))
 
 
-def shown(config: Mapping[str, str]) -> dict[str, str]:
+def hide_secrets(config: Mapping[str, str]) -> dict[str, str]:
     """Return a config with its secrets hidden: sealed values, and values with passwords in them."""
     return {
         key: HIDDEN if is_sealed(value) or passwords_in(value) else value

@@ -66,7 +66,7 @@ class AssignorChild(ChildProcess):
         elif self.end and self.pid is not None and now >= self.kill_at:
             kill_group(self.pid)
 
-    def hangs(self, host: Host, report: AssignorHangs) -> None:
+    def give_up_hanging(self, host: Host, report: AssignorHangs) -> None:
         """Give up its process if a worker reports that it hangs; ignores a former process."""
         if self.pid == report.pid and self.state == "running" and not self.end:
             self.give_up(host, f"{report.worker} had no answer in time")

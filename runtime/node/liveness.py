@@ -67,11 +67,11 @@ class GroupProbe:
         self._counters = ""
         """The CPU and disk counters of the process at the last check."""
 
-    def heard(self) -> None:
+    def take_answer(self) -> None:
         """Record its answer."""
         self._is_asked = self._is_owed = False
 
-    def lost(self) -> None:
+    def take_loss(self) -> None:
         """Record that the ping was not delivered: another one may be sent."""
         self._is_asked = False
 

@@ -95,7 +95,7 @@ class Supervisor(Actor):
             ShardOpened: self._shard_opened,
             AssignorUp: self._assignor_up,
             AssignorsOpen: self._assignors_open,
-            AssignorHangs: lambda report, _: self._assignor.hangs(self._host, report),
+            AssignorHangs: lambda report, _: self._assignor.give_up_hanging(self._host, report),
             WorkerUp: lambda report, _: self._workers.take_up(report),
             WorkerSays: lambda report, _: self._workers.take_remark(report),
             WorkerGone: lambda report, _: self._workers.take_leave(report),
@@ -144,7 +144,7 @@ class Supervisor(Actor):
         """Repeat a liveness ping that was not delivered; replace a worker that gets no order."""
         child = self._find(to)
         if isinstance(message, Ping) and isinstance(child, GroupChild) and child.probe is not None:
-            child.probe.lost()
+            child.probe.take_loss()
             return
         super().undelivered(message, to)
         if isinstance(message, StartWorker) and child is not None and child.process is not None:
@@ -240,7 +240,7 @@ class Supervisor(Actor):
     def _group_answers(self, _: Pong, sender: Address) -> None:
         child = self._find(sender)
         if isinstance(child, GroupChild) and child.probe is not None:
-            child.probe.heard()
+            child.probe.take_answer()
 
     # -- the assignors and the workers
 

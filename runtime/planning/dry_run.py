@@ -163,7 +163,7 @@ class DryRun:
             raise PlanError(
                 Error.UNSUPPORTED_ASSIGNOR,
                 f"the group's assignor is {name}, which this node is not set to run: what it would"
-                f" do cannot be told; plans can be made with {_listed(self.assignors)}",
+                f" do cannot be told; plans can be made with {_join_names(self.assignors)}",
             )
         try:
             return self.assignors[name].assign(snapshot)
@@ -205,5 +205,5 @@ class DryRun:
         return after is not current
 
 
-def _listed(names: Mapping[str, object]) -> str:
+def _join_names(names: Mapping[str, object]) -> str:
     return ", ".join(sorted(names)) or "none"

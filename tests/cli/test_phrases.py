@@ -11,7 +11,7 @@ from fairlead.projections.explain.causes.detection import Detection
 from fairlead.projections.explain.diff import TargetChange
 from fairlead.projections.explain.epochs import EpochReading, EpochReport
 from fairlead.runtime.interfaces.cli.command.narrator import TELL, Narrator
-from fairlead.runtime.interfaces.cli.command.phrases import moment, named, worker_name
+from fairlead.runtime.interfaces.cli.command.phrases import format_resources, moment, worker_name
 from fairlead.runtime.interfaces.cli.verbs.log import tell
 
 
@@ -30,7 +30,7 @@ from fairlead.runtime.interfaces.cli.verbs.log import tell
     ],
 )
 def test_resources_have_a_short_form(resources: list[tuple[str, int | None]], said: str) -> None:
-    assert named(resources) == said
+    assert format_resources(resources) == said
 
 
 def test_a_worker_is_known_by_the_end_of_its_url() -> None:

@@ -49,10 +49,10 @@ def test_a_group_is_asked_once_at_a_time_and_again_when_a_question_is_lost() -> 
     probe, me = GroupProbe(LIMIT, 0.0), os.getpid()
     asked = [probe.look(number / 10, me, is_starting=False) for number in range(31)]
     assert (asked.index(True), sum(asked)) == (0, 1)
-    probe.lost()
+    probe.take_loss()
     assert probe.look(3.1, me, is_starting=False)
     assert probe.silence.seconds > 3.0
-    probe.heard()
+    probe.take_answer()
     assert probe.look(3.1 + PING_SECONDS, me, is_starting=False)
     assert probe.silence.seconds == 0.0
 

@@ -5,7 +5,7 @@ from rest.conftest import KEY, RestApi
 
 from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.log.reader import LogReader
-from fairlead.runtime.config.secrets import CannotUnseal, Vault, shown
+from fairlead.runtime.config.secrets import CannotUnseal, Vault, hide_secrets
 
 SECRET = "hunter2-hunter2"
 CONFIG = {"connector.class": "Locked", "password": SECRET, "extra.api_key": SECRET, "name": "a"}
@@ -230,4 +230,4 @@ def test_a_setting_of_spark_that_sounds_secret_is_sealed_though_its_family_is_de
 
 
 def test_what_was_logged_before_is_masked_too() -> None:
-    assert shown({"url": "jdbc:postgresql://me:hunter2@db/x"}) == {"url": "********"}
+    assert hide_secrets({"url": "jdbc:postgresql://me:hunter2@db/x"}) == {"url": "********"}

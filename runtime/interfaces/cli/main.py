@@ -15,7 +15,7 @@ import typer
 from ....events.entries.codec import CodecError
 from ....events.log.errors import LogError
 from ...config.sources import ConfigError
-from .command.printing import FAILED, MISUSED, Failed, plain
+from .command.printing import FAILED, MISUSED, Failed, escape_controls
 from .verbs import connectors, history, log, node, offsets, plan, reading, simulate, workers
 
 PROGRAM: Final = "fairlead"
@@ -150,5 +150,5 @@ def _report(error: Exception) -> int:
                 " before stays. FAIRLEAD_DEBUG=1 shows where it comes from"
             ]
     for line in lines:
-        sys.stderr.write(f"{PROGRAM}: {plain(line)}\n")
+        sys.stderr.write(f"{PROGRAM}: {escape_controls(line)}\n")
     return status

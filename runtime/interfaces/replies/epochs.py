@@ -163,7 +163,7 @@ def describe_epoch(told: Explanation) -> EpochExplanation:
         warning=told.warning,
         generation=_generation(told.report.generation),
         type=told.report.type.value,
-        clients=clients_named(told.clients, _named(told)),
+        clients=clients_named(told.clients, _member_ids_in(told)),
     )
 
 
@@ -173,7 +173,7 @@ def clients_named(known: Mapping[str, KafkaClient], names: Iterable[str]) -> dic
     return {each: known[each] for each in sorted(named) if each in known}
 
 
-def _named(told: Explanation) -> Iterator[str]:
+def _member_ids_in(told: Explanation) -> Iterator[str]:
     """Yield the member ids that occur in an explanation."""
     report, change = told.report, told.report.target_change
     yield report.bump.cause.subject

@@ -105,12 +105,12 @@ def answer_fetch(request: Request, kind: Any, replies: Sequence[OffsetFetchReply
     if request.head.version >= MANY_GROUPS:
         item, asked = item_class(kind, "groups"), request.message.groups
         groups = tuple(
-            make(item, group_id=told.group_id, **_told_of(item, reply))
+            make(item, group_id=told.group_id, **_group_fields(item, reply))
             for told, reply in zip(asked, replies, strict=True)
         )
         return make(kind, throttle_time=NO_TIME, groups=groups)
     (reply,) = replies
-    told = _told_of(kind, reply)
+    told = _group_fields(kind, reply)
     if request.head.version < TELLS_OF_ALL and reply.error is not Error.NONE:
         asked = _fetch(request.message).partitions or {}
         places = (TopicOffset(name, each) for name, numbers in asked.items() for each in numbers)
@@ -118,7 +118,7 @@ def answer_fetch(request: Request, kind: Any, replies: Sequence[OffsetFetchReply
     return make(kind, throttle_time=NO_TIME, **told)
 
 
-def _told_of(kind: Any, reply: OffsetFetchReply) -> dict[str, Any]:
+def _group_fields(kind: Any, reply: OffsetFetchReply) -> dict[str, Any]:
     topics = _offsets(kind, reply.offsets, Error.NONE)
     return {"topics": topics, "error_code": code(reply.error)}
 

@@ -73,7 +73,7 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
     `report` gets the runner's reports, from any thread.
     """
     node, membership = order.node, membership_of(order)
-    opened = _opened(order)  # first: it warms up while the rest is loaded
+    opened = _open_engine(order)  # first: it warms up while the rest is loaded
     folder = node.group_folder(node.group_id)
     reader = LogReader.open(folder / "control", node.group_id, CONTROL)
     may_lead = bool(order.traits.classic_mode)
@@ -90,7 +90,7 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
     return WorkerParts(core, runner, ledger, log)
 
 
-def _opened(order: StartWorker) -> "OpenEngine | None":
+def _open_engine(order: StartWorker) -> "OpenEngine | None":
     """Open the engine of a worker; None for the no-op engine."""
     if order.node.engine.kind == "noop":
         return None

@@ -48,13 +48,13 @@ class UnsealingRunner:
         try:
             opened = replace(
                 launch,
-                connector_config=self._opened(name, launch.connector_config),
-                config=self._opened(name, launch.config),
-                split=tuple(self._opened(name, each) for each in launch.split),
+                connector_config=self._unseal(name, launch.connector_config),
+                config=self._unseal(name, launch.config),
+                split=tuple(self._unseal(name, each) for each in launch.split),
             )
         except (CannotUnseal, ReferenceBroken) as error:
             self._unopened[launch.resource] = launch.token
-            self._tell(_not_opened(launch.resource, launch.token, error))
+            self._tell(_unseal_failure(launch.resource, launch.token, error))
         else:
             self._runner.start(opened)
 
@@ -80,7 +80,7 @@ class UnsealingRunner:
             self._tell(Stopped(resource, token, Ending.STOPPED))
         return token is not None
 
-    def _opened(self, connector: str, config: Mapping[str, str]) -> Mapping[str, str]:
+    def _unseal(self, connector: str, config: Mapping[str, str]) -> Mapping[str, str]:
         opened = self._vault.open(connector, config)
         self._redaction.learn(opened.secrets)
         return opened.config
@@ -106,11 +106,11 @@ class UnsealingRunner:
                 self._vault.conceal(report.connector, config, stored) for config in report.configs
             )
         except (CannotUnseal, ReferenceBroken) as error:
-            self._tell(_not_opened(Resource(report.connector), report.token, error))
+            self._tell(_unseal_failure(Resource(report.connector), report.token, error))
         else:
             self._tell(replace(report, configs=configs))
 
 
-def _not_opened(resource: Resource, token: Token, error: Exception) -> StatusChanged:
+def _unseal_failure(resource: Resource, token: Token, error: Exception) -> StatusChanged:
     failed = RunState.FAILED
     return StatusChanged(resource, token, failed, str(error), error=ErrorClass.CONFIG)

@@ -222,7 +222,7 @@ def _expected(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
         raise Failed(
             f"{error.filename} cannot be read ({error.strerror}): give the cluster's --url"
         ) from None
-    if node or (is_named and not run_folder.exists()):
+    if node or is_named:
         return ExpectedNode(node, data_dir)
     return None
 

@@ -5,7 +5,7 @@ from .....events.model import ClassicMember
 from .....events.records import ClassicGroup
 from ...replies.clients import read_shares
 from .names import MemberNames
-from .phrases import listed
+from .phrases import format_resource_set
 
 
 def generation(names: MemberNames, record: ClassicGroup) -> str:
@@ -17,16 +17,17 @@ def generation(names: MemberNames, record: ClassicGroup) -> str:
     told = ", ".join(sorted(_seat(names, each) for each in record.members))
     if record.is_synced and (given := read_shares(record)) is not None:
         shares = (
-            f"{_seat(names, each)} = {listed(given[each.member_id])}" for each in record.members
+            f"{_seat(names, each)} = {format_resource_set(given[each.member_id])}"
+            for each in record.members
         )
         told = "; ".join(sorted(shares))
     phase = "assigned" if record.is_synced else "to be assigned"
-    led = f"led by {names.whole(record.leader)}"
+    led = f"led by {names.full_name(record.leader)}"
     return f"{subject}; {record.protocol_type} {record.protocol}, {led}, {phase}: {told}"
 
 
 def _seat(names: MemberNames, member: ClassicMember) -> str:
-    name = names.whole(member.member_id)
+    name = names.full_name(member.member_id)
     return name if name != member.member_id else member.instance_id or name
 
 
@@ -43,7 +44,7 @@ def subscription(names: MemberNames, record: ConsumerSubscription) -> str:
     """Describe the subscription of a consumer."""
     pattern = f", {record.pattern!r}: {', '.join(record.matched)}" if record.pattern else ""
     by_name = ", ".join(record.names) or "no topic by name"
-    return f"{names.short(record.member_id)} subscribes to {by_name}{pattern}"
+    return f"{names.short_name(record.member_id)} subscribes to {by_name}{pattern}"
 
 
 def read_offset(record: ConsumerOffset) -> str:

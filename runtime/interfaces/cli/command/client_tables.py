@@ -97,7 +97,7 @@ def _generation(last: GenerationDescription, names: MemberNames) -> Iterator[tup
     yield "Generation", str(last.generation)
     if last.members:
         yield "Protocol", f"{last.protocol_type} {last.protocol}"
-        yield "Led by", names.whole(last.leader)
+        yield "Led by", names.full_name(last.leader)
     cause = names.cause(last.cause, last.subject)
     yield "Last rebalance", f"{cause}, {moment(last.time_ms)}"
 
@@ -106,7 +106,7 @@ def _members(members: Sequence[MemberDescription], names: MemberNames) -> Table:
     """Return who is there, with what is told of anybody."""
     protocols = {each.protocol for each in members}
     columns: dict[str, list[str]] = {
-        "MEMBER": [names.whole(each.member_id) for each in members],
+        "MEMBER": [names.full_name(each.member_id) for each in members],
         "STATE": [each.state for each in members],
         "EPOCH": [str(each.member_epoch) for each in members],
         "PROTOCOL": [each.protocol if len(protocols) > 1 else "" for each in members],
@@ -137,7 +137,7 @@ def _offsets(reply: GroupDescription, names: MemberNames) -> Iterator[Section]:
     rows: list[tuple[str, ...]] = []
     for each in reply.committed:
         reader = owner.get(f"{each.topic}-{each.partition}")
-        name = names.whole(reader.member_id) if reader else ""
+        name = names.full_name(reader.member_id) if reader else ""
         place = each.topic, str(each.partition), str(each.offset)
         rows.append((*place, moment(each.time_ms), name, each.metadata))
     if rows:
@@ -156,4 +156,4 @@ def _subscription_row(
     told: SubscriptionDescription, names: MemberNames
 ) -> tuple[str, str, str, str]:
     read = ", ".join(told.names), told.pattern, ", ".join(told.matched)
-    return names.whole(told.member_id), *read
+    return names.full_name(told.member_id), *read

@@ -156,7 +156,7 @@ def _facts(reply: EpochExplanation, names: MemberNames) -> Iterator[tuple[str, s
 
 
 def _generation_facts(generation: GenerationInfo, names: MemberNames) -> Iterator[tuple[str, str]]:
-    yield "Members", ", ".join(map(names.whole, generation.members)) or "nobody"
+    yield "Members", ", ".join(map(names.full_name, generation.members)) or "nobody"
     if generation.members:
         yield "Protocol", f"{generation.protocol_type} {generation.protocol}"
         yield "Led by", generation.leader_name or generation.leader

@@ -39,14 +39,14 @@ class MemberNames:
         client = self._clients.get(seat.member_id)
         return client.name(seat.member_id) if client else member_name(seat.worker, seat.member_id)
 
-    def short(self, member_id: str) -> str:
+    def short_name(self, member_id: str) -> str:
         """Return the name of a member; the start of its id if it is unknown."""
         client = self._clients.get(member_id)
         if client is not None:
             return client.name(member_id)
         return member_name(self._workers.get(member_id, ""), member_id)
 
-    def whole(self, member_id: str) -> str:
+    def full_name(self, member_id: str) -> str:
         """Return the name of a client; the whole member id of others."""
         client = self._clients.get(member_id)
         return client.name(member_id) if client else member_id
@@ -55,5 +55,5 @@ class MemberNames:
         """Return a cause as text; its subject may contain a client."""
         first, also, others = subject.partition(" and ")
         if first in self._clients:
-            return f"{why} {self.whole(first)}{also}{others}"
+            return f"{why} {self.full_name(first)}{also}{others}"
         return cause_of(why, subject)

@@ -17,7 +17,7 @@ from .....events.model import Cause, Resource, Scope
 from .....events.records import Record
 from .client_records import generation, read_offset, subscription, topics
 from .names import MemberNames
-from .phrases import SHORT_ID, cause_in_words, listed, moment, worker_name
+from .phrases import SHORT_ID, cause_in_words, format_resource_set, moment, worker_name
 
 
 class Narrator:
@@ -35,7 +35,7 @@ class Narrator:
 
     def who(self, member_id: str) -> str:
         """Return `w1(1b9d6bcd)`: a member by its worker's name or client id, and its id's start."""
-        return self.names.short(member_id)
+        return self.names.short_name(member_id)
 
 
 def _because(narrator: Narrator, cause: Cause) -> str:
@@ -48,7 +48,7 @@ def _bump(narrator: Narrator, record: records.GroupMetadata) -> str:
 
 
 def _configured(_: Narrator, record: records.ConnectorsTasksMetadata) -> str:
-    return f"configured: {_in_shards(record.shards) or listed(record.configured)}"
+    return f"configured: {_in_shards(record.shards) or format_resource_set(record.configured)}"
 
 
 def _in_shards(count: int) -> str:
@@ -57,7 +57,7 @@ def _in_shards(count: int) -> str:
 
 
 def _configured_shard(_: Narrator, record: records.ConfiguredShard) -> str:
-    return f"shard {record.number}: {listed(record.configured)}"
+    return f"shard {record.number}: {format_resource_set(record.configured)}"
 
 
 def _member(narrator: Narrator, record: records.MemberMetadata) -> str:
@@ -74,10 +74,12 @@ def _member(narrator: Narrator, record: records.MemberMetadata) -> str:
 
 def _shares(narrator: Narrator, record: records.TargetAssignment | records.TargetShard) -> str:
     shares = "; ".join(
-        f"{narrator.who(member_id)} = {listed(record.members[member_id])}"
+        f"{narrator.who(member_id)} = {format_resource_set(record.members[member_id])}"
         for member_id in sorted(record.members)
     )
-    left_out = f"; unplaceable: {listed(record.unplaceable)}" if record.unplaceable else ""
+    left_out = (
+        f"; unplaceable: {format_resource_set(record.unplaceable)}" if record.unplaceable else ""
+    )
     return f"{shares or 'nobody'}{left_out}"
 
 
@@ -108,8 +110,8 @@ def _current_shard(narrator: Narrator, record: records.CurrentShard) -> str:
 
 
 def _grants(record: records.CurrentAssignment | records.CurrentShard) -> str:
-    gives_up = f", gives up {listed(record.pending)}" if record.pending else ""
-    return f"{listed(record.assigned)}{gives_up}"
+    gives_up = f", gives up {format_resource_set(record.pending)}" if record.pending else ""
+    return f"{format_resource_set(record.assigned)}{gives_up}"
 
 
 def _settings(_: Narrator, record: records.GroupConfiguration) -> str:
@@ -176,16 +178,17 @@ def _status(_: Narrator, record: TaskStatus) -> str:
 
 def _schedule(_: Narrator, record: records.ScheduledRebalance) -> str:
     waiting = {each: due for each, due in record.parked.items() if each not in record.fired}
-    more = f", fired: {listed(record.fired)}" if record.fired else ""
+    more = f", fired: {format_resource_set(record.fired)}" if record.fired else ""
     more += f", more moves at {moment(record.again_at_ms)}" if record.again_at_ms else ""
     if not waiting:
         return f"nothing is parked{more}"
-    return f"parked: {listed(waiting)}, the first until {moment(min(waiting.values()))}{more}"
+    first = moment(min(waiting.values()))
+    return f"parked: {format_resource_set(waiting)}, the first until {first}{more}"
 
 
 def _loss(narrator: Narrator, record: records.Loss) -> str:
     return (
-        f"{narrator.who(record.member_id)} lost {listed(record.resources)}:"
+        f"{narrator.who(record.member_id)} lost {format_resource_set(record.resources)}:"
         f" {cause_in_words(record.cause)}, parked at most until {moment(record.deadline_ms)}"
     )
 

@@ -68,7 +68,7 @@ def cause_of(cause: str, subject: str) -> str:
 
 def short_form(resources: Iterable[ResourceId]) -> str:
     """Return resources as `flights flights-0..3`."""
-    return named((each.connector, each.task) for each in resources)
+    return format_resources((each.connector, each.task) for each in resources)
 
 
 def first_of(ids: Sequence[str]) -> str:
@@ -86,7 +86,7 @@ def group_ids(pairs: Iterable[tuple[T, str]]) -> Iterator[tuple[T, str]]:
         yield common, first_of(ids)
 
 
-def named(resources: Iterable[tuple[str, int | None]]) -> str:
+def format_resources(resources: Iterable[tuple[str, int | None]]) -> str:
     """Return connectors (task None) and tasks in short form, with ranges of task numbers."""
     names: list[str] = []
     ordered = sorted(resources, key=lambda each: (each[0], -1 if each[1] is None else each[1]))
@@ -100,11 +100,11 @@ def named(resources: Iterable[tuple[str, int | None]]) -> str:
     return " ".join(names)
 
 
-def listed(resources: Resources | Grants | Iterable[Resource]) -> str:
+def format_resource_set(resources: Resources | Grants | Iterable[Resource]) -> str:
     """Return resources in their short form, `nothing` for none."""
-    return named((each.connector, each.task if each.is_task else None) for each in resources) or (
-        "nothing"
-    )
+    return format_resources(
+        (each.connector, each.task if each.is_task else None) for each in resources
+    ) or ("nothing")
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[str]:

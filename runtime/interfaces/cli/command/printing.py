@@ -128,7 +128,7 @@ def show(output: Output, data: object, sections: Sequence[Section]) -> None:
 
 def say(line: str) -> None:
     """Print one line, with control characters escaped."""
-    sys.stdout.write(plain(line) + "\n")
+    sys.stdout.write(escape_controls(line) + "\n")
 
 
 def as_json(data: object, indent: int | None = None) -> str:
@@ -143,7 +143,7 @@ def as_yaml(data: object) -> str:
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=WIDTH)
 
 
-def plain(line: str) -> str:
+def escape_controls(line: str) -> str:
     """Return a text with its control characters escaped."""
     return line.translate(_ESCAPED)
 
@@ -156,7 +156,9 @@ def show_sections(sections: Sequence[Section]) -> None:
             if number:
                 console.print()
             if section.title:
-                console.print(plain(section.title), style="bold", markup=False, highlight=False)
+                console.print(
+                    escape_controls(section.title), style="bold", markup=False, highlight=False
+                )
             if isinstance(section, FactList):
                 _print_facts(console, section)
             elif section.rows and _width(section) > console.width:
@@ -188,7 +190,7 @@ def _print_table(console: "Console", section: Table) -> None:
     cut = [console.width != ENDLESS and column in section.brief for column in section.columns]
     for row in section.rows:
         cells = (_brief(cell) if brief else cell for cell, brief in zip(row, cut, strict=True))
-        table.add_row(*(Text(plain(cell), style=STYLES.get(cell, "")) for cell in cells))
+        table.add_row(*(Text(escape_controls(cell), style=STYLES.get(cell, "")) for cell in cells))
     console.print(table)
 
 
@@ -223,6 +225,6 @@ def _print_facts(console: "Console", section: FactList) -> None:
     table.add_column(overflow="fold")
     for name, value in section.pairs:
         if value:
-            text = "\n".join(plain(line) for line in value.expandtabs(4).splitlines())
-            table.add_row(f"{plain(name)}:", Text(text, style=STYLES.get(value, "")))
+            text = "\n".join(escape_controls(line) for line in value.expandtabs(4).splitlines())
+            table.add_row(f"{escape_controls(name)}:", Text(text, style=STYLES.get(value, "")))
     console.print(table, width=WIDTH if console.width == ENDLESS else None)

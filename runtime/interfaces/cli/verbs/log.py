@@ -31,7 +31,7 @@ from ..command.logs import (
 )
 from ..command.names import MemberNames
 from ..command.options import Here, OfGroup, Output, ReadHere, of_group, takes
-from ..command.phrases import listed, moment, seconds
+from ..command.phrases import format_resource_set, moment, seconds
 from ..command.printing import Failed, Table, say, show
 
 INDENT: Final = "    "
@@ -235,16 +235,16 @@ def _changes(change: TargetChange, names: MemberNames) -> Iterator[str]:
     yield from _transfers("placed", change.placed, names)
     for due in sorted(set(change.parked.values())):
         parked = (each for each, until in change.parked.items() if until == due)
-        yield f"parked    {listed(parked)} until {moment(due)}"
+        yield f"parked    {format_resource_set(parked)} until {moment(due)}"
     if change.next_moves_at_ms is not None:
         yield f"more      moves at {moment(change.next_moves_at_ms)}"
     for giver in sorted(set(change.displaced.values())):
         stopped = (each for each, had in change.displaced.items() if had == giver)
-        yield f"stopped   {listed(stopped)} at {names.of(giver)}"
+        yield f"stopped   {format_resource_set(stopped)} at {names.of(giver)}"
     for resource in sorted(change.unplaceable):
         yield f"left out  {resource}: {_first_line(change.unplaceable[resource])}"
     if change.retired:
-        yield f"retired   {listed(change.retired)}"
+        yield f"retired   {format_resource_set(change.retired)}"
     shares = ", ".join(f"{names.of(seat)} {len(change.kept[seat])}" for seat in sorted(change.kept))
     yield f"kept      {change.kept_count}{f' ({shares})' if shares else ''}"
     if change.settled_ms is not None:
@@ -258,7 +258,7 @@ def _transfers(word: str, transfers: Iterable[Transfer], names: MemberNames) -> 
         ways.setdefault((giver, taker), []).append(resource)
     for (giver, taker), resources in ways.items():
         way = f"{names.of(giver)} -> {names.of(taker)}" if giver else f"at {names.of(taker)}"
-        yield f"{word:<8}  {listed(resources)} {way}"
+        yield f"{word:<8}  {format_resource_set(resources)} {way}"
 
 
 def _first_line(text: str) -> str:

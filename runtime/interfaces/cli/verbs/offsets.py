@@ -31,7 +31,9 @@ def get(place: ReadThere, name: Connector) -> None:
     `offsets set` accepts what -o json prints.
     """
     reply = client_of(place).get(ConnectorOffsets, "connectors", name, "offsets")
-    rows = [(spelled(each.partition), spelled(each.offset)) for each in reply.offsets]
+    rows = [
+        (format_document(each.partition), format_document(each.offset)) for each in reply.offsets
+    ]
     sections: list[Section] = [Table(("PARTITION", "OFFSET"), rows, "no offsets")]
     if reply.lag is not None:
         left = f"{reply.lag.ranges} ranges, {reply.lag.bytes} bytes"
@@ -105,7 +107,8 @@ def seek(
 def seek_tables(reply: OffsetsSought) -> Sequence[Section]:
     """Return the table of the offsets that a seek changes, or would change."""
     rows = [
-        (spelled(each.partition), spelled(each.before), spelled(each.after)) for each in reply.first
+        (format_document(each.partition), format_document(each.before), format_document(each.after))
+        for each in reply.first
     ]
     if more := reply.partitions - len(rows):
         rows.append((f"and {more} more", "", ""))
@@ -113,7 +116,7 @@ def seek_tables(reply: OffsetsSought) -> Sequence[Section]:
     return [moves, FactList([("In all", reply.message)])] if rows else [moves]
 
 
-def spelled(document: Document | None) -> str:
+def format_document(document: Document | None) -> str:
     """Return a partition or an offset in one line; "" for None."""
     return "" if document is None else json.dumps(dict(document), ensure_ascii=False)
 

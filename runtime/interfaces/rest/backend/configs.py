@@ -76,7 +76,7 @@ def examine(
     if len(config) > MOST_KEYS:
         told = f"the config has {len(config)} keys, and at most {MOST_KEYS} are taken"
         raise ApiError(HTTPStatus.BAD_REQUEST, told)
-    plain = _opened(vault, config, stored)
+    plain = _open_secrets(vault, config, stored)
     found = with_placement(_validate(plugin, plain).validation, plain)
     validation = found.strict(plain)
     defined = {each.definition.name: each.definition.type for each in validation.checked}
@@ -157,7 +157,7 @@ def keeps_outside(plugins: Plugins, config: Mapping[str, str]) -> bool:
         return True
 
 
-def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
+def with_name(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
     """Return a config with the connector's name in it; raises `ApiError` if it has another."""
     included = config.get(NAME)
     if included is not None and included != name:
@@ -180,7 +180,9 @@ def check_name(name: str) -> None:
     raise invalid([f"Invalid value {name} for configuration {NAME}: {flaw}"])
 
 
-def _opened(vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
+def _open_secrets(
+    vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]
+) -> dict[str, str]:
     kept = {key for key, value in stored.items() if is_sealed(value)}
     name = config.get(NAME, "")
     try:

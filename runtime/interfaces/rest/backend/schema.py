@@ -95,7 +95,7 @@ def whole(value: object) -> object:
     return value
 
 
-def _given(value: object) -> object:
+def _drop_nulls(value: object) -> object:
     """Remove keys whose value is None."""
     if not isinstance(value, dict):
         return value
@@ -105,7 +105,7 @@ def _given(value: object) -> object:
 Key = Annotated[str, BeforeValidator(whole)]
 Config = Annotated[
     dict[Key, Annotated[str, BeforeValidator(text_of)]],
-    BeforeValidator(_given),
+    BeforeValidator(_drop_nulls),
 ]
 ConfigBody = Annotated[Config, Body(description="The config: each key with its value as text.")]
 Changes = dict[Key, Annotated[str | None, BeforeValidator(text_of)]]

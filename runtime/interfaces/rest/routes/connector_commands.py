@@ -24,11 +24,11 @@ from .....actors.settings import trimmed
 from .....events.connectors import ConnectorConfig
 from .....events.log.errors import NoLogError
 from .....events.model import RunState
-from ....config.secrets import shown
+from ....config.secrets import hide_secrets
 from ....pipeline.connectors.common_keys import NAME
 from ...replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState
 from ...replies.node import Message
-from ..backend.configs import Prepared, check_name, invalid, keeps_outside, named, prepare
+from ..backend.configs import Prepared, check_name, invalid, keeps_outside, prepare, with_name
 from ..backend.errors import ApiError, not_found
 from ..backend.schema import Changes, ChangesBody, Extended, HttpAnswer, Routes, text_of
 from ..backend.service import ORDER_ERRORS, Principal, Served, Service, refuse, require_written
@@ -144,7 +144,7 @@ async def patch_config(
     before = await run_in_threadpool(_find, service, connector)
     if before is None or before.deleting:
         raise not_found(f"Connector {connector} not found")
-    changed = {**shown(before.config), **changes}
+    changed = {**hide_secrets(before.config), **changes}
     config = {key: value for key, value in changed.items() if changes.get(key, "") is not None}
     if NAME not in config:
         raise invalid([f'Missing required configuration "{NAME}" which has no default value.'])
@@ -249,7 +249,7 @@ def _prepare(
 ) -> Prepared:
     check_name(name)
     stored = dict(before.config) if before else dict[str, str]()
-    config = named(name, config)
+    config = with_name(name, config)
     return prepare(service.plugins, service.vault, config, stored, service.outside)
 
 

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator
 from .....events.connectors import ConnectorConfig
 from .....events.group import Group
 from .....projections import views
-from ....config.secrets import shown
+from ....config.secrets import hide_secrets
 from ....pipeline.connectors.naming import describe_unpublished
 from ...replies import connectors as replies
 from ...replies.connectors import (
@@ -83,7 +83,7 @@ def get_connector(
 def get_config(service: Served, connector: str) -> dict[str, str]:
     """Return a connector's config; secret values are not shown."""
     with service.logs.reading(service.group_id) as logs:
-        return shown(require_connector(logs, connector).config)
+        return hide_secrets(require_connector(logs, connector).config)
 
 
 @routes.add("GET /connectors/{connector}/status", errors=MISSING)
@@ -112,7 +112,7 @@ def list_tasks(service: Served, connector: str) -> list[TaskInfo]:
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector)
         return [
-            TaskInfo(ConnectorTaskId(connector, number), shown(split.tasks[number].config))
+            TaskInfo(ConnectorTaskId(connector, number), hide_secrets(split.tasks[number].config))
             for number in logs.group.task_numbers(connector)
             for split in (logs.group.task_configs[connector],)
         ]
@@ -132,8 +132,8 @@ def get_task_status(
         if task not in logs.group.task_numbers(connector):
             raise not_found(unknown)
         made_by = service.made_by(found.config)
-        state = replies.task_status(logs.group, connector, task, made_by, _held_up(service))
-        return state if extended else _plain(state)
+        state = replies.task_status(logs.group, connector, task, made_by, _explain_hold(service))
+        return state if extended else _without_extensions(state)
 
 
 @routes.add("GET /connectors/{connector}/topics", errors=MISSING)
@@ -190,7 +190,7 @@ def describe_connector(service: Service, group: Group, name: str) -> ConnectorIn
     connector = group.connectors[name]
     tasks = [ConnectorTaskId(name, number) for number in group.task_numbers(name)]
     kind = service.made_by(connector.config).kind
-    return ConnectorInfo(name, shown(connector.config), tasks, kind)
+    return ConnectorInfo(name, hide_secrets(connector.config), tasks, kind)
 
 
 def describe_state(
@@ -199,22 +199,22 @@ def describe_state(
     """Return Connect's `ConnectorStateInfo`; if extended, with fairlead's own fields."""
     connector = group.connectors[name]
     made_by = service.made_by(connector.config)
-    described = replies.connector_status(group, name, made_by, _held_up(service))
+    described = replies.connector_status(group, name, made_by, _explain_hold(service))
     if extended:
         return with_warnings(service, connector, described)
     return replace(
         described,
-        connector=_plain(described.connector),
-        tasks=[_plain(each) for each in described.tasks],
+        connector=_without_extensions(described.connector),
+        tasks=[_without_extensions(each) for each in described.tasks],
     )
 
 
-def _plain(state: State) -> State:
+def _without_extensions(state: State) -> State:
     """Return a state without fairlead's own fields."""
     return replace(state, reason="", autoRestart=None)
 
 
-def _held_up(service: Service) -> str:
+def _explain_hold(service: Service) -> str:
     """Return why no task can commit, even if the log has no space for the reason."""
     room = service.logs.room()
     return f"waiting for space: {room.why}" if room.is_low else ""

@@ -39,7 +39,7 @@ def list_loggers(service: Served) -> dict[str, LoggerLevel]:
 @routes.add("GET /admin/loggers/{logger}", errors=(HTTPStatus.NOT_FOUND,))
 def get_logger(service: Served, logger: str) -> LoggerLevel:
     """Return the level of a logger."""
-    found = log_levels.loggers(service.log_folder).get(_named(logger))
+    found = log_levels.loggers(service.log_folder).get(_require_logger(logger))
     if found is None:
         raise not_found(f"Logger {logger} not found.")
     return _describe(found)
@@ -70,7 +70,7 @@ async def set_level(
     level = given.strip().upper()
     if level not in LEVELS:
         raise not_found(f"invalid log level '{given}'.")
-    changed = await run_in_threadpool(_set, service, _named(logger), level, principal)
+    changed = await run_in_threadpool(_set, service, _require_logger(logger), level, principal)
     try:
         await service.commands.announce_log_levels()
     except Unanswered:
@@ -95,7 +95,7 @@ def _set(service: Service, logger: str, level: str, principal: str) -> list[str]
     return [name for name in mine if after[name].level != before[name].level]
 
 
-def _named(logger: str) -> str:
+def _require_logger(logger: str) -> str:
     """Return the name of an existing logger; the root logger always exists."""
     return log_levels.ROOT if logger.lower() == log_levels.ROOT else logger
 

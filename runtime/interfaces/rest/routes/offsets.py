@@ -150,7 +150,7 @@ async def seek_offsets(
 
     def find() -> tuple[int | None, Sequence[OffsetMove], Sequence[PartitionOffset]]:
         if order.dry_run:
-            stored, stopped_ms = _found(service, connector), None
+            stored, stopped_ms = _find_stopped(service, connector), None
         else:
             stored, stopped_ms = _stopped(service, connector)
         with service.logs.reading(service.group_id) as logs:
@@ -158,7 +158,7 @@ async def seek_offsets(
                 PartitionOffset(each.partition, each.offset) for each in logs.offsets(connector)
             ]
         moves = Judge.of(service, stored).seek(to, known)
-        return stopped_ms, _told(moves, known), moves
+        return stopped_ms, _first_moves(moves, known), moves
 
     stopped_ms, first, moves = await run_in_threadpool(find)
     if moves and not order.dry_run:
@@ -188,7 +188,7 @@ def _place(text: str) -> Seek:
     )
 
 
-def _found(service: Service, name: str) -> ConnectorConfig:
+def _find_stopped(service: Service, name: str) -> ConnectorConfig:
     with service.logs.reading(service.group_id) as logs:
         return require_connector(logs, name)
 
@@ -206,7 +206,9 @@ def _shown(each: Offset) -> ConnectorOffset:
     return ConnectorOffset(each.partition, each.offset)
 
 
-def _told(moves: Sequence[PartitionOffset], known: Sequence[PartitionOffset]) -> list[OffsetMove]:
+def _first_moves(
+    moves: Sequence[PartitionOffset], known: Sequence[PartitionOffset]
+) -> list[OffsetMove]:
     """Return the first moves, with the offsets before."""
     before = {identity(partition): offset for partition, offset in known}
     return [

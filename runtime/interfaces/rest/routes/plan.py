@@ -36,7 +36,7 @@ from ....planning.compare import make_plan
 from ....planning.dry_run import PlanError
 from ....planning.report import ExpectedDowntimes, Plan
 from ....planning.sandbox import all_assignors
-from ..backend.configs import check_name, named, prepare, remarks_on
+from ..backend.configs import check_name, prepare, remarks_on, with_name
 from ..backend.errors import ApiError
 from ..backend.schema import Config, Key, Routes
 from ..backend.service import Served, Service, require_group
@@ -255,7 +255,7 @@ def _put(service: Service, group: Group, given: PlannedConnector) -> ConnectorPu
     check_name(name)
     before = group.connectors.get(name)
     stored: Mapping[str, str] = before.config if before else {}
-    config = prepare(service.plugins, service.vault, named(name, given.config), stored).config
+    config = prepare(service.plugins, service.vault, with_name(name, given.config), stored).config
     return ConnectorPut(name, config, _tasks(name, config))
 
 
