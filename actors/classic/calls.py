@@ -136,7 +136,7 @@ def _rejoin(turn: Turn, call: JoinGroup, asked: Asked) -> None:
 
 def _stops_first(turn: Turn, seat: ClassicSeat) -> bool:
     """Tell whether a member stopped everything before it joined: its protocol is the eager one."""
-    return seat.has_heard and turn.group.classic is not None and is_eager(turn.group.classic)
+    return seat.has_assignment and turn.group.classic is not None and is_eager(turn.group.classic)
 
 
 def _replace_static_member(
@@ -215,7 +215,7 @@ def _send_assignment(turn: Turn, last: ClassicGroup, member: ClassicMember, aske
     turn.answer(asked, reply)
     turn.renewed.append(member.member_id)
     seat = turn.state.seats[member.member_id]
-    turn.state.put(replace(seat, has_heard=True, has_stopped=False))
+    turn.state.put(replace(seat, has_assignment=True, has_stopped=False))
     if not turn.state.pending_syncs:
         goes_on = turn.settings.goes_by_grants and needs_another_round(turn.generation)
         turn.state.ends_ms = turn.steady_ms if goes_on else None

@@ -109,9 +109,11 @@ class ClassicCoordinator:
         """Return the members of the last generation that have not left, as they joined last."""
         return [seat.member for seat in self._state.seats.values() if not seat.is_new]
 
-    def heard(self) -> frozenset[str]:
+    def ids_with_assignment(self) -> frozenset[str]:
         """Return the ids of the members that were sent their assignment of the last generation."""
-        return frozenset(seat.member_id for seat in self._state.seats.values() if seat.has_heard)
+        return frozenset(
+            seat.member_id for seat in self._state.seats.values() if seat.has_assignment
+        )
 
     def hear_commit(
         self, member_id: str, instance_id: str | None, generation: int, steady_ms: int

@@ -74,7 +74,9 @@ def complete_join(turn: Turn) -> None:
         if seat.joining is not None:
             turn.answer(seat.joining, join_reply(turn, seat.member_id))
             turn.renewed.append(seat.member_id)
-        begins = replace(seat, joining=None, is_new=False, is_pending_sync=True, has_heard=False)
+        begins = replace(
+            seat, joining=None, is_new=False, is_pending_sync=True, has_assignment=False
+        )
         state.put(begins)
     state.ends_ms = turn.steady_ms + longest_rebalance_ms(state) if state.seats else None
 

@@ -82,7 +82,7 @@ class ClassicSeat:
     """Whether it has not been in any generation yet."""
     is_pending_sync: bool = False
     """Whether it has not sent SyncGroup in this generation yet."""
-    has_heard: bool = False
+    has_assignment: bool = False
     """Whether it was sent its assignment of the last generation, and speaks that protocol now."""
     has_stopped: bool = False
     """Whether it had stopped all that it ran when it joined."""
@@ -177,8 +177,10 @@ def state_of(group: Group, steady_ms: int) -> ClassicState:
         return state
     state.protocol_type, state.leader, state.cause = last.protocol_type, last.leader, last.cause
     for member in last.members:
-        has_heard = last.is_synced and last.cause.why is not Why.GROUP_DOWNGRADED
-        state.put(ClassicSeat(member, is_pending_sync=not last.is_synced, has_heard=has_heard))
+        has_assignment = last.is_synced and last.cause.why is not Why.GROUP_DOWNGRADED
+        state.put(
+            ClassicSeat(member, is_pending_sync=not last.is_synced, has_assignment=has_assignment)
+        )
     if last.members:
         state.phase = RoundPhase.STABLE if last.is_synced else RoundPhase.COMPLETING
     if state.pending_syncs:

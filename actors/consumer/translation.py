@@ -39,7 +39,9 @@ class ConsumerTranslation:
         del protocol
         return False
 
-    def held(self, protocol: str, member: ClassicMember, generation: int) -> HeldResources:
+    def held_resources(
+        self, protocol: str, member: ClassicMember, generation: int
+    ) -> HeldResources:
         """Return a consumer's assignment; raises UnreadableError.
 
         User data of its assignor would be lost, so such a member is not converted. The partitions
@@ -53,7 +55,7 @@ class ConsumerTranslation:
             raise UnreadableError("its assignor tells it more than its partitions")
         return HeldResources(dict.fromkeys(told.partitions, generation), {})
 
-    def waiting(self, member: ClassicMember, generation: int) -> HeldResources:
+    def resources_while_waiting(self, member: ClassicMember, generation: int) -> HeldResources:
         """Return what a waiting consumer holds: what it named as owned when it joined.
 
         An eager one names nothing, and has stopped everything. Raises UnreadableError.

@@ -54,12 +54,12 @@ def commit_offsets(
         if ledger.is_unpublished(done)
     ]
     verdicts: list[CommitVerdict] = []
-    ahead = ledger.ahead()
+    ahead = ledger.branch()
     for commit in command.commits:
         known = ahead.progress(commit.commit_id.connector, commit.commit_id.task)
         if known is not None and known.last == commit.commit_id:
             verdicts.append(CommitVerdict(commit.commit_id, Error.NONE))
-        elif found := _flaw(group, ahead, command.member_id, commit):
+        elif found := _find_flaw(group, ahead, command.member_id, commit):
             message = f"{found}; the batch does not count: {REMEDY}"
             verdicts.append(CommitVerdict(commit.commit_id, Error.FENCED, message))
         else:
@@ -70,7 +70,7 @@ def commit_offsets(
     return CommitDecision(tuple(records), CommitReply(tuple(verdicts), command.number))
 
 
-def _flaw(group: Group, ledger: "OffsetLedger", member_id: str, commit: Commit) -> str:
+def _find_flaw(group: Group, ledger: "OffsetLedger", member_id: str, commit: Commit) -> str:
     connector, task, token, batch = commit.commit_id
     current = token_of(group, member_id, Resource(connector, task))
     if current is None:
@@ -143,7 +143,7 @@ class OffsetLedger:
             self.consumer_offsets,
         )
 
-    def ahead(self) -> "OffsetLedger":
+    def branch(self) -> "OffsetLedger":
         """Return a ledger on top of this one, which does not change this one."""
         ahead = OffsetLedger(self._log)
         ahead._laid = ChainMap({}, self._laid)

@@ -115,7 +115,7 @@ class Coordinator:
         """Hand out what was decided, with the answers to held requests that have news by it."""
         self._call_for_computation()
         is_overtaken = is_due(self.group)
-        for asked in self.long_poll.stirred(now.steady_ms, is_overtaken=is_overtaken):
+        for asked in self.long_poll.take_stirred(now.steady_ms, is_overtaken=is_overtaken):
             with suppress(NoRoomError):  # it stays held
                 decision = self._decide_heartbeat(asked, now)
                 if self.long_poll.releases(asked, has_news=decision.news):

@@ -171,11 +171,11 @@ class ParkingTimers:
         if group.schedule is self._schedule and group.target is self._target:
             return
         self._schedule, self._target = group.schedule, group.target
-        self._timed = self._time(self._timed, _promised(group), wall_ms, steady_ms)
+        self._timed = self._time(self._timed, _find_promises(group), wall_ms, steady_ms)
 
     def see_orders(self, group: Group, wall_ms: int, steady_ms: int) -> None:
         """Time until when workers are expected back; for whenever an order changes."""
-        self._expected = self._time(self._expected, _expectations(group), wall_ms, steady_ms)
+        self._expected = self._time(self._expected, _find_expectations(group), wall_ms, steady_ms)
 
     def due(self, steady_ms: int) -> Iterator[Promise]:
         """Yield what the group is to say to itself now.
@@ -203,11 +203,11 @@ class ParkingTimers:
         return set(promised)
 
 
-def _promised(group: Group) -> dict[Promise, int]:
+def _find_promises(group: Group) -> dict[Promise, int]:
     """Return what the schedule and the target promise, and for how long each was to wait."""
     schedule, made_ms = group.schedule, group.target.time_ms
     found: dict[Promise, int] = {
-        ReleaseParked(until_ms): wait_ms for until_ms, wait_ms in _waits(group).items()
+        ReleaseParked(until_ms): wait_ms for until_ms, wait_ms in _find_waits(group).items()
     }
     if schedule.again_at_ms:
         found[ContinueMoves(schedule.again_at_ms)] = schedule.again_at_ms - made_ms
@@ -216,7 +216,7 @@ def _promised(group: Group) -> dict[Promise, int]:
     return found
 
 
-def _waits(group: Group) -> dict[int, int]:
+def _find_waits(group: Group) -> dict[int, int]:
     """Return for how long parked work was to wait, by its deadline: since its loss, or an order."""
     since_ms: dict[int, int] = {}
     for loss in group.losses.values():
@@ -228,7 +228,7 @@ def _waits(group: Group) -> dict[int, int]:
     return {each: each - since_ms.get(each, group.target.time_ms) for each in deadlines}
 
 
-def _expectations(group: Group) -> dict[Promise, int]:
+def _find_expectations(group: Group) -> dict[Promise, int]:
     return {
         EndExpectation(name, order.expected_back_ms): order.expected_back_ms - order.time_ms
         for name, order in group.worker_orders.items()

@@ -42,7 +42,7 @@ from ...events.records import MemberMetadata, Operator, Record, Tombstone
 from ..backoff import earliest
 from ..messages.members import JOIN_EPOCH, Heartbeat
 from ..timer_queue import TimerQueue
-from .news import CatchUps, affected, keeps_all, reconfigured
+from .news import CatchUps, find_affected, find_reconfigured, keeps_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,10 @@ class LongPoll:
         if self._held:
             unmoved = keeps_all(group, records)
             self._catch_ups.add(unmoved)
-            self._stirred.update(each for each in affected(group, records) if each not in unmoved)
-            self._reconfigured.update(self._held.keys() & {*reconfigured(group, records)})
+            self._stirred.update(
+                each for each in find_affected(group, records) if each not in unmoved
+            )
+            self._reconfigured.update(self._held.keys() & {*find_reconfigured(group, records)})
             self._stirred |= self._reconfigured
         for record in records:
             if isinstance(record, Operator) and record.removing and not record.gently:
@@ -139,7 +141,7 @@ class LongPoll:
         if member_id in self._held:
             self._stirred.add(member_id)
 
-    def stirred(self, now_ms: int, *, is_overtaken: bool) -> Iterator[HeldRequest]:
+    def take_stirred(self, now_ms: int, *, is_overtaken: bool) -> Iterator[HeldRequest]:
         """Yield the held requests that may have news, until there are none; they stay held.
 
         They come in the order of the member ids, so that the same log leads to the same records.

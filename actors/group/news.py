@@ -5,7 +5,8 @@ epoch. To take them all at once costs a group of hundreds of members a storm of 
 target: members that have something to revoke or to start are not heard in it, and in the end
 sessions expire. So there are two kinds of news:
 
-* a member that has to revoke or gets anything, or has to compute, is answered at once (`affected`);
+* a member that has to revoke or gets anything, or has to compute, is answered at once
+  (`find_affected`);
 * a member that keeps what it has (`keeps_all`) catches up in its turn: a few at the same time, the
   next one when one of these has sent its next heartbeat. So a group catches up as fast as it can,
   and no faster. While the next target is due the turns wait, unless so few members are left that
@@ -29,7 +30,7 @@ HELD_UP_MS: Final = 1_000
 """How long a member that sends no heartbeat delays the turn of the next one."""
 
 
-def affected(group: Group, records: Iterable[Record]) -> Collection[str]:
+def find_affected(group: Group, records: Iterable[Record]) -> Collection[str]:
     """Return the ids of members whose heartbeats would have another result now (PROTOCOL §3).
 
     `group` is the group before the records. A new target affects every member; a step or a removal
@@ -64,7 +65,7 @@ def _awaiting(group: Group, member_id: str, kept: Collection[object]) -> Iterabl
                 yield owner
 
 
-def reconfigured(group: Group, records: Iterable[Record]) -> Iterator[str]:
+def find_reconfigured(group: Group, records: Iterable[Record]) -> Iterator[str]:
     """Yield the ids of members that hold anything of the connectors that these records change."""
     for record in records:
         if isinstance(record, ConnectorConfig | TaskConfigs | TargetState):

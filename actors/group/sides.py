@@ -170,7 +170,7 @@ class Sides:
         kind, side = self._kind, self.classic
         is_join = isinstance(command, Heartbeat) and command.member_epoch == JOIN_EPOCH
         if isinstance(command, Heartbeat) and is_join and not side.is_empty:
-            told = side.remaining(), side.heard(), side.newcomers, side.protocol_type
+            told = side.remaining(), side.ids_with_assignment(), side.newcomers, side.protocol_type
             converting = ConvertingMembers(*told, kind.translation)
             return upgrade(group, soft, command, converting, now_ms, kind.decide)
         return self._or_downgrade(group, kind.decide(group, soft, command, now_ms), now_ms)

@@ -48,14 +48,14 @@ class RoundInvariants:
         self._reached: dict[str, int] = {}
         """The last generation that each worker was in."""
 
-    def said(self, worker: str, call: ClassicCall) -> None:
+    def take_call(self, worker: str, call: ClassicCall) -> None:
         """Take note of a call: one worker assigns a generation. Raises `Violation`."""
         if isinstance(call, SyncGroup) and call.assignments:
             leader = self._assigning.setdefault(call.generation, worker)
             if leader != worker:
                 raise Violation(f"9: {leader} and {worker} assign generation {call.generation}")
 
-    def heard(
+    def check_reply(
         self,
         worker: str,
         asked: ClassicCall,

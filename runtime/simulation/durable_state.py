@@ -199,7 +199,7 @@ class DurableState:
         assert self._folder is not None  # noqa: S101
         return GroupLog.open_writer(self._folder, GROUP_ID)
 
-    def heard(self, install: Install) -> None:
+    def take_install(self, install: Install) -> None:
         """Remember what was handed in: a target may leave out only members that have gone."""
         if install.assignment is not None:
             self.checks.installs[install.group_epoch] = install.assignment

@@ -179,7 +179,7 @@ class GroupProcess:
         queue, self._queue = self._queue, []
         for message, hear in queue:
             if isinstance(message, Install):
-                self._durable_state.heard(message)
+                self._durable_state.take_install(message)
             self._coordinator.take(message, hear, self._clock.now())
         self._drain(len(queue))
 

@@ -135,7 +135,7 @@ class LifecycleInvariants:
         self._wanted[name].append(wanted)
         return wanted
 
-    def told(self, wanted: Wanted, reply: Reply) -> None:
+    def take_reply(self, wanted: Wanted, reply: Reply) -> None:
         """Take note of the answer: orders are carried out as they were asked, or not at all."""
         known = self._wanted[wanted.connector]
         if reply.error not in SUCCESS:

@@ -166,7 +166,7 @@ class SimulatedWorker:
         effects = self._core.receive(reply, self._clock.now_ms)
         if asked is not None:
             ways = before, self._standing()
-            self.world.rounds.heard(self.name, asked, reply, ways, effects)
+            self.world.rounds.check_reply(self.name, asked, reply, ways, effects)
         self._obey(effects)
 
     def _standing(self) -> Standing:
@@ -257,7 +257,7 @@ class SimulatedWorker:
             self.world.exclusivity.own(self.name)
         if isinstance(message, ClassicCall):
             self._calls[message.number] = message
-            self.world.rounds.said(self.name, message)
+            self.world.rounds.take_call(self.name, message)
         line, only = (self.node.number, Way.TO_GROUP), None
         hear = partial(network.send, self._answers, self.node.hear)
         if self.foreign is not None:

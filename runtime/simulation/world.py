@@ -106,7 +106,7 @@ class World:
     def command(self, command: GroupCommand) -> None:
         """Have the group do what somebody wants, if its process is there to hear of it."""
         self.story.tell("somebody wants {}", command)
-        self.process.take(None, partial(self._told, self.lifecycle.ask(command)), command)
+        self.process.take(None, partial(self._take_reply, self.lifecycle.ask(command)), command)
 
     def roll_all(self, span_ms: int, *, to_classic: bool) -> None:
         """Have all workers speak one protocol after a while, rolled one by one."""
@@ -128,10 +128,10 @@ class World:
         assignors = () if served else tuple(map(ClientAssignor, self.assignor_names))
         return Membership(identity, timing, assignors, server_assignor=served)
 
-    def _told(self, wanted: Wanted | None, reply: Reply) -> None:
+    def _take_reply(self, wanted: Wanted | None, reply: Reply) -> None:
         self.story.tell("somebody is told {}", reply)
         if wanted is not None:
-            self.lifecycle.told(wanted, reply)
+            self.lifecycle.take_reply(wanted, reply)
 
     def _tell_of_group(self) -> None:
         echoes, self.echoes = self.echoes, []

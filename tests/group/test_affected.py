@@ -1,4 +1,4 @@
-"""`affected` misses nobody: whoever it leaves out would be answered without news."""
+"""`find_affected` misses nobody: whoever it leaves out would be answered without news."""
 
 from dataclasses import replace
 from random import Random
@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from fairlead.actors.group.decide import decide
-from fairlead.actors.group.news import affected
+from fairlead.actors.group.news import find_affected
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import Command, ExpireSession, ReleaseParked
 from fairlead.actors.messages.computing import Assignment, Install
@@ -37,7 +37,7 @@ class Crowd:
         self.decider.now_ms += self.dice.randint(0, 9)
         command = self._command()
         group, soft, now_ms = self.decider.group, self.decider.soft, self.decider.now_ms
-        concerned = set(affected(group, decide(group, soft, command, now_ms).records))
+        concerned = set(find_affected(group, decide(group, soft, command, now_ms).records))
         decision = self.decider.carry_out(command)
         if isinstance(command, Heartbeat):
             self.held.pop(command.member_id, None)

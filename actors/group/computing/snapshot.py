@@ -86,14 +86,14 @@ def placements_of(group: Group) -> Placements:
     pins: dict[Resource, tuple[str, ...]] = {}
     needs: dict[str, Needs] = {}
     directory = cache(partial(directory_of, workers_in(group)))
-    for connector, asked in _asked(group):
+    for connector, asked in _find_placements(group):
         if asked.tags or asked.zones:
             needs[connector] = Needs(asked.tags, asked.zones)
         workers = directory().resolve(asked.workers) if asked.workers else ()
         for resource in _work_of(group, connector):
             weights[resource] = asked.weight_of(resource)
             pins[resource] = workers
-    for resource, order in _ordered(group):
+    for resource, order in _find_orders(group):
         weights[resource] = order.weight if order.weight != 1 else weights.get(resource, 1)
         pins[resource] = order.pins or pins.get(resource, ())
     return Placements(
@@ -109,10 +109,10 @@ def needs_placing_anew(group: Group, old: MemberMetadata, new: MemberMetadata) -
     The configs are looked through only if one of these has changed.
     """
     is_moved = old.rack != new.rack
-    is_renamed = _called(old) != _called(new)
+    is_renamed = _lasting_names(old) != _lasting_names(new)
     if not is_moved and not is_renamed:
         return False
-    asked = tuple(each for _, each in _asked(group))
+    asked = tuple(each for _, each in _find_placements(group))
     if is_moved and any(each.zones for each in asked):
         return True
     orders = group.resource_orders.values()
@@ -120,12 +120,12 @@ def needs_placing_anew(group: Group, old: MemberMetadata, new: MemberMetadata) -
     return is_renamed and is_pinned
 
 
-def _called(who: MemberMetadata) -> tuple[str, str, str]:
+def _lasting_names(who: MemberMetadata) -> tuple[str, str, str]:
     """Return the names by which pins find a worker: not the member id, which is new each time."""
     return who.instance_id or "", who.url, who.client_id
 
 
-def _asked(group: Group) -> Iterator[tuple[str, Placement]]:
+def _find_placements(group: Group) -> Iterator[tuple[str, Placement]]:
     """Yield the configured connectors whose config demands anything."""
     for name, connector in group.connectors.items():
         asked = placement_in(connector.config)
@@ -140,7 +140,7 @@ def _work_of(group: Group, connector: str) -> Iterator[Resource]:
     yield from (task for task in tasks if task in group.configured)
 
 
-def _ordered(group: Group) -> Iterator[tuple[Resource, Operator]]:
+def _find_orders(group: Group) -> Iterator[tuple[Resource, Operator]]:
     """Yield the configured resources that have an order, with the one that holds for each."""
     if not group.resource_orders:
         return

@@ -34,7 +34,7 @@ def target_records(group: Group, computed: Computed, now_ms: int) -> Iterator[Re
     snapshot, assignment = computed.snapshot, computed.assignment
     yield TargetAssignment(
         snapshot.group_epoch,
-        _shares(group, snapshot, assignment.members),
+        _current_shares(group, snapshot, assignment.members),
         snapshot.assignor,
         assignment.version,
         assignment.metadata,
@@ -46,7 +46,7 @@ def target_records(group: Group, computed: Computed, now_ms: int) -> Iterator[Re
         computed.computed_by,
         now_ms,
     )
-    parked = _parked(group, snapshot, assignment.parked)
+    parked = _still_parked(group, snapshot, assignment.parked)
     fired = group.schedule.fired.intersection(parked)
     schedule = ScheduledRebalance(parked, fired, assignment.again_at_ms)
     if schedule != group.schedule:
@@ -58,7 +58,7 @@ def target_records(group: Group, computed: Computed, now_ms: int) -> Iterator[Re
             yield Tombstone(Loss, (loss.member_id,))
 
 
-def _shares(
+def _current_shares(
     group: Group, snapshot: Snapshot, shares: Mapping[str, Resources]
 ) -> dict[str, Resources]:
     """Return the shares of the current members; one that replaced another has its share."""
@@ -96,7 +96,7 @@ def _seat_of(group: Group, snapshot: Snapshot, member_id: str) -> str | None:
     return seat
 
 
-def _parked(group: Group, snapshot: Snapshot, parked: Grants) -> dict[Resource, int]:
+def _still_parked(group: Group, snapshot: Snapshot, parked: Grants) -> dict[Resource, int]:
     """Return what stays parked: what is still configured, by its current deadline.
 
     Operators may have moved a loss's deadline since the snapshot; then theirs counts.

@@ -33,7 +33,7 @@ class Departure:
 
     member: Member
     why: Why
-    lost: bool = False
+    is_loss: bool = False
     principal: str | None = None
     since_ms: int = 0
 
@@ -146,7 +146,9 @@ def depart(
     if len(group.members) == 1:
         records += _forget_losses(group)
     elif (
-        departure.lost and group.topics is None and (loss := _loss(group, soft, departure, now_ms))
+        departure.is_loss
+        and group.topics is None
+        and (loss := _loss(group, soft, departure, now_ms))
     ):
         records.append(loss)
     records += end_removal(group, member)

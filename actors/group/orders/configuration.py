@@ -146,7 +146,7 @@ def open_soft_state(
 
 def effective(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:
     """Return the settings of a group: its node's, replaced by its own."""
-    settings = _applied(node, configs)
+    settings = _apply(node, configs)
     if _flaw_in_session(settings):
         settings = replace(
             settings,
@@ -170,7 +170,7 @@ def configure_group(group: Group, soft: SoftState, command: ConfigureGroup, _: i
     merged = {**group.configs, **command.configs}
     configs = {key: merged[key] for key in sorted(merged) if merged[key] is not None}
     kept = {key: str(value) for key, value in configs.items()}
-    settings = _applied(node, kept)
+    settings = _apply(node, kept)
     flaw = _flaw_in_session(settings) or _flaw_in_bounds(settings)
     if flaw := flaw or _flaw_in_members(group, soft.settings, settings):
         return _refuse(soft, flaw)
@@ -180,7 +180,7 @@ def configure_group(group: Group, soft: SoftState, command: ConfigureGroup, _: i
     return accept(group, replace(soft, settings=settings, node=node), (record,))
 
 
-def _applied(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:
+def _apply(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:
     values = {
         field: value
         for field, setting in FIELDS.items()

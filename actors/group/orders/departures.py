@@ -46,7 +46,7 @@ def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decis
     expected = replace(order, expected_back_ms=deadline_ms if within_ms else 0)
     expected = replace(expected, time_ms=now_ms, actor=command.principal)
     records = replace_order(group.worker_orders.get(found.name), expected)
-    moved = [*_moved(group, found.name, deadline_ms)]
+    moved = [*_move_deadlines(group, found.name, deadline_ms)]
     records += moved
     seats = [] if within_ms else _away(group, found.name)
     records += close_seats(group, seats)
@@ -75,7 +75,7 @@ def _losses(group: Group, name: str) -> list[Loss]:
     return [loss for loss in group.losses.values() if worker_name(loss) == name]
 
 
-def _moved(group: Group, name: str, deadline_ms: int) -> Iterator[Record]:
+def _move_deadlines(group: Group, name: str, deadline_ms: int) -> Iterator[Record]:
     """Yield the worker's losses and the parked work with the new deadline."""
     waiting = frozenset[object]()
     for loss in _losses(group, name):

@@ -32,13 +32,13 @@ def alter_offsets(group: Group, soft: SoftState, command: AlterOffsets, now_ms: 
     if command.stopped_ms not in {None, group.target_states[name].time_ms}:
         message = f"connector {name} ran since its offsets were looked at: nothing was changed"
         return refuse(soft, Error.INVALID_REQUEST, f"{message}; ask again")
-    changed = list(_changed(soft.facts, command))
+    changed = list(_find_changes(soft.facts, command))
     if not changed:
         return accept(group, soft, ())
     altered = OffsetsAltered(name, command.how, len(changed), now_ms, command.principal)
     told = (each for each in soft.facts.all_progress(name) if each.lag is not None)
     progress = (replace(each, lag=None) for each in told)  # nobody knows what is to read now
-    records = _recorded(config, altered, is_reset=command.offsets is None)
+    records = _control_records(config, altered, is_reset=command.offsets is None)
     decision = accept(group, soft, records)
     return replace(decision, offset_records=(*changed, *progress, altered))
 
@@ -49,7 +49,9 @@ def record_alteration(group: Group, soft: SoftState, command: RecordAlteration, 
     config, altered = group.connectors.get(name), soft.facts.alteration(name)
     if config is None or altered is None or altered == group.offset_changes.get(name):
         return Decision(soft)
-    return Decision(soft, _recorded(config, altered, is_reset=not soft.facts.count_offsets(name)))
+    return Decision(
+        soft, _control_records(config, altered, is_reset=not soft.facts.count_offsets(name))
+    )
 
 
 def forget_alterations(facts: DecisionFacts, connectors: Iterable[str]) -> tuple[Tombstone, ...]:
@@ -58,7 +60,7 @@ def forget_alterations(facts: DecisionFacts, connectors: Iterable[str]) -> tuple
     return tuple(Tombstone(OffsetsAltered, (name,)) for name in known)
 
 
-def _recorded(
+def _control_records(
     config: ConnectorConfig, altered: OffsetsAltered, *, is_reset: bool
 ) -> tuple[ControlRecord, ...]:
     if config.offsets_before and is_reset:
@@ -66,7 +68,9 @@ def _recorded(
     return (altered,)
 
 
-def _changed(facts: DecisionFacts, command: AlterOffsets) -> Iterator[OffsetRecord | Tombstone]:
+def _find_changes(
+    facts: DecisionFacts, command: AlterOffsets
+) -> Iterator[OffsetRecord | Tombstone]:
     """Yield the offsets that differ from the logged ones, and tombstones of deleted ones."""
     name = command.connector
     if command.offsets is None:

@@ -67,10 +67,10 @@ def _directory(group: Group) -> Directory:
 
     Pins count as orders: a worker that was allowed to run something may be named again.
     """
-    return directory_of((*workers_in(group), *_ordered(group)))
+    return directory_of((*workers_in(group), *_workers_in_orders(group)))
 
 
-def _ordered(group: Group) -> Iterator[Names]:
+def _workers_in_orders(group: Group) -> Iterator[Names]:
     """Yield the workers that orders name, members or not."""
     pinned = {name for each in group.resource_orders.values() for name in each.pins}
     for name in pinned.union(group.worker_orders):

@@ -25,7 +25,9 @@ class ConnectTranslation:
         """Tell whether it is the eager protocol; an unknown one counts as eager."""
         return VERSIONS.get(protocol, EAGER) == EAGER
 
-    def held(self, protocol: str, member: ClassicMember, generation: int) -> HeldResources:
+    def held_resources(
+        self, protocol: str, member: ClassicMember, generation: int
+    ) -> HeldResources:
         """Return what a worker holds: its assignment, and what it may still have to revoke.
 
         Logs from before there were grants of classic members have the bytes alone. Raises
@@ -41,7 +43,7 @@ class ConnectTranslation:
         pending = {*(had or ())} & {*told.revoked}
         return HeldResources(dict.fromkeys(runs, generation), dict.fromkeys(pending, generation))
 
-    def waiting(self, member: ClassicMember, generation: int) -> HeldResources:
+    def resources_while_waiting(self, member: ClassicMember, generation: int) -> HeldResources:
         """Return the worker's grants in the log."""
         del generation
         return HeldResources(member.assigned, member.pending)

@@ -148,7 +148,7 @@ def _advance(
         elif translation.follow(group, soft, [(seat.member_id, offered)]):
             records.append(bump(group, Why.SUBSCRIPTION_CHANGED, member.member_id, now_ms))
     else:
-        metadata = _told(seat.metadata, call, translation)
+        metadata = _update_metadata(seat.metadata, call, translation)
         records = [] if metadata == seat.metadata else [metadata]
         followed = translation.follow(group, soft, [(seat.member_id, offered)])
         if followed:
@@ -178,7 +178,7 @@ def _sit_down(
     blank = replace(
         member.metadata, assignors=(), server_assignor=None, rack=None, node="", classic=None
     )
-    metadata = _told(replace(blank, instance_id=call.instance_id), call, translation)
+    metadata = _update_metadata(replace(blank, instance_id=call.instance_id), call, translation)
     records = bury(group, ended_by(group, request))
     if seat is None:
         records.append(metadata)
@@ -187,7 +187,9 @@ def _sit_down(
     return replace(member, metadata=metadata), [*records, *welcome(group, metadata)]
 
 
-def _told(old: MemberMetadata, call: JoinGroup, translation: Translation) -> MemberMetadata:
+def _update_metadata(
+    old: MemberMetadata, call: JoinGroup, translation: Translation
+) -> MemberMetadata:
     """Return a member's metadata after its JoinGroup."""
     spoke = old.classic.protocol if old.classic else ""
     return replace(

@@ -71,11 +71,13 @@ class Translation(Protocol):
         """Tell whether members stop everything before they join by this protocol."""
         ...
 
-    def held(self, protocol: str, member: ClassicMember, generation: int) -> HeldResources:
+    def held_resources(
+        self, protocol: str, member: ClassicMember, generation: int
+    ) -> HeldResources:
         """Return what a member of this generation holds."""
         ...
 
-    def waiting(self, member: ClassicMember, generation: int) -> HeldResources:
+    def resources_while_waiting(self, member: ClassicMember, generation: int) -> HeldResources:
         """Return what a member holds that waits for its assignment of this generation."""
         ...
 

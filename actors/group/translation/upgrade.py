@@ -91,17 +91,17 @@ def upgrade(
     decision = decide(begun, soft, request, now_ms)
     if not decision.records:  # the rules of the connect type refuse it
         return decision
-    decision = _told(begun, decision, request, now_ms)
+    decision = _bump_with_cause(begun, decision, request, now_ms)
     return replace(decision, records=(*records, *decision.records), news=True)
 
 
-def _told(begun: Group, decision: Decision, request: Heartbeat, now_ms: int) -> Decision:
+def _bump_with_cause(begun: Group, decision: Decision, request: Heartbeat, now_ms: int) -> Decision:
     """Give the epoch bump the cause of the conversion, and add one if there is none.
 
     A static member that returns does not raise the epoch. But the generation is buried, and with it
     the record of how far the group has counted.
     """
-    told = tuple(map(_caused, decision.records))
+    told = tuple(map(_with_upgrade_cause, decision.records))
     if not any(isinstance(each, GroupMetadata) for each in told):
         subject = request.url or request.member_id
         told = (*told, bump(begun, Why.GROUP_UPGRADED, subject, now_ms))
@@ -119,7 +119,7 @@ def _upgrade(
     return [*followed, *upgrade_records(ahead, converting, now_ms)]
 
 
-def _caused(record: Record) -> Record:
+def _with_upgrade_cause(record: Record) -> Record:
     if not isinstance(record, GroupMetadata):
         return record
     return replace(record, cause=Cause(Why.GROUP_UPGRADED, record.cause.subject))
@@ -171,9 +171,9 @@ def _seats(group: Group, last: ClassicGroup, converting: ConvertingMembers) -> I
     tells_grants = _tells_grants(last)
     for each in converting.members:
         try:
-            held = converting.translation.held(last.protocol or "", each, last.generation)
+            held = converting.translation.held_resources(last.protocol or "", each, last.generation)
             if not last.is_synced:
-                held = converting.translation.waiting(each, last.generation)
+                held = converting.translation.resources_while_waiting(each, last.generation)
             elif tells_grants:
                 held = HeldResources(each.assigned, each.pending)
             metadata = _metadata(last, each, converting)

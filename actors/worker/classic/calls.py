@@ -178,7 +178,7 @@ class MemberCalls:
 
     def _ask(self, call: ClassicCall, now_ms: int) -> list[Instruction]:
         self._again_ms = None
-        self._asked = self._sent(call, now_ms)
+        self._asked = self._with_number(call, now_ms)
         return [SendCall(self._asked.call)]
 
     def _speak(self, now_ms: int) -> list[Instruction]:
@@ -190,9 +190,9 @@ class MemberCalls:
         beat = ClassicHeartbeat(
             identity.group_id, self.member_id, self.generation, identity.instance_id
         )
-        self._beat = self._sent(beat, now_ms)
+        self._beat = self._with_number(beat, now_ms)
         return [SendCall(self._beat.call)]
 
-    def _sent(self, call: ClassicCall, now_ms: int) -> SentCall:
+    def _with_number(self, call: ClassicCall, now_ms: int) -> SentCall:
         self._number += 1
         return SentCall(replace(call, number=self._number), now_ms)

@@ -101,7 +101,9 @@ def _of_consumer(_: ClassicGroup, member: ClassicMember) -> Iterable[Resource]:
 
 def _of_worker(record: ClassicGroup, member: ClassicMember) -> Iterable[Resource]:
     """Return what a worker runs now: its leader's assignment with assigned and revoked parts."""
-    return CONNECT_TRANSLATION.held(record.protocol or "", member, record.generation).assigned
+    return CONNECT_TRANSLATION.held_resources(
+        record.protocol or "", member, record.generation
+    ).assigned
 
 
 _READ: Final[Mapping[str, _Read]] = {CONSUMER: _of_consumer, CONNECT: _of_worker}

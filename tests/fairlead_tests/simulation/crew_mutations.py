@@ -38,7 +38,7 @@ def take_an_eager_member_at_its_word(patch: Patch) -> None:
 
 
 def convert_without_a_rise(patch: Patch) -> None:
-    patch.setattr(upgrade, "_told", lambda _, decision, *__: decision)
+    patch.setattr(upgrade, "_bump_with_cause", lambda _, decision, *__: decision)
 
 
 def begin_with_what_bytes_say(patch: Patch) -> None:

@@ -37,7 +37,7 @@ Patch = pytest.MonkeyPatch
 
 
 def always(patch: Patch, owner: object, name: str, answer: object) -> None:
-    """Have a function give the same answer, whatever it is asked."""
+    """Return a function with a constant result."""
     patch.setattr(owner, name, lambda *_, **__: answer)
 
 
@@ -197,7 +197,7 @@ def forget_the_members_own_session(patch: Patch) -> None:
 
 
 def keep_grants_of_a_returning_seat(patch: Patch) -> None:
-    """Give who returns what it had with the grants that it had when it left."""
+    """Restore the old grants of a returning member."""
     begin, step_away, grant = World.__init__, seats.step_away, reconcile._grant
     had: dict[Resource, int] = {}
 
@@ -234,7 +234,7 @@ def count_no_returns(patch: Patch) -> None:
 
 
 def commit_under_any_token(patch: Patch) -> None:
-    original = commit._flaw
+    original = commit._find_flaw
 
     def flaw(group: Any, logged: Any, _: str, each: Any) -> str:
         holder = group.owner.get(Resource(*each.commit_id[:2]), "")
@@ -249,17 +249,17 @@ def commit_under_any_token(patch: Patch) -> None:
             return found if " is logged at " in found else ""
         return ""
 
-    patch.setattr(commit, "_flaw", flaw)
+    patch.setattr(commit, "_find_flaw", flaw)
 
 
 def commit_from_anywhere(patch: Patch) -> None:
-    original = commit._flaw
+    original = commit._find_flaw
 
     def flaw(group: Any, logged: Any, member_id: str, each: Any) -> str:
         found = original(group, logged, member_id, each)
         return "" if " is logged at " in found else found
 
-    patch.setattr(commit, "_flaw", flaw)
+    patch.setattr(commit, "_find_flaw", flaw)
 
 
 # -- DATA_PLANE §1, §8: what people want of connectors
