@@ -158,7 +158,7 @@ KNOWN_ONLY_TO = {
     "fastavro": ("runtime/pipeline/connectors/kafka/avro/*",),
     "psycopg": ("runtime/pipeline/connectors/postgres/*", "runtime/demo/*"),
     "adbc_driver_postgresql": ("runtime/pipeline/connectors/postgres/*",),
-    "adbc_driver_manager": ("runtime/pipeline/connectors/postgres/answers.py",),
+    "adbc_driver_manager": ("runtime/pipeline/connectors/postgres/hang_detection.py",),
     "kio": ("runtime/kafka/*",),
     "openlineage": ("runtime/pipeline/lineage/*",),
     "fastapi": REST,

@@ -13,7 +13,7 @@ from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.jdbc.reaching import why_away
+from fairlead.runtime.pipeline.connectors.jdbc.connecting import why_away
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Engine
 from fairlead.runtime.pipeline.spi.connector import Delivery

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.postgres import resting
+from fairlead.runtime.pipeline.connectors.postgres import poll_pause
 from fairlead.runtime.pipeline.connectors.postgres.tables import source
 from fairlead_tests.postgres_pipes import Reading
 from fairlead_tests.postgres_server import Database, NoServer, PostgresServer, started
@@ -25,7 +25,7 @@ def server() -> Iterator[PostgresServer]:
 @pytest.fixture(autouse=True)
 def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have sources look again at once, however long their last look took that found nothing."""
-    monkeypatch.setattr(resting, "_REST_SHARE", 0)
+    monkeypatch.setattr(poll_pause, "_REST_SHARE", 0)
     monkeypatch.setattr(source, "_SETTLED_S", 0.0)
 
 

@@ -14,7 +14,7 @@ import pytest
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.pipeline.connectors.postgres import answers
+from fairlead.runtime.pipeline.connectors.postgres import hang_detection
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Engine
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
@@ -169,7 +169,7 @@ def test_a_row_that_the_table_refuses_becomes_a_dead_letter_and_no_other_comes_t
 def test_a_task_waits_for_a_server_that_hangs_and_goes_on_with_it(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(hang_detection, "PATIENCE_S", 0.5)
     database.run(SHOP)
     database.run("INSERT INTO orders (item) VALUES ('first')")
     config = config_of(database)

@@ -11,7 +11,7 @@ from .....events.model import Resource, Token
 from ...spi.errors import SchemaRefused, SinkAway
 from ...spi.sink import Sink
 from . import keys
-from .reaching import why_away, without_driver
+from .connecting import why_away, without_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,7 +10,7 @@ from ...spi.context import Context, Outside
 from ...spi.lineage import Dataset
 from ...spi.types import Look, SinkType
 from . import keys
-from .reaching import dataset_in, look_at_url, options
+from .connecting import dataset_in, look_at_url, options
 from .sink import JdbcSink
 
 

@@ -16,7 +16,7 @@ from .....events.commits import Advance, Document, identity
 from ...spi.context import SparkJob
 from ...spi.errors import BadInput, SourceAway
 from ...spi.source import BatchPlan, Limit, Source
-from .reaching import why_away, without_driver
+from .connecting import why_away, without_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

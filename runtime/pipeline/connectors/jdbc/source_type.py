@@ -12,7 +12,7 @@ from ...spi.lineage import Dataset
 from ...spi.offsets import check_members
 from ...spi.types import Look, SourceType
 from . import keys
-from .reaching import dataset_in, look_at_url, options
+from .connecting import dataset_in, look_at_url, options
 from .source import JdbcSource
 
 _QUERY = "query"

@@ -20,7 +20,7 @@ from ...spi.config import ConfigInvalid, Definition, Importance, Width, is_defer
 from ...spi.errors import Away
 from ...spi.key_kinds import number_key, secret_key, text_key
 from ...spi.lineage import Dataset
-from .answers import CallThread, Watch, WatchedAdbc, WatchedConnection
+from .hang_detection import CallThread, Watch, WatchedAdbc, WatchedConnection
 
 CONNECT_S: Final = 10
 """The timeout of a new connection."""

@@ -24,7 +24,7 @@ from ..connecting import Server, application_name, brief, is_away, is_data, is_f
 from ..names import TableName
 from . import keys, prepared, staging
 from .changes import TableChange, try_changes
-from .in_place import TargetBatch, put_in
+from .direct_write import TargetBatch, put_in
 from .layout import RowLayout, TargetRows
 from .publishing import Marker, put_in_place, waiting_in
 from .tables import TableRules, TargetTable

@@ -23,14 +23,15 @@ from ....spi.offsets import Offsets, Seek, refuse_deferred
 from ....spi.types import Look, SourceType
 from ..connecting import Server, application_name, dataset_in
 from ..names import TableName
-from ..tables import keys, places
+from ..tables import keys, offset_checks
 from ..tables.catalog import FoundTable, TableFilter, TableShape
 from ..tables.columns import TypeMapping
 from ..tables.cursors import cursor_of
 from ..tables.session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
 from ..tables.shares import CHUNK_PAGES, TableShare, TaskShare, deal, known_in
 from ..tables.source import TableSource
-from .log import places as log_places
+from .config_check import look_at
+from .log import offset_checks as log_offset_checks
 from .log.renewal import CountingOffsets
 from .log.rows import ChangeRows
 from .log.session import LogSession
@@ -38,8 +39,7 @@ from .log.shares import LogShare
 from .log.source import LogSource
 from .log.split import LogSplit, publication_of, slot_of
 from .log.stream import ChangeStream
-from .looks import look_at
-from .query import places as query_places
+from .query import offset_checks as query_offset_checks
 from .query.source import QuerySource
 
 _SLOT_MS: Final = 5_000
@@ -134,11 +134,11 @@ class PostgresSourceType(SourceType):
     ) -> None:
         """Check the offset of a table or of a snapshot chunk."""
         if config.get(keys.QUERY):
-            query_places.check(config.get(keys.MODE, ""), partition, offset)
+            query_offset_checks.check(config.get(keys.MODE, ""), partition, offset)
         elif config.get(keys.MODE) == keys.LOG:
-            log_places.check(partition, offset)
+            log_offset_checks.check(partition, offset)
         else:
-            places.check(config, partition, offset)
+            offset_checks.check(config, partition, offset)
 
     @classmethod
     def seek(
@@ -149,15 +149,17 @@ class PostgresSourceType(SourceType):
         refuse_deferred(config)
         settings = ConfigDef(tuple(keys.DEFINITIONS)).parse(config)
         if settings.text(keys.QUERY):
-            return query_places.seek(settings.text(keys.MODE), to, offsets)
+            return query_offset_checks.seek(settings.text(keys.MODE), to, offsets)
         with closing(ReadSession(Server.of("source", config))) as session:
             try:
                 if settings.text(keys.MODE) == keys.LOG:
                     slot = slot_of(settings, config.get("name", ""))
-                    return log_places.seek(session, slot, TableFilter.of(settings), to, offsets)
+                    return log_offset_checks.seek(
+                        session, slot, TableFilter.of(settings), to, offsets
+                    )
                 with session.snapshot() as snapshot:
                     seen = snapshot.horizon()
-                    found = places.seek(snapshot, settings, to, offsets)
+                    found = offset_checks.seek(snapshot, settings, to, offsets)
                 session.wait_durable(seen)
             except TableChanged as changed:
                 raise SourceAway(str(changed)) from None

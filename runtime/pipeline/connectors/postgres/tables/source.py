@@ -18,7 +18,7 @@ from ......events.commits import Advance, Document, Lag, identity
 from ....spi.config import ParsedConfig
 from ....spi.errors import SourceAway
 from ....spi.source import BatchPlan, Limit, Source
-from ..resting import LookRest
+from ..poll_pause import PollPause
 from . import keys
 from .catalog import TableShape
 from .chunks import SnapshotShare, is_snapshot_read
@@ -64,7 +64,7 @@ class _TableState:
     """Whether all earlier rows of it are published, by all tasks."""
     seen: int = 0
     """There are no new rows between its offset and this transaction."""
-    rest: LookRest = field(default_factory=LookRest)
+    rest: PollPause = field(default_factory=PollPause)
     audit: TableAudit = field(default_factory=lambda: TableAudit(0))
 
 

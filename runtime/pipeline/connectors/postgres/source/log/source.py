@@ -19,7 +19,7 @@ from .......events.commits import Advance, Document, Lag, identity
 from .....spi.errors import BadInput, SourceAway
 from .....spi.source import BatchPlan, Limit, Source
 from ...names import TableName
-from ...resting import LookRest
+from ...poll_pause import PollPause
 from ...tables.chunks import ChunkState
 from ...tables.snapshots import LogSnapshot, parse_lsn
 from ...tables.source import TableSource
@@ -83,7 +83,7 @@ class LogSource(Source[pa.Table]):
         """The snapshot of each table; None: not all snapshots are read."""
         self._batches: deque[_Batch] = deque()
         """The remaining batches of a window."""
-        self._rest = LookRest()
+        self._pause = PollPause()
         self._moved_at = time.monotonic()
         """When the offset moved last, likewise."""
         self._left_out = 0
@@ -138,7 +138,7 @@ class LogSource(Source[pa.Table]):
             if plan.ranges:
                 return replace(plan, ranges=tuple(map(self._as_read, plan.ranges)))
             self._is_read = True
-        if self._share is None or not self._rest.is_over:
+        if self._share is None or not self._pause.is_over:
             return BatchPlan()
         if self._snapshots is None and (waits := self._wait(self._share)):
             return BatchPlan(remark=waits)
@@ -162,7 +162,7 @@ class LogSource(Source[pa.Table]):
                 offset = logged.get(identity({**partition, "chunk": number}))
                 state = ChunkState.parse(offset) if offset else None
                 if state is None or not state.is_done:
-                    self._rest.wait(_SETTLED_S)
+                    self._pause.wait(_SETTLED_S)
                     return f"the log waits until the snapshot of {table.name} is read"
                 begun = LogSnapshot.parse(state.snapshot) if state.snapshot else begun
             found[table.name] = begun
@@ -197,7 +197,7 @@ class LogSource(Source[pa.Table]):
                 _Batch(table, changes, partition, window.end, window.has_more, left)
             )
         self._remarked = self._remark(window.slot)
-        self._rest.after_look(began, found=bool(self._batches))
+        self._pause.after_look(began, found=bool(self._batches))
         if self._batches:
             return self._next(offsets)
         if window.held is not None:
@@ -258,7 +258,7 @@ class LogSource(Source[pa.Table]):
         partition = slot_partition(self._slot.name)
         advance = Advance(partition, offsets.get(identity(partition)), end.document)
         self._moved_at = time.monotonic()
-        self._rest.end()
+        self._pause.end()
         return BatchPlan((nothing,), (advance,), 0, 0, lag=Lag(0, 0), remark=self._remarked)
 
     def _remark(self, slot: SlotState | None) -> str:

@@ -20,13 +20,13 @@ from ..tables.session import DatabaseSnapshot, ReadSession
 from .log.rows import COLUMNS
 from .log.session import LogSession
 from .log.split import flaw_in_server, publication_of, slot_of
-from .query import places as query_places
+from .query import offset_checks as query_offset_checks
 
 
 def look_at(session: ReadSession, config: Mapping[str, str], settings: ParsedConfig) -> Look:
     """Check that the tables exist and can be read incrementally; raises as the session does."""
     if settings.text(keys.QUERY):
-        return query_places.look(session.server, settings)
+        return query_offset_checks.look(session.server, settings)
     with session.snapshot() as snapshot:
         seen = _look(snapshot, settings)
         found = TableFilter.of(settings).find(snapshot)

@@ -8,7 +8,7 @@ _REST_SHARE: Final = 9
 keeps the server busy."""
 
 
-class LookRest:
+class PollPause:
     """The pause after polls without rows.
 
     It depends on the shorter of the last two polls: a single slow poll, due to a busy machine or

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.runtime.pipeline.connectors.postgres import answers
+from fairlead.runtime.pipeline.connectors.postgres import hang_detection
 from fairlead.runtime.pipeline.connectors.postgres.connecting import Server, is_away
 from fairlead_tests.postgres_pipes import source_config
 from fairlead_tests.postgres_server import Database, wait_until
@@ -21,9 +21,9 @@ Ask = Callable[[str], list[Any]]
 
 @pytest.fixture(autouse=True)
 def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "PATIENCE_S", 0.3)
-    monkeypatch.setattr(answers, "_PROBE_S", 2)  # the least that libpq has
-    monkeypatch.setattr(answers, "_OVERDUE_S", 0.5)
+    monkeypatch.setattr(hang_detection, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(hang_detection, "_PROBE_S", 2)  # the least that libpq has
+    monkeypatch.setattr(hang_detection, "_OVERDUE_S", 0.5)
 
 
 @pytest.fixture(params=["psycopg", "adbc"])
