@@ -98,6 +98,17 @@ def test_a_named_folder_on_which_no_node_has_run_is_nobody_s(
         pass
 
 
+def test_a_named_folder_whose_node_never_came_up_is_nobody_s(
+    run: Run, cluster: Cluster, tmp_path: Path
+) -> None:
+    (tmp_path / "mine" / "run").mkdir(parents=True)
+    (tmp_path / "mine" / "run" / "lock").touch()
+    cluster.answer("DELETE", "/connectors/flights", None, 204)
+    listener = f"listeners={cluster.url}"
+    with refused(run, cluster, *DELETE, "--data-dir", tmp_path / "mine", "--set", listener):
+        pass
+
+
 def test_who_names_a_url_means_whoever_answers_there(run: Run, cluster: Cluster) -> None:
     cluster.answer("DELETE", "/connectors/flights", None, 204)
     assert run(*DELETE, "--url", cluster.url).code == 0

@@ -213,7 +213,8 @@ def client_of(place: There) -> Client:
 def _expected(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
     """Return the expected node of a data folder; None if any node is accepted.
 
-    That is so for a default folder on which no node has run.
+    That is so for a default folder on which no node has run, and for a `node.json` without a
+    `node.id`.
     """
     run_folder = data_dir / "run"
     try:
@@ -222,7 +223,7 @@ def _expected(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
         raise Failed(
             f"{error.filename} cannot be read ({error.strerror}): give the cluster's --url"
         ) from None
-    if node or is_named:
+    if node or (is_named and not (run_folder / "node.json").exists()):
         return ExpectedNode(node, data_dir)
     return None
 
