@@ -35,9 +35,9 @@ class OffsetCommit:
     member_id: str = ""
     epoch: int = NO_EPOCH
     instance_id: str | None = None
-    number: int = 0
     knows_epochs: bool = False
     """Whether the request's version (9) has member epochs."""
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from fairlead.actors.messages.classic import LeaveGroup, Leaver, SyncGroup
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetFetch, TopicOffset
+from fairlead.actors.shards.packets import numbered
 from fairlead.events.model import GroupType
 from fairlead_tests.consumer.classic import joining
 from fairlead_tests.consumer.driver import ConsumerDriver
@@ -86,6 +87,11 @@ def test_a_member_of_no_group_commits_nothing(
     assert [each.error for each in driver.asks(commit).verdicts] == [error]
     driver.asks(OffsetCommit(driver.group_id, COMMIT))
     assert [each.error for each in driver.asks(commit).verdicts] == [Error.UNKNOWN_MEMBER_ID]
+
+
+def test_a_commit_is_the_same_with_its_number() -> None:
+    commit = OffsetCommit("g", COMMIT, "A", 1, knows_epochs=True)
+    assert numbered(commit, 7) == replace(commit, number=7)
 
 
 def test_a_group_id_of_blanks_is_empty() -> None:
