@@ -17,7 +17,7 @@ from ..messages.groups import FindStream, HostCall
 from .host_side import HostSide, SendRest
 from .hosting import HostedGroups
 
-SILENT_MS: Final = 1_000
+SILENT_MS: Final = 2_000
 """How long the host may be silent before it, and its members, count as disconnected."""
 
 
@@ -103,7 +103,7 @@ class ShardActor(HostActor[HostCall]):
     def _miss_host(self) -> None:
         """Suspend member timers while the host is away: members cannot reach the shard."""
         is_silent = clocks().steady_ms - self._heard_ms > SILENT_MS
-        if is_silent and self._groups is not None:
+        if is_silent and self._groups is not None and not self._host.has_news:
             self._groups.hear_nobody(self._heard_ms)
 
     def _hear_host(self) -> None:

@@ -5,6 +5,7 @@ sent back at once, the others later. When the stream ends, its pending calls are
 opens a new one.
 """
 
+import select
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -73,6 +74,15 @@ class HostSide:
     def watched(self) -> Sequence[int]:
         """The descriptors to watch for input."""
         return self._port.watched if self._port else ()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the host has said something that is not read yet."""
+        if self._stream is None or self._stream.fileno() < 0:
+            return False
+        poll = select.poll()
+        poll.register(self._stream, select.POLLIN)
+        return bool(poll.poll(0))
 
     def read(self, readable: Sequence[int]) -> Iterator[list[Any]]:
         """Yield the calls of each packet that has arrived; they have to be handled now."""

@@ -110,10 +110,10 @@ def test_members_outlive_a_host_that_is_away_for_longer_than_their_sessions(
 ) -> None:
     actor, _ = opened(actor_system, "one")
     with stream_host(actor_system, actor) as host:
-        (joined,) = host.asks(replace(joining("g"), session_timeout_ms=1_500)).replies
+        (joined,) = host.asks(replace(joining("g"), session_timeout_ms=3_000)).replies
         assert isinstance(joined, JoinGroupReply)
         host.asks(SyncGroup("g", joined.member_id, 1))
-        time.sleep(3.0)
+        time.sleep(4.5)
     with stream_host(actor_system, actor, HOST + 1) as host:
         (beat,) = host.asks(ClassicHeartbeat("g", joined.member_id, 1)).replies
         assert isinstance(beat, ClassicHeartbeatReply)
