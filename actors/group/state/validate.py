@@ -1,4 +1,4 @@
-"""What a heartbeat must be before anybody looks at the group (PROTOCOL §3, Validation)."""
+"""Validation of a heartbeat, without a look at the group (PROTOCOL §3, Validation)."""
 
 from collections import Counter
 
@@ -11,16 +11,16 @@ LONGEST_NAME = 200
 """Bytes of an id: they are part of the log's keys."""
 
 LONGEST_CONNECTOR = 249
-"""Bytes of a connector's name, as of a topic's in Kafka: beside it stands a source partition."""
+"""Bytes of a connector's name, as of a topic's in Kafka: a key has a source partition beside it."""
 
 LARGEST_NUMBER = (1 << 31) - 1
 """The largest int32."""
 
 LONGEST_INT = 63
-"""Bits of a number that any log and any answer can encode, its sign apart."""
+"""Bits of a number that any log and any answer can encode, without its sign."""
 
 LONGEST_TEXT = 1_024
-"""Bytes of what a member says of itself, as its url."""
+"""Bytes of a text about a member, such as its url."""
 
 LONGEST_SESSION_MS = 1_800_000
 """The longest session that a member may name, as Kafka's `group.max.session.timeout.ms`."""
@@ -29,13 +29,13 @@ LARGEST_METADATA = 64 * 1_024
 """Bytes of an assignor's metadata: each snapshot carries those of all members."""
 
 UNCHANGED = -1
-"""What a request says of a time that is as it was."""
+"""The value of an unchanged time in a request."""
 
 
 def flaw(request: Heartbeat, known: MemberMetadata | None = None) -> str:
     """Return what makes the request invalid, or nothing; an INVALID_REQUEST's message.
 
-    What is `known` of the member was found good before, and is not looked at again.
+    What is `known` of the member was validated before, and is not checked again.
     """
     found = _flaw_in_ids(request) or _flaw_in_owned(request)
     if found or (known is not None and request.is_bare):
@@ -45,7 +45,7 @@ def flaw(request: Heartbeat, known: MemberMetadata | None = None) -> str:
 
 
 def _flaw_in_names(request: Heartbeat) -> str:
-    """Return which id could be no part of a key, or nothing; an empty member id is made good."""
+    """Return which id is unfit for the log's keys, or nothing; an empty member id is replaced."""
     member_id, instance_id = request.member_id, request.instance_id
     found = flaw_in_name(member_id, "MemberId") if member_id else ""
     if not found and instance_id is not None:
@@ -122,10 +122,10 @@ def _flaw_in_owned(request: Heartbeat) -> str:
 
 
 def _flaw_in_leave(request: Heartbeat) -> str:
-    """Return what is wrong with a leave that says that something still runs, or nothing.
+    """Return what is wrong with a leave of a member that still owns something, or nothing.
 
-    A member that leaves frees all that it held. Taken at its word, its work would begin elsewhere
-    while it still runs there; refused, it is waited for as long as its session lasts.
+    A leave frees all that the member held. If it was accepted, the work would start elsewhere while
+    it still runs there; if it is refused, the group waits until the session ends.
     """
     if request.member_epoch >= JOIN_EPOCH:
         return ""
@@ -158,7 +158,7 @@ def _flaw_in_assignors(request: Heartbeat, known: MemberMetadata | None) -> str:
 
 
 def flaw_in_assignor(assignor: ClientAssignor) -> str:
-    """Return what is wrong with what a member says of one assignor, or nothing."""
+    """Return what is wrong with one listed assignor, or nothing."""
     low, high, version = assignor.minimum_version, assignor.maximum_version, assignor.version
     if found := flaw_in_name(assignor.name, "an assignor's name"):
         return found
@@ -177,12 +177,12 @@ def flaw_in_assignor(assignor: ClientAssignor) -> str:
 
 
 def show_number(number: int) -> str:
-    """Return a number's digits; Python writes none that has too many."""
+    """Return a number's digits; Python does not format numbers with too many."""
     return str(number) if number.bit_length() <= LONGEST_INT else "beyond 64 bit"
 
 
 def flaw_in_first_join(request: Heartbeat) -> str:
-    """Return what a member that is not known yet left out of its join, or nothing."""
+    """Return what is missing in the join of a new member, or nothing."""
     if request.rebalance_timeout_ms <= 0:
         return "a join needs a RebalanceTimeoutMs above 0"
     names_assignor = request.assignors or request.server_assignor is not None
