@@ -107,9 +107,10 @@ def of_kind(kinds: type[KindT], shown: str) -> ArgumentInfo:
     def complete(incomplete: str) -> list[str]:
         return [each for each in names if each.startswith(incomplete)]
 
-    return typer.Argument(
+    argument: ArgumentInfo = typer.Argument(
         metavar="KIND", help=shown, show_default=False, parser=read, autocompletion=complete
     )
+    return argument
 
 
 _OUTPUT = typer.Option("--output", "-o", help="The output format.")
