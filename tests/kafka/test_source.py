@@ -182,10 +182,10 @@ def test_a_topic_that_was_made_anew_is_another_one(topics: Topics, topic: str, b
         reading.source.verify([])
     topics.make(topic)
     topics.write(topic, ["c", "d", "e"])
-    with pytest.raises(SourceAway, match="made anew while it was read"):
+    with pytest.raises(SourceAway, match="created again while it was read"):
         reading.source.verify([])
     reading.again()
-    with pytest.raises(BadInput, match="was deleted and made anew since"):
+    with pytest.raises(BadInput, match="was deleted and created again since"):
         reading.plan()
     going_on = begin(reading.offsets, topics=topic, offset_out_of_range="earliest")
     assert going_on.read(3)["_value"].to_pylist() == ["c", "d", "e"]

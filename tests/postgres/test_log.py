@@ -365,13 +365,15 @@ def test_a_slot_that_is_gone_or_was_moved_on_is_told_and_may_be_begun_anew(
     ((slot,),) = database.run(SLOT)
     end = "pg_replication_slot_advance(%s, pg_current_wal_flush_lsn())"
     database.run(f"SELECT {end}", slot)
-    with pytest.raises(BadInput, match=r"made anew, or somebody else advances it, and what lies"):
+    with pytest.raises(
+        BadInput, match=r"created again, or somebody else advances it, and what lies"
+    ):
         reading.take()
     database.run("SELECT pg_drop_replication_slot(%s)", slot)
     with pytest.raises(BadInput, match=f"the replication slot {slot} is gone, and what was wri"):
         reading.take()
     reading.begin()  # the connector makes another one, which has not what is lost
-    with pytest.raises(BadInput, match="it was made anew"):
+    with pytest.raises(BadInput, match="it was created again"):
         reading.take()
     reading.seek(SeekEnd.EARLIEST)
     assert told(reading, "id") == [("r", 1)]
@@ -392,7 +394,7 @@ def test_tables_are_read_anew_when_that_is_needed(database: Database, read: Read
         database.run("INSERT INTO t VALUES (1, 'lost')")
         for (slot,) in database.run(SLOT):
             database.run(harm, slot)
-        with pytest.raises(NotReady, match=r"is gone.*The connector has the tables read anew"):
+        with pytest.raises(NotReady, match=r"is gone.*The connector has the tables read again"):
             reading.take()
         reading.begin()
         split = reading.split
@@ -450,7 +452,9 @@ def test_what_is_lost_by_a_slot_that_went_with_a_stop_is_told(
     assert database.run(SLOT) == []
     database.run("INSERT INTO t VALUES (2, 'two')")  # whoever resumes it learns that this is lost
     if mode != "when_needed":
-        with pytest.raises(BadInput, match="it was made anew, or somebody else advances it, and"):
+        with pytest.raises(
+            BadInput, match="it was created again, or somebody else advances it, and"
+        ):
             reading.take()
         stopped(reading)
         reading.seek(SeekEnd.EARLIEST)
@@ -534,7 +538,7 @@ def test_a_publication_that_is_dropped_and_a_right_that_is_missing_are_told(
     with database.server.connected(database.name) as session:
         session.execute(f"DROP PUBLICATION {slot}".encode())
     database.run("INSERT INTO t VALUES (1, 'one')")
-    with pytest.raises(BadInput, match=r'publication ".*" does not exist .* Read the tables anew'):
+    with pytest.raises(BadInput, match=r'publication ".*" does not exist .* Read the tables again'):
         reading.take()
     database.run("DROP ROLE IF EXISTS reader")
     database.run("CREATE ROLE reader LOGIN PASSWORD 'reader-pass'")

@@ -353,7 +353,7 @@ def test_an_older_delete_deletes_nothing_that_is_newer(database: Database, log: 
     rows = {"id": [1, 2, 3, 3, 4, 4], "__op": ["d", "d", "u", "d", "d", "c"]}
     log.write(sink, pa.table({**rows, "__lsn": [4, 6, 9, 8, 1, 2]}))
     assert database.run("SELECT * FROM t ORDER BY id") == [(1, 5), (3, 9), (4, 2)]
-    with pytest.raises(BadInput, match=r"public\.t: a row that deletes has no __lsn, so that"):
+    with pytest.raises(BadInput, match=r"public\.t: a delete has no __lsn, so that"):
         log.stage(sink, pa.table({"id": [1], "__lsn": pa.nulls(1, pa.int64()), "__op": ["d"]}))
     sink.close()
 

@@ -147,8 +147,8 @@ def _version_key(installed: str) -> Definition:
 
     return text_key(
         "plugin.version",
-        "The version that it must have: `1.0`, `latest`, or a range, `[1.0,2.0)`. Empty: whichever "
-        "is installed.",
+        "The version that it must have: `1.0`, `latest`, or a range, `[1.0,2.0)`. Empty: the "
+        "installed one.",
         validator=validate,
     )
 

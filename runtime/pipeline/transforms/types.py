@@ -3,7 +3,7 @@
 Types go by Connect's names, whole or without the package: `InsertField$Value`, `InsertField$Key`,
 and `InsertField` alone, which is about the value; Debezium's go by its own. Ours are `sql`,
 `select`, `expect` and `dedupe`; further ones are entry points of the group `fairlead.transforms`,
-by their names. One that cannot be loaded is told to the config that names it, and to nobody else.
+by their names. A type that cannot be loaded is an error only of the configs that name it.
 """
 
 from collections.abc import Mapping, Sequence

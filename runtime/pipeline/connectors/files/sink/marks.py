@@ -110,9 +110,9 @@ def read_owner(root: Path) -> str | None:
     return None if fields is None else str(fields.get("cluster"))
 
 
-def write_owner(root: Path, cluster: str, *, anew: bool) -> None:
-    """Write the owner; unless `anew`, an existing owner stays."""
-    write = _write if anew else _write_once
+def write_owner(root: Path, cluster: str, *, replaces: bool) -> None:
+    """Write the owner; unless `replaces`, an existing owner stays."""
+    write = _write if replaces else _write_once
     write(root / OWNER, {"cluster": cluster})
 
 
@@ -122,9 +122,9 @@ def read_claim(root: Path, connector: str) -> tuple[str, str] | None:
     return None if fields is None else (str(fields.get("cluster")), str(fields.get("writer")))
 
 
-def write_claim(root: Path, connector: str, cluster: str, writer: str, *, anew: bool) -> None:
-    """Write a claim; unless `anew`, an existing claim stays."""
-    write = _write if anew else _write_once
+def write_claim(root: Path, connector: str, cluster: str, writer: str, *, replaces: bool) -> None:
+    """Write a claim; unless `replaces`, an existing claim stays."""
+    write = _write if replaces else _write_once
     write(_path(root, Resource(connector)), {"cluster": cluster, "writer": writer})
 
 

@@ -196,7 +196,7 @@ def explain_spark_error(root: Path, text: str) -> SinkAway | BadInput | None:
 
 def _claimed(place: SinkLocation) -> SinkClaim:
     with _made(place.root) as folder:
-        marks.write_owner(place.root, place.cluster, anew=False)
+        marks.write_owner(place.root, place.cluster, replaces=False)
         owner = marks.read_owner(place.root)
         if owner != place.cluster:
             raise foreign_sink_error(place, str(owner))
@@ -205,16 +205,16 @@ def _claimed(place: SinkLocation) -> SinkClaim:
         writer = secrets.token_hex(_WRITER_BYTES)
         if before is None or is_foreign:
             where = (place.root, place.connector, place.cluster)
-            marks.write_claim(*where, writer, anew=is_foreign)
+            marks.write_claim(*where, writer, replaces=is_foreign)
         _, writer = marks.read_claim(place.root, place.connector) or ("", writer)
         return SinkClaim(writer, folder)
 
 
 def _adopted(place: SinkLocation) -> SinkClaim:
     with _made(place.root) as folder:
-        marks.write_owner(place.root, place.cluster, anew=True)
+        marks.write_owner(place.root, place.cluster, replaces=True)
         writer = secrets.token_hex(_WRITER_BYTES)
-        marks.write_claim(place.root, place.connector, place.cluster, writer, anew=True)
+        marks.write_claim(place.root, place.connector, place.cluster, writer, replaces=True)
         return SinkClaim(writer, folder, is_adopted=True)
 
 

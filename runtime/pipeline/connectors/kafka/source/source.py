@@ -179,7 +179,7 @@ class KafkaSource(FetchingSource):
             if name not in facts:
                 raise SourceAway(f"topic {name} does not exist")
             if facts[name].id != known.id:
-                raise SourceAway(f"topic {name} was deleted and made anew while it was read")
+                raise SourceAway(f"topic {name} was deleted and created again while it was read")
 
     def _start(self, place: TopicPlace, logged: Document | None) -> int:
         """Return the offset to read from."""
@@ -197,7 +197,7 @@ class KafkaSource(FetchingSource):
         for place, at in logged.items():
             known = self._facts[place.topic].id
             if at is not None and at.get(TOPIC_ID, known) != known:
-                told = f"topic {place.topic} was deleted and made anew since {place} was read"
+                told = f"topic {place.topic} was deleted and created again since {place} was read"
                 self._lose(place, at, told)
         self._is_begun = True
 

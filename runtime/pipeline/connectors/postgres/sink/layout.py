@@ -89,7 +89,7 @@ class RowLayout:
     def _refuse_unordered(self, name: TableName, found: pa.ChunkedArray) -> None:
         if pc.any(found).as_py():
             raise RowsRefused(
-                f"{name}: a row that deletes has no {self.order}, so that nobody can tell whether "
+                f"{name}: a delete has no {self.order}, so that it is unknown whether "
                 f"it is older than what it deletes: have it (REPLICA IDENTITY FULL), or set "
                 f"{keys.ORDER} to a column that deletes have as well (__lsn)"
             )

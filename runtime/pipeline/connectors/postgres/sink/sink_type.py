@@ -115,7 +115,7 @@ def _of_prepared(connection: "psycopg.Connection[tuple[str]]", tasks: str) -> Lo
     row = connection.execute("SHOW max_prepared_transactions").fetchone()
     most = int(row[0]) if row else 0
     if not most:
-        told = "max_prepared_transactions of the server is 0: raise it, and start the server anew"
+        told = "max_prepared_transactions of the server is 0: raise it, and restart the server"
         return Look({keys.STAGE_WITH: told})
     if tasks.isdigit() and most < int(tasks):
         told = f"{keys.STAGE_WITH}: max_prepared_transactions of the server is {most}, and there "

@@ -97,7 +97,7 @@ class SnapshotShare:
             raise BadInput(
                 f"{self._share.name} was rewritten (TRUNCATE, VACUUM FULL, CLUSTER, a type was "
                 "changed) while its snapshot was read, so that what is left of it cannot be told "
-                "from what was read: read it anew (seek to earliest)"
+                "from what was read: read it again (seek to earliest)"
             )
         self._files.add(shape.file)
         first = self._page(offsets, self._left[0])

@@ -155,7 +155,7 @@ DEFINITIONS: Sequence[Definition] = (
     choice_key(
         SNAPSHOT_MODE,
         "initial reads what is there, and then what commits after; initial_only stops after the "
-        "first; no_data begins with the second; when_needed is initial, and begins anew by itself "
+        "first; no_data begins with the second; when_needed is initial, and starts again by itself "
         "if the slot is gone (mode log).",
         INITIAL,
         INITIAL_ONLY,
@@ -205,7 +205,7 @@ DEFINITIONS: Sequence[Definition] = (
         DROP_SLOT,
         "Whether the slot goes once the connector is STOPPED (not paused, not restarted), so that "
         "the server keeps no log for it. What is written from then on is in no log: a connector "
-        f"that is resumed reads the tables anew with {SNAPSHOT_MODE}={WHEN_NEEDED}, and fails "
+        f"that is resumed reads the tables again with {SNAPSHOT_MODE}={WHEN_NEEDED}, and fails "
         "with the reason otherwise.",
         default=False,
     ),

@@ -171,7 +171,7 @@ class WindowLook:
                 raise BadInput(
                     f"{self.reader.name} was rewritten (VACUUM FULL, CLUSTER, a type was changed) "
                     "while many rows of it were read in parts, so that what is left of them cannot "
-                    "be told from what was read: read it anew (seek to earliest)"
+                    "be told from what was read: read it again (seek to earliest)"
                 )
             parts.append(sql.SQL("ctid > {}::tid").format(sql.Literal(place.at)))
         beside = {_AT: sql.SQL("ctid::text"), **self.cursor.beside}
@@ -223,7 +223,7 @@ class TableAudit:
         return (
             f"at least {self.missed} rows of {name} were added later than {keys.LOOKBACK_MS} or "
             f"{keys.LOOKBACK_ROWS} looks back, or changed under an old value, and were not read: "
-            "raise it, and read the table anew (seek to earliest)"
+            "raise it, and read the table again (seek to earliest)"
         )
 
     @property
@@ -237,7 +237,7 @@ def check_place(name: TableName, seen: Horizon, place: TablePlace) -> None:
         raise BadInput(
             f"{name} was read up to transaction {place.horizon}, and the database knows of none "
             f"after {seen.hi}: it was restored, or is another one. What it holds may have been "
-            "read or not: read it anew (seek to earliest), or go on with what comes (to latest)"
+            "read or not: read it again (seek to earliest), or go on with what comes (to latest)"
         )
 
 
@@ -246,5 +246,5 @@ def _check_width(name: TableName, seen: Horizon, place: TablePlace) -> None:
     if place.horizon and seen.hi - place.horizon >= FURTHEST:
         raise BadInput(
             f"{name} was not looked at for {seen.hi - place.horizon} transactions, and rows know "
-            "only the last half of 2^32: read it anew (seek to earliest)"
+            "only the last half of 2^32: read it again (seek to earliest)"
         )

@@ -18,7 +18,7 @@ from ...tables.catalog import TableFilter
 from ...tables.session import ReadSession
 from ...tables.snapshots import LogSnapshot
 from .positions import Position, slot_partition, table_partition
-from .slot import READ_ANEW, Slot
+from .slot import READ_AGAIN, Slot
 
 _CHUNK: Final = {"slot": str, "table": str, "chunk": int}
 _STATE: Final = {"horizon": int, "file": int, "snapshot": str}
@@ -61,7 +61,7 @@ def seek(
     with session.server.connect() as connection:
         state = slot.look(connection)
     if state is None or state.is_lost:
-        raise OffsetRefused(f"to: the slot {slot.name} is not there. {READ_ANEW}")
+        raise OffsetRefused(f"to: the slot {slot.name} is not there. {READ_AGAIN}")
     end = Position(state.written).document
     gone = [each for each in known if "chunk" in each.partition]
     return [

@@ -17,7 +17,7 @@ from .....spi.errors import NotReady
 from .....spi.source import BatchPlan, Limit
 from ...tables.snapshots import LogSnapshot, parse_lsn
 from .positions import slot_partition
-from .slot import READ_ANEW, SlotGone
+from .slot import READ_AGAIN, SlotGone
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class CountingOffsets:
         except SlotGone as gone:
             if not self.renews:
                 raise
-            told = str(gone).removesuffix(READ_ANEW)
-            raise NotReady(f"{told}The connector has the tables read anew") from None
+            told = str(gone).removesuffix(READ_AGAIN)
+            raise NotReady(f"{told}The connector has the tables read again") from None
         if not self.since:
             return plan
         at = [replace(each, start=offsets.get(identity(each.partition))) for each in plan.advances]

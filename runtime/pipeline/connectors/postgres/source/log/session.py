@@ -76,8 +76,8 @@ class LogSession:
             )
         if state == _NO_OBJECT and "publication" in text:
             return BadInput(
-                f"{text} at the place in the log where the slot is: it was dropped, or made anew, "
-                "and what was written meanwhile cannot be read. Read the tables anew: stop the "
+                f"{text} at the slot's position in the log: it was dropped, or created again, "
+                "and what was written meanwhile cannot be read. Read the tables again: stop the "
                 "connector, drop its slot, seek to earliest, resume"
             )
         if state == _WRONG_STATE and "wal_level" in text:

@@ -34,7 +34,7 @@ SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_
 _MEBIBYTE: Final = 1 << 20
 _BEHIND: Final = "cannot advance replication slot"
 
-READ_ANEW: Final = "Read the tables anew: stop the connector, seek to earliest, resume"
+READ_AGAIN: Final = "Read the tables again: stop the connector, seek to earliest, resume"
 
 
 _READABLE: Final = 30
@@ -117,24 +117,24 @@ class Slot:
         if found is None:
             raise SlotGone(
                 f"the replication slot {self.name} is gone, and what was written since "
-                f"{spell_lsn(place.lsn)} with it. {READ_ANEW}"
+                f"{spell_lsn(place.lsn)} with it. {READ_AGAIN}"
             )
         if found.is_lost:
             raise SlotGone(
                 f"the replication slot {self.name} was invalidated: it would have kept more of the "
                 "log than max_slot_wal_keep_size allows, and what was written since "
-                f"{spell_lsn(place.lsn)} is gone. {READ_ANEW}"
+                f"{spell_lsn(place.lsn)} is gone. {READ_AGAIN}"
             )
         if found.confirmed > place.lsn:
             raise SlotGone(
                 f"the replication slot {self.name} is at {spell_lsn(found.confirmed)}, and this "
-                f"connector has read up to {spell_lsn(place.lsn)}: it was made anew, or somebody "
-                f"else advances it, and what lies between is gone. {READ_ANEW}"
+                f"connector has read up to {spell_lsn(place.lsn)}: it was created again, or "
+                f"somebody else advances it, and what lies between is gone. {READ_AGAIN}"
             )
         if found.written < place.lsn:
             raise SlotGone(
                 f"this connector has read up to {spell_lsn(place.lsn)}, and the server's log ends "
-                f"at {spell_lsn(found.written)}: it was restored, or is another one. {READ_ANEW}"
+                f"at {spell_lsn(found.written)}: it was restored, or is another one. {READ_AGAIN}"
             )
         return found
 

@@ -91,7 +91,7 @@ class LogSplit:
         is_gone = state is None or state.is_lost
         if state is None or is_gone:
             if state is not None:
-                self._context.warn(f"the slot {self.slot.name} was lost, and is made anew")
+                self._context.warn(f"the slot {self.slot.name} was lost, and is created again")
                 self.slot.drop(connection)
             self.slot.make(connection)
             state = self.slot.look(connection)
@@ -105,7 +105,7 @@ class LogSplit:
         if not self._known:
             self._begin = spell_lsn(state.confirmed)
         if self._renews and is_gone and logged:
-            self._context.warn(f"what the slot {self.slot.name} had is gone: tables are read anew")
+            self._context.warn(f"what the slot {self.slot.name} had is gone: tables are read again")
             self._since = self._begin
         return state
 
