@@ -11,6 +11,7 @@ import pytest
 
 from fairlead.events.commits import Advance, Document, Lag, identity
 from fairlead.events.model import Resource
+from fairlead.runtime.pipeline.connectors.files.arrivals import unchanged_s
 from fairlead.runtime.pipeline.connectors.files.source import file_index
 from fairlead.runtime.pipeline.connectors.files.source.file_index import FileIndex
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
@@ -265,6 +266,7 @@ def test_a_file_is_read_once_its_size_and_time_have_not_changed_for_long_enough(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(file_index, "unchanged_s", lambda *_: 0.0)  # as on a network file system
     context = Context(Resource("c", 0), lambda _: None)
     folder = Folder(tmp_path, "*", ALL, min_age_ms=1_000)
     files = FileSource(folder, ReadFormat("csv", "a INT"), context)
@@ -281,6 +283,25 @@ def test_a_file_is_read_once_its_size_and_time_have_not_changed_for_long_enough(
     put(tmp_path, "a", "yx", at=time_of_change_s + 2)
     put(tmp_path, "b", "x", at=time_of_change_s)
     assert [read_at(102.0), read_at(102.9), read_at(103.0)] == [[], [], ["b", "a"]]
+
+
+@pytest.mark.parametrize(("clock_ahead_s", "read"), [(2, ["a"]), (0, []), (-2, [])])
+def test_a_new_owner_reads_at_once_what_the_kernel_knows_to_be_old_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock_ahead_s: int, read: list[str]
+) -> None:
+    put(tmp_path, "a", at=1_000)  # a time of change that its user has set
+    now_ns = (tmp_path / "a").stat().st_ctime_ns + clock_ahead_s * 1_000_000_000
+    monkeypatch.setattr("time.time_ns", lambda: now_ns)
+    folder = Folder(tmp_path, "*", ALL, min_age_ms=1_500)
+    files = FileSource(folder, ReadFormat("csv", "a INT"), Context(Resource("c", 0), print))
+    assert [each.path for each in files.plan({}, PLENTY).ranges] == read
+
+
+def test_a_file_whose_time_may_be_of_another_clock_has_no_age(tmp_path: Path) -> None:
+    put(tmp_path, "a")
+    assert unchanged_s(tmp_path / "a", 0) > 0
+    assert unchanged_s(Path("/proc/self/status"), 0) == 0, "no file system of a disk"
+    assert unchanged_s(tmp_path / "gone", 0) == 0
 
 
 def test_a_file_that_changes_between_the_listing_and_its_batch_waits_anew(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Detects complete input files with inotify and leases, since each file is read only once.
 
     it was moved into the folder       complete at once (inotify)
-    it has not changed for a while     taken for complete, by this process's own clock
+    it has not changed for a while     taken for complete: by its ctime on a local file system,
+                                       elsewhere by this process's own clock
     a process has it open for writing  not complete, however long it has not changed
 
 The last check works for files of this worker's own user, or for a superuser, on local file systems.
@@ -15,6 +16,7 @@ import os
 import select
 import signal
 import struct
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -39,6 +41,13 @@ _MOST: Final = 100_000
 
 _REST_MS: Final = 20
 """The pause between two reads of events: each write to a file is an event."""
+
+_LOCAL: Final = frozenset(
+    {0xEF53, 0x5846_5342, 0x9123_683E, 0x2FC1_2FC1, 0xF2F5_2010, 0x0102_1994, 0x794C_7630}
+)
+"""statfs(2)'s types of ext2 to ext4, XFS, Btrfs, ZFS, F2FS, tmpfs and overlayfs."""
+_STATFS_BYTES: Final = 512
+"""More than a `struct statfs` takes; it begins with the type, a C long."""
 
 _SET_SIGNAL: Final = 10
 """fcntl's F_SETSIG, for which Python has no name."""
@@ -156,3 +165,17 @@ def is_open_for_writing(file: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def unchanged_s(file: Path, changed_ns: int) -> float:
+    """Return for how many seconds a file is known to be unchanged, by its ctime.
+
+    0 where the ctime may come from another clock (network file systems) or has whole seconds, and
+    where this machine's clock was set back since.
+    """
+    room = ctypes.create_string_buffer(_STATFS_BYTES)
+    if ctypes.CDLL(None).statfs(os.fsencode(file), room):
+        return 0.0
+    if ctypes.c_long.from_buffer(room).value not in _LOCAL:
+        return 0.0
+    return max(0.0, (time.time_ns() - changed_ns) / 1e9)

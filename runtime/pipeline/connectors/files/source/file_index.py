@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 from weakref import WeakMethod
 
-from ..arrivals import Arrivals, is_open_for_writing
+from ..arrivals import Arrivals, is_open_for_writing, unchanged_s
 from .listing import Entries, Skip, SourceFile, read_folder, stat_file
 
 _REST: Final = 1_000
@@ -194,8 +194,8 @@ class Ripeness:
     def look(self, unread: Collection[SourceFile]) -> tuple[list[SourceFile], list[SourceFile]]:
         """Return the present state of unread files: of all, and of those that are complete.
 
-        Ages are measured by this process's own clock: a file's modification time may come from
-        another clock, and be coarse.
+        Its modification time tells nothing of a file's age: users set it. Changes are noticed from
+        the first look on, those before it only on local file systems.
         """
         if not self._min_age_s:
             return list(unread), list(unread)
@@ -208,13 +208,17 @@ class Ripeness:
             if found is None or not found.size:
                 continue
             whole = now - self._min_age_s if self._was_moved_in(each.path) else now
-            known, since = before.get(each.path, (found, whole))
+            known, since = before.get(each.path) or (found, now - self._age_s(found))
             self._seen[each.path] = (found, min(since, whole) if known == found else now)
             if known != found:
                 self._report_at.setdefault(each.path, now + _GROWS_LONG_S)
         aged = now - self._min_age_s
         every = [found for found, _ in self._seen.values()]
         return every, [found for found, since in self._seen.values() if since <= aged]
+
+    def _age_s(self, found: SourceFile) -> float:
+        """Return for how long a file is known to be unchanged, at most the least age."""
+        return min(self._min_age_s, unchanged_s(self._root / found.path, found.changed_ns))
 
     def is_ripe(self, planned: SourceFile, found: SourceFile) -> bool:
         """Tell whether a planned file is still complete in its present state."""
