@@ -3,15 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOAK_MINUTES ?= 10
 
-# What is compiled once is found by all processes that tests start.
+# A process that imports a module first compiles it for all others: of what pip installs most is never
+# imported, so pip is not to compile it.
 unexport PYTHONDONTWRITEBYTECODE
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 
-.PHONY: demo test test-fast bench soak oldest lint format clean
+.PHONY: demo test test-fast bench soak oldest lint types format clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(INSTALL) --editable '.[dev]'
 	touch $@
 
 demo: .venv/ready
@@ -27,7 +28,7 @@ test-fast: .venv/ready
 	$(BIN)/pytest -n 2 -m "not soak and not cluster and not spark"
 
 bench: .venv/ready
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(INSTALL) --editable '.[bench]'
 	@for each in tests/benchmarks/bench_*.py; do PYTHONPATH=tests $(BIN)/python $$each || exit 1; done
 
 # What needs Spark, on the oldest that pyproject.toml allows. That PySpark leaves sockets open until
@@ -46,13 +47,16 @@ soak: .venv/ready
 	CHAOS_SECONDS=$$((60 * $(SOAK_MINUTES))) $(BIN)/pytest --timeout=0 -m soak
 	$(BIN)/pytest --timeout=0 --hypothesis-profile=thorough tests/assignors \
 		tests/classic_bytes tests/log tests/planning
-	$(MAKE) oldest
+	$(MAKE) types oldest
 
-# mypy is told all, the tests as well; pyright, which takes twice as long, the program.
+# What each change is checked with. mypy reads the tests as well.
 lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# The second opinion on the program's types; it takes twice as long as mypy.
+types: .venv/ready
 	$(BIN)/pyright actors events projections runtime
 
 format: .venv/ready
