@@ -125,7 +125,9 @@ def test_what_goes_wrong_there_is_told(site: Path, does: str, said: str) -> None
 def test_one_that_can_not_be_made_is_named_and_what_it_has_started_is_ended(site: Path) -> None:
     starts = "import subprocess; subprocess.Popen(['sleep', '3600']); raise ValueError('no')"
     text = why(opened(site, ASSIGNOR.replace("self.conf = conf", starts)), a_snapshot())
-    named = "no plan can be made with assignor mine: assignor 'mine' cannot be created: ValueError: no"
+    named = (
+        "no plan can be made with assignor mine: assignor 'mine' cannot be created: ValueError: no"
+    )
     assert text.startswith(named)
     assert text.endswith("the group was not touched")
     assert not [each for each in psutil.process_iter() if each.ppid() == 1 and _sleeps(each)]
