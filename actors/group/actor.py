@@ -21,6 +21,7 @@ from typing import Any, Generic, TypeVar
 
 from ...events.entries.codec import CONTROL, OFFSETS, restore
 from ...events.log.errors import LogError
+from ...events.log.files import data_bytes
 from ...events.log.frame import NewEntry
 from ...events.log.owner import require_log
 from ...events.log.space import Room
@@ -95,11 +96,16 @@ class HostedLogs:
     def __init__(
         self, folder: Path, log_id: str, kinds: tuple[LogKind, LogKind], *, had_logs: bool
     ) -> None:
-        """Open them, or create them; the first kind is that of the control log."""
-        self.control, self.offsets = (
-            _open_log(folder / name, log_id, kind, had_logs=had_logs)
-            for name, kind in zip(("control", "offsets"), kinds, strict=True)
-        )
+        """Open them, or create them; the first kind is that of the control log.
+
+        Raises `NoLogError` if one is missing beside the other: without its offsets a group would
+        have all rows read again.
+        """
+        offsets = folder / "offsets"
+        had_logs = had_logs or data_bytes(offsets) > 0  # they are made after the control log
+        self.control = _open_log(folder / "control", log_id, kinds[0], had_logs=had_logs)
+        had_logs = had_logs or self.control.end > 0
+        self.offsets = _open_log(offsets, log_id, kinds[1], had_logs=had_logs)
         self._offsets_low = 0
         """The first entry of the offset log that is readable by itself, as of the last trim."""
 

@@ -95,10 +95,16 @@ def test_a_worker_that_can_not_begin_is_tried_again_until_it_can(start_node: Sta
     assert "NoLogError" in node.log()
 
 
-def test_a_node_does_not_start_on_a_damaged_log_and_says_why(start_node: Starts) -> None:
+def test_a_node_does_not_start_on_a_missing_or_damaged_log_and_says_why(start_node: Starts) -> None:
     node = start_node(workers=["w1"])
     assert node.end() == 0
-    with (node.data_dir / "groups" / GROUP / "control" / "data.mdb").open("r+b") as file:
+    logs = node.data_dir / "groups" / GROUP
+    (logs / "offsets").rename(logs / "aside")
+    with pytest.raises(NotStartedError, match="/offsets was there and is gone"):
+        start_node(workers=["w1"])
+    assert not (logs / "offsets").exists()
+    (logs / "aside").rename(logs / "offsets")
+    with (logs / "control" / "data.mdb").open("r+b") as file:
         file.write(os.urandom(64 << 10))
     with pytest.raises(NotStartedError) as told:
         start_node(workers=["w1"])

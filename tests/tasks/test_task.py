@@ -285,6 +285,29 @@ def test_a_lost_engine_is_waited_for_and_the_batch_is_redone_under_the_same_toke
     ]
 
 
+def test_a_batch_that_ends_the_engine_again_and_again_fails_its_task_until_it_is_staged(
+    root: Path, hooks: Hooks, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
+) -> None:
+    ends: list[None] = []
+
+    def end_engine() -> None:
+        ends.append(None)
+        if len(ends) < 5:
+            engine.lose()
+            engine.open()
+
+    hooks.at["stage"] = end_engine
+    run_to_end(task(root, OLD, engine, ledger, reports), reports, 3)
+    failed = [each for each in reports.statuses if each.state is RunState.FAILED]
+    assert [each.error for each in failed] == [ErrorClass.INPUT] * 2
+    assert failed[0].reason.startswith(
+        "the engine ended 3 times in a row over a batch of this task, which may take more memory"
+        " than there is: raise spark.heap, lower batch.max.bytes, or change its query."
+    )
+    assert failed[1].reason.startswith("the engine ended 4 times in a row"), "none was staged since"
+    assert written(root) == ALL
+
+
 def test_a_task_that_comes_before_the_engine_is_warm_waits_with_a_reason(
     root: Path, ledger: MemoryLedger, reports: Reports
 ) -> None:

@@ -3,7 +3,8 @@
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 from threading import Event
@@ -11,6 +12,8 @@ from threading import Event
 from ....actors.backoff import Backoff
 from ....events.model import NEVER_RESTARTED, AutoRestart, ErrorClass, RunState
 from ..connectors import common_keys as keys
+from ..spark.engine import EngineDown, TaskError
+from ..spark.failures import session_is_gone
 from ..spi.config import ConfigInvalid
 from ..spi.errors import Away, BadInput, PluginUnknown, SinkBroken, SinkFull
 from .failures import LastFailure, failure_of
@@ -74,6 +77,8 @@ _AWAY_S = 1.0
 """After how long what is out of reach is tried again at first."""
 _FULL_BACKOFF = Backoff(2.0, 15.0)
 """For a sink that has no room."""
+_MOST_ENGINE_LOSSES = 3
+"""How often in a row the engine may end over a batch of a task before the task has failed."""
 _HOPELESS = (ConfigInvalid, PluginUnknown, StillHanging)
 
 
@@ -149,6 +154,8 @@ class Restarts:
         """The restarts after these."""
         self.is_unproven = False
         """Whether it stays FAILED until it has done what it failed at."""
+        self._engine_losses = 0
+        """How often in a row the engine ended while a batch was staged."""
 
     def failed(self, reason: str) -> float | None:
         """Count a failure; return how long to wait, in seconds, or None: no more restarts."""
@@ -161,6 +168,28 @@ class Restarts:
             return None
         backoff = Backoff(self.policy.initial_s, self.policy.longest_s, jitter=_JITTER)
         return backoff.pause_with_jitter(count, self._rng)
+
+    @contextmanager
+    def count_engine_losses(self) -> Generator[None]:
+        """Fail the task if the engine ends over its batches again and again.
+
+        Else a query that takes all memory of a shared JVM would end it for ever, and with it the
+        batches of all other tasks. Raises `TaskError` from the third time in a row on.
+        """
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, EngineDown) or session_is_gone(error):
+                self._engine_losses += 1
+                if self._engine_losses >= _MOST_ENGINE_LOSSES:
+                    raise TaskError(
+                        f"the engine ended {self._engine_losses} times in a row over a batch of"
+                        " this task, which may take more memory than there is: raise spark.heap,"
+                        " lower batch.max.bytes, or change its query. Nothing of the batch counts:"
+                        f" {error}"
+                    ) from error
+            raise
+        self._engine_losses = 0
 
     def begin(self) -> None:
         """Take note that a restart begins."""

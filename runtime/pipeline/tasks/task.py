@@ -274,7 +274,7 @@ class Task:
         with self._calls.holding(place):
             if self.halt.is_draining:
                 return None
-            with clock.phase("run"):
+            with clock.phase("run"), self._restarts.count_engine_losses():
                 commit = self._commits.stage(pipeline, plan)
         commit = replace(commit, cost=clock.cost(plan.bytes, self._last))
         self._restarts.is_unproven = False
