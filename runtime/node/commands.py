@@ -129,8 +129,9 @@ def _run(config: Config, folder: RunFolder) -> int:
     launcher = Launcher(node_spec(config, port), folder, config.actor_port, rest)
     try:
         if launcher.start(url):
+            workers = f"{config.workers} worker{'' if config.workers == 1 else 's'}"
             _say(
-                f"group {config.group_id} is up with {config.workers} workers; REST on {url}, "
+                f"group {config.group_id} is up with {workers}; REST on {url}, "
                 f"data in {config.data_path}; Ctrl-C ends it"
             )
         number = launcher.watch()

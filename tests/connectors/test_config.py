@@ -137,3 +137,13 @@ def test_every_key_says_what_it_means() -> None:
     assert [
         each.name for each in SparkPipeline.config().definitions if not each.documentation
     ] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "flaw"),
+    [("in", "must be an absolute path"), ("/i\0n", "must not hold a NUL: no path has one")],
+)
+def test_a_folder_that_no_system_can_have_is_refused(path: str, flaw: str) -> None:
+    for key in ("source.path", "sink.path"):
+        (told,) = SparkPipeline.config().check(GOOD | {key: path}).errors[key]
+        assert flaw in told

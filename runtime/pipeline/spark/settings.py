@@ -100,8 +100,13 @@ appender.err.layout.type = PatternLayout
 appender.err.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
+logger.pools.name = org.apache.spark.scheduler.FairSchedulableBuilder
+logger.pools.level = error
 """
-"""Logging of the JVM: warnings and worse, to its error output."""
+"""Logging of the JVM: warnings and worse, to its error output, as far as they ask for something.
+
+Pools for all connectors need no file, and the last lines are told as the reason of the JVM's end.
+"""
 
 
 _DEFAULTS: Mapping[str, str] = {

@@ -61,7 +61,7 @@ def _encoding(value: Value) -> str | None:
 def _local(value: Value) -> str | None:
     if not isinstance(value, str) or not value.startswith("/"):
         return "must be an absolute path; other file systems are reached by mounting them"
-    return None
+    return "must not hold a NUL: no path has one" if "\0" in value else None
 
 
 def local_or_none(value: Value) -> str | None:
