@@ -75,7 +75,7 @@ def test_a_second_node_on_one_data_folder_is_refused_and_harms_nothing(shell: Sh
     pids = {each.pid for each in first.processes()}
     second = shell.type("up")
     assert second.launcher.wait(30) == FAILED
-    assert "not started: a node runs on" in shell.said()
+    assert "not started: a node already runs on" in shell.said()
     first.put("numbers", 2)
     first.runs_tasks("numbers", 2, "w1", "w2")
     assert {each.pid for each in first.processes()} == pids

@@ -261,7 +261,7 @@ def test_rows_that_violate_a_rule_are_kept_where_that_is_asked_for(
     ("more", "key", "flaw"),
     [
         ({"errors.deadletterqueue.path": "/in/x"}, "errors.deadletterqueue.path", "lies in source"),
-        ({TOPIC: "t"}, TOPIC, "give errors.deadletterqueue.bootstrap.servers"),
+        ({TOPIC: "t"}, TOPIC, "set errors.deadletterqueue.bootstrap.servers as well"),
         ({TOPIC: "t", "errors.deadletterqueue.path": "/bad"}, TOPIC, "give either it or"),
         ({"errors.max.ratio": "2"}, "errors.max.ratio", "from 0 to 1"),
         (
@@ -351,7 +351,7 @@ def test_a_text_that_would_be_read_as_null_is_told_beside_a_null(
     null = "__HIVE_DEFAULT_PARTITION__"
     (tmp_path / "in" / "a.csv").write_text(f"n,s\n1,\n2,{null}\n3,z\n")
     told, *_ = failures(run(config | {"sink.partition.by": "s"}))
-    assert f"a column of sink.partition.by has the text {null}, and null beside it" in told
+    assert f"a column of sink.partition.by has the text {null}, and also null: " in told
 
 
 def test_rows_that_a_sink_refuses_are_left_out_where_that_is_tolerated(engine: Embedded) -> None:

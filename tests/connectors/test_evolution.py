@@ -110,7 +110,7 @@ def test_several_lines_of_plain_objects_are_counted_by_what_is_in_them(tmp_path:
     file = tmp_path / "a.json"
     form = ReadFormat("json", "a INT", grown=struct(a=IntegerType()))
     file.write_text('{"a": 1}\n\n{"a": 2}{"a": 3}\n')
-    with pytest.raises(BadInput, match=rf"^{file}: line 3 goes on"):
+    with pytest.raises(BadInput, match=rf"^{file}: line 3 has text after its first value"):
         survey_file(form, file, Copies(), None)
     file.write_text('{"a": 1}\n{"a": 2}\n')
     many = replace(form, options={"multiline": "true"})

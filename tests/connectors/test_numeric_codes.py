@@ -77,7 +77,7 @@ def test_one_that_comes_when_the_schema_is_inferred_is_a_bad_row_and_told_with_a
 ) -> None:
     (tmp_path / "in" / "a.csv").write_text(f"{SAMPLED}{row}\n")
     (told,) = failures(run(config))
-    assert f'{tmp_path}/in/a.csv: column {column}: For input string: "{text}", of which' in told
+    assert f'{tmp_path}/in/a.csv: column {column}: For input string: "{text}", which loses' in told
     assert "give the columns in `source.schema`" in told
     assert rows(tmp_path / "out") == []
     assert failures(run({**config, "errors.tolerance": "all"})) == []

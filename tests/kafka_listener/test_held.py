@@ -25,7 +25,8 @@ async def joined(client: Client) -> str:
     )
     member_id = str(said["MemberId"])
     fields = {"GroupId": "g", "GenerationId": 1, "MemberId": member_id, "Assignments": []}
-    assert (await ask(client, SYNC_GROUP, 5, **fields))["ErrorCode"] == 0
+    named = {"ProtocolType": "game", "ProtocolName": "chess"}
+    assert (await ask(client, SYNC_GROUP, 5, **fields, **named))["ErrorCode"] == 0
     return member_id
 
 

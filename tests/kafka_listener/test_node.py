@@ -75,7 +75,14 @@ class Member:
     async def syncs(self) -> dict[str, Any]:
         """Bring, or ask for, what is assigned."""
         told = [{"MemberId": self.member_id, "Assignment": "hex:01"}]
-        return await self.asks(SYNC_GROUP, 5, GenerationId=self.generation, Assignments=told)
+        return await self.asks(
+            SYNC_GROUP,
+            5,
+            GenerationId=self.generation,
+            ProtocolType="game",
+            ProtocolName="chess",
+            Assignments=told,
+        )
 
     async def beats(self) -> int:
         """Say that it lives, and return the error."""

@@ -109,7 +109,7 @@ def test_a_table_that_is_rewritten_in_the_middle_of_its_snapshot_is_told(
     reading.begin()
     partition: Document = {"table": "public.ev", "chunk": 0}
     reading.offsets[identity(partition)] = {"horizon": 9, "file": 1, "page": 0}
-    with pytest.raises(BadInput, match=r"public\.ev was rewritten .*: read it anew"):
+    with pytest.raises(BadInput, match=r"public\.ev was rewritten .*: read it again"):
         reading.take()
 
 

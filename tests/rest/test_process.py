@@ -128,7 +128,7 @@ def test_a_folder_without_a_key_is_told_in_a_line(tmp_path: Path) -> None:
         1,
         "",
         f"the REST process cannot start: the cluster's key cannot be read from {path} (No such"
-        " file or directory): it is made when the node is first started, by `fairlead up`\n",
+        " file or directory): `fairlead up` makes it when the node is first started\n",
     )
 
 
