@@ -21,7 +21,7 @@ demo: .venv/ready
 # Servers that tests run against come from packages of the system, where that may be done.
 test: .venv/ready
 	tests/servers/install-postgres
-	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
 
 # What needs no process of its own and no Spark.
 test-fast: .venv/ready

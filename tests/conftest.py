@@ -34,7 +34,7 @@ SECOND_ROW = "connectors"
 SERVERS = ("kafka", "postgres")
 """The folders of tests that share a server, which each process that runs some of them starts."""
 
-settings.register_profile("brief", settings.default, max_examples=30, deadline=None)
+settings.register_profile("brief", settings.default, max_examples=20, deadline=None)
 settings.register_profile("thorough", settings.default, max_examples=1_000, deadline=None)
 settings.load_profile("brief")
 

@@ -136,9 +136,8 @@ def test_a_zombie_that_wakes_after_the_takeover_commits_nothing(
     assert line.wrong() == []
 
 
-@pytest.mark.parametrize(
-    "delay_ms", [300_000, pytest.param(0, marks=pytest.mark.soak)], ids=["parked", "no delay"]
-)
+@pytest.mark.soak  # each run sees it without processes: tests/assignors/test_deferred.py
+@pytest.mark.parametrize("delay_ms", [300_000, 0], ids=["parked", "no delay"])
 def test_lost_work_runs_at_a_warm_worker_before_the_engine_of_its_own_one_is_warm_again(
     crews: SharedCrew, tmp_path: Path, delay_ms: int
 ) -> None:

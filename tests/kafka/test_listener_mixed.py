@@ -11,7 +11,8 @@ from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.kafka_clients import clients
 from fairlead_tests.kafka_listener.live import PARTITIONS, Admin, Writer, reading, served
 
-pytestmark = pytest.mark.usefixtures("jars")
+# Each run has each kind of client by itself, and a conversion: test_listener*.py.
+pytestmark = [pytest.mark.usefixtures("jars"), pytest.mark.soak]
 
 JAVA_ROUND_ROBIN = replace(
     clients.JAVA,

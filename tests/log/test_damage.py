@@ -94,7 +94,7 @@ def test_every_flipped_bit_is_found_out_or_harmless(
     size = (written / "data.mdb").stat().st_size
     metas = [page * PAGE + at for page in (0, 1) for at in range(16, 152, 3)]
     heads = [page * PAGE + at for page in range(2, size // PAGE) for at in (9, 11, 13, 17)]
-    anywhere = [rng.randrange(size) for _ in range(900)]
+    anywhere = [rng.randrange(size) for _ in range(400)]
     outcomes: Counter[str] = Counter()
     puppet = fork(_flip_and_read, written, tmp_path / "scratch")
     for position in [*metas, *rng.sample(heads, 200), *anywhere]:
