@@ -3,7 +3,6 @@
 import html
 import json
 import logging
-import time
 from base64 import b64encode
 from io import StringIO
 from textwrap import wrap
@@ -105,11 +104,10 @@ def test_hiding_takes_no_longer_than_a_text_is_long() -> None:
     assert hide("a" * 20_000 + "\n" * 20_000).startswith("aaa")
 
 
+@pytest.mark.timeout(60)
 def test_a_long_value_is_learnt_in_good_time_and_hidden_in_whole_and_in_lines() -> None:
     key = "\n".join(f"{number:04}/" + 59 * "+" for number in range(200))
-    begun = time.process_time()
     hide = redaction(key).hide
-    assert time.process_time() - begun < 6
     for told in (key, repr(key), json.dumps(key), quote(key, safe=""), b64encode(key.encode())):
         assert REFERENCE in hide(str(told))
         assert "0100" not in hide(str(told))
