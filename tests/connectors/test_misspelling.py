@@ -74,7 +74,7 @@ def test_a_megabyte_of_near_misses_costs_little() -> None:
     assert SparkPipeline.validate(GOOD | {"source.path" * 100_000: "1"}).misspelt == {}
 
 
-@pytest.mark.timeout(30)  # far more than it takes, and less than a search that grows with the square
+@pytest.mark.timeout(30)  # less than a search takes that grows with the square
 def test_a_config_of_any_shape_is_validated_in_bounded_time() -> None:
     near = {f"source.format{'x' * 38}{number}": "1" for number in range(20_000)}
     long = {f"{name}{'x' * 500_000}": "1" for name in ("source.min.age.ms", "source.optio.")}
