@@ -1,6 +1,5 @@
 """A key that is nearly a known one is taken for that one; any other is the user's own affair."""
 
-
 import pytest
 
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
