@@ -11,7 +11,7 @@ import pytest
 
 from fairlead.events.commits import Advance, Document, Lag, identity
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.files.arrivals import unchanged_s
+from fairlead.runtime.pipeline.connectors.files.arrivals import has_own_times, unchanged_s
 from fairlead.runtime.pipeline.connectors.files.source import file_index
 from fairlead.runtime.pipeline.connectors.files.source.file_index import FileIndex
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
@@ -266,7 +266,7 @@ def test_a_file_is_read_once_its_size_and_time_have_not_changed_for_long_enough(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    monkeypatch.setattr(file_index, "unchanged_s", lambda *_: 0.0)  # as on a network file system
+    monkeypatch.setattr(file_index, "has_own_times", lambda _: False)  # a network file system
     context = Context(Resource("c", 0), lambda _: None)
     folder = Folder(tmp_path, "*", ALL, min_age_ms=1_000)
     files = FileSource(folder, ReadFormat("csv", "a INT"), context)
@@ -297,11 +297,12 @@ def test_a_new_owner_reads_at_once_what_the_kernel_knows_to_be_old_enough(
     assert [each.path for each in files.plan({}, PLENTY).ranges] == read
 
 
-def test_a_file_whose_time_may_be_of_another_clock_has_no_age(tmp_path: Path) -> None:
-    put(tmp_path, "a")
-    assert unchanged_s(tmp_path / "a", 0) > 0
-    assert unchanged_s(Path("/proc/self/status"), 0) == 0, "no file system of a disk"
-    assert unchanged_s(tmp_path / "gone", 0) == 0
+def test_a_time_of_another_clock_or_in_whole_seconds_tells_no_age(tmp_path: Path) -> None:
+    folders = tmp_path, Path("/proc/self"), tmp_path / "gone"
+    assert [has_own_times(each) for each in folders] == [True, False, False]
+    assert unchanged_s(1) > 0
+    assert unchanged_s(2_000_000_000) == 0
+    assert unchanged_s(time.time_ns() + 60_000_000_001) == 0
 
 
 def test_a_file_that_changes_between_the_listing_and_its_batch_waits_anew(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ _MOST: Final = 100_000
 _REST_MS: Final = 20
 """The pause between two reads of events: each write to a file is an event."""
 
+_LIBC: Final = ctypes.CDLL(None)
 _LOCAL: Final = frozenset(
     {0xEF53, 0x5846_5342, 0x9123_683E, 0x2FC1_2FC1, 0xF2F5_2010, 0x0102_1994, 0x794C_7630}
 )
@@ -57,8 +58,7 @@ class Arrivals:
     """Remembers files that were moved into the watched folders; thread-safe."""
 
     def __init__(self) -> None:
-        self._libc = ctypes.CDLL(None)
-        self._inotify = int(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        self._inotify = int(_LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         """The inotify descriptor; -1: inotify is not available."""
         self._lock = Lock()
         """Guards the fields below."""
@@ -89,7 +89,7 @@ class Arrivals:
         if self._inotify < 0:
             return -1
         path = os.fsencode(folder)
-        return int(self._libc.inotify_add_watch(self._inotify, path, _ASKED | _ONLY_FOLDERS))
+        return int(_LIBC.inotify_add_watch(self._inotify, path, _ASKED | _ONLY_FOLDERS))
 
     def read_events(self) -> None:
         """Read all pending events, and call the methods of the folders with new files."""
@@ -167,15 +167,19 @@ def is_open_for_writing(file: Path) -> bool:
     return False
 
 
-def unchanged_s(file: Path, changed_ns: int) -> float:
-    """Return for how many seconds a file is known to be unchanged, by its ctime.
+def has_own_times(folder: Path) -> bool:
+    """Tell whether the ctimes of files in a folder are by this machine's clock, as on a disk."""
+    status = ctypes.create_string_buffer(_STATFS_BYTES)
+    if _LIBC.statfs(os.fsencode(folder), status):
+        return False
+    return ctypes.c_long.from_buffer(status).value in _LOCAL
 
-    0 where the ctime may come from another clock (network file systems) or has whole seconds, and
-    where this machine's clock was set back since.
+
+def unchanged_s(changed_ns: int) -> float:
+    """Return for how many seconds a file is known to be unchanged, by a ctime of this machine.
+
+    0 for a ctime in whole seconds (ext3), which may be too early, and for one in the future: the
+    clock was set back.
     """
-    room = ctypes.create_string_buffer(_STATFS_BYTES)
-    if ctypes.CDLL(None).statfs(os.fsencode(file), room):
-        return 0.0
-    if ctypes.c_long.from_buffer(room).value not in _LOCAL:
-        return 0.0
-    return max(0.0, (time.time_ns() - changed_ns) / 1e9)
+    is_coarse = changed_ns % 1_000_000_000 == 0
+    return 0.0 if is_coarse else max(0.0, (time.time_ns() - changed_ns) / 1e9)

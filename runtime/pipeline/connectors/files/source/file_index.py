@@ -8,12 +8,13 @@ the folder's time: so all files are checked regularly, at a cost of at most 0.1 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
 from weakref import WeakMethod
 
-from ..arrivals import Arrivals, is_open_for_writing, unchanged_s
+from ..arrivals import Arrivals, has_own_times, is_open_for_writing, unchanged_s
 from .listing import Entries, Skip, SourceFile, read_folder, stat_file
 
 _REST: Final = 1_000
@@ -201,6 +202,11 @@ class Ripeness:
             return list(unread), list(unread)
         now, before = time.monotonic(), self._seen
         self._seen = {}
+
+        @cache
+        def is_timed(folder: str) -> bool:
+            return has_own_times(self._root / folder)
+
         there = {each.path for each in unread}
         self._report_at = {path: due for path, due in self._report_at.items() if path in there}
         for each in unread:
@@ -208,7 +214,7 @@ class Ripeness:
             if found is None or not found.size:
                 continue
             whole = now - self._min_age_s if self._was_moved_in(each.path) else now
-            known, since = before.get(each.path) or (found, now - self._age_s(found))
+            known, since = before.get(each.path) or (found, now - self._age_s(found, is_timed))
             self._seen[each.path] = (found, min(since, whole) if known == found else now)
             if known != found:
                 self._report_at.setdefault(each.path, now + _GROWS_LONG_S)
@@ -216,9 +222,10 @@ class Ripeness:
         every = [found for found, _ in self._seen.values()]
         return every, [found for found, since in self._seen.values() if since <= aged]
 
-    def _age_s(self, found: SourceFile) -> float:
-        """Return for how long a file is known to be unchanged, at most the least age."""
-        return min(self._min_age_s, unchanged_s(self._root / found.path, found.changed_ns))
+    def _age_s(self, found: SourceFile, is_timed: Callable[[str], bool]) -> float:
+        """Return for how long a file is known to be unchanged, at most the minimum age."""
+        folder, _, _ = found.path.rpartition("/")
+        return min(self._min_age_s, unchanged_s(found.changed_ns)) if is_timed(folder) else 0.0
 
     def is_ripe(self, planned: SourceFile, found: SourceFile) -> bool:
         """Tell whether a planned file is still complete in its present state."""
