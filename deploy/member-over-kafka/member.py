@@ -53,7 +53,7 @@ WRITERS: dict[str, Any] = {"s": text, "t": tags, "R": resources, "x": bytes}
 WRITERS["A"] = lambda items: b"\0" if items is None else size(len(items) + 1) + b"".join(items)
 
 
-class Answer:
+class WireReader:
     """A response, which is decoded from its beginning to its end."""
 
     def __init__(self, data: bytes) -> None:
@@ -77,8 +77,8 @@ class Answer:
     def text(self) -> str:
         return self.take(max(0, self.size() - 1)).decode(errors="replace")
 
-    def tags(self) -> dict[int, "Answer"]:
-        return {self.size(): Answer(self.take(self.size())) for _ in range(self.size())}
+    def tags(self) -> dict[int, "WireReader"]:
+        return {self.size(): WireReader(self.take(self.size())) for _ in range(self.size())}
 
     def resources(self) -> Resources:
         found = {(self.text(), -1) for _ in range(self.size() - 1)}
@@ -90,7 +90,7 @@ class Answer:
         return found
 
 
-class Member:
+class KafkaMember:
     """A seat in the group, and the process that sits there."""
 
     def __init__(self, host: str, port: int, group: str) -> None:
@@ -100,7 +100,7 @@ class Member:
         self.interval_s, self.fence_at, self.owned = 3.0, 0.0, Resources()
         self.connection: socket.socket | None = None
 
-    def ask(self, key: int, body: bytes) -> Answer:
+    def ask(self, key: int, body: bytes) -> WireReader:
         until = self.fence_at if self.owned else time.monotonic() + 10.0
         connect_s = max(0.1, min(5.0, until - time.monotonic()))
         self.connection = self.connection or socket.create_connection(self.place, connect_s)
@@ -108,7 +108,7 @@ class Member:
         frame = pack("hhihxtx", key, 0, self.sequence, 7, b"example", {}, body)
         self.connection.sendall(pack("ix", len(frame), frame))
         stream = self.connection.makefile("rb")
-        answer = Answer(stream.read(int.from_bytes(stream.read(4))))
+        answer = WireReader(stream.read(int.from_bytes(stream.read(4))))
         answer.read("it")  # the number of the request: they are answered in their order
         return answer
 
@@ -166,7 +166,7 @@ class Member:
         return False
 
 
-def spread(work: Resources, targets: dict[str, Resources], me: Member) -> dict[str, Resources]:
+def spread(work: Resources, targets: dict[str, Resources], me: KafkaMember) -> dict[str, Resources]:
     """Return equal shares: assigned resources stay, and connectors go to other members."""
     shares: dict[str, Resources] = {each: set() for each in sorted(targets)}
     most = -(-len(work) // len(shares))
@@ -179,7 +179,7 @@ def spread(work: Resources, targets: dict[str, Resources], me: Member) -> dict[s
 
 def main(host: str, port: str, group: str) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    member, full = Member(host, int(port), group), True
+    member, full = KafkaMember(host, int(port), group), True
     try:
         while True:
             try:

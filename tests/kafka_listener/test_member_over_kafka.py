@@ -70,7 +70,7 @@ def test_a_member_whose_fence_is_near_waits_no_longer_for_a_connection(
         raise TimeoutError
 
     monkeypatch.setattr(example.socket, "create_connection", nobody_accepts)
-    member = example.Member("127.0.0.1", 9, "connect")
+    member = example.KafkaMember("127.0.0.1", 9, "connect")
     member.fence_at = time.monotonic() + 1.0
     with pytest.raises(TimeoutError):
         member.beat(full=True)

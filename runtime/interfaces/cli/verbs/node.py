@@ -48,39 +48,44 @@ def down(place: Here) -> None:
     raise typer.Exit(run(config))
 
 
+_Name = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", help="Its name; default: a free one.")
+]
+_Zone = Annotated[
+    str | None, typer.Option("--zone", metavar="ZONE", help="Its zone; default: the node's.")
+]
+_Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", help="One of its tags, repeatable; default: the node's."),
+]
+_Capacity = Annotated[
+    int | None,
+    typer.Option(
+        "--capacity",
+        metavar="N",
+        min=1,
+        max=LARGEST_CAPACITY,
+        help="How much work it takes, compared with others; default: the node's.",
+    ),
+]
+_Protocol = Annotated[
+    str | None,
+    typer.Option(
+        "--protocol",
+        metavar="<connect|classic>",
+        help="Its protocol with the group; default: group.protocol, else the node's.",
+    ),
+]
+
+
 @takes(Here)
 def worker(
     place: Here,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Its name; default: a free one.")
-    ] = None,
-    zone: Annotated[
-        str | None, typer.Option("--zone", metavar="ZONE", help="Its zone; default: the node's.")
-    ] = None,
-    tags: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tag", metavar="TAG", help="One of its tags, repeatable; default: the node's."
-        ),
-    ] = None,
-    capacity: Annotated[
-        int | None,
-        typer.Option(
-            "--capacity",
-            metavar="N",
-            min=1,
-            max=LARGEST_CAPACITY,
-            help="How much work it takes, compared with others; default: the node's.",
-        ),
-    ] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            "--protocol",
-            metavar="<connect|classic>",
-            help="Its protocol with the group; default: group.protocol, else the node's.",
-        ),
-    ] = None,
+    name: _Name = None,
+    zone: _Zone = None,
+    tags: _Tags = None,
+    capacity: _Capacity = None,
+    protocol: _Protocol = None,
 ) -> None:
     """Run one more worker on the running node. Ctrl-C ends it."""
     _refuse(name, zone, tags or (), protocol)
