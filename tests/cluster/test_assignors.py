@@ -23,8 +23,8 @@ pytestmark = pytest.mark.cluster
 EXAMPLE = Path(__file__).parents[2] / "deploy" / "together"
 ASSIGNOR = "assignor assignor"
 
-SOON: dict[str, Any] = {"retry_ms": 500}
-"""A failed attempt does not rest for long here."""
+SOON: dict[str, Any] = {"retry_ms": 500, "rebalance_ms": 60_000}
+"""A failed attempt does not rest for long here, and a computation may outlive three processes."""
 
 FAULTY = """
 import ctypes, os, signal, subprocess, time
