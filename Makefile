@@ -18,8 +18,13 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile
 demo: .venv/ready
 	$(BIN)/fairlead demo
 
+# Pytest compiles each file of tests that has changed. Five processes at once would each do so.
+.venv/compiled: .venv/ready $(wildcard tests/*.py tests/*/*.py)
+	$(BIN)/pytest --collect-only -qq >/dev/null || true
+	touch $@
+
 # Servers that tests run against come from packages of the system, where that may be done.
-test: .venv/ready
+test: .venv/compiled
 	tests/servers/install-postgres
 	$(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
 
