@@ -64,6 +64,23 @@ def test_what_is_read_is_refused_to_who_sends_no_json(client: Client, path: str)
     assert client.get("/", headers={"content-type": "text/plain"}).status_code == 200
 
 
+@pytest.mark.parametrize("kind", ["*/*", "application/*"])
+def test_what_has_no_body_may_be_of_any_type_that_json_is_of(client: Client, kind: str) -> None:
+    for method, path in (("PUT", "/connectors/a/pause"), ("POST", "/connectors/a/restart")):
+        assert told(client, method, path, "", **{"content-type": kind})[0] == 404
+        assert told(client, method, path, "{}", **{"content-type": kind}) == (415, UNSUPPORTED)
+
+
+def test_a_change_without_a_body_of_a_connector_that_is_missing_is_a_404(
+    client: Client, config: dict[str, Any]
+) -> None:
+    assert told(client, "PATCH", "/connectors/a/config", "") == missing("a")
+    client.put("/connectors/a/config", json=config)
+    flaw = {"error_code": 400, "message": "the request is malformed: body: Field required"}
+    for nothing in ("", "null"):
+        assert told(client, "PATCH", "/connectors/a/config", nothing) == (400, flaw)
+
+
 @pytest.mark.parametrize("kind", ["json", "", "application/json, text/plain"])
 def test_a_content_type_that_is_none_is_a_400(client: Client, kind: str) -> None:
     for method, path in (

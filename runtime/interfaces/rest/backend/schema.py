@@ -133,8 +133,8 @@ Extended = Annotated[
 async def _negotiate(request: Request) -> None:
     """Refuse a body that is not declared as JSON, and a client that does not accept JSON.
 
-    A web page can send forms to another site without a CORS preflight, but no JSON: so the type is
-    required even if the body is not used.
+    A web page can send forms to another site without a CORS preflight, but neither JSON nor a range
+    of types: so the type is required even if the body is not used.
     """
     headers = request.headers
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -142,10 +142,10 @@ async def _negotiate(request: Request) -> None:
         raise bare_error(HTTPStatus.BAD_REQUEST)
     has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
     if request.method == HTTPMethod.GET:
-        is_said = kind not in _ANY_JSON and request.scope["path"].startswith(_TAKES_JSON)
+        is_refused = kind not in _ANY_JSON and request.scope["path"].startswith(_TAKES_JSON)
     else:
-        is_said = kind != JSON and (has_body or kind != "")
-    if is_said:
+        is_refused = kind != JSON if has_body else kind not in _ANY_JSON
+    if is_refused:
         raise bare_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     if not _takes_json(",".join(headers.getlist("accept"))):
         raise bare_error(HTTPStatus.NOT_ACCEPTABLE)

@@ -137,13 +137,15 @@ async def patch_config(
     service: Served,
     principal: Principal,
     connector: str,
-    changes: ChangesBody,
+    changes: ChangesBody | None = None,
     extended: Extended = False,  # noqa: FBT002
 ) -> HttpAnswer[ConnectorInfo]:
     """Change keys of a config, and remove those that are null (KIP-477)."""
     before = await run_in_threadpool(_find, service, connector)
     if before is None or before.deleting:
         raise not_found(f"Connector {connector} not found")
+    if changes is None:  # Connect looks for the connector before it looks for a body
+        raise ApiError(HTTPStatus.BAD_REQUEST, "the request is malformed: body: Field required")
     changed = {**hide_secrets(before.config), **changes}
     config = {key: value for key, value in changed.items() if changes.get(key, "") is not None}
     if NAME not in config:
