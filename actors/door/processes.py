@@ -10,6 +10,7 @@ Importing this module patches Thespian's process base:
 # pyright: basic
 
 import ctypes
+import gc
 import logging
 import multiprocessing
 import os
@@ -200,6 +201,8 @@ class ExternalSystem(systemBase):
         admin = FORK.Process(
             target=run_admin, args=(starter, endpoint, address, self.capabilities), daemon=True
         )
+        gc.collect()
+        gc.freeze()  # what the actors' collectors pass over stays in memory that they share
         admin.start()
         deadline = time.monotonic() + seconds
         while admin.is_alive() and time.monotonic() < deadline:
