@@ -52,6 +52,8 @@ REFUSED = {
     "SELECT transform(c, e -> java_method('a', 'b')) FROM input": "java_method",
     "SELECT a FROM input LATERAL VIEW explode(array(uuid())) t AS z": "uuid is random",
     "SELECT a FROM input ORDER BY rand()": "rand is random",
+    "SELECT a FROM input TABLESAMPLE (10 PERCENT)": "tablesample is random",
+    "FROM input TABLESAMPLE (BUCKET 1 OUT OF 4) REPEATABLE (7)": "tablesample is random",
     "SELECT now() FROM input": "now hangs on the clock",
     "SELECT unix_timestamp() FROM input": "unix_timestamp hangs on the clock",
     "SELECT current_timestamp FROM input": "current_timestamp hangs on the clock",
@@ -106,7 +108,7 @@ ALLOWED = (
     "SELECT * FROM input UNPIVOT (v FOR k IN (a))",
     "FROM input |> WHERE a > 1 |> AGGREGATE count(*) AS n GROUP BY b",
     "SELECT /*+ COALESCE(1) */ CASE WHEN a = 1 THEN 2 END, b RLIKE 'y', b::INT, c[0],"
-    " EXTRACT(YEAR FROM DATE'2020-01-01') FROM input TABLESAMPLE (10 PERCENT)",
+    " EXTRACT(YEAR FROM DATE'2020-01-01') FROM input TABLESAMPLE (10 ROWS)",
     "SELECT a FROM input WHERE a IN (SELECT a FROM input) AND EXISTS (SELECT 1)"
     " UNION ALL SELECT 3 EXCEPT SELECT 4",
     "SELECT * FROM input x LEFT ANTI JOIN input y ON x.a = y.a CROSS JOIN (VALUES (1), (2)) z(q)",

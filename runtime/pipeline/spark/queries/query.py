@@ -18,6 +18,8 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 INPUT: Final = "input"
 SCRIPT: Final = "script"
 """How `TRANSFORM … USING` is told among what a query uses."""
+SAMPLE: Final = "tablesample"
+"""How TABLESAMPLE is told there; a number of ROWS is a LIMIT for the parser."""
 
 _CATALYST = "org.apache.spark.sql.catalyst."
 _PLANS, _ANALYSIS = f"{_CATALYST}plans.logical.", f"{_CATALYST}analysis."
@@ -141,6 +143,8 @@ def _note(node: JavaObject, name: str, tables: frozenset[str], use: QueryUse) ->
             use.functions.add(function if node.arguments().size() else f"{function}()")
         case "UnresolvedGenerator":
             use.functions.add(_short(node.name().unquotedString()))
+        case "Sample":
+            use.functions.add(SAMPLE)
         case "UnresolvedTableValuedFunction":
             use.table_functions.add(_dotted(node.name()))
         case "UnresolvedRelation":

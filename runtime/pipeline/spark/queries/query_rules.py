@@ -8,7 +8,7 @@ connector may not, by that, run programs, read files or look around on the node.
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from .query import SCRIPT, QueryUse
+from .query import SAMPLE, SCRIPT, QueryUse
 
 _SETTING: Final = "sql.allow"
 
@@ -18,7 +18,7 @@ _GROUPS: Final[Mapping[str, str]] = {
         "now curdate current_date current_time current_timestamp current_timezone localtime"
         " localtimestamp unix_timestamp()"
     ),
-    "is random": "rand randn random randstr uniform uuid shuffle",
+    "is random": f"rand randn random randstr uniform uuid shuffle {SAMPLE}",
     "hangs on how Spark shares out the work": "monotonically_increasing_id spark_partition_id",
     "tells of the node": (
         "current_catalog current_database current_path current_schema current_user"
