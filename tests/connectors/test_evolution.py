@@ -28,6 +28,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from fairlead.events.model import ErrorClass
 from fairlead.runtime.pipeline.connectors.evolution.json_columns import JsonColumns
 from fairlead.runtime.pipeline.connectors.evolution.json_text import DEEP, find_flaw
 from fairlead.runtime.pipeline.connectors.evolution.rules import unite_schemas, widen_type
@@ -381,3 +382,17 @@ def test_columns_that_a_given_schema_does_not_name_are_left_out_and_told(
     assert rows(tmp_path / "out") == [{"n": 1, "s": "a"}]
     (told,) = {each.text for each in reports.told if isinstance(each, Warned)}
     assert "1 columns of its files are not in source.schema, and left out (x)" in told
+
+
+def test_a_wrong_schema_that_only_a_worker_sees_is_a_fault_of_the_config_and_not_quoted(
+    run: Run, config: Config, tmp_path: Path
+) -> None:
+    put(tmp_path / "in", "1.json", {"n": 1})
+    given = {"source.format": "json", "source.schema": "n kings_castle", "task.restart.budget": "9"}
+    (told,) = (each for each in run({**config, **given}).statuses if each.state.value == "FAILED")
+    assert (told.error, told.reason, told.trace) == (
+        ErrorClass.CONFIG,
+        "source.schema: Spark finds no columns in its value (UNSUPPORTED_DATATYPE); write each with"
+        " its name and type, as in `id BIGINT, name STRING`",
+        told.reason,
+    )

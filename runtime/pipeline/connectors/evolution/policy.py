@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
+from pyspark.errors import ParseException
 from pyspark.sql.types import StructType
 
 from .....actors.settings import Value
-from ...spi.config import Width
+from ...spi.config import ConfigInvalid, Width
 from ...spi.errors import SchemaRefused
 from ...spi.key_kinds import text_key
 from .rules import Difference, Union, unite_schemas
@@ -17,6 +18,8 @@ from .rules import Difference, Union, unite_schemas
 EVOLUTION: Final = "source.schema.evolution"
 FAIL, ADD_COLUMNS, WIDEN, DEAD_LETTER = "fail", "add-columns", "widen", "dead-letter"
 _CHOICES: Final = (FAIL, ADD_COLUMNS, WIDEN, DEAD_LETTER)
+_GIVEN_BY: Final = "source.schema"
+"""The key of the schema that users give."""
 _NAMED: Final = 3
 """How many columns a remark lists."""
 LEAVE_OUT: Final = ""
@@ -58,7 +61,7 @@ class SchemaPolicy:
     mode: str = LEAVE_OUT
     is_exact: bool = False
     """Whether column names are case sensitive."""
-    given_by: str = "source.schema"
+    given_by: str = _GIVEN_BY
     """The key that gives the schema."""
 
     @classmethod
@@ -131,7 +134,17 @@ def _united(known: StructType, found: StructType, is_exact: bool) -> Union:  # n
 
 @lru_cache(256)
 def parse_ddl(ddl: str) -> StructType:
-    """Parse a schema in DDL, which needs a JVM."""
+    """Parse a schema in DDL, which needs a JVM.
+
+    Raises `ConfigInvalid` for one that a user gave wrong: only workers see what a reference in a
+    config stands for. The text does not quote it, since it may be secret.
+    """
     if not ddl:
         return StructType([])
-    return cast(StructType, StructType.fromDDL(ddl))
+    try:
+        return cast(StructType, StructType.fromDDL(ddl))
+    except ParseException as error:
+        raise ConfigInvalid(
+            f"{_GIVEN_BY}: Spark finds no columns in its value ({error.getCondition()}); write each"
+            " with its name and type, as in `id BIGINT, name STRING`"
+        ) from None
