@@ -308,6 +308,31 @@ def test_a_batch_that_ends_the_engine_again_and_again_fails_its_task_until_it_is
     assert written(root) == ALL
 
 
+def test_an_engine_that_ends_before_the_batch_of_a_task_begins_is_not_held_against_the_task(
+    root: Path, hooks: Hooks, ledger: MemoryLedger, reports: Reports
+) -> None:
+    class OftenLost(LocalEngine):
+        def wait_warm(self, seconds: float) -> bool:
+            self.open()
+            return super().wait_warm(seconds)
+
+    ends: list[None] = []
+    engine = OftenLost()
+
+    def end_engine() -> None:
+        ends.append(None)
+        if len(ends) < 5:
+            engine.lose()
+
+    hooks.at["plan"] = end_engine
+    run_to_end(task(root, OLD, engine, ledger, reports), reports, 3)
+    assert [each.state for each in reports.statuses] == [
+        RunState.RUNNING,
+        *((RunState.RESTARTING, RunState.RUNNING) * 4),
+    ]
+    assert written(root) == ALL
+
+
 def test_a_task_that_comes_before_the_engine_is_warm_waits_with_a_reason(
     root: Path, ledger: MemoryLedger, reports: Reports
 ) -> None:

@@ -15,14 +15,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ....actors.backoff import Attempts, Backoff
 from ....events.commits import Commit, CommitId, identity
 from ....events.model import RunState
 from ....projections.launches import Launch
-from ..batches.batch import Batch, Target
+from ..batches.batch import Batch, Staged, Target
 from ..batches.session import TaskSession
 from ..connectors.naming import describe_unpublished
 from ..spark.engine import Cancelled, Engine
@@ -35,6 +35,9 @@ from .failures import LastFailure
 from .ledger import Fenced, Ledger, LedgerUnavailable, Unpublished
 from .plugins.calls import Calls
 from .restarts import Halt
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _COMMIT_BACKOFF = Backoff(0.1, 2.0)
 """For a commit without an answer."""
@@ -131,14 +134,22 @@ class TaskCommits:
         """Run what a source asks Spark for before there is a batch; cancelled as a batch is."""
         return self._engine.run(self.tag, job, self._resource.connector)
 
-    def stage(self, pipeline: Pipeline, plan: BatchPlan[Any]) -> Commit:
-        """Write a batch where no reader looks; return the commit that makes it count."""
+    def stage(self, pipeline: Pipeline, plan: BatchPlan[Any], begins: Callable[[], None]) -> Commit:
+        """Write a batch where no reader looks; return the commit that makes it count.
+
+        `begins` is called once the engine runs it.
+        """
         commit_id = CommitId(*self._resource, self._token, self._memory.next_batch)
         self._memory.next_batch += 1
         batch = Batch(pipeline, self._target, plan, commit_id, self._session)
+
+        def run(spark: "SparkSession") -> Staged:
+            begins()
+            return batch.run(spark)
+
         try:
             with self._calls.batch():
-                staged = self._engine.run(self.tag, batch.run, self._resource.connector)
+                staged = self._engine.run(self.tag, run, self._resource.connector)
         except BaseException:
             _discard(pipeline, commit_id)
             raise

@@ -170,16 +170,19 @@ class Restarts:
         return backoff.pause_with_jitter(count, self._rng)
 
     @contextmanager
-    def count_engine_losses(self) -> Generator[None]:
+    def count_engine_losses(self) -> Generator[Callable[[], None]]:
         """Fail the task if the engine ends over its batches again and again.
 
         Else a query that takes all memory of a shared JVM would end it for ever, and with it the
-        batches of all other tasks. Raises `TaskError` from the third time in a row on.
+        batches of all other tasks. Raises `TaskError` from the third time in a row on. Yields what
+        is to be called when the job of a batch begins: before, it has no part in the end.
         """
+        begun = Event()
         try:
-            yield
+            yield begun.set
         except Exception as error:
-            if isinstance(error, EngineDown) or session_is_gone(error):
+            is_lost = isinstance(error, EngineDown) or session_is_gone(error)
+            if is_lost and begun.is_set():
                 self._engine_losses += 1
                 if self._engine_losses >= _MOST_ENGINE_LOSSES:
                     raise TaskError(

@@ -274,8 +274,8 @@ class Task:
         with self._calls.holding(place):
             if self.halt.is_draining:
                 return None
-            with clock.phase("run"), self._restarts.count_engine_losses():
-                commit = self._commits.stage(pipeline, plan)
+            with clock.phase("run"), self._restarts.count_engine_losses() as begins:
+                commit = self._commits.stage(pipeline, plan, begins)
         commit = replace(commit, cost=clock.cost(plan.bytes, self._last))
         self._restarts.is_unproven = False
         self._outage.end()
