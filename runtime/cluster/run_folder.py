@@ -1,7 +1,8 @@
 """The run folder of a node: its lock, its address, and the key of its cluster.
 
 All files are readable by their owner only. The key decrypts the secrets in the logs and
-identifies the cluster to its sinks, so no new key is made where there are logs already. The lock
+identifies the cluster to its sinks, so no new key is made where there are logs already, and no
+other one is taken: the data folder has the public id of the cluster that its logs are of. The lock
 is a POSIX record lock: the system releases it when its process ends, and forks do not inherit it.
 """
 
@@ -15,7 +16,7 @@ from typing import Final
 
 from ...actors.door.ports import KEY_BYTES, Door
 from ...events.log.process import process_of
-from .identity import KEY, NODE_ID, folder_number, identity_of
+from .identity import KEY, NODE_ID, cluster_id, folder_number, identity_of
 from .node_files import (
     ASSIGNORS,
     ENGINE,
@@ -29,6 +30,11 @@ from .node_files import (
 
 OTHERS: Final = 0o077
 """The mode bits of all users but the owner."""
+CLUSTER: Final = "cluster.id"
+_TAKES: Final = (
+    "`fairlead up --new-key` {}: then secrets in the configs of connectors have to be set again,"
+    " and sinks adopted"
+)
 
 
 class KeyRefusedError(Exception):
@@ -36,7 +42,34 @@ class KeyRefusedError(Exception):
 
 
 def read_key(path: Path) -> bytes:
-    """Return the cluster's key; raises `KeyRefusedError` for an unsafe or invalid file."""
+    """Return the cluster's key; raises `KeyRefusedError` if it is unsafe, invalid or another's."""
+    key = _valid_key(path)
+    known = _known_cluster(path)
+    if known not in {"", cluster_id(key)} and _logs_beside(path):
+        raise KeyRefusedError(
+            f"the key {path} is of cluster {cluster_id(key)}, and the logs beside it are of cluster"
+            f" {known}: it opens none of their secrets, and their sinks do not know it. Put the"
+            " key of the logs back from a backup. If they came here together with this key, or"
+            f" theirs is lost, {_TAKES.format('takes it')}"
+        )
+    return key
+
+
+def _known_cluster(path: Path) -> str:
+    """Return the id of the cluster that used the data folder of a key last; "" before any did."""
+    try:
+        return (path.parent.parent / CLUSTER).read_text()
+    except FileNotFoundError:
+        return ""
+
+
+def _logs_beside(path: Path) -> list[Path]:
+    """Return the folders of the logs in the data folder of a key."""
+    groups = path.parent.parent / "groups"
+    return sorted(each.parent for each in groups.glob("*/*/data.mdb"))
+
+
+def _valid_key(path: Path) -> bytes:
     try:
         mode, key = path.stat().st_mode & 0o777, path.read_bytes()
     except OSError as error:
@@ -60,14 +93,11 @@ def read_key(path: Path) -> bytes:
 
 def check_new_key(path: Path) -> None:
     """Raise `KeyRefusedError` if there are logs that need the former key."""
-    groups = path.parent.parent / "groups"
-    logs = sorted(each.parent for each in groups.glob("*/*/data.mdb"))
-    if logs:
+    if logs := _logs_beside(path):
         raise KeyRefusedError(
             f"the cluster's key {path} is gone, and there are logs that it belongs to"
             f" ({logs[0]}{f' and {len(logs) - 1} more' if len(logs) > 1 else ''}): put the key back"
-            " from a backup. Where there is none, `fairlead up --new-key` makes a new one: then"
-            " secrets in the configs of connectors have to be set again, and sinks adopted"
+            f" from a backup. Where there is none, {_TAKES.format('makes a new one')}"
         )
 
 
@@ -135,13 +165,19 @@ class RunFolder:
     def key(self, *, may_replace: bool = False) -> bytes:
         """Return the cluster's key; a missing one is made if there are no logs, or `may_replace`.
 
-        Raises `KeyRefusedError`.
+        The same goes for a key that is not that of the logs. Raises `KeyRefusedError`.
         """
         path = self.path / KEY
         if not path.exists():
             if not may_replace:
                 check_new_key(path)
             self._read_or_create(KEY, secrets.token_bytes(KEY_BYTES))
+            may_replace = True
+        known = _known_cluster(path)
+        if may_replace or not known or not _logs_beside(path):
+            cluster = cluster_id(_valid_key(path))
+            if cluster != known:
+                write_private(path.parent.parent / CLUSTER, cluster.encode(), is_durable=True)
         return read_key(path)
 
     def node_id(self) -> str:

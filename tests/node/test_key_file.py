@@ -7,7 +7,13 @@ import pytest
 
 from fairlead.events.entries.codec import CONTROL
 from fairlead.events.log.writer import GroupLog
-from fairlead.runtime.cluster.run_folder import KeyRefusedError, RunFolder, folder_mode_warnings
+from fairlead.runtime.cluster.identity import cluster_id
+from fairlead.runtime.cluster.run_folder import (
+    KeyRefusedError,
+    RunFolder,
+    folder_mode_warnings,
+    read_key,
+)
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import FAILED, up
 
@@ -46,6 +52,41 @@ def test_a_lost_key_is_replaced_on_demand_and_one_that_is_there_never(data_dir: 
     (data_dir / "run" / "key").unlink()
     assert folder.key(may_replace=True) != before
     assert folder.key() == folder.key()
+
+
+def test_the_key_of_another_cluster_is_refused_beside_logs_unless_somebody_takes_it(
+    data_dir: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path, folder = data_dir / "run" / "key", RunFolder(data_dir)
+    before = folder.key()
+    path.write_bytes(b"x" * 32)
+    for read in (folder.key, lambda: read_key(path)):
+        with pytest.raises(KeyRefusedError, match="Put the key of the logs back from a backup"):
+            read()
+    assert up(load_config(environ={}, overrides=[f"data.dir={data_dir}"])) == FAILED
+    told = capfd.readouterr().err
+    assert f"not started: the key {path} is of cluster {cluster_id(b'x' * 32)}, and the" in told
+    assert f"logs beside it are of cluster {cluster_id(before)}" in told
+    path.write_bytes(before)
+    assert folder.key() == before
+    path.write_bytes(b"x" * 32)
+    assert folder.key(may_replace=True) == folder.key() == read_key(path) == b"x" * 32
+
+
+def test_a_data_folder_without_logs_is_of_any_cluster(data_dir: Path) -> None:
+    shutil.rmtree(data_dir / "groups")
+    (data_dir / "run" / "key").write_bytes(b"x" * 32)
+    assert RunFolder(data_dir).key() == b"x" * 32
+    GroupLog.open_writer(data_dir / "groups" / "connect" / "control", "connect", CONTROL).close()
+    assert RunFolder(data_dir).key() == b"x" * 32
+
+
+def test_a_folder_of_a_release_that_did_not_note_its_cluster_is_of_the_key_in_it(
+    data_dir: Path,
+) -> None:
+    (data_dir / "cluster.id").unlink()
+    key = RunFolder(data_dir).key()
+    assert (data_dir / "cluster.id").read_text() == cluster_id(key)
 
 
 def test_logs_that_were_restored_without_their_key_are_refused(data_dir: Path) -> None:

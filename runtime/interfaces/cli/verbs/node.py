@@ -29,7 +29,8 @@ WORKER_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 def up(
     place: Here,
     new_key: Annotated[
-        bool, typer.Option("--new-key", help="Make a new key if the cluster's key is lost.")
+        bool,
+        typer.Option("--new-key", help="Make a new key if the cluster's is lost, or take another."),
     ] = False,
 ) -> None:
     """Run this node in the foreground: actors, groups, workers, REST. Ctrl-C ends it."""
