@@ -21,16 +21,19 @@ from ..messages.commands import Traffic
 from ..messages.consumers import ConsumerGroupHeartbeat
 from ..messages.errors import Error
 from ..messages.groups import (
+    DescribeGroup,
     EndHold,
     HostCall,
     HostReply,
     ListGroups,
     ListGroupsReply,
+    RemoveGroup,
     SharedCall,
     TellTopics,
     TellTopicsReply,
 )
 from ..messages.members import JOIN_EPOCH
+from ..messages.offsets import OffsetFetch
 from ..timer_queue import TimerQueue
 from .group import ClientGroup
 from .held import HeartbeatCall
@@ -40,6 +43,8 @@ MOST_GROUPS: Final = 100_000
 """The maximum number of groups in a process; calls for further groups are refused."""
 LONGEST_IDS: Final = 440
 """The maximum total length of group id and member id in bytes: together they are log keys."""
+READ_WITHOUT_ID: Final = (OffsetFetch, DescribeGroup, RemoveGroup)
+"""The calls that are answered for an empty group id as for an unknown one."""
 IDLE_MS: Final = 60_000
 """The longest sleep of the process without a timer."""
 
@@ -184,7 +189,9 @@ class HostedGroups:
 
     def _refuse(self, call: SharedCall) -> tuple[Error, str] | None:
         is_known = call.group_id in self._groups
-        if not is_known and (flaw := flaw_in_group_id(call.group_id)):
+        # Kafka knows no group without an id, but takes these calls for it.
+        is_asked = not call.group_id and isinstance(call, READ_WITHOUT_ID)
+        if not (is_known or is_asked) and (flaw := flaw_in_group_id(call.group_id)):
             is_modern = isinstance(call, ConsumerGroupHeartbeat)
             return Error.INVALID_REQUEST if is_modern else Error.INVALID_GROUP_ID, flaw
         if flaw := _flaw_in_ids(call):

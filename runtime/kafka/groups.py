@@ -22,7 +22,6 @@ OF_WORKERS: Final = (
     " use another group id"
 )
 NOT_OF_WORKERS: Final = "is no connect group of this node: its own is"
-TWICE: Final = "the group is named twice"
 MUCH: Final = "the groups before it fill the answer: ask for this one again"
 LOST: Final = "its process was ended, or does not answer: ask again"
 SHOWN: Final = 40
@@ -66,19 +65,23 @@ class Groups:
         return await self._ask_each(calls)
 
     async def _ask_each(self, calls: Sequence[Any]) -> Sequence[Any]:
-        """Return the replies of many groups: of each once, and no more than one answer takes."""
+        """Return the replies of many groups, no more than one answer takes.
+
+        A call that comes again is asked once.
+        """
         replies: list[Any] = []
-        asked, left = set[str](), LONGEST_ANSWER
+        asked: dict[str, tuple[Any, asyncio.Future[Any]]] = {}
+        left = LONGEST_ANSWER
         for at in range(0, len(calls), AT_ONCE):
             asking: list[Any] = []
             for call in calls[at : at + AT_ONCE]:
-                if call.group_id in asked:
-                    asking.append(_refuse(call, Error.INVALID_REQUEST, TWICE))
-                elif left <= 0:
-                    asking.append(_refuse(call, Error.COORDINATOR_LOAD_IN_PROGRESS, MUCH))
-                else:
-                    asking.append(self._ask(call))
-                asked.add(call.group_id)
+                said, reply = asked.get(call.group_id, (None, None))
+                if left <= 0:
+                    reply = _refuse(call, Error.COORDINATOR_LOAD_IN_PROGRESS, MUCH)
+                elif reply is None or said != call:
+                    reply = asyncio.ensure_future(self._ask(call))
+                    asked[call.group_id] = call, reply
+                asking.append(reply)
             replies += await asyncio.gather(*asking)
             left -= sum(map(size_of, replies[at:]))
         return replies

@@ -9,7 +9,7 @@ from fairlead.actors.consumer.requests import refuse_request
 from fairlead.actors.messages.classic import LeaveGroup, Leaver, SyncGroup
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.offsets import OffsetCommit, OffsetFetch, TopicOffset
+from fairlead.actors.messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch, TopicOffset
 from fairlead.actors.shards.packets import numbered
 from fairlead.events.model import GroupType
 from fairlead_tests.consumer.classic import joining
@@ -87,6 +87,25 @@ def test_a_member_of_no_group_commits_nothing(
     assert [each.error for each in driver.asks(commit).verdicts] == [error]
     driver.asks(OffsetCommit(driver.group_id, COMMIT))
     assert [each.error for each in driver.asks(commit).verdicts] == [Error.UNKNOWN_MEMBER_ID]
+
+
+@pytest.mark.parametrize("offset", [-1, -5, -(1 << 63) + 1])
+def test_a_negative_offset_is_committed(driver: ConsumerDriver, offset: int) -> None:
+    committed = TopicOffset("t4", 1, offset, metadata="")
+    told = driver.asks(OffsetCommit(driver.group_id, (committed,)))
+    assert [each.error for each in told.verdicts] == [Error.NONE]
+    driver.open()
+    assert driver.asks(OffsetFetch(driver.group_id)).offsets == (committed,)
+
+
+def test_offsets_of_what_is_not_there_are_not_deleted(driver: ConsumerDriver) -> None:
+    driver.asks(OffsetCommit(driver.group_id, COMMIT))
+    places = {"t4": (1, 4), "nobody": (0,), "\udc80": (0,)}
+    told = driver.asks(OffsetDelete(driver.group_id, places))
+    assert [each.error for each in told.verdicts] == [
+        Error.NONE,
+        *([Error.UNKNOWN_TOPIC_OR_PARTITION] * 3),
+    ]
 
 
 def test_a_commit_is_the_same_with_its_number() -> None:

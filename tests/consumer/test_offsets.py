@@ -110,7 +110,7 @@ def test_each_offset_is_judged_by_itself(driver: ConsumerDriver) -> None:
         TopicOffset("t4", 4, 1),
         TopicOffset("nobody", 0, 1),
         TopicOffset("t4", 1, 1, metadata="x" * 4_097),
-        TopicOffset("t4", 2, -5),
+        TopicOffset("t4", 2, 1, leader_epoch=-2),
         TopicOffset("t4", 3, 1 << 64),
         TopicOffset("\udc80", 0, 1),
     )

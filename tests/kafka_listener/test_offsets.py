@@ -13,6 +13,7 @@ from fairlead.runtime.kafka import groups as groups_module
 from fairlead.runtime.kafka import topics as topics_module
 from fairlead.runtime.kafka.wire.served import (
     CONSUMER_GROUP_HEARTBEAT,
+    DELETE_GROUPS,
     METADATA,
     OFFSET_COMMIT,
     OFFSET_DELETE,
@@ -24,7 +25,7 @@ from fairlead_tests.kafka_listener.served import Client, Served
 from fairlead_tests.kafka_listener.spoken import ask, between
 
 T_ID = "hex:" + "0a" * 16
-UNKNOWN_TOPIC, LOADING, INVALID_REQUEST = 3, 14, 42
+UNKNOWN_TOPIC, LOADING = 3, 14
 
 
 def versions(api: int) -> range:
@@ -115,17 +116,56 @@ async def fetch_groups(client: Client, *groups: str) -> list[int]:
     return [each["ErrorCode"] for each in said["Groups"]]
 
 
-def test_a_group_that_is_named_many_times_is_told_of_once(tmp_path: Path) -> None:
+def test_a_group_that_is_named_many_times_is_asked_once_and_told_of_each_time(
+    tmp_path: Path,
+) -> None:
     async def play(served: Served, _: Behind) -> None:
         client = await served.dial()
         await commit(client, 9)
         calls = served.line.calls
-        assert await fetch_groups(client, "g", *("g" for _ in range(5_000)), "h") == [
-            0,
-            *(INVALID_REQUEST for _ in range(5_000)),
-            0,
-        ]
+        assert await fetch_groups(client, *("g" for _ in range(5_000)), "h") == [0] * 5_001
         assert served.line.calls == calls + 2
+        asked = [
+            {"GroupId": "g", "Topics": [{"Name": "t", "PartitionIndexes": [each]}]}
+            for each in (0, 1)
+        ]
+        said = await ask(client, OFFSET_FETCH, 9, Groups=asked, RequireStable=False)
+        told = [each["Topics"][0]["Partitions"][0] for each in said["Groups"]]
+        assert [each["CommittedOffset"] for each in told] == [7, -1]
+
+    between(tmp_path, play)
+
+
+def test_a_group_that_is_to_be_deleted_twice_is_deleted_once(tmp_path: Path) -> None:
+    async def play(served: Served, _: Behind) -> None:
+        client = await served.dial()
+        await commit(client, 9)
+        said = await ask(client, DELETE_GROUPS, 2, GroupsNames=["g", "", "g"])
+        assert said["Results"] == [
+            {"GroupId": "g", "ErrorCode": 0},
+            {"GroupId": "", "ErrorCode": 69},
+        ]
+
+    between(tmp_path, play)
+
+
+@pytest.mark.parametrize("version", versions(OFFSET_FETCH))
+def test_a_topic_is_told_of_without_partitions_as_it_was_asked_for(
+    tmp_path: Path, version: int
+) -> None:
+    async def play(served: Served, _: Behind) -> None:
+        client = await served.dial()
+        topics = [
+            {"Name": name, "PartitionIndexes": numbers}
+            for name, numbers in (("u", []), ("t", [0]), ("v", []))
+        ]
+        asked: dict[str, Any] = {"GroupId": "", "Topics": topics}
+        fields = {"Groups": [asked], "RequireStable": True} if version >= 8 else asked
+        said = await ask(client, OFFSET_FETCH, version, **fields)
+        group = said["Groups"][0] if version >= 8 else said
+        assert group.get("ErrorCode", 0) == 0
+        told = [(each["Name"], len(each["Partitions"])) for each in group["Topics"]]
+        assert told == [("u", 0), ("t", 1), ("v", 0)]
 
     between(tmp_path, play)
 

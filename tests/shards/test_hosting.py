@@ -17,6 +17,12 @@ from fairlead.actors.messages.groups import (
     RemoveGroup,
     RemoveGroupReply,
 )
+from fairlead.actors.messages.offsets import (
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    TopicOffset,
+)
 from fairlead.actors.shards import hosting
 from fairlead.actors.shards.group import ClientGroup
 from fairlead.actors.shards.hosting import IDLE_MS
@@ -207,12 +213,25 @@ def test_how_far_a_round_has_come_is_told_in_lists_and_of_the_group(driver: Shar
     "group_id", ["", "a\0b", "x" * 256, "\ud800"], ids=["empty", "NUL", "long", "surrogate"]
 )
 def test_an_id_that_no_key_can_begin_with_is_refused(driver: ShardDriver, group_id: str) -> None:
-    for call in (joining(group_id), ClassicHeartbeat(group_id, "m", 1), RemoveGroup(group_id)):
+    calls = joining(group_id), ClassicHeartbeat(group_id, "m", 1), OffsetDelete(group_id, {})
+    for call in (*calls, OffsetCommit(group_id, (TopicOffset("t", 0, 1),))):
         (refused,) = driver.asks(call)
         assert (refused.error, refused.message) == (
             Error.INVALID_GROUP_ID,
             flaw_in_group_id(group_id),
         )
+
+
+def test_a_group_without_an_id_is_read_and_deleted_as_one_that_is_not_there(
+    driver: ShardDriver,
+) -> None:
+    for call, error in (
+        (OffsetFetch("", {"t": (0,)}), Error.NONE),
+        (DescribeGroup(""), Error.GROUP_ID_NOT_FOUND),
+        (RemoveGroup(""), Error.GROUP_ID_NOT_FOUND),
+    ):
+        assert [each.error for each in driver.asks(call)] == [error]
+    assert len(driver.groups) == 0
 
 
 def test_beyond_the_most_groups_only_those_that_are_there_are_served(

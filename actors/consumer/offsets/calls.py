@@ -60,14 +60,23 @@ def commit_offsets(
     return OffsetCommitReply(tuple(verdicts), number=call.number)
 
 
+def _flaw_in_place(name: str, partition: int, topics: Mapping[str, Topic] | None) -> Error:
+    """Return UNKNOWN_TOPIC_OR_PARTITION if there cannot be such a partition, or is none."""
+    if not is_topic_name(name) or not 0 <= partition <= LARGEST_INT32:
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
+    topic = None if topics is None else topics.get(name)
+    if topics is not None and (topic is None or partition >= topic.partitions):
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
+    return Error.NONE
+
+
 def _find_flaw(offset: TopicOffset, topics: Mapping[str, Topic] | None) -> Error:
     """Return why an offset is not committed, or NONE."""
-    if not is_topic_name(offset.topic) or not 0 <= offset.partition <= LARGEST_INT32:
-        return Error.UNKNOWN_TOPIC_OR_PARTITION
-    topic = None if topics is None else topics.get(offset.topic)
-    if topics is not None and (topic is None or offset.partition >= topic.partitions):
-        return Error.UNKNOWN_TOPIC_OR_PARTITION
-    if not 0 <= offset.offset <= LARGEST_EPOCH or not -1 <= offset.leader_epoch <= LARGEST_INT32:
+    error = _flaw_in_place(offset.topic, offset.partition, topics)
+    if error is not Error.NONE:
+        return error
+    # Kafka commits negative offsets as well: they are for the clients to understand.
+    if abs(offset.offset) > LARGEST_EPOCH or not -1 <= offset.leader_epoch <= LARGEST_INT32:
         return Error.INVALID_REQUEST
     metadata = (offset.metadata or "").encode(errors="backslashreplace")
     return Error.OFFSET_METADATA_TOO_LARGE if len(metadata) > LONGEST_METADATA else Error.NONE
@@ -114,16 +123,24 @@ def _spell(found: ConsumerOffset) -> TopicOffset:
 
 
 def delete_offsets(
-    ledger: OffsetLedger, call: OffsetDelete, in_use: Collection[str]
+    ledger: OffsetLedger,
+    call: OffsetDelete,
+    in_use: Collection[str],
+    topics: Mapping[str, Topic] | None,
 ) -> OffsetDeleteReply:
-    """Delete offsets, except those of topics that members subscribe to."""
+    """Delete offsets, except those of topics that members subscribe to, or that are not there.
+
+    `topics` are those of the cluster, None: unknown.
+    """
     verdicts: list[PartitionVerdict] = []
     graves: list[Tombstone] = []
     for topic, partition in _places(call.partitions):
-        used = Error.GROUP_SUBSCRIBED_TO_TOPIC if topic in in_use else Error.NONE
-        verdicts.append(PartitionVerdict(topic, partition, used))
-        known = ledger.consumer_offset(topic, partition) if is_topic_name(topic) else None
-        if used is Error.NONE and known is not None:
+        error = _flaw_in_place(topic, partition, topics)
+        if error is Error.NONE and topic in in_use:
+            error = Error.GROUP_SUBSCRIBED_TO_TOPIC
+        verdicts.append(PartitionVerdict(topic, partition, error))
+        known = ledger.consumer_offset(topic, partition) if error is Error.NONE else None
+        if known is not None:
             graves.append(Tombstone(ConsumerOffset, key_of(known)))
     ledger.write(graves)
     return OffsetDeleteReply(Error.NONE, tuple(verdicts), number=call.number)

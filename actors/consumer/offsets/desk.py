@@ -47,7 +47,7 @@ class OffsetDesk:
         if isinstance(call, OffsetFetch):
             return fetch_offsets(self._ledger, call, topics)
         if isinstance(call, OffsetDelete):
-            return delete_offsets(self._ledger, call, self._topics_in_use())
+            return delete_offsets(self._ledger, call, self._topics_in_use(), topics)
         return commit_offsets(self._ledger, call, topics, now.wall_ms)
 
     def _refuse(self, call: OffsetCall, now: Now) -> Refusal | None:

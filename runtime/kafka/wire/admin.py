@@ -36,12 +36,12 @@ def ask_to_describe(request: Request, _: str) -> Sequence[DescribeGroup]:
 
 def ask_to_delete(request: Request, _: str) -> Sequence[RemoveGroup]:
     """Translate a DeleteGroups request into one call for each group."""
-    return [RemoveGroup(group_id) for group_id in request.message.groups_names]
+    return [RemoveGroup(group_id) for group_id in dict.fromkeys(request.message.groups_names)]
 
 
 def answer_delete(request: Request, kind: Any, replies: Sequence[RemoveGroupReply]) -> Any:
     """Build the DeleteGroups response."""
-    item, asked = item_class(kind, "results"), request.message.groups_names
+    item, asked = item_class(kind, "results"), dict.fromkeys(request.message.groups_names)
     results = tuple(
         make(item, group_id=group_id, error_code=code(reply.error))
         for group_id, reply in zip(asked, replies, strict=True)

@@ -66,12 +66,18 @@ def _verdicts(kind: Any, verdicts: Iterable[PartitionVerdict]) -> tuple[Any, ...
 
 
 def _by_topic(
-    kind: Any, places: Iterable[Any], spell: Callable[[Any, Any], Any]
+    kind: Any,
+    places: Iterable[Any],
+    spell: Callable[[Any, Any], Any],
+    names: Iterable[str] = (),
 ) -> tuple[Any, ...]:
-    """Group partitions by topic, in their order, as the topics of a response of this class."""
+    """Group partitions by topic, in their order, as the topics of a response of this class.
+
+    The topics of these names are among them, first and also without a partition.
+    """
     topic_class = item_class(kind, "topics")
     partition_class = item_class(topic_class, "partitions")
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[Any]] = {name: [] for name in names}
     for each in places:
         found.setdefault(each.topic, []).append(spell(partition_class, each))
     topics = found.items()
@@ -105,12 +111,12 @@ def answer_fetch(request: Request, kind: Any, replies: Sequence[OffsetFetchReply
     if request.head.version >= MANY_GROUPS:
         item, asked = item_class(kind, "groups"), request.message.groups
         groups = tuple(
-            make(item, group_id=told.group_id, **_group_fields(item, reply))
+            make(item, group_id=told.group_id, **_group_fields(item, reply, told))
             for told, reply in zip(asked, replies, strict=True)
         )
         return make(kind, throttle_time=NO_TIME, groups=groups)
     (reply,) = replies
-    told = _group_fields(kind, reply)
+    told = _group_fields(kind, reply, request.message)
     if request.head.version < TELLS_OF_ALL and reply.error is not Error.NONE:
         asked = _fetch(request.message).partitions or {}
         places = (TopicOffset(name, each) for name, numbers in asked.items() for each in numbers)
@@ -118,12 +124,17 @@ def answer_fetch(request: Request, kind: Any, replies: Sequence[OffsetFetchReply
     return make(kind, throttle_time=NO_TIME, **told)
 
 
-def _group_fields(kind: Any, reply: OffsetFetchReply) -> dict[str, Any]:
-    topics = _offsets(kind, reply.offsets, Error.NONE)
+def _group_fields(kind: Any, reply: OffsetFetchReply, asked: Any) -> dict[str, Any]:
+    is_told = reply.error is Error.NONE
+    names = [each.name for each in asked.topics or ()] if is_told else ()
+    topics = _offsets(kind, reply.offsets, Error.NONE, names)
     return {"topics": topics, "error_code": code(reply.error)}
 
 
-def _offsets(kind: Any, offsets: Iterable[TopicOffset], error: Error) -> tuple[Any, ...]:
+def _offsets(
+    kind: Any, offsets: Iterable[TopicOffset], error: Error, names: Iterable[str] = ()
+) -> tuple[Any, ...]:
+    """Return offsets by topic; `names` are those asked for, also without any partition."""
     return _by_topic(
         kind,
         offsets,
@@ -135,6 +146,7 @@ def _offsets(kind: Any, offsets: Iterable[TopicOffset], error: Error) -> tuple[A
             metadata=each.metadata or "",
             error_code=code(error),
         ),
+        names,
     )
 
 
