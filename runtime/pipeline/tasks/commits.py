@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from ....actors.backoff import Attempts, Backoff
@@ -35,9 +35,6 @@ from .failures import LastFailure
 from .ledger import Fenced, Ledger, LedgerUnavailable, Unpublished
 from .plugins.calls import Calls
 from .restarts import Halt
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _COMMIT_BACKOFF = Backoff(0.1, 2.0)
 """For a commit without an answer."""
@@ -143,7 +140,7 @@ class TaskCommits:
         self._memory.next_batch += 1
         batch = Batch(pipeline, self._target, plan, commit_id, self._session)
 
-        def run(spark: "SparkSession") -> Staged:
+        def run(spark: Any) -> Staged:  # noqa: ANN401  # this room knows no Spark
             begins()
             return batch.run(spark)
 
