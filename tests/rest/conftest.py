@@ -15,7 +15,7 @@ from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.gateway import FakeGateway
-from fairlead_tests.rest.group_process import GroupProcess, group_process
+from fairlead_tests.rest.group_process import GroupProcess, running_group_process
 from fairlead_tests.rest.plugins import Broken, Locked
 
 KEY = bytes(range(32))
@@ -50,9 +50,15 @@ def service_over(data_dir: Path, gateway: FakeGateway) -> Service:
     )
 
 
+@pytest.fixture(scope="session")
+def group_process() -> Iterator[GroupProcess]:
+    with running_group_process() as process:
+        yield process
+
+
 @pytest.fixture
-def api(tmp_path: Path) -> Iterator[RestApi]:
-    with group_process(tmp_path / "groups" / "connect") as group:
+def api(tmp_path: Path, group_process: GroupProcess) -> Iterator[RestApi]:
+    with group_process.serving(tmp_path / "groups" / "connect") as group:
         gateway = FakeGateway(group)
         service = service_over(tmp_path, gateway)
         yield RestApi(tmp_path, group, gateway, service, Client(make_app(service)))

@@ -24,7 +24,7 @@ from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead_tests.decider import JOIN
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.gateway import FakeGateway
-from fairlead_tests.rest.group_process import group_process
+from fairlead_tests.rest.group_process import GroupProcess
 
 LOCKED = {"connector.class": "Locked"}
 W1 = "127.0.0.1:8083/w1"
@@ -267,11 +267,13 @@ def test_the_root_is_that_of_connect(client: Client) -> None:
     assert client.get("/").json() == root
 
 
-def test_a_group_is_read_as_soon_as_it_has_a_log(tmp_path: Path) -> None:
+def test_a_group_is_read_as_soon_as_it_has_a_log(
+    tmp_path: Path, group_process: GroupProcess
+) -> None:
     client = Client(make_app(service := service_over(tmp_path, FakeGateway(None))))
     assert client.get("/groups").json() == []
     assert client.get("/connectors").json()["error_code"] == 503
-    with group_process(tmp_path / "groups" / "connect"):
+    with group_process.serving(tmp_path / "groups" / "connect"):
         assert client.get("/connectors").json() == []
         service.logs.close()
 

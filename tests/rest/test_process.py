@@ -16,7 +16,7 @@ import pytest
 from rest.conftest import KEY
 
 from fairlead.actors.door.log_file import SAME_TEXT
-from fairlead_tests.rest.group_process import group_process
+from fairlead_tests.rest.group_process import GroupProcess
 from fairlead_tests.rest.process import TIMEOUT_SECONDS, arguments, command, listening, running
 
 CONFIG = {"connector.class": "SparkPipeline", "source.path": "/in", "sink.path": "/out"} | {
@@ -32,13 +32,13 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def data_dir(tmp_path: Path) -> Iterator[Path]:
+def data_dir(tmp_path: Path, group_process: GroupProcess) -> Iterator[Path]:
     """A data folder with a key and the logs of one group, which nobody serves."""
     (tmp_path / "run").mkdir()
     key = tmp_path / "run" / "key"
     key.touch(0o600)
     key.write_bytes(KEY)
-    with group_process(tmp_path / "groups" / "connect") as group:
+    with group_process.serving(tmp_path / "groups" / "connect") as group:
         group.ask("configure", "a a-0")
     yield tmp_path
     assert not [each for each in psutil.process_iter() if str(tmp_path) in _words(each)]

@@ -1,17 +1,19 @@
 """A group's coordinator and its two real logs, in a separate process.
 
 A log that is open cannot be opened a second time in one process; the REST side reads here,
-so whoever writes has to be elsewhere.
+so whoever writes has to be elsewhere. One process serves all tests of a run, one after the other.
 """
 
 import os
+import subprocess
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from multiprocessing import Pipe, get_context
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from fairlead.actors.group.commit import OffsetLedger, commit_offsets
 from fairlead.actors.group.state.soft_state import Decision
@@ -31,6 +33,7 @@ from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import NEVER_RESTARTED, AutoRestart, Resource, RunState, Token
 from fairlead.events.records import Record
+from fairlead_tests import TESTS
 from fairlead_tests.decider import JOIN, Decider
 
 PLACE = "127.0.0.1:8083"
@@ -132,6 +135,15 @@ class GroupProcess:
     def __init__(self, line: Connection) -> None:
         self._line = line
 
+    @contextmanager
+    def serving(self, folder: Path) -> Generator[Self]:
+        """Have it serve the group of a folder; it serves one at a time."""
+        self.ask("open", folder)
+        try:
+            yield self
+        finally:
+            self.ask("close")
+
     def ask(self, method: str, *args: Any) -> Any:
         """Call a method, and return its result."""
         self._line.send((method, *args))
@@ -143,35 +155,39 @@ class GroupProcess:
 
 
 @contextmanager
-def group_process(folder: Path) -> Generator[GroupProcess]:
-    """Run the process of the group with this folder."""
+def running_group_process() -> Generator[GroupProcess]:
+    """Run the process; it serves no group yet."""
     mine, theirs = Pipe()
-    process = get_context("fork").Process(target=_serve, args=(folder, theirs, mine), daemon=True)
-    process.start()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairlead_tests.rest.group_process", str(theirs.fileno())],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        pass_fds=[theirs.fileno()],
+    )
     theirs.close()
-    group = GroupProcess(mine)
-    group.ask("beat_nobody")
     try:
-        yield group
+        yield GroupProcess(mine)
     finally:
         mine.close()
-        process.join(20)
-        assert process.exitcode == 0
-        process.close()
+        assert process.wait(20) == 0
 
 
-def _serve(folder: Path, line: Connection, other_end: Connection) -> None:
-    other_end.close()
-    served = LoggedDecider(folder)
+def _serve(line: Connection) -> None:
+    served: LoggedDecider | None = None
     with suppress(EOFError):
         while True:
             method, *args = line.recv()
             answer = None
             try:
-                if method != "beat_nobody":
+                if method == "open":
+                    assert served is None, "it serves one group at a time"
+                    served = LoggedDecider(*args)
+                else:
                     answer = getattr(served, method)(*args)
+                    served = None if method == "close" else served
             except Exception as error:  # noqa: BLE001
                 answer = AssertionError(f"{method} failed: {error!r}")
             line.send(answer if not hasattr(answer, "soft") else None)
-    served.close()
-    os._exit(0)
+
+
+if __name__ == "__main__":
+    _serve(Connection(int(sys.argv[1])))
