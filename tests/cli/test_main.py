@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -29,7 +30,8 @@ VERBS = {
     "log backup": ["DEST", "--data-dir"],
     "log replay": ["--until", "--data-dir", "-o"],
 }
-HEAVY = ["pyspark", "pyarrow", "thespian", "py4j", "fastapi", "uvicorn", "psutil"]
+ACTORS = ["thespian", "fairlead.actors.group.state.soft_state"]
+HEAVY = [*ACTORS, "pyspark", "pyarrow", "py4j", "fastapi", "uvicorn", "psutil"]
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -109,28 +111,42 @@ def test_the_last_door_turns_any_fault_into_one_line(
 
 
 def test_reading_verbs_load_no_engine_and_no_actors(cluster: Cluster, data_dir: Path) -> None:
+    logs = ["--data-dir", str(data_dir)]
+    verbs = [["get", "tasks", "--url", cluster.url], ["log", "replay", *logs], ["--help"]]
     program = (
         "import sys; from fairlead.runtime.interfaces.cli.main import main;"
-        " code = main(sys.argv[1:]);"
-        f" print(code, *sorted(sys.modules.keys() & set({HEAVY})))"
+        f" codes = [main(verb) for verb in {[*verbs, ['config']]}];"
+        f" print(codes, *sorted(sys.modules.keys() & set({HEAVY})))"
     )
-    logs = ["--data-dir", str(data_dir)]
-    reading = [["get", "tasks", "--url", cluster.url], ["log", "replay", *logs]]
-    for arguments in (*reading, ["--help"], ["config"]):
-        ended = subprocess.run(
-            [sys.executable, "-c", program, *arguments],
-            capture_output=True,
-            text=True,
-            check=True,
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.splitlines()[-1] == "[0, 0, 0, 0]"
+
+
+@cache
+def told_by(command: str) -> subprocess.CompletedProcess[bytes]:
+    """What a command says that has all streams."""
+    return subprocess.run(command.split(), capture_output=True, check=False)
+
+
+CLOSED_IN_SOAK = {"config": ("2>&-", "<&- >&- 2>&-"), "get frob": ("<&-", ">&-")}
+"""A command that prints has its input and its output closed in each run; one that fails, all."""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "closed"),
+    [
+        pytest.param(
+            words, code, closed, marks=[pytest.mark.soak] * (closed in CLOSED_IN_SOAK[words])
         )
-        assert ended.stdout.splitlines()[-1] == "0"
-
-
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize(("words", "code"), [("config", 0), ("get frob", 2)])
-def test_a_closed_stream_is_as_good_as_none(closed: str, words: str, code: int) -> None:
+        for words, code in (("config", 0), ("get frob", 2))
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-")
+    ],
+)
+def test_a_closed_stream_is_as_good_as_none(words: str, code: int, closed: str) -> None:
     command = f"{sys.executable} -m fairlead.runtime {words}"
-    told = subprocess.run(command.split(), capture_output=True, check=False)
+    told = told_by(command)
     ended = subprocess.run(f"{command} {closed}", shell=True, capture_output=True, check=False)
     assert ended.returncode == code
     assert ended.stdout == (b"" if ">&-" in closed.split() else told.stdout)

@@ -11,7 +11,6 @@ from msgspec import Struct
 from ....actors.classic.bytes.consumer import decode_assignment
 from ....actors.classic.bytes.primitives import UnreadableError
 from ....actors.classic.embedded import CONSUMER
-from ....actors.group.translation.connect import CONNECT_TRANSLATION
 from ....events.group import Group
 from ....events.kafka.consumers import ConsumerOffset
 from ....events.model import (
@@ -101,6 +100,9 @@ def _of_consumer(_: ClassicGroup, member: ClassicMember) -> Iterable[Resource]:
 
 def _of_worker(record: ClassicGroup, member: ClassicMember) -> Iterable[Resource]:
     """Return what a worker runs now: its leader's assignment with assigned and revoked parts."""
+    # A command that only reads starts in half the time without what computes assignments.
+    from ....actors.group.translation.connect import CONNECT_TRANSLATION  # noqa: PLC0415
+
     return CONNECT_TRANSLATION.held_resources(
         record.protocol or "", member, record.generation
     ).assigned
