@@ -4,17 +4,22 @@ PostgreSQL refuses to run as root, so then a system user runs it. A crash of the
 tested, so fsync is off unless a test enables it.
 """
 
+import hmac
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
+from base64 import b64encode
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
+from hashlib import pbkdf2_hmac, sha256
 from pathlib import Path
 from typing import Any, LiteralString
 
@@ -68,6 +73,8 @@ class PostgresServer:
     port: int
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     _process: "subprocess.Popen[Any] | None" = None
+    _asked: "dict[str, psycopg.Connection[Any]]" = field(default_factory=dict)
+    """The connections that statements of tests go by, one to a database."""
 
     @classmethod
     def create(cls, folder: Path, **settings: str) -> "PostgresServer":
@@ -76,15 +83,10 @@ class PostgresServer:
         Whoever runs the server has to come to the folder: pytest's own are root's alone.
         """
         folder.mkdir()
-        password = folder / "password"
-        password.write_text(PASSWORD)
+        subprocess.run(["cp", "-a", f"{_first_cluster().name}/data", folder], check=True)
         if user := _run_by():
-            for each in (folder, password):
-                os.chown(each, user.pw_uid, user.pw_gid)
-        server = cls(folder, _bin(), _free_port(), {**_SETTINGS, **settings})
-        made = ["--pgdata", str(server.data), "--username", "postgres", "--pwfile", str(password)]
-        server._run("initdb", *made, "--auth", "scram-sha-256", "--no-sync", "--encoding", "UTF8")
-        return server
+            os.chown(folder, user.pw_uid, user.pw_gid)
+        return cls(folder, _bin(), _free_port(), {**_SETTINGS, **settings})
 
     @property
     def data(self) -> Path:
@@ -105,18 +107,22 @@ class PostgresServer:
             process = subprocess.Popen(command, stdout=log, stderr=log, **self._as_user())
         self._process = process
         deadline = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                psycopg.connect(self.url(), password=PASSWORD).close()
-            except psycopg.OperationalError:
-                assert process.poll() is None, (self.folder / "log").read_text()
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
-            else:
-                return
+        while not self._is_ready(process.pid):
+            assert process.poll() is None, (self.folder / "log").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    def _is_ready(self, pid: int) -> bool:
+        """Tell whether its own file says so; a connection would cost it a process each time."""
+        try:
+            told = (self.data / "postmaster.pid").read_text().split()
+        except FileNotFoundError:
+            return False
+        return told[:1] == [str(pid)] and told[-1] == "ready"
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Stop it, by default as its fast shutdown does, and wait until it is gone."""
+        self._hang_up()
         process, self._process = self._process, None
         if process:
             process.send_signal(how)
@@ -124,6 +130,7 @@ class PostgresServer:
 
     def kill(self) -> None:
         """Kill all its processes."""
+        self._hang_up()
         process, self._process = self._process, None
         assert process
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
@@ -137,16 +144,27 @@ class PostgresServer:
 
     def empty(self, name: str) -> "Database":
         """Return a database with nothing in it and nobody connected to it."""
-        with self.connected() as admin:
-            if not admin.execute(
-                "SELECT 1 FROM pg_database WHERE datname = %s", (name,)
-            ).fetchone():
-                make = sql.SQL("CREATE DATABASE {}")
-                admin.execute(make.format(sql.Identifier(name)))
-        with self.connected(name) as connection:
-            for statement in _EMPTY:
-                connection.execute(statement)
+        admin = self.asked()
+        if not admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone():
+            make = sql.SQL("CREATE DATABASE {}")
+            admin.execute(make.format(sql.Identifier(name)))
+        connection = self.asked(name)
+        for statement in _EMPTY:
+            connection.execute(statement)
         return Database(self, name)
+
+    def asked(self, database: str = "postgres") -> "psycopg.Connection[Any]":
+        """Return the connection with autocommit that is kept: a new one is much of a test."""
+        kept = self._asked.get(database)
+        if kept is None or kept.closed:
+            kept = psycopg.connect(self.url(database), password=PASSWORD, autocommit=True)
+            kept.prepare_threshold = None  # tables come and go under the same names
+            self._asked[database] = kept
+        return kept
+
+    def _hang_up(self) -> None:
+        while self._asked:
+            self._asked.popitem()[1].close()
 
     @contextmanager
     def connected(self, database: str = "postgres") -> Generator["psycopg.Connection[Any]"]:
@@ -154,26 +172,56 @@ class PostgresServer:
         with psycopg.connect(self.url(database), password=PASSWORD, autocommit=True) as made:
             yield made
 
-    def _run(self, tool: str, *arguments: str) -> None:
-        command = [str(self.bin / tool), *arguments]
-        ran = subprocess.run(
-            command, capture_output=True, text=True, check=False, **self._as_user()
-        )
-        if ran.returncode:
-            raise NoServer(f"{tool}: {ran.stderr.strip()}")
-
     def _as_user(self) -> dict[str, Any]:
-        user = _run_by()
-        if not user:
-            return {"cwd": self.folder}
-        home = {"HOME": str(self.folder), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
-        return {
-            "cwd": self.folder,
-            "env": home,
-            "user": user.pw_uid,
-            "group": user.pw_gid,
-            "extra_groups": (),
-        }
+        return _as_user(self.folder)
+
+
+def _as_user(home: Path) -> dict[str, Any]:
+    """Return the arguments of a process that runs in a folder as who runs servers."""
+    user = _run_by()
+    if not user:
+        return {"cwd": home}
+    return {
+        "cwd": home,
+        "env": {"HOME": str(home), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
+        "user": user.pw_uid,
+        "group": user.pw_gid,
+        "extra_groups": (),
+    }
+
+
+@cache
+def _first_cluster() -> "tempfile.TemporaryDirectory[str]":
+    """Make the cluster that all others are copies of; raises `NoServer`."""
+    bin_folder, made = _bin(), tempfile.TemporaryDirectory(prefix="fairlead-postgres-")
+    folder = Path(made.name)
+    password = folder / "password"
+    password.write_text(_verifier(PASSWORD))
+    if user := _run_by():
+        for each in (folder, password):
+            os.chown(each, user.pw_uid, user.pw_gid)
+    command = [str(bin_folder / "initdb"), "--pgdata", str(folder / "data")]
+    command += ["--username", "postgres", "--pwfile", str(password), "--auth", "scram-sha-256"]
+    command += ["--no-sync", "--encoding", "UTF8"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, **_as_user(folder))
+    if ran.returncode:
+        made.cleanup()
+        raise NoServer(f"initdb: {ran.stderr.strip()}")
+    return made
+
+
+def _verifier(password: str) -> str:
+    """Return what a server knows a password by, with one round of hashing (RFC 5802).
+
+    The usual 4,096 rounds are most of what a connection costs a client.
+    """
+    salt = secrets.token_bytes(16)
+    salted = pbkdf2_hmac("sha256", password.encode(), salt, 1)
+    client, server = (
+        hmac.digest(salted, f"{end} Key".encode(), "sha256") for end in ("Client", "Server")
+    )
+    stored, known = (b64encode(each).decode() for each in (sha256(client).digest(), server))
+    return f"SCRAM-SHA-256$1:{b64encode(salt).decode()}${stored}:{known}"
 
 
 @contextmanager
@@ -202,9 +250,8 @@ class Database:
 
     def run(self, statement: LiteralString, *values: object) -> list[tuple[Any, ...]]:
         """Run a statement in its own transaction; return its rows, if any."""
-        with self.server.connected(self.name) as connection:
-            cursor = connection.execute(statement, values or None)
-            return cursor.fetchall() if cursor.description else []
+        cursor = self.server.asked(self.name).execute(statement, values or None)
+        return cursor.fetchall() if cursor.description else []
 
     @contextmanager
     def session(self) -> Generator["psycopg.Connection[Any]"]:
