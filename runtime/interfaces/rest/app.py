@@ -92,12 +92,10 @@ def make_app(
     )
     app.state.service = service
     handle_errors(app)
-    types: list[object] = []
-    for each in SUBJECTS:
+    for subject in SUBJECTS:
         # `include_router` would analyse all routes again for each application.
-        app.router.routes.extend(each.router.routes)
-        types += each.types
-    describe_answers(app, types)
+        app.router.routes.extend(subject.router.routes)
+    describe_answers(app, [answer for subject in SUBJECTS for answer in subject.answers])
     app.add_middleware(ConnectPaths)
     app.add_middleware(OriginCheck, listeners=listeners, allowed=hosts)
     app.add_middleware(RequestMeter, requests=service.requests)

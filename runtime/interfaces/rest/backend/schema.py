@@ -176,8 +176,8 @@ class Routes:
         told = {"description": "Any error.", **ERROR}
         responses: dict[int | str, dict[str, Any]] = {"default": told}
         self.router = APIRouter(tags=[tag], responses=responses, route_class=JsonRoute)
-        self.types: list[Any] = [ErrorMessage]
-        """The types of all response bodies."""
+        self.answers: list[tuple[Any, dict[str, Any]]] = []
+        """The type of each response body, and the description that its schema is to come into."""
 
     def add(
         self,
@@ -225,8 +225,9 @@ class Routes:
             return {}
         if kind is Response:  # a text response
             return {"description": "Done.", **TEXT}
-        self.types.append(kind)
-        return {"description": "Done.", **_content(kind)}
+        described: dict[str, Any] = {"description": "Done."}
+        self.answers.append((kind, described))
+        return described
 
 
 def encode(body: object, status: int = HTTPStatus.OK) -> Response:
@@ -234,14 +235,20 @@ def encode(body: object, status: int = HTTPStatus.OK) -> Response:
     return Response(msgspec.json.encode(body), status, media_type=JSON)
 
 
-def describe_answers(app: FastAPI, types: list[Any]) -> None:
-    """Add the schemas of all response bodies to the application's /openapi.json."""
+def describe_answers(app: FastAPI, answers: list[tuple[Any, dict[str, Any]]]) -> None:
+    """Add the schemas of all response bodies to the application's /openapi.json.
+
+    They are made at its first request: the process starts sooner without.
+    """
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
+            for kind, described in answers:
+                described.update(_content(kind))
             document = get_openapi(
                 title=app.title, version=app.version, summary=app.summary, routes=app.routes
             )
+            types = [ErrorMessage, *(kind for kind, _ in answers)]
             _, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
             document.setdefault("components", {}).setdefault("schemas", {}).update(components)
             app.openapi_schema = document
