@@ -1,11 +1,13 @@
 # pyright: basic
 """Creates PostgreSQL sources and sinks as a task does, and drives them like one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, LiteralString
 
+import psycopg
 import pyarrow as pa
+from adbc_driver_manager import AdbcDatabase
 
 from fairlead.events.commits import Document, identity
 from fairlead.events.model import Resource
@@ -140,3 +142,43 @@ class Reading:
 def _document(spelled: str) -> dict[str, str | int]:
     pairs = (each.split("=", 1) for each in spelled.split(","))
     return {key: value.strip("'") if "'" in value else int(value) for key, value in pairs}
+
+
+_TYPES: LiteralString = (
+    "SELECT array_agg(oid ORDER BY oid) FROM pg_type WHERE typrelid = 0 AND typcategory <> 'A'"
+)
+
+
+class KnownDatabase(AdbcDatabase):
+    """A database as ADBC knows it, which outlives its sessions."""
+
+    def close(self) -> None:
+        """Stay: sessions to come use it as well."""
+
+
+class KnownDatabases:
+    """Has ADBC learn the types of a database once for all tests, until it has others.
+
+    It reads them all again for each session that a source or a sink opens, which would be most of
+    what the tests cost. The sessions themselves are opened as ever.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, tuple[int, ...]], AdbcDatabase] = {}
+
+    def of(self, database: Database) -> Callable[..., AdbcDatabase]:
+        """Return what makes databases in the place of ADBC; those of other servers are new."""
+        place = f"port={database.server.port} "
+
+        def make(*, uri: str, **options: str) -> AdbcDatabase:
+            if place not in uri or f"dbname={database.name} " not in uri:
+                return AdbcDatabase(uri=uri, **options)
+            try:
+                ((types,),) = database.run(_TYPES)
+            except psycopg.OperationalError:  # which the driver tells in its own words
+                return AdbcDatabase(uri=uri, **options)
+            if (uri, (*types,)) not in self._known:
+                self._known[uri, (*types,)] = KnownDatabase(uri=uri, **options)
+            return self._known[uri, (*types,)]
+
+        return make

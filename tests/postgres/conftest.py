@@ -3,12 +3,16 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
+import adbc_driver_manager
 import pytest
 
 from fairlead.runtime.pipeline.connectors.postgres import poll_pause
 from fairlead.runtime.pipeline.connectors.postgres.tables import source
-from fairlead_tests.postgres_pipes import Reading
+from fairlead_tests.postgres_pipes import KnownDatabases, Reading
 from fairlead_tests.postgres_server import Database, NoServer, PostgresServer, started
+
+AS_EVER = ("test_connecting.py", "test_hang_detection.py", "test_pipeline.py")
+"""Where ADBC learns the types of a database for each session, as in a worker."""
 
 
 @pytest.fixture(scope="session")
@@ -29,10 +33,24 @@ def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "_SETTLED_S", 0.0)
 
 
+@pytest.fixture(scope="session")
+def known() -> KnownDatabases:
+    """The databases as ADBC knows them."""
+    return KnownDatabases()
+
+
 @pytest.fixture
-def database(server: PostgresServer) -> Database:
+def database(
+    server: PostgresServer,
+    known: KnownDatabases,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Database:
     """Return an empty database, as the tests before left nothing in it."""
-    return server.empty("test")
+    made = server.empty("test")
+    if request.path.name not in AS_EVER:
+        monkeypatch.setattr(adbc_driver_manager, "AdbcDatabase", known.of(made))
+    return made
 
 
 @pytest.fixture
