@@ -13,8 +13,11 @@ from fairlead.runtime.simulation.faults import schedule_faults
 from fairlead.runtime.simulation.schedule import Crew, Size, draw
 from fairlead.runtime.simulation.world import World
 
-FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-10").split("-"))
+FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-5").split("-"))
 BATCH = 10
+
+LARGE = Size(steps=150, workers=12, connectors=6)
+SINGLE = Size(steps=60, workers=1, connectors=1)
 
 
 def told(findings: CampaignResult) -> str:
@@ -43,7 +46,13 @@ def test_what_broke_a_rule_once_breaks_none_again(seed: int) -> None:
 
 @pytest.mark.parametrize("crew", [Crew.CLASSIC, Crew.MIXED])
 def test_no_seed_of_a_classic_or_mixed_crew_breaks_a_rule(crew: Crew) -> None:
-    assert told(search(range(5), Size(crew=crew))) == ""
+    assert told(search(range(2), Size(crew=crew))) == ""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("size", [Size(), LARGE, SINGLE], ids=["usual", "large", "single"])
+def test_no_seed_of_many_breaks_a_rule(size: Size) -> None:
+    assert told(search(range(100), size)) == ""
 
 
 @pytest.mark.soak
@@ -70,29 +79,26 @@ def test_what_broke_a_rule_of_crews_once_breaks_none_again(crew: Crew, seed: int
 
 
 def test_mixed_crews_are_converted_both_ways() -> None:
-    conversions: list[int] = []
-    for seed in (1, 3, 5):
-        world = World(draw(seed, Size(crew=Crew.MIXED)))
-        schedule_faults(world)
-        world.clock.run(world.schedule.end_ms)
-        conversions.append(world.durable_state.crews.conversions)
-    assert min(conversions) >= 2, conversions
+    world = World(draw(1, Size(crew=Crew.MIXED)))
+    schedule_faults(world)
+    world.clock.run(world.schedule.end_ms)
+    assert world.durable_state.crews.conversions >= 2
 
 
 def test_a_large_group_breaks_no_rule_either() -> None:
-    assert told(search(range(2), Size(steps=150, workers=12, connectors=6))) == ""
+    assert told(search([0], LARGE)) == ""
 
 
 def test_a_single_worker_breaks_no_rule_either() -> None:
-    assert told(search(range(10), Size(steps=60, workers=1, connectors=1))) == ""
+    assert told(search(range(4), SINGLE)) == ""
 
 
 def test_a_group_whose_facts_lie_in_shards_breaks_no_rule_either(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(shard_layout, "LEAST_PER_SHARD", 1)
-    assert told(search(range(5), Size())) == ""
-    assert told(search([7], Size(steps=60), on_disk=True)) == ""
+    assert told(search(range(2), Size())) == ""
+    assert told(search([7], Size(steps=40), on_disk=True)) == ""
 
 
 @pytest.mark.soak
@@ -105,5 +111,5 @@ def test_a_quiet_night_writes_no_more_than_the_first_target_asks_for() -> None:
 
 
 def test_a_log_on_disk_leads_to_the_same_as_one_in_memory() -> None:
-    schedule = draw(7, Size(steps=60))
+    schedule = draw(7, Size(steps=40))
     assert play(schedule, on_disk=True) == play(schedule)

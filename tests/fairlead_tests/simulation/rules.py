@@ -51,7 +51,7 @@ OF_CREWS = (
         "14 Grants",
         "What still runs as all begin to speak eagerly is granted to nobody until it has stopped.",
         crews.grant_what_runs_on,
-        shown_by=5,
+        shown_by=47,
         crew=Crew.MIXED,
     ),
     Mutation(
@@ -59,7 +59,7 @@ OF_CREWS = (
         "14 Grants",
         "Only who was told that all speak eagerly has stopped everything before it joins.",
         crews.take_an_eager_member_at_its_word,
-        shown_by=5,
+        shown_by=47,
         crew=Crew.MIXED,
     ),
     Mutation(
@@ -75,7 +75,7 @@ OF_CREWS = (
         "16 Upgrade",
         "Who was granted nothing begins with nothing, whatever it was told.",
         crews.begin_with_what_bytes_say,
-        shown_by=5,
+        shown_by=38,
         crew=Crew.MIXED,
     ),
     Mutation(
@@ -83,7 +83,7 @@ OF_CREWS = (
         "16 Upgrade",
         "What a member was to give up is pending after a conversion as well.",
         crews.lose_what_is_to_be_given_up,
-        shown_by=5,
+        shown_by=54,
         crew=Crew.MIXED,
     ),
     Mutation(
@@ -108,7 +108,7 @@ OF_CREWS = (
         "17 Self-fencing",
         "A member that may not be in a round stops everything before that ends.",
         crews.never_leave_a_round_that_goes_on_without_it,
-        shown_by=24,
+        shown_by=55,
         crew=Crew.MIXED,
     ),
 )
@@ -137,6 +137,7 @@ MUTATIONS = (
         "A member takes the answer to its latest request only.",
         own.take_any_answer,
         seeds=60,
+        shown_by=15,
         only=(Fault.DELAY, Fault.DOUBLE, Fault.REPEAT, Fault.SPLIT, Fault.JOIN, Fault.REMOVE),
     ),
     Mutation(
@@ -291,7 +292,7 @@ MUTATIONS = (
         "8 Session timer",
         "A session's timer counts for the seat that it was set for only.",
         off.expire_a_newer_seat,
-        shown_by=2,
+        shown_by=48,
     ),
     Mutation(
         "make_no_more_moves",
@@ -323,7 +324,7 @@ MUTATIONS = (
         "A static member that returns takes new grant epochs.",
         off.keep_grants_of_a_returning_seat,
         seeds=60,
-        shown_by=3,
+        shown_by=22,
         only=(Fault.STEP_AWAY, Fault.SPLIT, Fault.JOIN),
     ),
     Mutation(
@@ -332,7 +333,7 @@ MUTATIONS = (
         "A static member that returns has tokens of its own: each return counts.",
         off.count_no_returns,
         seeds=60,
-        shown_by=9,
+        shown_by=39,
     ),
     Mutation(
         "count_the_session_from_the_answer",
@@ -347,7 +348,7 @@ MUTATIONS = (
         "8 Self-fencing",
         "A member that may have lost its session stops everything by itself.",
         own.never_fence,
-        shown_by=6,
+        shown_by=12,
     ),
     Mutation(
         "never_kill",
@@ -389,7 +390,7 @@ MUTATIONS = (
         "8 Revocation",
         "A revocation has its own deadline at the member.",
         own.keep_no_deadline_of_a_revocation,
-        shown_by=3,
+        shown_by=29,
         only=(Fault.HANG, Fault.SPLIT, Fault.JOIN, Fault.LEAVE),
     ),
     Mutation(
@@ -411,7 +412,7 @@ MUTATIONS = (
         "3 Validation",
         "Epoch 0 asserts that nothing runs.",
         own.rejoin_while_something_runs,
-        shown_by=3,
+        shown_by=52,
     ),
     Mutation(
         "hold_back_owned_while_leaving",
