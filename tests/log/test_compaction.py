@@ -21,6 +21,7 @@ from fairlead.runtime.simulation.invariants import same
 from fairlead_tests.indexes import indexes_from_scratch, indexes_of
 from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Deed, Life
 
+SHORT = 40
 NUMBER = st.integers(0, NUMBERS - 1)
 NAMES = [*DEEDS, "join", "expire", *["rest"] * 6]
 LIVES = st.lists(st.tuples(st.sampled_from(NAMES), NUMBER, NUMBER), min_size=10, max_size=50).map(
@@ -98,6 +99,11 @@ def compactions(entries: list[Entry], cut: int) -> Iterator[list[Entry]]:
     yield [*(entry for entry in head if entry.value is not None), *tail]
 
 
+def cuts(end: int) -> range:
+    """Where to cut a log: anywhere if it is short, in some places if it is long."""
+    return range(0, end + 1, 1 if end < SHORT else end // 8)
+
+
 @given(deeds=LIVES)
 @example(deeds=GOES_WITH_A_SHARE)
 @example(deeds=COMES_BACK)
@@ -108,7 +114,7 @@ def compactions(entries: list[Entry], cut: int) -> Iterator[list[Entry]]:
 def test_compaction_of_any_prefix_leads_to_the_same_group(deeds: list[Deed]) -> None:
     coordinator = Life().lead(deeds)
     entries, end = coordinator.witness.entries, coordinator.group.end
-    for cut in range(0, end + 1, max(1, end // 25)):
+    for cut in cuts(end):
         for left in compactions(entries, cut):
             same(coordinator.group, restore("connect", left, end))
 
@@ -122,7 +128,7 @@ def test_compaction_of_any_prefix_leads_to_the_same_group(deeds: list[Deed]) -> 
 def test_who_loads_a_compacted_log_and_follows_it_sees_the_same_group(deeds: list[Deed]) -> None:
     coordinator = Life().lead(deeds)
     entries, end = coordinator.witness.entries, coordinator.group.end
-    for cut in range(0, end + 1, max(1, end // 25)):
+    for cut in cuts(end):
         for loaded in compactions(entries[:cut], cut // 2):
             group = restore("connect", loaded, cut)
             fold(group, entries[cut:])

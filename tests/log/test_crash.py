@@ -13,7 +13,6 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead_tests.log.samples import TIME_MS, fold, gone, member, unpacked
 
-KILLS = 120
 KEYS = 40
 
 
@@ -49,11 +48,12 @@ def _whole_batches(entries: list[Entry]) -> bool:
     return True
 
 
-def test_no_acknowledged_entry_is_lost_by_kill_9(path: Path, fork: Fork) -> None:
+@pytest.mark.parametrize("kills", [24, pytest.param(400, marks=pytest.mark.soak)])
+def test_no_acknowledged_entry_is_lost_by_kill_9(path: Path, fork: Fork, kills: int) -> None:
     rng = random.Random(7)
     acknowledged = checked = 0
     history: list[Entry] = []
-    for kill in range(KILLS):
+    for kill in range(kills):
         owner = fork(_append_forever, path, kill, None)
         if kill % 2:  # else the kill may come before the log is open
             owner.line.poll(20)
@@ -71,14 +71,17 @@ def test_no_acknowledged_entry_is_lost_by_kill_9(path: Path, fork: Fork) -> None
     with GroupLog.open_writer(path, "flights") as log:
         assert log.read(0) == (history, checked)
         assert log.verify()[:3] == (0, checked, checked)
-    assert checked >= KILLS // 2
+    assert checked >= kills // 2
     assert all(unpacked(entry.value) for entry in history if entry.value is not None)
 
 
-def test_a_log_that_is_trimmed_all_the_time_survives_kill_9(path: Path, fork: Fork) -> None:
+@pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.soak)])
+def test_a_log_that_is_trimmed_all_the_time_survives_kill_9(
+    path: Path, fork: Fork, kills: int
+) -> None:
     rng = random.Random(8)
     acknowledged = low = 0
-    for kill in range(30):
+    for kill in range(kills):
         owner = fork(_append_forever, path, kill, 10)
         owner.line.poll(20)
         time.sleep(rng.uniform(0, 0.05))

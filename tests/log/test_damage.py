@@ -28,10 +28,10 @@ WAYS_IN: list[Callable[[Path], object]] = [
 DEADLY = {-signal.SIGBUS, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGALRM}
 
 
-@pytest.fixture
-def written(path: Path) -> Path:
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log with deletes, overflow pages, reused pages and several owners behind it."""
-    rng = random.Random(3)
+    path, rng = tmp_path_factory.mktemp("model") / "control", random.Random(3)
     for _ in range(3):
         with GroupLog.open_writer(path, "flights") as log:
             for _ in range(12):
@@ -41,40 +41,43 @@ def written(path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def written(model: Path, path: Path) -> Path:
+    """A copy of that log, to be damaged."""
+    return shutil.copytree(model, path)
+
+
 def _content(path: Path) -> tuple[Slice, Slice]:
     with LogReader.open(path, "flights") as log:
         log.verify()
         return log.read(0), log.load()
 
 
-def _flip_and_read(line: Connection, path: Path, scratch: Path) -> None:
-    """Answer, for each position and bit: is the log as it was, or which error says it is not."""
+def _flip(data: Path, position: int, bit: int) -> None:
+    with data.open("r+b") as file:
+        file.seek(position)
+        byte = file.read(1)[0]
+        file.seek(position)
+        file.write(bytes([byte ^ 1 << bit]))
+
+
+def _read_damaged(
+    line: Connection, path: Path, scratch: Path, damage: Callable[..., object]
+) -> None:
+    """Answer, for each damage: is the log as it was, or which error says it is not."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # LMDB's last words
     sound = _content(path)
     while True:
-        position, bit = line.recv()
+        words = line.recv()
         shutil.rmtree(scratch, ignore_errors=True)
         shutil.copytree(path, scratch)
-        with (scratch / "data.mdb").open("r+b") as file:
-            file.seek(position)
-            byte = file.read(1)[0]
-            file.seek(position)
-            file.write(bytes([byte ^ 1 << bit]))
+        damage(scratch / "data.mdb", *words)
         signal.alarm(10)
         try:
             line.send("harmless" if _content(scratch) == sound else "a silent change")
         except LogError as error:
             line.send(type(error).__name__)
         signal.alarm(0)
-
-
-def _read_when_cut(line: Connection, path: Path, size: int) -> None:
-    sound = _content(path)
-    os.truncate(path / "data.mdb", size)
-    try:
-        line.send("harmless" if _content(path) == sound else "a silent change")
-    except LogError as error:
-        line.send(type(error).__name__)
 
 
 def _outcome(puppet: Puppet, position: int, bit: int) -> str:
@@ -87,21 +90,24 @@ def _outcome(puppet: Puppet, position: int, bit: int) -> str:
         return "killed"
 
 
+@pytest.mark.parametrize(
+    ("of_heads", "of_all"), [(50, 100), pytest.param(200, 400, marks=pytest.mark.soak)]
+)
 def test_every_flipped_bit_is_found_out_or_harmless(
-    written: Path, tmp_path: Path, fork: Fork
+    written: Path, tmp_path: Path, fork: Fork, of_heads: int, of_all: int
 ) -> None:
     rng = random.Random(5)
     size = (written / "data.mdb").stat().st_size
     metas = [page * PAGE + at for page in (0, 1) for at in range(16, 152, 3)]
     heads = [page * PAGE + at for page in range(2, size // PAGE) for at in (9, 11, 13, 17)]
-    anywhere = [rng.randrange(size) for _ in range(400)]
+    anywhere = [rng.randrange(size) for _ in range(of_all)]
     outcomes: Counter[str] = Counter()
-    puppet = fork(_flip_and_read, written, tmp_path / "scratch")
-    for position in [*metas, *rng.sample(heads, 200), *anywhere]:
+    puppet = fork(_read_damaged, written, tmp_path / "scratch", _flip)
+    for position in [*metas, *rng.sample(heads, of_heads), *anywhere]:
         outcome = _outcome(puppet, position, rng.randrange(8))
         outcomes[outcome] += 1
         if outcome == "killed":
-            puppet = fork(_flip_and_read, written, tmp_path / "scratch")
+            puppet = fork(_read_damaged, written, tmp_path / "scratch", _flip)
     allowed = {"harmless", "killed", "CorruptLogError", "UnknownFormatError", "WrongLogError"}
     assert outcomes.keys() <= allowed
     assert outcomes["CorruptLogError"] > 0 < outcomes["harmless"]
@@ -115,11 +121,13 @@ def test_a_file_cut_short_is_named_before_lmdb_dies_of_it(written: Path, kept_pa
             use(written)
 
 
-@pytest.mark.parametrize("cut", range(1, 30))
-def test_a_file_that_lost_some_pages_is_named_or_whole(written: Path, fork: Fork, cut: int) -> None:
-    data = written / "data.mdb"
-    puppet = fork(_read_when_cut, written, data.stat().st_size - cut * PAGE)
-    assert puppet.hear() in {"CorruptLogError", "harmless"}
+def test_a_file_that_lost_some_pages_is_named_or_whole(
+    written: Path, tmp_path: Path, fork: Fork
+) -> None:
+    size = (written / "data.mdb").stat().st_size
+    puppet = fork(_read_damaged, written, tmp_path / "scratch", os.truncate)
+    outcomes = {cut: puppet.ask(size - cut * PAGE) for cut in range(1, 30)}
+    assert set(outcomes.values()) <= {"CorruptLogError", "harmless"}, outcomes
 
 
 def test_an_empty_or_missing_data_file_is_not_taken_for_a_new_log(written: Path) -> None:
