@@ -1,11 +1,9 @@
 """What the default assignor does in particular."""
 
-import random
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from benchmarks.bench_assignors import (
@@ -22,6 +20,7 @@ from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource
 from fairlead.events.placement import Abilities, encode_abilities
+from fairlead_tests import TESTS
 from fairlead_tests.assignors.snapshots import DEADLINE_MS, loss, member, one, snapshot, work
 
 
@@ -240,34 +239,12 @@ def test_lost_work_with_a_demand_waits_as_well() -> None:
 
 # Chance.
 
-PROBE = """
-from assignors.test_balanced import entangled
-from fairlead.actors.assignors.built_in.balanced import assign
-for seed in range(20):
-    made = assign(entangled(seed))
-    print([(name, sorted(share)) for name, share in made.members.items()])
-"""
-
-
-def entangled(seed: int) -> Snapshot:
-    """Return a group in which many equals could give and get this or that."""
-    dice = random.Random(seed)
-    names = [f"W{number}" for number in range(6)]
-    tasks = [Resource("ABC"[number % 3], number // 3) for number in range(36)]
-    homes = {task: dice.choice(names[:4]) for task in tasks}
-    crew = [
-        worker(name, " ".join(str(task) for task in tasks if homes[task] == name), zone=zone)
-        for name, zone in zip(names, "ababab", strict=True)
-    ]
-    pins = {task: tuple(dice.sample(names, dice.randint(2, 5))) for task in tasks}
-    return replace(snapshot(frozenset(tasks), *crew), pins=pins)
-
 
 def test_the_order_in_which_sets_happen_to_be_does_not_matter() -> None:
     told = {
         subprocess.run(
-            [sys.executable, "-c", PROBE],
-            env={"PYTHONHASHSEED": str(seed), "PYTHONPATH": str(Path(__file__).parents[1])},
+            [sys.executable, "-m", "fairlead_tests.assignors.entangled"],
+            env={"PYTHONHASHSEED": str(seed), "PYTHONPATH": str(TESTS)},
             capture_output=True, text=True, check=True,
         ).stdout
         for seed in range(1, 5)

@@ -27,10 +27,9 @@ LEVEL = {
     counting.EAGER: counting.assign_eagerly,
     incremental.NAME: incremental.assign,
 }
+EVERY = {**LEVEL, balanced.NAME: balanced.assign}
 each_assignor = pytest.mark.parametrize("assign", LEVEL.values(), ids=LEVEL)
-whichever = pytest.mark.parametrize(
-    "assign", [*LEVEL.values(), balanced.assign], ids=[*LEVEL, balanced.NAME]
-)
+whichever = pytest.mark.parametrize("assign", EVERY.values(), ids=EVERY)
 
 
 def worker(
@@ -121,17 +120,16 @@ def demanding(drawn: Snapshot, seed: int) -> Snapshot:
     return replace(drawn, members=members, needs=needs)
 
 
-@whichever
 @given(group=st.builds(demanding, ordered(), st.integers(0, 999)))
-def test_nobody_is_given_what_it_does_not_meet_and_all_has_one_place(
-    assign: Assign, group: Snapshot
-) -> None:
-    made = assign(group)
-    places = [each for share in made.members.values() for each in share]
-    places += [*made.parked, *made.unplaceable]
-    assert sorted(places) == sorted(group.configured)
-    for member_id, share in made.members.items():
-        assert all(demand_of(group, each).is_met(group.members[member_id]) for each in share)
+def test_nobody_is_given_what_it_does_not_meet_and_all_has_one_place(group: Snapshot) -> None:
+    for name, assign in EVERY.items():
+        made = assign(group)
+        places = [each for share in made.members.values() for each in share]
+        places += [*made.parked, *made.unplaceable]
+        assert sorted(places) == sorted(group.configured), name
+        for member_id, share in made.members.items():
+            view = group.members[member_id]
+            assert all(demand_of(group, each).is_met(view) for each in share), name
 
 
 @whichever

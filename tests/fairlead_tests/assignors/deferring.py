@@ -1,6 +1,6 @@
 """The assignors that park lost work, for tests of their common rules."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -9,6 +9,8 @@ from fairlead.actors.messages.computing import Assignment, Snapshot
 
 Assign = Callable[[Snapshot], Assignment]
 
-each_assignor = pytest.mark.parametrize(
-    "assign", [balanced.assign, counting.assign_deferred], ids=[balanced.NAME, counting.DEFERRED]
-)
+DEFERRING: Mapping[str, Assign] = {
+    balanced.NAME: balanced.assign,
+    counting.DEFERRED: counting.assign_deferred,
+}
+each_assignor = pytest.mark.parametrize("assign", DEFERRING.values(), ids=DEFERRING)
