@@ -2,6 +2,8 @@
 
 import json
 import tarfile
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,7 @@ from fairlead_tests.golden.fixtures import generations, plain_group, read_lines,
 from fairlead_tests.golden.lives import LIVES, lead
 from fairlead_tests.projecting.readings import read_epochs
 
-GOLDEN = [
-    pytest.param(path, id=f"{path.parent.name}-{path.stem}")
-    for folder in generations()
-    for path in sorted(folder.glob("*.state"))
-]
+GOLDEN = pytest.mark.parametrize("folder", generations(), ids=lambda folder: folder.name)
 ON_DISK = [
     pytest.param(path, id=f"{path.parent.name}-{path.name}")
     for folder in generations()
@@ -38,30 +36,38 @@ def as_told(state: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
     return {name: state.get(name) for name in told}
 
 
-@pytest.mark.parametrize("path", GOLDEN)
-def test_a_golden_log_replays_to_the_state_it_told_of_then(path: Path) -> None:
-    told = json.loads(path.read_text())
-    control, offsets = read_lines(path.with_suffix(".control")), path.with_suffix(".offsets")
-    state = json.loads(json.dumps(state_of(control, read_lines(offsets))))
-    assert as_told(state["group"], told["group"]) == told["group"]
-    assert state["offsets"] == told["offsets"]
+def states(folder: Path) -> list[Path]:
+    """Return the states that the logs of a generation told of, each beside its logs."""
+    return sorted(folder.glob("*.state"))
 
 
-@pytest.mark.parametrize("path", GOLDEN)
+@GOLDEN
+def test_a_golden_log_replays_to_the_state_it_told_of_then(folder: Path) -> None:
+    for path in states(folder):
+        told = json.loads(path.read_text())
+        control, offsets = read_lines(path.with_suffix(".control")), path.with_suffix(".offsets")
+        state = json.loads(json.dumps(state_of(control, read_lines(offsets))))
+        assert as_told(state["group"], told["group"]) == told["group"], path
+        assert state["offsets"] == told["offsets"], path
+
+
+@GOLDEN
 def test_a_golden_log_loads_from_disk_trimmed_or_not_to_that_state(
-    path: Path, tmp_path: Path
+    folder: Path, tmp_path: Path
 ) -> None:
-    told = json.loads(path.read_text())["group"]
-    entries = read_lines(path.with_suffix(".control"))
-    for low in (0, len(entries) // 2, len(entries) - 1):
-        folder = tmp_path / str(low)
-        with GroupLog.open_writer(folder, "connect", reserve_bytes=0) as log:
-            for entry in entries:
-                log.append(log.end, [NewEntry(*entry[1:4], entry.value)], entry.timestamp_ms)
-            log.trim(low)
-        with LogReader.open(folder) as reader:
-            group = restore("connect", *reader.load())
-        assert as_told(json.loads(json.dumps(plain_group(group))), told) == told
+    for path in states(folder):
+        told = json.loads(path.read_text())["group"]
+        entries = read_lines(path.with_suffix(".control"))
+        with GroupLog.open_writer(tmp_path / path.stem, "connect", reserve_bytes=0) as log:
+            for time_ms, alike in groupby(entries, attrgetter("timestamp_ms")):
+                log.append(log.end, [NewEntry(*each[1:4], each.value) for each in alike], time_ms)
+        for low in (0, len(entries) // 2, len(entries) - 1):
+            with GroupLog.open_writer(tmp_path / path.stem, "connect", reserve_bytes=0) as log:
+                log.trim(low)
+            with LogReader.open(tmp_path / path.stem) as reader:
+                group = restore("connect", *reader.load())
+            state = json.loads(json.dumps(plain_group(group)))
+            assert as_told(state, told) == told, (path, low)
 
 
 @pytest.mark.parametrize("path", ON_DISK)
@@ -77,29 +83,31 @@ def test_a_log_as_it_lay_on_disk_then_opens_and_tells_the_same(path: Path, tmp_p
     assert as_told(json.loads(json.dumps(plain_group(group))), told) == told
 
 
-@pytest.mark.parametrize("path", GOLDEN)
-def test_a_golden_log_is_a_legal_history_of_a_group_that_agrees_with_itself(path: Path) -> None:
-    group, legality = Group("connect"), Legality()
-    for entry in read_lines(path.with_suffix(".control")):
-        record = decode(entry)
-        assert record is not None
-        whole = group.log_shards.take(record)
-        if whole is not None:
-            legality.check(group, whole)
-        evolve(group, record, entry.offset)
-    consistent(group)
+@GOLDEN
+def test_a_golden_log_is_a_legal_history_of_a_group_that_agrees_with_itself(folder: Path) -> None:
+    for path in states(folder):
+        group, legality = Group("connect"), Legality()
+        for entry in read_lines(path.with_suffix(".control")):
+            record = decode(entry)
+            assert record is not None, path
+            whole = group.log_shards.take(record)
+            if whole is not None:
+                legality.check(group, whole)
+            evolve(group, record, entry.offset)
+        consistent(group)
 
 
-@pytest.mark.parametrize("path", GOLDEN)
-def test_a_golden_log_tells_its_story(path: Path) -> None:
-    entries = read_lines(path.with_suffix(".control"))
-    epochs = list[int]()
-    for record in map(decode, entries):
-        if isinstance(record, GroupMetadata):
-            epochs.append(record.group_epoch)
-        elif isinstance(record, ClassicGroup) and record.generation not in epochs:
-            epochs.append(record.generation)
-    assert [each.report.group_epoch for each in read_epochs(entries)] == epochs
+@GOLDEN
+def test_a_golden_log_tells_its_story(folder: Path) -> None:
+    for path in states(folder):
+        entries = read_lines(path.with_suffix(".control"))
+        epochs = list[int]()
+        for record in map(decode, entries):
+            if isinstance(record, GroupMetadata):
+                epochs.append(record.group_epoch)
+            elif isinstance(record, ClassicGroup) and record.generation not in epochs:
+                epochs.append(record.generation)
+        assert [each.report.group_epoch for each in read_epochs(entries)] == epochs, path
 
 
 def test_the_golden_logs_hold_every_kind_of_record() -> None:
