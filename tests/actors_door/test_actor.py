@@ -32,8 +32,8 @@ ASK = 30.0
 pytestmark = pytest.mark.cluster
 
 
-def test_a_handler_that_raises_runs_once_and_the_sender_is_told(actor_system: Running) -> None:
-    system = actor_system.system
+def test_a_handler_that_raises_runs_once_and_the_sender_is_told(shared_system: Running) -> None:
+    system = shared_system.system
     echo = system.create(Echo)
     assert system.ask(echo, Break("lost it"), ASK) == Failure("ValueError: lost it")
     assert system.ask(echo, "how often broken", ASK) == 1
@@ -45,12 +45,12 @@ def test_a_handler_that_raises_runs_once_in_process(in_process: InProcess) -> No
     assert in_process.ask(echo, "how often broken") == 1
 
 
-def test_a_failure_to_fail_ends_there(actor_system: Running) -> None:
-    system = actor_system.system
+def test_a_failure_to_fail_ends_there(shared_system: Running) -> None:
+    system = shared_system.system
     silent = system.create(Silent)
     system.tell(silent, Break())
     assert system.ask(silent, "how often broken", ASK) == 1
-    assert "cannot even fail" in log_of(actor_system.folder)
+    assert "cannot even fail" in log_of(shared_system.folder)
 
 
 def test_a_failure_is_not_answered_with_a_failure(in_process: InProcess) -> None:
@@ -65,8 +65,8 @@ def test_dying_in_process_spares_the_process(in_process: InProcess) -> None:
         in_process.ask(echo, Kill(7))
 
 
-def test_what_is_said_is_never_logged(actor_system: Running) -> None:
-    system = actor_system.system
+def test_what_is_said_is_never_logged(shared_system: Running) -> None:
+    system = shared_system.system
     parent, echo = system.create(Parent), system.create(Echo)
     pid = system.ask(echo, "pid", ASK)
     system.tell(parent, Tell(echo, "the secret"))
@@ -74,26 +74,26 @@ def test_what_is_said_is_never_logged(actor_system: Running) -> None:
     os.kill(pid, signal.SIGKILL)
     system.tell(parent, Tell(echo, "the secret"))
     system.ask(parent, "story", ASK)
-    assert "the secret" not in log_of(actor_system.folder)
+    assert "the secret" not in log_of(shared_system.folder)
 
 
-def test_a_child_killed_or_stopped_is_lost_once(actor_system: Running) -> None:
-    system = actor_system.system
+def test_a_child_killed_or_stopped_is_lost_once(shared_system: Running) -> None:
+    system = shared_system.system
     parent = system.create(Parent)
     pids = [system.ask(system.ask(parent, Create(name), ASK), "pid", ASK) for name in "abcd"]
     story = [f"created child {number}" for number in range(4)]
     assert system.ask(parent, "story", ASK) == story
 
     os.kill(pids[0], signal.SIGKILL)  # type: ignore[arg-type]
-    eventually(lambda: len(_story(actor_system, parent)) == 5, "the first is lost")
+    eventually(lambda: len(_story(shared_system, parent)) == 5, "the first is lost")
     os.kill(pids[1], signal.SIGTERM)  # type: ignore[arg-type]
-    eventually(lambda: len(_story(actor_system, parent)) == 6, "the second is lost")
+    eventually(lambda: len(_story(shared_system, parent)) == 6, "the second is lost")
     system.tell(parent, Stop("child 2"))
-    eventually(lambda: len(_story(actor_system, parent)) == 7, "the third is lost")
-    child = actor_system.titled("fairlead: echo d")[0]
+    eventually(lambda: len(_story(shared_system, parent)) == 7, "the third is lost")
+    child = shared_system.titled("fairlead: echo d")[0]
     child.kill()
-    eventually(lambda: len(_story(actor_system, parent)) == 8, "the fourth is lost")
-    assert _story(actor_system, parent) == story + [f"lost child {n}" for n in range(4)]
+    eventually(lambda: len(_story(shared_system, parent)) == 8, "the fourth is lost")
+    assert _story(shared_system, parent) == story + [f"lost child {n}" for n in range(4)]
 
 
 def _story(running: Running, parent: object) -> list[str]:
@@ -101,18 +101,18 @@ def _story(running: Running, parent: object) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["stillborn", "deaf"])
-def test_a_child_that_cannot_begin_is_lost_too(actor_system: Running, name: str) -> None:
-    parent = actor_system.system.create(Parent)
-    actor_system.system.ask(parent, Create(name), ASK)
-    actor_system.system.tell(parent, Greet("child 0"))  # it may get that, and die with it
-    eventually(lambda: "lost child 0" in _story(actor_system, parent), "it is lost")
-    before = _story(actor_system, parent).count("undelivered str")
-    actor_system.system.tell(parent, Greet("child 0"))
+def test_a_child_that_cannot_begin_is_lost_too(shared_system: Running, name: str) -> None:
+    parent = shared_system.system.create(Parent)
+    shared_system.system.ask(parent, Create(name), ASK)
+    shared_system.system.tell(parent, Greet("child 0"))  # it may get that, and die with it
+    eventually(lambda: "lost child 0" in _story(shared_system, parent), "it is lost")
+    before = _story(shared_system, parent).count("undelivered str")
+    shared_system.system.tell(parent, Greet("child 0"))
     eventually(
-        lambda: _story(actor_system, parent).count("undelivered str") > before,
+        lambda: _story(shared_system, parent).count("undelivered str") > before,
         "the greeting is back",
     )
-    story = _story(actor_system, parent)
+    story = _story(shared_system, parent)
     assert story.count("undelivered str") <= 2
     assert [each for each in story if each != "undelivered str"] == [
         "created child 0",
@@ -120,21 +120,21 @@ def test_a_child_that_cannot_begin_is_lost_too(actor_system: Running, name: str)
     ]
 
 
-def test_a_child_has_one_key(actor_system: Running) -> None:
-    parent = actor_system.system.create(Parent)
-    actor_system.system.ask(parent, Create("a"), ASK)
-    actor_system.system.tell(parent, Greet("child 0"))
+def test_a_child_has_one_key(shared_system: Running) -> None:
+    parent = shared_system.system.create(Parent)
+    shared_system.system.ask(parent, Create("a"), ASK)
+    shared_system.system.tell(parent, Greet("child 0"))
     told = ["created child 0", "hello from child 0"]
-    eventually(lambda: _story(actor_system, parent) == told, "the child answers")
+    eventually(lambda: _story(shared_system, parent) == told, "the child answers")
 
 
-def test_a_message_to_the_dead_comes_back(actor_system: Running) -> None:
-    system = actor_system.system
+def test_a_message_to_the_dead_comes_back(shared_system: Running) -> None:
+    system = shared_system.system
     parent, echo = system.create(Parent), system.create(Echo)
     assert system.ask(echo, Kill(1), 0.2) is None
-    eventually(lambda: actor_system.titled("fairlead: echo") == [], "it is dead")
+    eventually(lambda: shared_system.titled("fairlead: echo") == [], "it is dead")
     system.tell(parent, Tell(echo, b"anyone?"))
-    eventually(lambda: _story(actor_system, parent) == ["undelivered bytes"], "it comes back")
+    eventually(lambda: _story(shared_system, parent) == ["undelivered bytes"], "it comes back")
     with pytest.raises(UnreachableError):
         system.tell(echo, "anyone?")
     system.stop(echo)
@@ -147,27 +147,27 @@ def test_what_others_could_not_deliver_is_heard_of(in_process: InProcess) -> Non
     assert in_process.ask(parent, "story") == ["undelivered str", "undelivered int"]
 
 
-def test_a_message_that_cannot_be_pickled_comes_back(actor_system: Running) -> None:
-    parent = actor_system.system.create(Parent)
-    actor_system.system.tell(parent, "send nonsense")
-    eventually(lambda: _story(actor_system, parent) == ["undelivered lock"], "it comes back")
+def test_a_message_that_cannot_be_pickled_comes_back(shared_system: Running) -> None:
+    parent = shared_system.system.create(Parent)
+    shared_system.system.tell(parent, "send nonsense")
+    eventually(lambda: _story(shared_system, parent) == ["undelivered lock"], "it comes back")
 
 
-def test_timers_due_together_come_in_order(actor_system: Running) -> None:
-    timers = actor_system.system.create(Timers)
-    actor_system.system.tell(timers, "go")
+def test_timers_due_together_come_in_order(shared_system: Running) -> None:
+    timers = shared_system.system.create(Timers)
+    shared_system.system.tell(timers, "go")
     eventually(
-        lambda: actor_system.system.ask(timers, "order", ASK) == [0, 1, 2, 3, 4, 5],
+        lambda: shared_system.system.ask(timers, "order", ASK) == [0, 1, 2, 3, 4, 5],
         "all are due, in order",
     )
 
 
-def test_threads_post_to_their_actor(actor_system: Running) -> None:
-    actor = actor_system.system.create(Threads)
-    actor_system.system.tell(actor, "post")
+def test_threads_post_to_their_actor(shared_system: Running) -> None:
+    actor = shared_system.system.create(Threads)
+    shared_system.system.tell(actor, "post")
 
     def posted() -> list[tuple[int, int]]:
-        answer = actor_system.system.ask(actor, "posted", ASK)
+        answer = shared_system.system.ask(actor, "posted", ASK)
         return cast("list[tuple[int, int]]", answer)
 
     eventually(lambda: len(posted()) == 4 * Threads.COUNT, "all have arrived")
@@ -177,46 +177,52 @@ def test_threads_post_to_their_actor(actor_system: Running) -> None:
     assert by_thread == [list(range(Threads.COUNT))] * 4
 
 
-def test_threads_send_to_others(actor_system: Running) -> None:
-    parent = actor_system.system.create(Parent)
-    speaker = actor_system.system.create(Threads)
-    actor_system.system.tell(speaker, Tell(parent, "hello"))
+def test_threads_send_to_others(shared_system: Running) -> None:
+    parent = shared_system.system.create(Parent)
+    speaker = shared_system.system.create(Threads)
+    shared_system.system.tell(speaker, Tell(parent, "hello"))
     told = [f"hello from {address_key(speaker)}"]
-    eventually(lambda: _story(actor_system, parent) == told, "it arrives")
+    eventually(lambda: _story(shared_system, parent) == told, "it arrives")
 
 
-def test_a_thread_left_behind_does_not_keep_the_process(actor_system: Running) -> None:
-    actor = actor_system.system.create(Threads)
-    actor_system.system.tell(actor, "linger")
-    actor_system.system.ask(actor, "posted", ASK)
-    actor_system.system.stop(actor)
-    eventually(lambda: actor_system.titled("fairlead: threads") == [], "it ends")
+def test_a_thread_left_behind_does_not_keep_the_process(shared_system: Running) -> None:
+    actor = shared_system.system.create(Threads)
+    shared_system.system.tell(actor, "linger")
+    shared_system.system.ask(actor, "posted", ASK)
+    shared_system.system.stop(actor)
+    eventually(lambda: shared_system.titled("fairlead: threads") == [], "it ends")
 
 
-@pytest.mark.parametrize("how", ["stop", "terminate", "both", "shut down"])
-def test_an_actor_is_told_once_that_it_stops(actor_system: Running, how: str) -> None:
-    diary = actor_system.system.create(Diary)
-    written = actor_system.folder / "diary"
-    assert actor_system.system.ask(diary, str(written), ASK) == "noted"
-    (process,) = actor_system.titled("fairlead: diary")
+@pytest.mark.parametrize("how", ["stop", "terminate", "both"])
+def test_an_actor_is_told_once_that_it_stops(shared_system: Running, how: str) -> None:
+    diary = shared_system.system.create(Diary)
+    written = shared_system.folder / how
+    assert shared_system.system.ask(diary, str(written), ASK) == "noted"
+    (process,) = shared_system.titled("fairlead: diary")
     if how in {"terminate", "both"}:
         process.send_signal(signal.SIGTERM)
     if how in {"stop", "both"}:
         with contextlib.suppress(UnreachableError):
-            actor_system.system.stop(diary)
-    if how == "shut down":
-        actor_system.shut_down()
+            shared_system.system.stop(diary)
     eventually(lambda: not runs(process), "it ends")
     assert written.read_text() == "stopping\n"
 
 
-def test_a_late_answer_is_not_taken_for_the_next(actor_system: Running) -> None:
-    late = actor_system.system.create(Late)
-    assert actor_system.system.ask(late, 0.2, 0.05) is None
-    assert actor_system.system.ask(late, 0.3, ASK) == 0.3
+def test_an_actor_is_told_once_that_its_system_shuts_down(actor_system: Running) -> None:
+    diary = actor_system.system.create(Diary)
+    written = actor_system.folder / "diary"
+    assert actor_system.system.ask(diary, str(written), ASK) == "noted"
+    actor_system.shut_down()
+    assert written.read_text() == "stopping\n"
 
 
-def test_an_actor_of_no_module_cannot_start(actor_system: Running) -> None:
+def test_a_late_answer_is_not_taken_for_the_next(shared_system: Running) -> None:
+    late = shared_system.system.create(Late)
+    assert shared_system.system.ask(late, 0.2, 0.05) is None
+    assert shared_system.system.ask(late, 0.3, ASK) == 0.3
+
+
+def test_an_actor_of_no_module_cannot_start(shared_system: Running) -> None:
     nowhere = type("Nowhere", (Echo,), {"__module__": "no.such.module"})
     with pytest.raises(CannotStartError, match=r"no\.such\.module"):
-        actor_system.system.create(nowhere)
+        shared_system.system.create(nowhere)

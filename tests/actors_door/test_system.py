@@ -68,13 +68,13 @@ def test_connecting_starts_nothing() -> None:
     assert set(psutil.Process().children()) <= before
 
 
-def test_another_key_does_not_connect(actor_system: Running) -> None:
-    door = actor_system.door
+def test_another_key_does_not_connect(shared_system: Running) -> None:
+    door = shared_system.door
     with pytest.raises(UnreachableError, match="does not answer to this cluster's key"):
         connect(Door(door.host, door.port, secrets.token_bytes(32)))
-    actor_system.system.close()
-    actor_system.system = connect(door)
-    assert actor_system.system.alive()
+    shared_system.system.close()
+    shared_system.system = connect(door)
+    assert shared_system.system.alive()
 
 
 def test_only_the_node_that_is_meant_is_behind_a_door(tmp_path: Path) -> None:
@@ -113,50 +113,50 @@ def test_a_system_starts_on_the_main_thread_only(tmp_path: Path) -> None:
     assert refused == ["a system dies with the thread that started it: use the main thread"]
 
 
-def test_a_name_is_found_and_not_made(actor_system: Running) -> None:
-    system = actor_system.system
+def test_a_name_is_found_and_not_made(shared_system: Running) -> None:
+    system = shared_system.system
     assert system.named("supervisor") is None
     created = system.create(Echo, "supervisor")
     assert system.named("supervisor") == created
     assert system.create(Echo, "supervisor") == created
-    assert len(actor_system.titled("fairlead: echo supervisor")) == 1
+    assert len(shared_system.titled("fairlead: echo supervisor")) == 1
     system.stop(created)
     eventually(lambda: system.named("supervisor") is None, "the name is free again")
 
 
-def test_every_process_has_a_title(actor_system: Running) -> None:
-    parent = actor_system.system.create(Parent, "supervisor")
-    actor_system.system.ask(actor_system.system.ask(parent, Create("W1"), ASK), "hello", ASK)
-    titles = [title_of(each) for each in actor_system.processes()[1:]]
+def test_every_process_has_a_title(shared_system: Running) -> None:
+    parent = shared_system.system.create(Parent, "supervisor")
+    shared_system.system.ask(shared_system.system.ask(parent, Create("W1"), ASK), "hello", ASK)
+    titles = [title_of(each) for each in shared_system.processes()[1:]]
     assert titles == ["fairlead: admin test", "fairlead: parent supervisor", "fairlead: echo W1"]
 
 
-def test_the_key_is_in_no_argument_and_no_environment(actor_system: Running) -> None:
-    actor_system.system.create(Echo)
-    key = actor_system.door.key
-    for process in actor_system.processes():
+def test_the_key_is_in_no_argument_and_no_environment(shared_system: Running) -> None:
+    shared_system.system.create(Echo)
+    key = shared_system.door.key
+    for process in shared_system.processes():
         for name in ("cmdline", "environ"):
             content = Path(f"/proc/{process.pid}/{name}").read_bytes()
             assert key not in content
             assert key.hex().encode() not in content.lower()
 
 
-def test_every_socket_listens_on_loopback_only(actor_system: Running) -> None:
-    parent = actor_system.system.create(Parent)
-    actor_system.system.ask(actor_system.system.ask(parent, Create("a"), ASK), "hello", ASK)
-    family = [*actor_system.processes(), psutil.Process()]
+def test_every_socket_listens_on_loopback_only(shared_system: Running) -> None:
+    parent = shared_system.system.create(Parent)
+    shared_system.system.ask(shared_system.system.ask(parent, Create("a"), ASK), "hello", ASK)
+    family = [*shared_system.processes(), psutil.Process()]
     for process in family:
         assert {host for host, _ in listeners([process])} == {"127.0.0.1"}
     everything = [listeners([process]) for process in family]
     assert sum(map(len, everything)) == len(set[tuple[str, int]]().union(*everything))
 
 
-def test_each_thread_has_its_own_answers(actor_system: Running) -> None:
-    echo = actor_system.system.create(Echo)
+def test_each_thread_has_its_own_answers(shared_system: Running) -> None:
+    echo = shared_system.system.create(Echo)
     wrong = list[object]()
 
     def converse(name: str) -> None:
-        with actor_system.system.private() as line:
+        with shared_system.system.private() as line:
             for number in range(25):
                 answer = line.ask(echo, (name, number), ASK)
                 if answer != (name, number):
@@ -170,26 +170,29 @@ def test_each_thread_has_its_own_answers(actor_system: Running) -> None:
     assert wrong == []
 
 
-def test_private_lines_leave_no_socket(actor_system: Running) -> None:
-    echo = actor_system.system.create(Echo)
+def test_private_lines_leave_no_socket(shared_system: Running) -> None:
+    echo = shared_system.system.create(Echo)
     before = psutil.Process().num_fds()
     for _ in range(5):
-        with actor_system.system.private() as line:
+        with shared_system.system.private() as line:
             assert line.ask(echo, "hello", ASK) == "hello"
     assert psutil.Process().num_fds() == before
 
 
-def test_the_children_of_a_killed_actor_are_gone(actor_system: Running) -> None:
-    parent = actor_system.system.create(Parent, "supervisor")
+def test_the_children_of_a_killed_actor_are_gone(shared_system: Running) -> None:
+    parent = shared_system.system.create(Parent, "supervisor")
     for name in "ab":
-        child = actor_system.system.ask(parent, Create(name), ASK)
-        actor_system.system.ask(child, "hello", ASK)
-    children = [*actor_system.titled("fairlead: echo a"), *actor_system.titled("fairlead: echo b")]
-    (supervisor,) = actor_system.titled("fairlead: parent supervisor")
+        child = shared_system.system.ask(parent, Create(name), ASK)
+        shared_system.system.ask(child, "hello", ASK)
+    children = [
+        *shared_system.titled("fairlead: echo a"),
+        *shared_system.titled("fairlead: echo b"),
+    ]
+    (supervisor,) = shared_system.titled("fairlead: parent supervisor")
     supervisor.kill()
     eventually(lambda: not any(map(runs, children)), "its children are gone")
-    eventually(lambda: actor_system.system.named("supervisor") is None, "its name is free")
-    assert actor_system.system.alive()
+    eventually(lambda: shared_system.system.named("supervisor") is None, "its name is free")
+    assert shared_system.system.alive()
 
 
 def test_a_killed_admin_takes_all_along_and_the_port_is_free(tmp_path: Path) -> None:
