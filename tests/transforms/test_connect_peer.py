@@ -25,6 +25,9 @@ pytestmark = pytest.mark.spark
 MOST_FAILURES = 1
 """Of how many records of a case, on which the real class fails, ours is asked one by one."""
 
+INTERPRETER = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
+"""The rule by which rows that a plan brings along are evaluated without compiled code."""
+
 INNER: Type = {"struct": [["x.y", "int"], ["deep", {"struct": [["é", "string"]]}]]}
 WIDE: Type = {
     "struct": [
@@ -91,12 +94,15 @@ class Case:
     rows: Rows
     refused_at_once: tuple[int, ...] = ()
     """Records of nulls that the real class takes: ours refuses such columns before any row."""
+    takes_all: bool = False
+    """Whether the real class fails on no record."""
+    is_soak: bool = False
+    """Whether other cases take the same ways through our code, with other values."""
 
     def __str__(self) -> str:
         return " ".join([self.name, *(f"{k}={v}" for k, v in self.keys.items())])
 
 
-NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 INTS = ("int8", "int16", "int32", "int64")
 TARGETS = (*INTS, "float32", "float64", "boolean", "string")
 TEXTS = (
@@ -123,18 +129,31 @@ TIMES = (
 DAYS = ("0", "1", "-1", "2", "11016", "-141427", "2932896", "18321")
 
 
+NUMBERS_OF: tuple[tuple[Type, Sequence[str]], ...] = (
+    ("double", DOUBLES),
+    ("float", DOUBLES),
+    ("bigint", LONGS),
+    ({"decimal": [20, 4]}, DECIMALS),
+    ({"decimal": [30, 12]}, SMALLS),
+    ("timestamp", TIMES),
+    ("date", DAYS),
+)
+
+
+def cast_at_once(kind: Type, values: Sequence[str], *targets: str) -> Case:
+    """Return the casts of a value to several types, each in a field of its own."""
+    fields = [[target, kind] for target in targets]
+    rows = Rows([Record([each] * len(targets)) for each in (None, *values)], {"struct": fields})
+    return Case("Cast$Value", {"spec": ",".join(f"{each}:{each}" for each in targets)}, rows)
+
+
 def casts() -> Iterator[Case]:
-    for target in TARGETS:
-        yield Case("Cast$Value", {"spec": f"v:{target}"}, column("string", None, *TEXTS))
-        yield Case("Cast$Value", {"spec": f"v:{target}"}, column("double", None, *DOUBLES))
-        yield Case("Cast$Value", {"spec": f"v:{target}"}, column("bigint", None, *LONGS))
-        decimals = column({"decimal": [20, 4]}, None, *DECIMALS)
-        yield Case("Cast$Value", {"spec": f"v:{target}"}, decimals)
-    yield Case("Cast$Value", {"spec": "v:string"}, column({"decimal": [30, 12]}, None, *SMALLS))
-    yield Case("Cast$Value", {"spec": "v:float64"}, column({"decimal": [30, 12]}, None, *SMALLS))
-    for kind, values in (("timestamp", TIMES), ("date", DAYS), ("float", DOUBLES)):
-        for target in ("string", "int64", "int8", "float64", "boolean"):
-            yield Case("Cast$Value", {"spec": f"v:{target}"}, column(kind, None, *values))
+    for kind, values in NUMBERS_OF:
+        yield replace(cast_at_once(kind, values, *TARGETS), takes_all=True)
+    yield replace(cast_at_once("string", TEXTS, "boolean", "string"), takes_all=True)
+    yield cast_at_once("string", TEXTS, "float32", "float64")
+    for target in INTS:
+        yield replace(cast_at_once("string", TEXTS, target), is_soak=target in ("int16", "int32"))
     for target in ("int8", "string"):
         spec = ",".join(f"{name}:{target}" for name in ("i8", "i16", "i32", "flag", "none"))
         yield Case("Cast$Value", {"spec": spec}, ALL)
@@ -195,27 +214,33 @@ SPELLED = {
 
 def converters() -> Iterator[Case]:
     name = "TimestampConverter$Value"
-    for pattern in FORMATS:
+    for pattern in (" | ".join(FORMATS), *FORMATS):
         keys = {"field": "v", "target.type": "string", "format": pattern}
         times = [each for each in TIMES if not each.startswith("-122")]
-        yield Case(name, keys, column("timestamp", None, *times))
+        rows = column("timestamp", None, *times)
+        yield Case(name, keys, rows, is_soak=pattern in FORMATS)
     for pattern, texts in SPELLED.items():
         keys = {"field": "v", "target.type": "Timestamp", "format": pattern}
-        yield Case(name, keys, column("string", None, *texts))
+        is_soak = pattern in ("yyyy-MM-dd XXX", "H:mm")
+        yield Case(name, keys, column("string", None, *texts), is_soak=is_soak)
     precisions = ("seconds", "milliseconds", "microseconds", "nanoseconds")
     longs = ("0", "-1", "999", "-999", "1001", "1577934245", "-1577934245006", "1577934245006007")
     most = ("9223372036854775807", "-9223372036854775808")
-    for target, precision in product(("Date", "Time", "Timestamp", "unix", "string"), precisions):
+    targets = ("Date", "Time", "Timestamp", "string")
+    one_each = {*zip(targets, precisions, strict=True), *product(["unix"], precisions)}
+    for target, precision in product((*targets, "unix"), precisions):
         keys = {"field": "v", "target.type": target, "unix.precision": precision}
         keys |= {"format": "yyyy-MM-dd HH:mm:ss.SSS"} if target == "string" else {}
         is_far = precision in ("seconds", "milliseconds")
         fitting = [each for each in longs if not (is_far and len(each) > 12)]
-        yield Case(
-            name, keys, column("bigint", None, *fitting, *(most if target == "unix" else ()))
-        )
+        rows = column("bigint", None, *fitting, *(most if target == "unix" else ()))
+        yield Case(name, keys, rows, is_soak=(target, precision) not in one_each)
         if target != "string":
-            yield Case(name, keys, column("timestamp", None, *TIMES))
-            yield Case(name, keys, column("date", None, *DAYS))
+            # Of what is no number, the precision counts for what becomes one.
+            is_soak = precision != "milliseconds"
+            yield Case(name, keys, column("date", None, *DAYS), is_soak=is_soak)
+            is_soak = is_soak and target != "unix"
+            yield Case(name, keys, column("timestamp", None, *TIMES), is_soak=is_soak)
     for kind, value in (("int", "5"), ("double", "1.5"), ("string", "2020")):
         yield Case(name, {"field": "v", "target.type": "Date"}, column(kind, value))
     yield Case(name, {"field": "none", "target.type": "Date"}, ALL)
@@ -271,7 +296,12 @@ OTHERS = [
     Case("MaskField$Value", {"fields": "inner"}, replace(ALL, records=[Record(USUAL)])),
     Case("MaskField$Value", {"fields": "m"}, MAPS),
     *(
-        Case("MaskField$Value", {"fields": "i8,i16,i32,i64,f32,f64,text", "replacement": each}, ALL)
+        Case(
+            "MaskField$Value",
+            {"fields": "i8,i16,i32,i64,f32,f64,text", "replacement": each},
+            ALL,
+            is_soak=each in ("300", "+7"),
+        )
         for each in (
             "300",
             "-1e3",
@@ -311,7 +341,12 @@ OTHERS = [
     Case("ExtractField$Key", {"field": "x.y"}, KEYED),
     Case("ExtractField$Key", {"field": "deep"}, KEYED),
     *(
-        Case("ExtractField$Value", {"field": each, "field.syntax.version": "V2"}, NESTS)
+        Case(
+            "ExtractField$Value",
+            {"field": each, "field.syntax.version": "V2"},
+            NESTS,
+            is_soak=each in ("a", "`a.b`.`x.y`"),
+        )
         for each in (
             "a.b.c",
             "a.`b.c`",
@@ -344,7 +379,12 @@ OTHERS = [
     ),
     Case("TimestampRouter", {}, Rows([Record(["1"], timestamp=None)], {"struct": [["v", "int"]]})),
     *(
-        Case("RegexRouter", {"regex": regex, "replacement": replacement}, KEYED)
+        Case(
+            "RegexRouter",
+            {"regex": regex, "replacement": replacement},
+            KEYED,
+            is_soak=regex in ("t", "X-.*", "x-ORDERS") and replacement in ("", "n"),
+        )
         for regex, replacement in (
             ("(.*)-(.*)", "$2_$1"),
             ("x|x-.*", "[$0]"),
@@ -384,15 +424,34 @@ def spark(engine: Embedded) -> SparkSession:
     """A session in a zone whose clocks jump at midnight: no transform may care."""
     session = engine.run("zone", lambda session: session.newSession())
     session.conf.set("spark.sql.session.timeZone", "America/Sao_Paulo")
+    session.conf.set("spark.sql.leafNodeDefaultParallelism", "1")
     return session
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+def parameters() -> list[object]:
+    """Return each case as Spark evaluates it and compiled; a run compiles one of each class."""
+    met: set[str] = set()
+    found: list[object] = []
+    for case in CASES:
+        kind = case.name.partition("$")[0]
+        for is_compiled in (False, True):
+            is_soak = kind in met if is_compiled else case.is_soak
+            marks = [pytest.mark.soak] if is_soak else []
+            told = f"{case} compiled" if is_compiled else str(case)
+            found.append(pytest.param(case, is_compiled, marks=marks, id=told))
+        met.add(kind)
+    return found
+
+
+@pytest.mark.parametrize(("case", "is_compiled"), parameters())
 def test_a_transform_makes_what_connects_own_class_makes(
-    case: Case, peer: TransformPeer, spark: SparkSession
+    case: Case, *, is_compiled: bool, peer: TransformPeer, spark: SparkSession
 ) -> None:
+    if is_compiled:  # else Spark evaluates the few rows itself, as it does those of small batches
+        spark.conf.set("spark.sql.optimizer.excludedRules", INTERPRETER)
     theirs = peer.apply(case.name, case.keys, case.rows)
     failing = [n for n, each in enumerate(theirs) if each and "error" in each]
+    assert not (failing and case.takes_all)
     failing += case.refused_at_once
     fine = [n for n in range(len(theirs)) if n not in failing]
     if fine:

@@ -80,7 +80,9 @@ CASES: list[dict[str, str]] = [
 
 @pytest.fixture
 def spark(engine: Embedded) -> SparkSession:
-    return engine.run("debezium", lambda session: session.newSession())
+    session = engine.run("debezium", lambda session: session.newSession())
+    session.conf.set("spark.sql.leafNodeDefaultParallelism", "1")
+    return session
 
 
 @pytest.mark.parametrize("keys", CASES, ids=str)

@@ -13,20 +13,14 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, types
 
 from fairlead.runtime.pipeline.transforms.connect.record import METADATA
 
 Type = str | dict[str, Any]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-HEADERS = types.ArrayType(
-    types.StructType(
-        [
-            types.StructField("key", types.StringType()),
-            types.StructField("value", types.StringType()),
-        ]
-    )
-)
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +56,19 @@ class Rows:
         return isinstance(self.value_type, dict) and "struct" in self.value_type
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """Return the records as rows."""
+        """Return the records as rows that come from Arrow, as those of batches do."""
         fields = self.value_type["struct"] if self.has_struct else [["_value", self.value_type]]
-        schema = types.StructType(
-            [types.StructField(name, spark_type(kind)) for name, kind in fields]
-        )
+        schema = [(name, arrow_type(kind)) for name, kind in fields]
         if self.key_type is not None:
-            schema.add("_key", spark_type(self.key_type))
+            schema.append(("_key", arrow_type(self.key_type)))
         if self.is_from_kafka:
-            for name, kind in (("_topic", "string"), ("_partition", "int"), ("_offset", "bigint")):
-                schema.add(name, spark_type(kind))
-            schema.add("_timestamp", types.TimestampType()).add("_headers", HEADERS)
-        return spark.createDataFrame([self._row(each) for each in self.records], schema)
+            kinds = ("string", "int", "bigint", "timestamp")
+            names = ("_topic", "_partition", "_offset", "_timestamp")
+            schema += zip(names, map(arrow_type, kinds), strict=True)
+            schema.append(("_headers", HEADERS))
+        columns = zip(*map(self._row, self.records), strict=True)
+        arrays = [pa.array(c, kind) for c, (_, kind) in zip(columns, schema, strict=True)]
+        return spark.createDataFrame(pa.table(arrays, pa.schema(schema)))
 
     def _row(self, record: Record) -> tuple[Any, ...]:
         if self.has_struct:
@@ -90,36 +85,36 @@ class Rows:
         return tuple(row)
 
 
-def spark_type(kind: Type) -> types.DataType:
+def arrow_type(kind: Type) -> pa.DataType:
     if isinstance(kind, str):
-        return SCALARS[kind]()
+        return SCALARS[kind]
     ((name, inner),) = kind.items()
     if name == "decimal":
-        return types.DecimalType(*inner)
+        return pa.decimal128(*inner)
     if name == "array":
-        return types.ArrayType(spark_type(inner))
+        return pa.list_(arrow_type(inner))
     if name == "map":
-        return types.MapType(spark_type(inner[0]), spark_type(inner[1]))
-    return types.StructType([types.StructField(each, spark_type(kind)) for each, kind in inner])
+        return pa.map_(arrow_type(inner[0]), arrow_type(inner[1]))
+    return pa.struct([(each, arrow_type(kind)) for each, kind in inner])
 
 
-SCALARS: dict[str, type[types.DataType]] = {
-    "tinyint": types.ByteType,
-    "smallint": types.ShortType,
-    "int": types.IntegerType,
-    "bigint": types.LongType,
-    "float": types.FloatType,
-    "double": types.DoubleType,
-    "boolean": types.BooleanType,
-    "string": types.StringType,
-    "binary": types.BinaryType,
-    "date": types.DateType,
-    "timestamp": types.TimestampType,
+SCALARS: dict[str, pa.DataType] = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
 }
 
 
 def read(kind: Type, value: Any) -> Any:
-    """Convert a value for PySpark."""
+    """Convert a value for Arrow."""
     if value is None:
         return None
     if isinstance(kind, str):
@@ -140,7 +135,7 @@ READ: dict[str, Callable[[str], Any]] = {
     "float": float,
     "double": float,
     "boolean": lambda text: text == "true",
-    "binary": lambda text: bytearray(base64.b64decode(text)),
+    "binary": base64.b64decode,
     "string": str,
 }
 """The parsers of scalars other than integers."""
