@@ -1,6 +1,6 @@
 """Whatever a group has gone through: a plan can be made for it, and it adds up."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.events.model import GroupState
@@ -38,7 +38,6 @@ CHANGES: st.SearchStrategy[Change] = st.one_of(
 )
 
 
-@settings(max_examples=60)
 @given(DAYS, st.lists(CHANGES, min_size=1, max_size=3))
 def test_a_plan_adds_up_and_leaves_the_group_as_it_is(
     days: list[tuple[str, int, int]], changes: list[Change]

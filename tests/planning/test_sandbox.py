@@ -104,20 +104,36 @@ def test_a_plan_tells_what_an_assignor_of_others_would_do_and_say_for_a_newcomer
     )
 
 
+WRONG = {
+    "raise RuntimeError('no luck')": "assignor mine: RuntimeError: no luck (shop_rules.py, ",
+    "return 7": "assignor mine: WrongResultError: assign returned of type int",
+    "raise MemoryError": "assignor mine: MemoryError: it used up what assignor.memory.max",
+    "return Assignment({})": "assignor mine: A is neither assigned nor parked",
+}
+"""What an assignor does, and what is said of it; its process goes on."""
+
+
+def test_what_it_does_wrong_is_told(site: Path) -> None:
+    deeds = "".join(f"\n        if n == {n}: {does}" for n, does in enumerate(WRONG))
+    source = ASSIGNOR.replace("return counting.assign_deferred(group)", f"n = next(TURNS){deeds}")
+    with opened(site, f"TURNS = iter(range(9))\n{source}") as others:
+        for said in WRONG.values():
+            with pytest.raises(PlanError) as caught:
+                others.assignors()["mine"].assign(a_snapshot())
+            assert caught.value.error is Error.INVALID_ASSIGNMENT
+            assert said in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("does", "said"),
     [
-        ("raise RuntimeError('no luck')", "assignor mine: RuntimeError: no luck (shop_rules.py, "),
-        ("return 7", "assignor mine: WrongResultError: assign returned of type int"),
-        ("raise MemoryError", "assignor mine: MemoryError: it used up what assignor.memory.max"),
-        ("return Assignment({})", "assignor mine: A is neither assigned nor parked"),
         ("import os; os._exit(3)", "its process ended (without an answer); the group"),
         ("import os; os.closerange(3, 9999); return 7", "its process ended"),
         ("import time; time.sleep(600)", "it did not answer in time (calling mine.assign)"),
     ],
 )
-def test_what_goes_wrong_there_is_told(site: Path, does: str, said: str) -> None:
-    seconds = 5 if "sleep" in does else PATIENCE_S
+def test_how_its_process_ended_is_told(site: Path, does: str, said: str) -> None:
+    seconds = 10 if "sleep" in does else PATIENCE_S  # its process has to start within them
     source = ASSIGNOR.replace("return counting.assign_deferred(group)", does)
     assert said in why(opened(site, source, seconds), a_snapshot())
 

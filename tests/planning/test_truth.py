@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.actors.messages.commands import CommandReply
@@ -135,7 +135,6 @@ def told(plan: Plan, before: Mapping[Resource, str]) -> dict[Resource, str]:
     return homes
 
 
-@settings(max_examples=60)
 @given(st.data(), st.integers(1, 6))
 def test_what_a_plan_says_is_what_then_happens(data: st.DataObject, length: int) -> None:
     cluster = Cluster()
