@@ -106,9 +106,9 @@ def test_hiding_takes_no_longer_than_a_text_is_long() -> None:
 
 @pytest.mark.timeout(60)
 def test_a_long_value_is_learnt_in_good_time_and_hidden_in_whole_and_in_lines() -> None:
-    key = "\n".join(f"{number:04}/" + 59 * "+" for number in range(200))
+    key = "\n".join(f"{number:04}/" + 59 * "+" for number in range(80))
     hide = redaction(key).hide
     for told in (key, repr(key), json.dumps(key), quote(key, safe=""), b64encode(key.encode())):
         assert REFERENCE in hide(str(told))
-        assert "0100" not in hide(str(told))
-    assert hide(f"at {key.splitlines()[100]}") == f"at {REFERENCE}"
+        assert "0050" not in hide(str(told))
+    assert hide(f"at {key.splitlines()[50]}") == f"at {REFERENCE}"

@@ -185,14 +185,21 @@ ERRORS: Mapping[str, tuple[BaseException, str]] = {
 }
 
 
-def test_whatever_a_call_raises_its_task_alone_fails_and_is_restarted(scene: Scene) -> None:
+@pytest.mark.parametrize(
+    "most",
+    [pytest.param(1, id="one"), pytest.param(len(ERRORS), id="all", marks=pytest.mark.soak)],
+)
+def test_whatever_a_call_raises_its_task_alone_fails_and_is_restarted(
+    scene: Scene, most: int
+) -> None:
     expected: dict[str, str] = {}
-    for call in CALLS:
-        for kind, (error, reason) in ERRORS.items():
-            if not call.endswith("close"):
-                name = f"{call} {kind}"
-                expected[name] = reason.format(call=call)
-                scene.start(name, call, raising(error))
+    for turn, call in enumerate(each for each in CALLS if not each.endswith("close")):
+        for kind in [*ERRORS, *ERRORS][turn % len(ERRORS) :][:most]:
+            error, reason = ERRORS[kind]
+            name = f"{call} {kind}"
+            expected[name] = reason.format(call=call)
+            scene.start(name, call, raising(error))
+    assert {each.split()[-1] for each in expected} == {*ERRORS}
     scene.is_well()
     assert scene.told() == expected
     longest = max(len(each.trace) for each in scene.reports.statuses)
