@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 COLLECT = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
 
 
+@pytest.mark.soak  # the run below begins so as well
 def test_the_modules_are_found_with_the_root_on_the_path() -> None:
     ended = subprocess.run(
         [*COLLECT, "tests/projecting", "tests/cli"],

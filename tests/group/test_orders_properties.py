@@ -77,8 +77,19 @@ def beats(random: Random, decider: Decider) -> None:
                 decider.compute()
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 def test_orders_in_any_order_keep_what_must_be_kept(seed: int) -> None:
+    play(seed)
+
+
+@pytest.mark.soak
+def test_many_orders_keep_what_must_be_kept() -> None:
+    for seed in range(20, 1_000):
+        play(seed)
+
+
+def play(seed: int) -> None:
+    """Have members come and go among orders, and hold what is left at the end."""
     random = Random(seed)
     decider = Decider()
     decider.carry_out(PutConnector("connect", "A", {}))
