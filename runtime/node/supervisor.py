@@ -158,7 +158,7 @@ class Supervisor(Actor):
         if isinstance(ended, AssignorChild) and (error := ended.note_end()):
             self._answer_begin(Begun(error))
         pid, process = ended.pid, ended.has_ended()
-        told = ended.detail or "it left no reason"
+        told = ended.detail or ("it had to go" if ended.state == "leaving" else "it left no reason")
         LOGGER.warning("%s %s (pid %s) ended: %s", ended.kind, ended.name, pid, told)
         if process is not None:
             self._deaths.add(process, time.time_ns() // 1_000_000)

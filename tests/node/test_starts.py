@@ -183,6 +183,16 @@ def test_an_end_without_a_reason_is_told_as_one(
     assert caplog.messages[-1] == "worker w0 (pid 1) ended: it left no reason"
 
 
+def test_a_worker_that_ends_because_it_was_let_go_needs_no_other_reason(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    supervisor = Supervisor(tmp_path)
+    supervisor.hears_from("w0")
+    supervisor.receive(StopWorker("w0"), Address("whoever asks"))
+    supervisor.child_exited(Address("w0"))
+    assert caplog.messages[-1] == "worker w0 (pid 1) ended: it had to go"
+
+
 def test_what_a_process_has_said_before_its_end_is_not_taken_for_its_successors(
     tmp_path: Path,
 ) -> None:
