@@ -31,6 +31,9 @@ KINDS = ({"spark", "cluster"}, {"spark"}, {"cluster"}, set[str]())
 SECOND_ROW = "connectors"
 """The folder of the tests with Spark that are taken beside all the others with Spark."""
 
+OWN_ENGINES = "spark_connect"
+"""The folder of the tests that close the engine that others share: they come after those."""
+
 SERVERS = ("kafka", "postgres")
 """The folders of tests that share a server, which each process that runs some of them starts."""
 
@@ -87,7 +90,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: KINDS.index(_kind(item)))
+    items.sort(key=lambda item: (KINDS.index(_kind(item)), _ends_engine(item)))
     for item in items:
         folder, kind = item.path.parent.name, _kind(item)
         if kind == {"spark"} and folder == SECOND_ROW:
@@ -123,6 +126,12 @@ def engine(the_engine: Embedded) -> Embedded:
     return the_engine
 
 
+@pytest.fixture
+def engine_to_end(engine: Embedded) -> Embedded:
+    """Return the engine to a test that brings it down: it comes after those that use it on."""
+    return engine
+
+
 @pytest.fixture(scope="session")
 def class_data(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
@@ -139,3 +148,10 @@ def class_data(
 def _kind(item: pytest.Item) -> set[str]:
     """Return the marks by which a test waits for others."""
     return {mark for mark in ("spark", "cluster") if item.get_closest_marker(mark)}
+
+
+def _ends_engine(item: pytest.Item) -> int:
+    """Return 0 for a test after which the engine is still there; those with 1 come before 2."""
+    if item.path.parent.name == OWN_ENGINES:
+        return 2
+    return int("engine_to_end" in getattr(item, "fixturenames", ()))

@@ -77,7 +77,12 @@ def test_the_java_on_path_comes_before_the_bundled_one(own: Own) -> None:
     ("heap", "conf", "words"),
     [
         ("lots", {}, ["exit code 1", "Invalid maximum heap size: -Xmxlots"]),
-        ("64m", {}, ["Spark did not start", "System memory"]),
+        pytest.param(
+            "64m",
+            {},
+            ["Spark did not start", "System memory"],
+            marks=pytest.mark.soak,  # the next one ends in the same way
+        ),
         ("512m", {"spark.driver.port": "never"}, ["Spark did not start", "spark.driver.port"]),
         pytest.param(
             "512m",
@@ -114,7 +119,8 @@ def test_a_work_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     ]
 
 
-def test_jobs_hear_at_once_that_their_jvm_was_killed(engine: Embedded, signs: Path) -> None:
+def test_jobs_hear_at_once_that_their_jvm_was_killed(engine_to_end: Embedded, signs: Path) -> None:
+    engine = engine_to_end
     pid = engine.pid
     assert pid is not None
     with ThreadPoolExecutor(1) as threads:

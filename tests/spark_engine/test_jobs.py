@@ -277,16 +277,3 @@ def test_a_jvm_ends_in_which_cancelled_work_keeps_its_cores(
             looping.result(30)
         with pytest.raises(EngineDown, match="what was cancelled of loop goes on, on cores"):
             engine.run("next", lambda spark: spark.range(9).count())
-
-
-def test_a_closed_engine_leaves_no_process_and_no_file_but_its_log(
-    engine: Embedded, engine_folder: Path
-) -> None:
-    jvm = psutil.Process(engine.pid)
-    engine.run("pythons", lambda spark: spark.sparkContext.parallelize([1], 1).map(int).count())
-    started = [jvm.pid, *(child.pid for child in jvm.children(recursive=True))]
-    assert len(started) > 2
-    engine.close(20)
-    assert gone(started)
-    files = {str(path.relative_to(engine_folder)) for path in engine_folder.rglob("*")}
-    assert files == {"logs", "logs/spark.log"}

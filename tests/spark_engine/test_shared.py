@@ -4,17 +4,24 @@
 import os
 import signal
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
+from fairlead.actors.backoff import Backoff
+from fairlead.runtime.node.liveness import Silence
+from fairlead.runtime.pipeline.spark.shared import owner
 from fairlead.runtime.pipeline.spark.shared.channel import (
     LineChannel,
     StrangerRefused,
     dial,
     listen,
 )
+from fairlead_tests.spark_engine.hanging import HangingEngine
 from fairlead_tests.spark_engine.sharer import SECRET
 from fairlead_tests.spark_engine.sharing import SharedNode, until
 from fairlead_tests.spark_engine.signs import gone, runs
@@ -90,6 +97,7 @@ def test_the_jobs_of_a_process_that_is_killed_end_and_no_others(node: SharedNode
 
 
 @pytest.mark.spark
+@pytest.mark.soak  # each run sees it of an engine in name only, below
 def test_a_jvm_that_does_not_answer_is_killed_and_all_share_the_next_one(node: SharedNode) -> None:
     sharers, jvm = [node.sharer("one"), node.sharer("three")], node.jvm()
     jvm.send_signal(signal.SIGSTOP)
@@ -111,6 +119,66 @@ def test_a_jvm_ends_with_its_owner_and_the_next_owner_has_another_one(node: Shar
     node.restart()
     assert one.ask("warm")[0] == "warm"
     assert one.ask("count") == ["done", 5]
+
+
+@pytest.mark.spark
+def test_an_owner_that_is_told_to_end_leaves_no_process_and_no_file_but_a_log(
+    node: SharedNode,
+) -> None:
+    three, jvm, mine = node.sharer("three"), node.jvm(), node.owner
+    (node.signs / "three.end").touch()
+    three.tell("wait")
+    assert three.hear() == ["done", 1]
+    started = [jvm.pid, *(child.pid for child in jvm.children(recursive=True))]
+    assert len(started) > 2, "Python workers are among them"
+    mine.terminate()
+    psutil.wait_procs([mine], timeout=60)
+    assert gone([mine.pid, *started])
+    folder = node.folder / "cache" / "spark" / "shared"
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*")}
+    assert files == {"logs", "logs/spark.log"}
+
+
+def test_an_engine_that_does_not_answer_is_killed_and_all_share_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, "ASK_SECONDS", 0.01)
+    patience = lambda: Silence(0.1, time.monotonic())  # noqa: E731
+    place, is_over = tmp_path / "s", threading.Event()
+    engine = HangingEngine(tmp_path)
+    mine = owner.JvmOwner(engine, place, lambda _: None, patience, Backoff(0, 0))
+    mine.open()
+
+    def look_after() -> None:
+        while not is_over.wait(0.01):
+            mine.look()
+
+    looks = threading.Thread(target=look_after)
+    looks.start()
+    channels = {each: dial(place) for each in ("one", "three")}
+    heard: list[object] = [admitted(*each) for each in channels.items()]
+    engine.hang()
+    heard += [(channel.receive(), channel.receive()) for channel in channels.values()]
+    again = {each: dial(place) for each in channels}
+    heard += [admitted(*each) for each in again.items()]
+    for channel in (*channels.values(), *again.values()):
+        channel.close()
+    is_over.set()
+    looks.join()
+    engine.hang()  # for good: nobody asks any more
+    ended = {"ended": "the JVM was killed: no answer for 0.1 s"}
+    first, next_one = [{"port": each, "secret": "s", "jvm": f"JVM {each}"} for each in (1, 2)]
+    assert heard == [first, first, (ended, None), (ended, None), next_one, next_one]
+    assert mine.restarts == 1
+
+
+def admitted(name: str, channel: LineChannel) -> dict[str, object]:
+    """Ask for the JVM by a channel, and return where it is."""
+    channel.send({"worker": name})
+    told = channel.receive()
+    assert told is not None
+    assert told.pop("group").startswith(f"{name}#")
+    return told
 
 
 def takes_calls(port: int) -> bool:

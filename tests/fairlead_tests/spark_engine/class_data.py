@@ -16,6 +16,9 @@ from fairlead.runtime.pipeline.spark.java import find_java, spark_home
 _QUICK = "-XX:TieredStopAtLevel=1"
 """Only the quick compiler, as the JVM that writes the archive does little else."""
 
+_ROOMY = "-XX:MetaspaceSize=256m -XX:ParallelGCThreads=1"
+"""No collection for room that classes take, and by one thread: there is always other work."""
+
 _SCHEMA = "id BIGINT, amount BIGINT"
 
 
@@ -30,7 +33,7 @@ def shared_options(folder: Path) -> str:
             with TemporaryDirectory(dir=folder) as work:
                 _write_archive(archive, Path(work))
     # An archive that does not fit is passed over; silently, since readers of its output wait.
-    return f"-XX:SharedArchiveFile={archive} -Xlog:disable {_QUICK}"
+    return f"-XX:SharedArchiveFile={archive} -Xlog:disable {_QUICK} {_ROOMY}"
 
 
 def _write_archive(archive: Path, work: Path) -> None:
