@@ -419,7 +419,7 @@ MUTATIONS = (
         "4, 8 Leaving",
         "A member that leaves says with each request what it still owns.",
         own.hold_back_owned_while_leaving,
-        shown_by=3,
+        shown_by=25,
         only=(Fault.LEAVE, Fault.HANG, Fault.SPLIT, Fault.JOIN),
     ),
     Mutation(
@@ -450,6 +450,7 @@ MUTATIONS = (
         "DATA_PLANE 3",
         "A commit whose message is given up is told as unknown, so that its task asks again.",
         core.forget_what_was_carried,
+        shown_by=54,
     ),
     Mutation(
         "commit_under_any_token",
@@ -474,6 +475,7 @@ MUTATIONS = (
         "DATA_PLANE 1",
         "A connector is to be what people were told that it will be.",
         off.answer_and_forget,
+        shown_by=15,
         only=(Fault.STOP, Fault.SPLIT, Fault.JOIN),
     ),
     Mutation(
@@ -481,6 +483,7 @@ MUTATIONS = (
         "DATA_PLANE 1",
         "A connector counts as stopped once nobody has any of its tasks.",
         off.stop_at_once,
+        shown_by=2,
         only=(Fault.STOP, Fault.RESUME, Fault.SPLIT, Fault.JOIN),
     ),
     Mutation(
