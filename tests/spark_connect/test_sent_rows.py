@@ -17,7 +17,8 @@ from fairlead_tests.spark_engine.connect_server import ConnectServerProcess
 
 pytestmark = pytest.mark.spark
 
-ROWS = 40_000
+ROWS = 10_000
+"""More than go within the plan of a query."""
 KINDS: dict[str, pa.DataType] = {
     "id": pa.int64(),
     "a name": pa.string(),
@@ -77,8 +78,9 @@ def test_rows_come_to_the_server_as_they_are_and_a_file_of_them_goes_with_the_jo
 def test_columns_that_no_file_has_reach_the_server_as_well(
     on_server: ConnectEngine, shared: Path, columns: pa.Schema
 ) -> None:
-    one = pa.table({"id": pa.array(range(ROWS), pa.int64())})
-    more = pa.array([None] * ROWS, columns.types[1])
+    many = 4 * ROWS  # of so few bytes each
+    one = pa.table({"id": pa.array(range(many), pa.int64())})
+    more = pa.array([None] * many, columns.types[1])
     rows = one.append_column(columns.field(1), more)
     back, files = on_server.run(
         "job", lambda spark: (spark.createDataFrame(rows).toArrow(), len(sent(shared)))

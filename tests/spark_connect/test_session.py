@@ -28,7 +28,8 @@ from fairlead_tests.tasks.numbers import Reports
 
 pytestmark = pytest.mark.spark
 
-LONG = "SELECT sum(a.id * b.id) FROM range(100000) a CROSS JOIN range(1000000) b"
+LONG = "SELECT sum(a.id * b.id) FROM range(0, 100000, 1, 1) a CROSS JOIN range(0, 1000000, 1, 1) b"
+"""A job that goes on until it is cancelled, on one of the server's two cores."""
 FILES = {"name": "c", "connector.class": "SparkPipeline", "source.min.age.ms": "0"}
 
 
@@ -72,8 +73,15 @@ def test_files_go_to_files_and_rows_that_do_not_fit_become_dead_letters(
     ("text", "reason"),
     [
         ("SELECT * FROM csv.`/etc/passwd`", "is not its input"),
-        ("SELECT reflect('java.lang.System', 'getProperty', 'user.name')", "any method of Java"),
-        ("SELECT n, session_user FROM input", "tells of the node"),
+        # As on any engine, in each test run: tests/connectors/test_sql_rules.py.
+        pytest.param(
+            "SELECT reflect('java.lang.System', 'getProperty', 'user.name')",
+            "any method of Java",
+            marks=pytest.mark.soak,
+        ),
+        pytest.param(
+            "SELECT n, session_user FROM input", "tells of the node", marks=pytest.mark.soak
+        ),
         ("SELECT TRANSFORM (n) USING 'cat' FROM input", "runs a program"),
     ],
 )
@@ -109,6 +117,7 @@ def test_no_word_of_a_secret_in_a_query_is_told_when_it_is_refused(
     assert told.endswith("; its words are not told, since it holds a secret")
 
 
+@pytest.mark.soak  # as on any engine: tests/connectors/test_sql_rules.py
 def test_a_column_may_have_the_name_of_a_function_that_is_refused(
     on_server: ConnectEngine, config: dict[str, str]
 ) -> None:
@@ -118,6 +127,7 @@ def test_a_column_may_have_the_name_of_a_function_that_is_refused(
     assert lines(Path(config["sink.path"])) == [{"user": "a"}]
 
 
+@pytest.mark.soak  # any engine's value: tests/connectors/test_dead_letters.py
 def test_a_value_too_long_to_name_a_folder_keeps_no_other_row_waiting(
     on_server: ConnectEngine, config: dict[str, str]
 ) -> None:
@@ -164,6 +174,7 @@ def test_a_job_is_cancelled_by_its_tag_and_another_one_goes_on(on_server: Connec
     assert on_server.run("short", lambda spark: spark.range(3).count()) == 3
 
 
+@pytest.mark.soak  # as on any engine: tests/spark_engine/test_jobs.py
 def test_a_small_job_does_not_wait_for_a_large_one_of_another_pool(
     on_server: ConnectEngine,
 ) -> None:
