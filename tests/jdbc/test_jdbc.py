@@ -2,6 +2,7 @@
 """Databases by a JDBC driver: Derby, which is in Spark, and PostgreSQL, whose jar is fetched."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -126,15 +127,20 @@ def test_rows_are_copied_in_bounded_batches_and_followed_by_who_comes_after(
     derby.run(f"CREATE TABLE orders {made}", f"CREATE TABLE copied {made}", values(300, begin=1000))
     ledger = MemoryLedger()
 
-    def is_copied() -> bool:
+    def is_copied(last: int) -> bool:
+        offsets = ledger.offsets("orders")
+        if offsets.get(identity({"table": "orders"})) != {"incrementing": last}:
+            return False  # which costs less than to ask the database
         there = derby.run("SELECT id, item FROM orders ORDER BY id")
         return derby.run("SELECT id, item FROM copied ORDER BY id") == there
 
+    last = 1299
     for turn in (1, 2):
         runner, _ = begin(config_of(derby, batch_max_rows="100"), ledger, turn)
-        wait_until(is_copied)
+        wait_until(partial(is_copied, last))
         derby.run(values(50, begin=turn * 1_000_000))  # far behind what is there
-        wait_until(is_copied)
+        last = turn * 1_000_000 + 49
+        wait_until(partial(is_copied, last))
         assert runner.close(30) == frozenset()
     assert [each.batch for each in ledger.accepted] == [0, 1, 2, 3, 0]
     assert ledger.offsets("orders")[identity({"table": "orders"})] == {"incrementing": 2_000_049}
