@@ -246,6 +246,7 @@ class MixedStorm(Storm):
                 self.beat(client, is_lossy=False)
             self.lapse(500)
             self.hold()
+        self.hold_log()
 
     def hold(self) -> None:
         """Check also that clients of both protocols do not overlap."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from fairlead.actors.messages.errors import Error
-from fairlead.events.entries.codec import restore
+from fairlead.events.entries.codec import fold, restore
 from fairlead.events.group import Group
 from fairlead.events.kafka.consumers import Topic
 from fairlead.runtime.simulation.invariants import consistent, same
@@ -76,6 +76,7 @@ class Storm:
         self.driver = ConsumerDriver(topics={"a": topic("a", 3), "b": topic("b", 5)})
         self.clients: dict[str, Client] = {}
         self._born = self._lives = 0
+        self._folded = Group("g")
         self._epochs: tuple[int, ...] = ()
         self._member_epochs: dict[tuple[str, int], int] = {}
 
@@ -176,8 +177,8 @@ class Storm:
     def hold(self) -> None:
         """Check the group against its log and its past, and the clients for overlaps."""
         group, entries = self.driver.group, self.driver.control.entries
-        folded: Group = restore("g", entries, len(entries))
-        same(group, folded)
+        fold(self._folded, entries[self._folded.end :])
+        same(group, self._folded)
         consistent(group)
         epochs = self.epochs()
         assert epochs >= self._epochs
@@ -201,6 +202,12 @@ class Storm:
                 self.beat(client, is_lossy=False)
             self.lapse(1_000)
             self.hold()
+        self.hold_log()
+
+    def hold_log(self) -> None:
+        """Check the group against its whole log, as a new process reads it."""
+        entries = self.driver.control.entries
+        same(self.driver.group, restore("g", entries, len(entries)))
 
     def read_by(self) -> dict[str, set[str]]:
         """Return the subscribed topics, each with its subscribers."""
