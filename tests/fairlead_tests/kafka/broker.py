@@ -2,10 +2,13 @@
 """A real Kafka broker: one KRaft node on loopback, with a small heap.
 
 Its jars come from Maven Central through the Ivy that is part of Spark. What takes long and is the
-same for all, the class path and the formatted storage, is kept in the virtual environment.
+same for all is kept in the virtual environment: the class path, the formatted storage, and the
+classes that a broker loads, which JVMs share.
 """
 
 import fcntl
+import os
+import secrets
 import shutil
 import signal
 import socket
@@ -13,10 +16,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
@@ -32,6 +35,7 @@ from fairlead_tests.kafka.certificates import Authority
 VERSION: Final = "4.3.0"
 KEPT: Final = Path(sys.prefix) / f"kafka-{VERSION}"
 START_SECONDS: Final = 60
+_PORTS: Final = range(10_000, 32_768)
 _QUICK: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 _PROPERTIES: Final = """
@@ -60,7 +64,7 @@ authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=true
 super.users=User:ANONYMOUS
 log.dirs={data}
-num.network.threads=2
+num.network.threads=1
 num.io.threads=2
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
@@ -71,8 +75,9 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 share.coordinator.state.topic.num.partitions=1
 group.initial.rebalance.delay.ms=0
-broker.session.timeout.ms=1000
-broker.heartbeat.interval.ms=200
+broker.session.timeout.ms=2000
+broker.heartbeat.interval.ms=500
+metadata.max.idle.interval.ms=0
 log.cleaner.dedupe.buffer.size=4194304
 log.retention.ms=-1
 log.retention.check.interval.ms=500
@@ -88,13 +93,23 @@ def _is_stopped(pid: int) -> bool:
     return all(each.rpartition(")")[2].split()[0] == "T" for each in stats)
 
 
+class Kept(NamedTuple):
+    """What all brokers have in common."""
+
+    classpath: str
+    formatted: Path
+    """A folder of formatted storage."""
+    options: tuple[str, ...]
+    """The JVM's options about shared classes."""
+
+
 class Broker:
     """One broker; `up` starts it, on the same ports and with the same data each time."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kept: Kept | None = None) -> None:
         """Create a broker with its files in the folder; raises `NoPeer` without its jars."""
         self._folder = folder
-        self._classpath, formatted = _kept()
+        self._kept = kept or _kept()
         ports = free_ports(5)
         self.bootstrap = f"127.0.0.1:{ports[0]}"
         self.with_password = f"127.0.0.1:{ports[1]}"
@@ -104,7 +119,7 @@ class Broker:
         self.mutual = f"127.0.0.1:{ports[3]}"
         """The mutual-TLS listener, which requires a certificate of `authority`."""
         self.authority = Authority(folder)
-        shutil.copytree(formatted, folder / "data")
+        shutil.copytree(self._kept.formatted, folder / "data")
         told = _properties(
             ports, folder / "data", self.authority.path, self.authority.sign("broker")
         )
@@ -114,11 +129,11 @@ class Broker:
     def up(self) -> None:
         """Start it, and wait until it serves; raises `NoPeer` if it does not."""
         log = self._folder / "log"
-        command = [tool("java"), *_QUICK, "-cp", self._classpath, "kafka.Kafka"]
+        command = [tool("java"), *_QUICK, *self._kept.options, "-cp", self._kept.classpath]
+        command += ["kafka.Kafka", str(self._folder / "server.properties")]
+        environ = {**os.environ, "JAVA_TOOL_OPTIONS": ""}  # these may be for what Spark shares
         with log.open("wb") as out:
-            self._process = subprocess.Popen(
-                [*command, str(self._folder / "server.properties")], stdout=out, stderr=out
-            )
+            self._process = subprocess.Popen(command, stdout=out, stderr=out, env=environ)
         admin = AdminClient(_asking(self.bootstrap))
         deadline = time.monotonic() + START_SECONDS
         while not _serves(admin):
@@ -148,6 +163,12 @@ class Broker:
         wanted = UserScramCredentialUpsertion(user, known, password.encode())
         admin = AdminClient(_asking(self.bootstrap))
         admin.alter_user_scram_credentials([wanted])[user].result(START_SECONDS)
+
+    def end(self) -> None:
+        """Have it end by itself."""
+        assert self._process is not None
+        self._process.terminate()
+        self._process.wait(START_SECONDS)
 
     def kill(self) -> None:
         """Kill it."""
@@ -186,19 +207,34 @@ def _properties(ports: Sequence[int], data: Path, authority: Path, certificate: 
     return _PROPERTIES.format(**dict(zip(names, ports, strict=True)), **files)
 
 
-def _kept() -> tuple[str, Path]:
-    """Return the class path and a folder of formatted storage; make them if they are not there."""
+def _kept() -> Kept:
+    """Return what is kept; make what is not there."""
     KEPT.mkdir(exist_ok=True)
-    classpath, formatted = KEPT / "classpath", KEPT / "formatted"
-    with (KEPT / "lock").open("w") as lock:
+    classpath, formatted, classes = KEPT / "classpath", KEPT / "formatted", KEPT / "classes.jsa"
+    with (KEPT / "lock").open("w") as lock, TemporaryDirectory(dir=KEPT) as work:
         fcntl.flock(lock, fcntl.LOCK_EX)  # other processes of the same run want it, too
         if not (classpath.exists() and _are_there(classpath.read_text())):
             shutil.rmtree(formatted, ignore_errors=True)
-            with TemporaryDirectory() as work:
-                jars = kafka_jars(Path(work), ["kafka_2.13"], VERSION, is_whole=True)
-                _format(Path(work), formatted, ":".join(jars))
+            classes.unlink(missing_ok=True)
+            jars = kafka_jars(Path(work), ["kafka_2.13"], VERSION, is_whole=True)
+            _format(Path(work), formatted, ":".join(jars))
             classpath.write_text(":".join(jars))
-    return classpath.read_text(), formatted
+        if not classes.exists():
+            _write_classes(Path(work), Kept(classpath.read_text(), formatted, ()), classes)
+    # An archive that does not fit, as after an update of Java, is passed over.
+    return Kept(classpath.read_text(), formatted, (f"-XX:SharedArchiveFile={classes}",))
+
+
+def _write_classes(work: Path, kept: Kept, classes: Path) -> None:
+    """Run a broker that writes the classes that it has loaded when it ends."""
+    written = work / "classes.jsa"
+    broker = Broker(work, kept._replace(options=(f"-XX:ArchiveClassesAtExit={written}",)))
+    broker.up()
+    try:
+        broker.end()
+    finally:
+        broker.kill()
+    written.replace(classes)
 
 
 def _are_there(classpath: str) -> bool:
@@ -215,9 +251,12 @@ def _format(work: Path, formatted: Path, classpath: str) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return free ports."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    """Return free ports, below those that the system gives to others before a broker has them."""
+    with ExitStack() as held:
+        found = list[int]()
+        while len(found) < count:
+            port = secrets.choice(_PORTS)
+            with suppress(OSError):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+                found.append(port)
+        return found
