@@ -20,7 +20,7 @@ from fairlead.runtime.kafka.wire.frames import (
     request_class,
     write_request,
 )
-from fairlead.runtime.kafka.wire.lengths import MOST_ITEMS
+from fairlead.runtime.kafka.wire.lengths import MOST_ITEMS, CountedFrame
 from fairlead.runtime.kafka.wire.served import (
     CONNECT_HEARTBEAT,
     CONSUMER_GROUP_HEARTBEAT,
@@ -31,6 +31,7 @@ from fairlead.runtime.kafka.wire.served import (
 )
 
 SECOND = timedelta(seconds=1)
+FEW_ITEMS = 1_000
 OWNED = wire.ConnectorsAndTasks(
     connectors=("A",), tasks=(wire.ConnectorTasks(connector="A", tasks=(0, 1)),)
 )
@@ -114,17 +115,24 @@ def owning(tasks: int, numbers: tuple[int, ...] = ()) -> bytes:
     return frame(CONNECT_HEARTBEAT, 0, **names, connectors_and_tasks=own)
 
 
-def test_a_request_of_more_items_than_it_may_have_is_refused_before_they_are_made() -> None:
+def test_a_request_of_more_items_than_it_may_have_is_refused_before_they_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(CountedFrame, "items_left", FEW_ITEMS)
     tags = 2  # the heartbeat itself has tagged fields
-    most = owning(MOST_ITEMS - tags)
+    most = owning(FEW_ITEMS - tags)
     read = read_request(read_head(most), most).message
-    assert len(read.connectors_and_tasks.tasks) == MOST_ITEMS - tags
-    tiny = owning(MOST_ITEMS + 1 - tags)
+    assert len(read.connectors_and_tasks.tasks) == FEW_ITEMS - tags
+    tiny = owning(FEW_ITEMS + 1 - tags)
     with pytest.raises(FrameRefused, match="too many items"):
         read_request(read_head(tiny), tiny)
-    numbers = owning(1, tuple(range(2 * MOST_ITEMS)))  # of a fixed size: they are not counted
+    numbers = owning(1, tuple(range(2 * FEW_ITEMS)))  # of a fixed size: they are not counted
     read = read_request(read_head(numbers), numbers).message
-    assert len(read.connectors_and_tasks.tasks[0].tasks) == 2 * MOST_ITEMS
+    assert len(read.connectors_and_tasks.tasks[0].tasks) == 2 * FEW_ITEMS
+
+
+def test_a_request_may_have_ten_thousand_topics_and_a_hundred_thousand_partitions() -> None:
+    assert CountedFrame.items_left == MOST_ITEMS == 110_000
 
 
 @pytest.mark.parametrize("place", [-1, 11])  # behind the message, behind the header
