@@ -9,6 +9,8 @@ from fairlead_tests.java_peer import NoPeer
 from fairlead_tests.kafka.broker import Broker
 from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.kafka_clients.jars import classpath
+from fairlead_tests.kafka_listener.live import served
+from fairlead_tests.kafka_listener.node import ListenerNode
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +32,13 @@ def jars() -> None:
         classpath()
     except NoPeer as reason:
         pytest.skip(f"Kafka's tools and Connect's workers cannot be had: {reason}")
+
+
+@pytest.fixture(scope="session")
+def node(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ListenerNode]:
+    """A node that serves Kafka clients, for tests that each have groups of their own."""
+    with served(tmp_path_factory.mktemp("node"), broker) as node:
+        yield node
 
 
 @pytest.fixture

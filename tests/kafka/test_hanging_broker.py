@@ -42,6 +42,7 @@ def test_a_source_that_hears_nothing_asks_whether_the_broker_answers_at_all(
     reading.source.close()
 
 
+@pytest.mark.soak  # each run kills a broker under all pairs: tests/chaos/test_matrix.py
 def test_a_client_that_outlives_a_leader_asks_the_next_one(
     broker: Broker, topics: Topics, topic: str
 ) -> None:

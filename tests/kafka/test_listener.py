@@ -71,7 +71,7 @@ def check_told(node: ListenerNode, partitions: list[str], read: int) -> None:
         assert f"converted {protocol}, because rdkafka(" in changed
 
 
-@pytest.mark.soak  # each run has clients of all kinds in one group: test_listener_mixed.py
+@pytest.mark.soak  # each run has one kind in a group that is rolled, and recorded conversations
 @pytest.mark.parametrize("client", PYTHON + JAVA, ids=name_of)
 def test_consumers_come_and_go_over_every_crash(
     broker: Broker,
@@ -111,10 +111,10 @@ def test_consumers_come_and_go_over_every_crash(
 
 
 def test_a_group_is_rolled_from_one_protocol_to_the_other_and_back(
-    broker: Broker, topics: Topics, tmp_path: Path
+    node: ListenerNode, topics: Topics, tmp_path: Path
 ) -> None:
     topic = topics.make("listener.rolled", PARTITIONS)
-    with served(tmp_path, broker) as node, reading(node, topic, tmp_path) as readers:
+    with reading(node, topic, tmp_path) as readers:
         writer, admin = Writer(node, topic), Admin(node)
         there = [readers.add(clients.CONFLUENT_COOPERATIVE) for _ in range(2)]
         readers.until(readers.share(*there), "two share the partitions")

@@ -14,6 +14,7 @@ from fairlead_tests.kafka_clients.connect import (
     until,
 )
 from fairlead_tests.kafka_listener.live import Admin, served
+from fairlead_tests.kafka_listener.node import ListenerNode
 
 pytestmark = pytest.mark.usefixtures("jars")
 
@@ -49,13 +50,10 @@ class Pipe:
 
 
 def test_rows_of_a_stock_worker_go_on_over_a_crash_of_its_coordinator(
-    broker: Broker, topics: Topics, tmp_path: Path
+    node: ListenerNode, topics: Topics, tmp_path: Path
 ) -> None:
     topic = topics.make("listener.connect.one")
-    with (
-        served(tmp_path, broker) as node,
-        connect_workers(node.bootstrap, tmp_path, topic) as workers,
-    ):
+    with connect_workers(node.bootstrap, tmp_path, topic) as workers:
         workers.add()
         pipe = Pipe(topic, tmp_path)
         pipe.made_at(workers)

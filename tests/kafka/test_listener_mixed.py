@@ -11,7 +11,7 @@ from fairlead_tests.kafka.topics import Topics
 from fairlead_tests.kafka_clients import clients
 from fairlead_tests.kafka_listener.live import PARTITIONS, Admin, Writer, reading, served
 
-# Each run has each kind of client by itself, and a conversion: test_listener*.py.
+# Each run has a conversion and a stock worker: test_listener.py, test_listener_connect.py.
 pytestmark = [pytest.mark.usefixtures("jars"), pytest.mark.soak]
 
 JAVA_ROUND_ROBIN = replace(

@@ -87,21 +87,21 @@ NO_OBJECT = "is not a JSON object"
 NO_INT = 'column `n` (INT): For input string: "x"'
 
 
-@pytest.mark.parametrize(
-    ("bad", "why"),
-    [("{", NO_OBJECT), ('"text"', NO_OBJECT), ('{"n": "x"}', NO_INT), ("", NO_OBJECT)],
-)
-def test_a_value_that_does_not_fit_is_told_by_its_place_or_left_out_as_a_bad_row(
-    topics: Topics, topic: str, rows: Any, bad: str, why: str
+def test_values_that_do_not_fit_are_told_by_their_places_or_left_out_as_bad_rows(
+    topics: Topics, topic: str, rows: Any
 ) -> None:
-    topics.write(topic, ['{"n": 1}', bad, '{"n": 2}'])
-    with pytest.raises(BadInput) as told:
-        rows(**PLAIN, schema="n INT")
-    where = f"the record of {topic}-0 at offset 1: "
-    assert str(told.value) == f"{where}it is no JSON object that fits the schema"
+    bad = {"{": NO_OBJECT, '"text"': NO_OBJECT, '{"n": "x"}': NO_INT, "": NO_OBJECT}
+    topics.write(topic, ['{"n": 1}', *bad, '{"n": 2}'])
     found, left_out = rows("all", **PLAIN, schema="n INT")
-    assert found == [{"n": 1, "_offset": 0}, {"n": 2, "_offset": 2}]
-    assert left_out == [(1, why, bad)]
+    assert found == [{"n": 1, "_offset": 0}, {"n": 2, "_offset": 5}]
+    assert sorted(left_out) == [(n, why, each) for n, (each, why) in enumerate(bad.items(), 1)]
+    for place, each in enumerate(bad, 6):  # one at a time: any of several may be told
+        topics.cut(topic, place)
+        topics.write(topic, [each])
+        with pytest.raises(BadInput) as told:
+            rows(**PLAIN, schema="n INT")
+        where = f"the record of {topic}-0 at offset {place}: "
+        assert str(told.value) == f"{where}it is no JSON object that fits the schema"
 
 
 def test_columns_that_values_have_beside_the_schema_are_refused_added_or_set_aside(

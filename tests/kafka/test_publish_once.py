@@ -63,23 +63,21 @@ def files_in(folder: Path) -> list[str]:
 ONCE = [f'{{"n":{n}}}' for n in (1, 2, 3, 4, 5)]
 
 
-@pytest.mark.parametrize("wakes", [False, True], ids=["lost", "zombie"])
 @pytest.mark.parametrize("point", POINTS)
-def test_a_successor_finishes_what_counts_and_no_more(
-    config: dict[str, str], topics: Topics, topic: str, log: SinkLog, point: str, wakes: bool
+def test_a_successor_finishes_what_counts_and_no_more_whether_or_not_the_owner_wakes(
+    config: dict[str, str], topics: Topics, topic: str, log: SinkLog, point: str
 ) -> None:
     owner = owner_of(config, log, point)
     successor = succeed(sink_of(config, log.task), log)
-    if wakes:
-        owner.wake()
-        woken: list[type] = [Died, Died, type(None), SinkAway, type(None)]
-        expected = woken[POINTS.index(point)]
-        assert isinstance(owner.error, expected), owner.error
-        successor.sweep(log.task, SECOND)
-        log.write(successor, numbers(6))
-    more = ['{"n":6}'] if wakes else []
-    assert topics.values(topic) == [*ONCE, *more]
-    assert files_in(Path(config["sink.staging.path"])) == []
+    staging = Path(config["sink.staging.path"])
+    assert (topics.values(topic), files_in(staging)) == (ONCE, [])
+    owner.wake()
+    woken: list[type] = [Died, Died, type(None), SinkAway, type(None)]
+    expected = woken[POINTS.index(point)]
+    assert isinstance(owner.error, expected), owner.error
+    successor.sweep(log.task, SECOND)
+    log.write(successor, numbers(6))
+    assert (topics.values(topic), files_in(staging)) == ([*ONCE, '{"n":6}'], [])
     owner.end()
     successor.close()
 

@@ -142,8 +142,8 @@ def test_a_row_that_is_too_large_for_its_topic_is_refused_before_it_counts(
         BadInput, match=r"a record of \d+ bytes, but topic .* accepts at most 1000: raise"
     ):
         log.stage(sink(topic=small), pa.table({"s": ["x" * 2000]}))
-    log.write(sink(topic=small), pa.table({"s": ["x" * 300] * 2000}))
-    assert len(topics.values(small)) == 2000
+    log.write(sink(topic=small), pa.table({"s": ["x" * 300] * 200}))
+    assert len(topics.values(small)) == 200
 
 
 def test_a_topic_that_is_not_there_is_waited_for(sink: Any, log: SinkLog) -> None:
