@@ -177,7 +177,7 @@ class Routes:
         responses: dict[int | str, dict[str, Any]] = {"default": told}
         self.router = APIRouter(tags=[tag], responses=responses, route_class=JsonRoute)
         self.answers: list[tuple[Any, dict[str, Any]]] = []
-        """The type of each response body, and the description that its schema is to come into."""
+        """The type of each response body, and the description that its schema comes into."""
 
     def add(
         self,
@@ -197,8 +197,7 @@ class Routes:
         method, _, path = request.partition(" ")
 
         def declare(handler: Handler) -> Handler:
-            is_empty = status is HTTPStatus.NO_CONTENT
-            answered = None if is_empty else _answered_by(handler)
+            answered = None if status is HTTPStatus.NO_CONTENT else _answered_by(handler)
             types = {status: answered, **(also or {})}
             described = {str(each.value): self._describe(kind) for each, kind in types.items()}
             refusals = {*errors, *(BODY_ERRORS if takes_json else ())} - types.keys()
@@ -225,9 +224,8 @@ class Routes:
             return {}
         if kind is Response:  # a text response
             return {"description": "Done.", **TEXT}
-        described: dict[str, Any] = {"description": "Done."}
-        self.answers.append((kind, described))
-        return described
+        self.answers.append((kind, {"description": "Done."}))
+        return self.answers[-1][1]
 
 
 def encode(body: object, status: int = HTTPStatus.OK) -> Response:
@@ -236,10 +234,7 @@ def encode(body: object, status: int = HTTPStatus.OK) -> Response:
 
 
 def describe_answers(app: FastAPI, answers: list[tuple[Any, dict[str, Any]]]) -> None:
-    """Add the schemas of all response bodies to the application's /openapi.json.
-
-    They are made at its first request: the process starts sooner without.
-    """
+    """Add the schemas of all response bodies to /openapi.json, at its first request."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
