@@ -6,6 +6,7 @@ for both. The log is `logs/rest.log` in the data folder; startup errors go to st
 
 import argparse
 import ctypes
+import gc
 import logging
 import os
 import signal
@@ -194,6 +195,7 @@ def _serve(
     )
     for each in sockets:
         LOGGER.info("listening at %s", where(each))
+    gc.freeze()  # what was imported stays: to collect it would take longest when the process ends
     uvicorn.Server(config).run(sockets)
 
 
