@@ -32,8 +32,18 @@ QUERIES = {
 }
 
 
+ALIKE = ("GROUP BY", "VALUES")
+"""What queries have whose columns are found as those of the others."""
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param(each, marks=[pytest.mark.soak] * any(part in each for part in ALIKE))
+        for each in QUERIES
+    ],
+)
 def test_columns_of_a_query_go_back_to_those_that_were_read(engine: Embedded, query: str) -> None:
     def look(spark: Any) -> Any:
         read = spark.createDataFrame([], DDL)
