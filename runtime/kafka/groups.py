@@ -8,7 +8,7 @@ from typing import Any, Final
 from ...actors.messages.classic import ClassicHeartbeat, JoinGroup
 from ...actors.messages.consumers import ConsumerGroupHeartbeat
 from ...actors.messages.errors import Error
-from ...actors.messages.groups import ConnectCall, HostCall, ListGroups, PackedCall
+from ...actors.messages.groups import ConnectCall, ListGroups, PackedCall
 from ...actors.shards.packets import size_of
 from ...actors.shards.refusals import refuse_connect_call, refuse_host_call
 from ...events.entries.group_keys import shard_of_group
@@ -73,18 +73,23 @@ class Groups:
         asked: dict[str, tuple[Any, asyncio.Future[Any]]] = {}
         left = LONGEST_ANSWER
         for at in range(0, len(calls), AT_ONCE):
-            asking: list[Any] = []
-            for call in calls[at : at + AT_ONCE]:
-                said, reply = asked.get(call.group_id, (None, None))
-                if left <= 0:
-                    reply = _refuse(call, Error.COORDINATOR_LOAD_IN_PROGRESS, MUCH)
-                elif reply is None or said != call:
-                    reply = asyncio.ensure_future(self._ask(call))
-                    asked[call.group_id] = call, reply
-                asking.append(reply)
-            replies += await asyncio.gather(*asking)
-            left -= sum(map(size_of, replies[at:]))
+            batch = calls[at : at + AT_ONCE]
+            found = await asyncio.gather(*(self._once(each, asked) for each in batch if left > 0))
+            for number, call in enumerate(batch):
+                loading = Error.COORDINATOR_LOAD_IN_PROGRESS
+                reply = found[number] if left > 0 else refuse_host_call(call, loading, MUCH)
+                left -= size_of(reply)
+                replies.append(reply)
         return replies
+
+    def _once(
+        self, call: Any, asked: dict[str, tuple[Any, asyncio.Future[Any]]]
+    ) -> asyncio.Future[Any]:
+        """Ask, unless that was asked of the group last: then the reply is the same."""
+        said = asked.get(call.group_id)
+        if said is None or said[0] != call:
+            said = asked[call.group_id] = call, asyncio.ensure_future(self._ask(call))
+        return said[1]
 
     def close(self) -> None:
         """Let go of the lines, and of the broker."""
@@ -105,10 +110,6 @@ class Groups:
             return refuse_host_call(call, error, OF_WORKERS)
         await self._topics.see_those_of(call)
         return await _ask_line(self._line_of(call.group_id), call, wait)
-
-
-async def _refuse(call: HostCall, error: Error, message: str) -> Any:
-    return refuse_host_call(call, error, message)
 
 
 def refuse_lost(call: PackedCall, error: Error) -> Any:

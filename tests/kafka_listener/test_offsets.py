@@ -182,6 +182,7 @@ def test_groups_that_do_not_fit_into_an_answer_are_asked_for_again(
             await commit(client, 9, partition=partition)
         assert await fetch_groups(client, "a", "g", "b", "c") == [0, 0, LOADING, LOADING]
         assert await fetch_groups(client, "b", "c") == [0, 0]
+        assert await fetch_groups(client, "g", "g", "g") == [0, LOADING, LOADING]
 
     between(tmp_path, play)
 
