@@ -330,19 +330,17 @@ class Picky(Sink[Any]):
     def sweep(self, resource: Resource, token: Token) -> None: ...
 
 
-@pytest.mark.parametrize(
-    ("value", "why"),
-    [("y" * 300, "is too long to name a folder"), ("y\0", "has a NUL, so it cannot name a folder")],
-)
 def test_a_value_that_cannot_name_a_folder_keeps_no_other_row_waiting(
-    run: Run, config: Config, tmp_path: Path, value: str, why: str
+    run: Run, config: Config, tmp_path: Path
 ) -> None:
-    (tmp_path / "in" / "a.csv").write_text(f"n,s\n1,x\n2,{value}\n3,z\n")
+    (tmp_path / "in" / "a.csv").write_text(f"n,s\n1,x\n2,{'y' * 300}\n3,z\n4,y\0\n")
     reports = run(config | {"sink.partition.by": "s"})
     assert failures(reports) == []
     assert [each["n"] for each in rows(tmp_path / "out")] == [1, 3]
-    (letter,) = rows(tmp_path / "bad")
-    assert letter["reason"] == f"a value of `sink.partition.by` {why}"
+    assert sorted(each["reason"] for each in rows(tmp_path / "bad")) == [
+        "a value of `sink.partition.by` has a NUL, so it cannot name a folder",
+        "a value of `sink.partition.by` is too long to name a folder",
+    ]
 
 
 def test_a_text_that_would_be_read_as_null_is_told_beside_a_null(

@@ -300,7 +300,7 @@ def test_columns_that_were_added_are_as_wide_as_they_come_without_another_attemp
     ]
 
 
-@pytest.mark.parametrize("mode", ["add-columns", "widen"])
+@pytest.mark.parametrize("mode", ["add-columns", pytest.param("widen", marks=pytest.mark.soak)])
 def test_a_column_is_added_with_the_first_value_that_it_has_and_not_before(
     config: Config, run: Run, tmp_path: Path, mode: str
 ) -> None:

@@ -66,7 +66,9 @@ def fill(disk: Path) -> Path:
     return ballast
 
 
-@pytest.mark.parametrize("under", ["mount point", "folder in it"])
+@pytest.mark.parametrize(
+    "under", [pytest.param("mount point", marks=pytest.mark.soak), "folder in it"]
+)
 def test_a_mount_that_goes_and_comes_back_costs_no_row_and_nothing_is_written_beneath(
     mount: Mount, under: str
 ) -> None:

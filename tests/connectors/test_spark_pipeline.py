@@ -113,13 +113,13 @@ def test_csv_with_an_inferred_schema_becomes_partitioned_parquet(
 def test_a_file_that_several_readers_share_loses_and_doubles_no_row(
     folders: dict[str, str], run: Run, tmp_path: Path
 ) -> None:
-    lines = [f"{number},{'x' * (number % 50)}" for number in range(300_000)]
+    lines = [f"{number},{'x' * (number % 50)}" for number in range(150_000)]
     (tmp_path / "in" / "a.csv").write_text("\n".join(["n,s", *lines]))
     schema = {"source.format": "csv", "source.schema": "n INT, s STRING"}
     run(folders | schema | {"sink.format": "parquet"})
     parts = [papq.read_table(each)["n"] for each in (tmp_path / "out").glob("*.parquet")]
     assert len(parts) == 2
-    assert sorted(n for part in parts for n in part.to_pylist()) == list(range(300_000))
+    assert sorted(n for part in parts for n in part.to_pylist()) == list(range(150_000))
 
 
 def test_a_limit_of_a_files_bytes_makes_more_files_of_a_batch_and_loses_no_row(
@@ -360,8 +360,9 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
         "transforms": "t",
         "transforms.t.type": "sql",
         "transforms.t.query": (
+            # It takes hours, and looks up each 1,000 rows of the first range.
             "SELECT sum(sqrt(a.id * b.id) + n) AS s FROM input "
-            "CROSS JOIN range(1000000) AS a CROSS JOIN range(1000000) AS b"
+            "CROSS JOIN range(0, 1000000000, 1, 1) AS a CROSS JOIN range(1000) AS b"
         ),
         "sink.format": "parquet",
     }
@@ -369,7 +370,7 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
     config[files.TASK_CLAIM] = str(claim_sink(settings, ledger.cluster_id, "c", None))
     task, token = Resource("c", 0), Token(1, 0)
     reports = Reports()
-    runner = Runner(engine, ledger, find_plugins(), reports, grace_ms=1500, hung_ms=60_000)
+    runner = Runner(engine, ledger, find_plugins(), reports, grace_ms=300, hung_ms=60_000)
     runner.start(Launch(task, token, config, config))
     reports.wait_status(state=RunState.RUNNING)
     while not engine.run("probe", active_jobs):
@@ -377,5 +378,4 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
     runner.stop(task)
     assert reports.wait_stopped(token) == Stopped(task, token, Ending.CANCELLED)
     assert runner.close(10) == frozenset()
-    engine.kill()  # a task that joins looks up after minutes: it would end the next test's engine
     assert (ledger.accepted, rows(tmp_path / "out")) == ({}, [])
