@@ -41,14 +41,16 @@ HELD_S = 0.3
 def opened(
     running: Running, name: str, count: int = 1, settings: GroupSettings = AT_ONCE
 ) -> tuple[Address, object]:
-    actor = running.system.create(ShardActor, name)
+    actor = running.system.create(ShardActor, f"{name} {running.folder.name}")
     order = OpenShard(0, count, running.folder / "shards" / "0", settings)
     return actor, running.system.ask(actor, order, ASK)
 
 
 def kill(actor_name: str, running: Running) -> None:
     found = [
-        each for each in running.processes() if f"shard {actor_name}" in " ".join(each.cmdline())
+        each
+        for each in running.processes()
+        if f"shard {actor_name} {running.folder.name}" in " ".join(each.cmdline())
     ]
     assert found, [each.cmdline() for each in running.processes()]
     for each in found:

@@ -44,7 +44,7 @@ def by_number(told: GroupReplies) -> dict[int, ConnectReply]:
 
 
 def opened(running: Running) -> Address:
-    actor = running.system.create(WorkersGroupActor, "group")
+    actor = running.system.create(WorkersGroupActor, f"group {running.folder.name}")
     settings = GroupSettings(session_timeout_ms=4 * LONG_MS, heartbeat_interval_ms=LONG_MS)
     order = OpenGroup("connect", running.folder / "group", settings)
     assert isinstance(running.system.ask(actor, order, ASK), GroupOpened)
