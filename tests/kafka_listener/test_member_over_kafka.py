@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from fairlead_tests.cluster.node import Node, eventually
-from fairlead_tests.kafka_listener.node import ListenerNode, listener_node
+from fairlead_tests.kafka_listener.node import ListenerNode
 
 EXAMPLE = Path(__file__).parents[2] / "deploy" / "member-over-kafka" / "member.py"
-NOWHERE = "127.0.0.1:9"
 ALL = {"numbers", "numbers-0", "numbers-1", "numbers-2", "numbers-3"}
 OURS = ""
 """How the member is called by its url: it has none."""
@@ -88,15 +87,13 @@ def test_a_member_whose_fence_is_near_waits_no_longer_for_a_connection(
 
 @pytest.mark.cluster
 def test_a_member_over_kafka_shares_work_with_a_worker_and_loses_it_when_it_dies(
-    tmp_path: Path,
+    listener: ListenerNode, tmp_path: Path
 ) -> None:
-    times = {"session_timeout_ms": 5_000, "heartbeat_interval_ms": 300}
-    settings = {**times, "scheduled_rebalance_max_delay_ms": 0}
-    with listener_node(tmp_path / "data", NOWHERE, **settings) as served, ExitStack() as ended:
-        node = Node(tmp_path, served.process)
+    with ExitStack() as ended:
+        node = Node(listener.folder.parent, listener.process)
         ended.callback(node.hang_up)
         ended.callback(node.forget_log)
-        first = Example(served, tmp_path / "first")
+        first = Example(listener, tmp_path / "first")
         ended.callback(first.dies)
         eventually(lambda: node.held().keys() == {OURS}, "it has joined")
         node.add("w1")
@@ -114,7 +111,7 @@ def test_a_member_over_kafka_shares_work_with_a_worker_and_loses_it_when_it_dies
         assert computed[-1] == node.group().assignment_epoch
         first.dies()
         eventually(lambda: node.held() == {"w1": ALL}, "its session has ended")
-        second = Example(served, tmp_path / "second")
+        second = Example(listener, tmp_path / "second")
         ended.callback(second.dies)
         eventually(lambda: len(second.runs()) > 0, "another has work")
         second.process.terminate()

@@ -1,7 +1,6 @@
 """On real processes: what ends comes back by itself, and groups go on where they were."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +14,11 @@ from fairlead_tests.conformance.frames import (
     spell,
     write_frame,
 )
-from fairlead_tests.kafka_listener.node import ListenerNode, listener_node
+from fairlead_tests.kafka_listener.node import ListenerNode
 from fairlead_tests.kafka_listener.served import Client
 
 AGAIN = {14, 15, 16}
 """Errors by which a coordinator has its clients ask again."""
-NOWHERE = "127.0.0.1:9"
 
 
 class Member:
@@ -96,29 +94,28 @@ class Member:
 
 
 @pytest.mark.cluster
-def test_groups_outlive_the_listener_and_their_own_process(tmp_path: Path) -> None:
-    async def play(node: ListenerNode) -> None:
-        first, second = Member(node, "g"), Member(node, "g")
+def test_groups_outlive_the_listener_and_their_own_process(listener: ListenerNode) -> None:
+    async def play() -> None:
+        first, second = Member(listener, "g"), Member(listener, "g")
         assert (await first.joins(), (await first.syncs())["Assignment"]) == (0, "hex:01")
-        node.kill("fairlead: kafka")
+        listener.kill("fairlead: kafka")
         assert await first.beats() == 0
-        node.kill("fairlead: shard")
+        listener.kill("fairlead: shard")
         assert await first.beats() == 0
         joining = asyncio.create_task(second.joins())
         while await first.beats() != 27:
             await asyncio.sleep(0.01)
-        node.kill("fairlead: shard")  # in the middle of a join
+        listener.kill("fairlead: shard")  # in the middle of a join
         while not joining.done():
             if await first.beats() == 27:
                 assert await first.joins() == 0
             await asyncio.sleep(0.05)
         assert await joining == 0
-        generations = node.generations("g")
+        generations = listener.generations("g")
         assert generations == sorted(generations)
         assert max(first.generation, second.generation) == generations[-1] > 1
         for each in (first, second):
             each.goes()
         await asyncio.sleep(0.01)  # transports hear of their ends
 
-    with listener_node(tmp_path / "data", NOWHERE) as node:
-        asyncio.run(play(node))
+    asyncio.run(play())
