@@ -139,9 +139,9 @@ def test_who_loads_a_compacted_log_and_follows_it_sees_the_same_group(deeds: lis
 def test_an_assignor_computes_the_same_from_a_group_whose_log_was_compacted(
     deeds: list[Deed],
 ) -> None:
-    group = Life().lead(deeds).group
-    entries = Life().lead(deeds).witness.entries
-    loaded = restore("connect", latest(entries), group.end)
+    coordinator = Life().lead(deeds)
+    group = coordinator.group
+    loaded = restore("connect", latest(coordinator.witness.entries), group.end)
     snapshots = [snapshot_of(each, "balanced", 0) for each in (group, loaded)]
     assert snapshots[0] == snapshots[1]
     assert assign(snapshots[0]) == assign(snapshots[1])
