@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +18,7 @@ from fairlead.runtime.node import commands
 from fairlead.runtime.node.commands import FAILED, OK, UNREACHABLE, down
 from fairlead_tests.actor_system import title_of
 from fairlead_tests.cluster.node import Node, eventually
-from fairlead_tests.cluster.remains import launch, without_remains
+from fairlead_tests.cluster.remains import launch_fork, without_remains
 
 pytestmark = pytest.mark.cluster
 
@@ -43,11 +42,10 @@ class Shell:
 
     def type(self, command: str) -> Node:
         """Begin a command."""
-        script = [sys.executable, "-m", "fairlead_tests.cluster.up_process"]
-        process = launch(self.folder, [*script, *command.split(), *self.settings])
-        for pipe in (process.stdin, process.stdout):
-            assert pipe is not None
-            pipe.close()
+        module = "fairlead_tests.cluster.up_process"
+        process = launch_fork(self.folder, module, *command.split(), *self.settings)
+        process.stdin.close()
+        process.stdout.close()
         self.nodes.append(Node(self.folder, process))
         return self.nodes[-1]
 
@@ -70,12 +68,21 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
         yield Shell(tmp_path / "home", nodes)
 
 
-def test_a_second_node_on_one_data_folder_is_refused_and_harms_nothing(shell: Shell) -> None:
-    first = shell.up()
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """One whose node is up, and stays up for all that ask for it."""
+    with without_remains() as nodes:
+        shell = Shell(tmp_path_factory.mktemp("kept") / "home", nodes)
+        shell.up()
+        yield shell
+
+
+def test_a_second_node_on_one_data_folder_is_refused_and_harms_nothing(kept: Shell) -> None:
+    first = kept.nodes[0]
     pids = {each.pid for each in first.processes()}
-    second = shell.type("up")
+    second = kept.type("up")
     assert second.launcher.wait(30) == FAILED
-    assert "not started: a node already runs on" in shell.said()
+    assert "not started: a node already runs on" in kept.said()
     first.put("numbers", 2)
     first.runs_tasks("numbers", 2, "w1", "w2")
     assert {each.pid for each in first.processes()} == pids
@@ -172,8 +179,8 @@ def rest_of(node: Node) -> list[int]:
     return [each.pid for each in children if title_of(each) == "fairlead: rest connect"]
 
 
-def test_a_worker_runs_as_long_as_its_command(shell: Shell) -> None:
-    node = shell.up()
+def test_a_worker_runs_as_long_as_its_command(kept: Shell) -> None:
+    shell, node = kept, kept.nodes[0]
     node.put("numbers", 5)
     command = shell.type("worker")
     node.runs_tasks("numbers", 5, "w1", "w2", "w3")
@@ -190,8 +197,8 @@ def test_a_worker_runs_as_long_as_its_command(shell: Shell) -> None:
     assert node.states() == {"w1": "running", "w2": "running"}
 
 
-def test_what_tells_of_the_node_is_for_its_owner_only(shell: Shell) -> None:
-    node = shell.up()
+def test_what_tells_of_the_node_is_for_its_owner_only(kept: Shell) -> None:
+    node = kept.nodes[0]
     run = node.data_dir / "run"
     told = {each.name: each.stat().st_mode & 0o777 for each in run.iterdir()}
     files = ("assignors.json", "key", "lock", "node.id", "node.json")

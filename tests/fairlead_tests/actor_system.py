@@ -10,13 +10,10 @@ was written outside the system's folder. To use it, import the fixtures into a `
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import secrets
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
@@ -30,9 +27,9 @@ from fairlead.actors.door.actor import Actor
 from fairlead.actors.door.ports import Door
 from fairlead.actors.door.system import System, connect
 from fairlead_tests import TESTS
+from fairlead_tests.cluster.forks import Fork, fork, fork_server
 from fairlead_tests.system_process import OUTSIDE
 
-PR_SET_CHILD_SUBREAPER = 36
 PATIENCE_SECONDS = 30.0
 
 
@@ -84,7 +81,7 @@ class Running:
 
     door: Door
     folder: Path
-    launcher: subprocess.Popen[bytes]
+    launcher: Fork
     system: System
     seen: set[psutil.Process] = field(default_factory=set[psutil.Process])
 
@@ -107,7 +104,7 @@ class Running:
     def end(self) -> int:
         """Wait for the launcher's end and return its exit code."""
         # Not `communicate`: a leaked process may hold the pipe open.
-        for pipe in filter(None, (self.launcher.stdin, self.launcher.stdout)):
+        for pipe in (self.launcher.stdin, self.launcher.stdout):
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()
         return self.launcher.wait(30)
@@ -123,21 +120,14 @@ def launch(folder: Path, door: Door, **settings: float) -> Running:
     folder.mkdir(exist_ok=True)
     order = {"host": door.host, "port": door.port, "key": door.key.hex(), "settings": settings}
     order["node"] = door.node
-    launcher = subprocess.Popen(
-        [sys.executable, "-m", "fairlead_tests.system_process"],
-        cwd=folder,
-        env={
-            **os.environ,
-            "TMPDIR": str(folder),
-            "HOME": str(folder),
-            "PYTHONPATH": str(TESTS),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert launcher.stdin is not None
-    assert launcher.stdout is not None
+    environment = {
+        **os.environ,
+        "TMPDIR": str(folder),
+        "HOME": str(folder),
+        "PYTHONPATH": str(TESTS),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    launcher = fork("fairlead_tests.system_process", [], folder, environment)
     launcher.stdin.write(json.dumps(order).encode() + b"\n")
     launcher.stdin.flush()
     assert launcher.stdout.readline() == b"ready\n", log_of(folder)
@@ -165,7 +155,7 @@ def leaks(running: Running, mine: set[tuple[str, int]], before: set[psutil.Proce
 @contextlib.contextmanager
 def isolated(folder: Path, door: Door | None = None, **settings: float) -> Generator[Running]:
     """Run a system in the context; fail if it leaks anything."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans come to this process
+    fork_server()  # orphans come to this process
     before = set(psutil.Process().children(recursive=True))
     mine = listeners([psutil.Process()])
     running = launch(folder, door or free_door(), **settings)

@@ -17,7 +17,9 @@ from rest.conftest import KEY
 
 from fairlead.actors.door.log_file import SAME_TEXT
 from fairlead_tests.rest.group_process import GroupProcess
-from fairlead_tests.rest.process import TIMEOUT_SECONDS, arguments, command, listening, running
+from fairlead_tests.rest.process import TIMEOUT_SECONDS, arguments, ended, listening, running
+
+pytestmark = pytest.mark.xdist_group("rest-process")  # what they run is imported once
 
 CONFIG = {"connector.class": "SparkPipeline", "source.path": "/in", "sink.path": "/out"} | {
     "source.format": "csv",
@@ -101,32 +103,20 @@ def test_a_process_without_descriptors_says_so_a_few_times_and_answers_later(
 def test_a_port_that_is_taken_is_told_in_a_line(data_dir: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        ended = subprocess.run(
-            command("--data-dir", str(data_dir), "--listener", url),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=TIMEOUT_SECONDS,
-        )
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == (
+        told = ended("--data-dir", str(data_dir), "--listener", url)
+    assert told == (
+        1,
+        b"",
         f"the REST process cannot start: cannot listen at {url}: Address already in use; free"
-        " the port, or choose another with `listeners`\n"
+        " the port, or choose another with `listeners`\n",
     )
 
 
 def test_a_folder_without_a_key_is_told_in_a_line(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        command(*arguments(tmp_path)),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=TIMEOUT_SECONDS,
-    )
     path = tmp_path / "run" / "key"
-    assert (ended.returncode, ended.stdout, ended.stderr) == (
+    assert ended(*arguments(tmp_path)) == (
         1,
-        "",
+        b"",
         f"the REST process cannot start: the cluster's key cannot be read from {path} (No such"
         " file or directory): `fairlead up` makes it when the node is first started\n",
     )
@@ -149,6 +139,5 @@ def test_it_dies_with_its_parent(data_dir: Path) -> None:
 
 
 def test_it_does_not_start_for_a_parent_that_is_gone(data_dir: Path) -> None:
-    strange = command(*arguments(data_dir, "--parent", str(os.getppid())))
-    ended = subprocess.run(strange, check=False, timeout=TIMEOUT_SECONDS)
-    assert ended.returncode == 1
+    told = ended(*arguments(data_dir, "--parent", str(os.getppid())))
+    assert told == (1, b"", "")

@@ -28,7 +28,8 @@ from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.reader import EpochReader
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.pipeline.spark import tether
-from fairlead_tests.actor_system import PR_SET_CHILD_SUBREAPER, runs, title_of
+from fairlead_tests.actor_system import runs, title_of
+from fairlead_tests.cluster.forks import PR_SET_CHILD_SUBREAPER
 
 GROUP = "chaos"
 PATIENCE_S = 150.0
@@ -358,7 +359,7 @@ class Crew:
             assert node is None or node.poll() is None, f"the node ended\n{self.said()}"
             if time.monotonic() > deadline:
                 raise AssertionError(f"not in {seconds:g} s: {what}\n{self.told()}\n{self.said()}")
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     # -- the commands' processes
 

@@ -31,8 +31,10 @@ from fairlead.runtime.cluster.messages import (
     WorkerAdded,
 )
 from fairlead.runtime.cluster.run_folder import RunFolder
+from fairlead.runtime.node.assignors.guard import descendants
 from fairlead_tests.actor_system import runs, title_of
 from fairlead_tests.cluster.deeds import Deed, Span, cut, deeds_in, spans_of, wall_ms
+from fairlead_tests.cluster.forks import Fork
 
 GROUP = "connect"
 PATIENCE_SECONDS = 60.0
@@ -51,7 +53,7 @@ class Node:
     """A running node, and the test's connection to it."""
 
     folder: Path
-    launcher: subprocess.Popen[bytes]
+    launcher: subprocess.Popen[bytes] | Fork
     root: Path = Path("/")
     """The root of the node's file system."""
     seen: set[psutil.Process] = field(default_factory=set[psutil.Process])
@@ -72,8 +74,10 @@ class Node:
         """Return the launcher and all its descendants."""
         if self.launcher.poll() is not None:
             return []
-        top = psutil.Process(self.launcher.pid)
-        found = [top, *top.children(recursive=True)]
+        found = list[psutil.Process]()
+        for pid in (self.launcher.pid, *descendants(self.launcher.pid)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(pid))
         for each in set(found) - self.seen:
             with contextlib.suppress(psutil.Error):
                 self.open_files |= {file.path for file in each.open_files() if file.mode != "r"}

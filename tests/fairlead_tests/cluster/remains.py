@@ -5,7 +5,6 @@ test is over, whatever is still there of a node fails it.
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import subprocess
@@ -19,7 +18,8 @@ import psutil
 import pytest
 
 from fairlead_tests import TESTS
-from fairlead_tests.actor_system import PR_SET_CHILD_SUBREAPER, listeners, runs
+from fairlead_tests.actor_system import listeners, runs
+from fairlead_tests.cluster.forks import Fork, fork, fork_server
 from fairlead_tests.cluster.node import Node
 from fairlead_tests.system_process import OUTSIDE
 
@@ -43,27 +43,37 @@ QUICK: dict[str, Any] = {
 }
 
 
-def launch(folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
-    """Start a process with its home and temporary files in a folder.
+def environment_in(folder: Path) -> dict[str, str]:
+    """Return the environment of a process with its home and temporary files in a folder.
 
     Packages in the folder's `site` are on its path.
     """
-    environment = {
+    return {
         **os.environ,
         "TMPDIR": str(folder),
         "HOME": str(folder),
         "PYTHONPATH": os.pathsep.join([str(TESTS), str(folder / "site")]),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+
+
+def launch(folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
+    """Start a process in a folder."""
     with (folder / "stderr").open("ab") as stderr:
         return subprocess.Popen(
             command,
             cwd=folder,
-            env=environment,
+            env=environment_in(folder),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
         )
+
+
+def launch_fork(folder: Path, module: str, *arguments: str) -> Fork:
+    """Start a module in a folder as `launch` does, but without its imports."""
+    with (folder / "stderr").open("ab") as stderr:
+        return fork(module, arguments, folder, environment_in(folder), stderr.fileno())
 
 
 def start(folder: Path, disk: Sequence[str] = (), **order: Any) -> Node:
@@ -73,7 +83,12 @@ def start(folder: Path, disk: Sequence[str] = (), **order: Any) -> Node:
     follows on its line.
     """
     folder.mkdir(exist_ok=True)
-    launcher = launch(folder, [*disk, sys.executable, "-m", "fairlead_tests.cluster.node_process"])
+    module = "fairlead_tests.cluster.node_process"
+    launcher = (
+        launch(folder, [*disk, sys.executable, "-m", module])
+        if disk
+        else launch_fork(folder, module)
+    )
     node = Node(folder, launcher)
     if disk:
         node.root = Path(f"/proc/{launcher.pid}/root")
@@ -115,7 +130,7 @@ def remains(nodes: list[Node], mine: set[tuple[str, int]], before: set[psutil.Pr
 @contextlib.contextmanager
 def without_remains() -> Generator[list[Node]]:
     """Yield a list for nodes; at the end stop them all, and fail if they leaked anything."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans come to this process
+    fork_server()  # orphans come to this process
     before = set(psutil.Process().children(recursive=True))
     mine = listeners([psutil.Process()])
     nodes = list[Node]()

@@ -1,15 +1,19 @@
 """The real REST process."""
 
+import os
 import re
-import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 
+from fairlead_tests.cluster.forks import Fork, fork
+
+MODULE = "fairlead.runtime.interfaces.rest.__main__"
 TIMEOUT_SECONDS = 30
 
 
@@ -17,20 +21,38 @@ def arguments(data_dir: Path, *more: str) -> list[str]:
     return ["--data-dir", str(data_dir), "--listener", "http://127.0.0.1:0", *more]
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "fairlead.runtime.interfaces.rest", *arguments]
-
-
 @contextmanager
-def running(data_dir: Path, *more: str) -> Generator[tuple[subprocess.Popen[bytes], httpx.Client]]:
+def running(data_dir: Path, *more: str) -> Generator[tuple[Fork, httpx.Client]]:
     """Run the REST process of a data folder, on a port that is free."""
-    process = subprocess.Popen(command(*arguments(data_dir, *more)), cwd=data_dir)
+    process = fork(MODULE, arguments(data_dir, *more), data_dir, os.environ)
+    process.stdin.close()
+    process.stdout.close()
     try:
         with httpx.Client(base_url=listening(data_dir), timeout=TIMEOUT_SECONDS) as client:
             yield process, client
     finally:
         process.kill()
         process.wait()
+
+
+class EndedProcess(NamedTuple):
+    """How a process ended that could not start."""
+
+    code: int
+    out: bytes
+    err: str
+
+
+def ended(*arguments: str) -> EndedProcess:
+    """Run the REST process to its end."""
+    with tempfile.TemporaryFile() as errors:
+        process = fork(MODULE, arguments, Path.cwd(), os.environ, errors.fileno())
+        process.stdin.close()
+        with process.stdout:
+            out = process.stdout.read()
+        code = process.wait(TIMEOUT_SECONDS)
+        errors.seek(0)
+        return EndedProcess(code, out, errors.read().decode())
 
 
 def listening(data_dir: Path) -> str:
