@@ -127,7 +127,7 @@ class Broker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def up(self) -> None:
-        """Start it, and wait until it serves; raises `NoPeer` if it does not."""
+        """Start it, and wait until it serves. One that does not is a failure, not a missing peer."""
         log = self._folder / "log"
         command = [tool("java"), *_QUICK, *self._kept.options, "-cp", self._kept.classpath]
         command += ["kafka.Kafka", str(self._folder / "server.properties")]
@@ -139,7 +139,7 @@ class Broker:
         while not _serves(admin):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
-                raise NoPeer("the broker does not start: " + log.read_text()[-500:])
+                raise AssertionError("the broker does not start: " + log.read_text()[-500:])
 
     def has_ended(self) -> bool:
         """Whether it was started and has ended."""
