@@ -29,7 +29,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from fairlead_tests.java_peer import NoPeer, kafka_jars, run_tool, tool
+from fairlead_tests.java_peer import kafka_jars, run_tool, tool
 from fairlead_tests.kafka.certificates import Authority
 
 VERSION: Final = "4.3.0"
@@ -127,7 +127,7 @@ class Broker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def up(self) -> None:
-        """Start it, and wait until it serves. One that does not is a failure, not a missing peer."""
+        """Start it, and wait until it serves: one that does not is a failure, no missing peer."""
         log = self._folder / "log"
         command = [tool("java"), *_QUICK, *self._kept.options, "-cp", self._kept.classpath]
         command += ["kafka.Kafka", str(self._folder / "server.properties")]
