@@ -21,12 +21,13 @@ from .feeder import start_feeder
 CONNECTOR = "flights"
 GROUP = "demo"
 TASKS = 4
-FEED_SECONDS = 30.0
+FEED_SECONDS = 20.0
 JOIN_AFTER_SECONDS = 1.0
 """The time between the first file and the start of a third worker."""
-KILL_AFTER_SECONDS = 3.0
+KILL_AFTER_SECONDS = 2.0
 """The time between the third worker's first task and the kill."""
-LONGEST_SECONDS = 240.0
+LONGEST_SECONDS = 360.0
+"""How long the demo may take; a machine with other work needs 200."""
 VICTIM = "w1"
 
 SCHEMA = (

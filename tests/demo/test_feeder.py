@@ -121,7 +121,14 @@ def test_no_partial_file_is_ever_visible(tmp_path: Path, days: dict[str, bytes])
     assert _content(tmp_path) == days
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [  # the feeder waits for all of them by one call
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.soak),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.soak),
+    ],
+)
 def test_a_signal_stops_the_feeder_between_two_files(
     tmp_path: Path, days: dict[str, bytes], number: signal.Signals
 ) -> None:

@@ -58,7 +58,7 @@ def test_the_demo_passes_and_leaves_nothing_behind(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     ran = subprocess.run(
-        [*COMMAND, "--seconds", "10"],
+        [*COMMAND, "--seconds", "5"],
         env=environment,
         capture_output=True,
         text=True,
