@@ -207,7 +207,11 @@ def test_an_assignor_hears_what_its_worker_was_given(start_node: Starts, tmp_pat
             marks=pytest.mark.soak,
         ),
         ("mute", "assignor faulty: LookupError: no idea (shop_rules.py, line 28)"),
-        ("end", "the process of assignor faulty ended 3 times over it"),
+        pytest.param(
+            "end",
+            "the process of assignor faulty ended 3 times over it",
+            marks=pytest.mark.soak,
+        ),
     ],
 )
 def test_a_wrong_result_is_refused_with_what_is_wrong_and_the_old_target_runs_on(
@@ -290,7 +294,7 @@ def test_what_an_assignor_has_started_ends_with_its_process(
     assert assignor.detail == f"process {pid} ended by itself; logs/assignor.log may tell more"
 
 
-@pytest.mark.parametrize("killed", ["guard", "sandbox"])
+@pytest.mark.parametrize("killed", ["guard", pytest.param("sandbox", marks=pytest.mark.soak)])
 def test_when_the_guard_of_assignors_is_killed_another_begins_and_what_had_escaped_is_gone(
     start_node: Starts, tmp_path: Path, killed: str
 ) -> None:

@@ -2,14 +2,13 @@
 # pyright: basic
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from fairlead_tests.cluster.node import Node, eventually
-from fairlead_tests.cluster.remains import launch, without_remains
+from fairlead_tests.cluster.remains import launch_fork, without_remains
 from fairlead_tests.conformance.clients import NoClient, install, play
 
 pytestmark = pytest.mark.cluster
@@ -152,11 +151,11 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("node")
     with without_remains() as nodes:
         settings = (f"data.dir={home / 'data'}", "workers=1", "listeners=http://127.0.0.1:0")
-        script = [sys.executable, "-m", "fairlead_tests.cluster.up_process", "up"]
-        nodes.append(node := Node(home, launch(home, [*script, *settings, "engine=noop"])))
-        for pipe in (node.launcher.stdin, node.launcher.stdout):
-            assert pipe is not None
-            pipe.close()
+        module = "fairlead_tests.cluster.up_process"
+        process = launch_fork(home, module, "up", *settings, "engine=noop")
+        nodes.append(Node(home, process))
+        process.stdin.close()
+        process.stdout.close()
         eventually(lambda: " is up with " in (home / "stderr").read_text(), "the node is up")
         yield json.loads((home / "data" / "run" / "node.json").read_text())["rest"]
 
@@ -179,7 +178,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 "left": [],
             },
         ),
-        (
+        pytest.param(
             ("kafkaconnect==1.3.1", *REQUESTS),
             KAFKACONNECT,
             {
@@ -192,6 +191,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 "removed": "",
                 "left": "connectors/c not found.",
             },
+            marks=pytest.mark.soak,
         ),
         (
             ("kafka-connect-api==0.5.10", *REQUESTS),
@@ -207,15 +207,17 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 "left": [],
             },
         ),
-        (
+        pytest.param(
             ("kafka-connect-cli==0.2.5", *OLD_REQUESTS),
             KAFKA_CONNECT_CLI,
             {"created": "c", "life": LIFE, "config": "1", "listed": ["c"], "left": []},
+            marks=pytest.mark.soak,
         ),
-        (
+        pytest.param(
             ("kafka-connect-healthcheck==0.3.0", *REQUESTS),
             HEALTHCHECK,
             {"empty": True, "healthy": [True, False]},
+            marks=pytest.mark.soak,
         ),
     ],
     ids=lambda each: each[0].partition("==")[0] if isinstance(each, tuple) else "",
