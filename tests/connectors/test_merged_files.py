@@ -82,7 +82,7 @@ def test_files_that_are_put_together_have_the_same_lines(
     for file, text in zip(files, texts, strict=True):
         file.write_text(text, newline="")
     found = [survey_csv(each, style, copies, None, keeps_text=True) for each in files]
-    given = merge_small_files(found, cores, copies, str(folder))
+    given = merge_small_files(found, lambda: cores, copies, str(folder))
     read = [
         line
         for each in given
@@ -101,7 +101,7 @@ def test_files_that_differ_in_header_or_line_end_stay_apart(tmp_path: Path) -> N
         (tmp_path / str(number)).write_text(f"{head}{end}1,2{end}", newline="")
     files = [tmp_path / str(number) for number in range(12)]
     found = [survey_csv(each, CsvStyle(), copies, None, keeps_text=True) for each in files]
-    given = merge_small_files(found, 2, copies, str(tmp_path))
+    given = merge_small_files(found, lambda: 2, copies, str(tmp_path))
     assert sorted((each.header, each.line_end) for each in given) == [
         (("a", "b"), "\n"),
         (("a", "b"), "\r"),

@@ -10,7 +10,7 @@ from connectors.conftest import Run
 from pyspark.sql import SparkSession
 
 from fairlead.events.commits import Manifest
-from fairlead.runtime.pipeline.batches.counting import RowCount, rows_of
+from fairlead.runtime.pipeline.batches.counting import RowCount, above_queries, rows_of
 from fairlead.runtime.pipeline.connectors.files.sink.small_batches import SmallBatches
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import TaskError
@@ -112,9 +112,20 @@ def test_rows_are_counted_that_pass_below_a_query(engine: Embedded) -> None:
     def count(spark: SparkSession) -> tuple[int, int]:
         passing = RowCount()
         frame = spark.sql("SELECT id FROM {t} WHERE id > 3", None, t=passing.on(spark.range(10)))
-        return rows_of(frame).num_rows, passing.rows
+        return rows_of(above_queries(frame)).num_rows, passing.rows
 
     assert engine.run("t", count) == (6, 10)
+
+
+@pytest.mark.parametrize("rows", ["", "WHERE id > 99"], ids=["some", "none"])
+def test_rows_are_held_as_pyspark_holds_them(engine: Embedded, rows: str) -> None:
+    def held(spark: SparkSession) -> tuple[Any, Any]:
+        frame = spark.sql(PLAIN + rows)
+        return rows_of(frame), frame.toArrow()
+
+    ours, theirs = engine.run("t", held)
+    assert ours.schema == theirs.schema
+    assert ours.to_pylist() == theirs.to_pylist()
 
 
 def test_a_row_that_fails_fails_the_job_as_it_does_with_spark(engine: Embedded) -> None:

@@ -8,7 +8,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import psutil
 import pytest
@@ -19,7 +19,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from fairlead.runtime.pipeline.spark import jobs
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Cancelled, EngineDown, TaskError
-from fairlead.runtime.pipeline.spark.sessions import reader_of
+from fairlead.runtime.pipeline.spark.sessions import read_csv, reader_of
 from fairlead_tests.spark_engine import stranger
 from fairlead_tests.spark_engine.signs import gone, runs, until_told
 
@@ -46,11 +46,28 @@ def test_one_reader_reads_the_files_of_all_batches_with_the_same_options_in_a_se
 
     def read(spark: SparkSession) -> object:
         reader = reader_of(spark, schema, {"sep": ";"})
-        rows = [reader.csv([str(tmp_path / f"{name}.csv")]).collect() for name in ("one", "two")]
+        batches = (["one"], ["two"], ["one", "two"])
+        paths = [[str(tmp_path / f"{name}.csv") for name in each] for each in batches]
+        frames = [read_csv(spark, schema, {"sep": ";"}, each) for each in paths]
+        rows = [sorted(each.collect()) for each in frames]
         others = reader_of(spark, schema, {"sep": ","}), reader_of(spark.newSession(), schema, {})
         return rows, reader_of(spark, schema, {"sep": ";"}) is reader, reader in others
 
-    assert engine.run("read", read) == ([[(1, "a")], [(2, "b"), (3, "c")]], True, False)
+    one, two = [(1, "a")], [(2, "b"), (3, "c")]
+    assert engine.run("read", read) == ([one, two, one + two], True, False)
+
+
+def test_a_driver_without_a_cluster_has_no_defaults_of_yarn_and_mapreduce_but_all_others(
+    engine: Embedded,
+) -> None:
+    names = ("yarn.resourcemanager.address", "mapreduce.job.maps", "fs.s3a.impl", "fs.file.impl")
+
+    def told(spark: Any) -> list[str | None]:
+        conf = spark.sparkContext._jsc.hadoopConfiguration()
+        return [conf.get(each) for each in names]
+
+    s3a = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+    assert engine.run("ask", told) == [None, None, s3a, "org.apache.hadoop.fs.RawLocalFileSystem"]
 
 
 def test_jobs_of_several_threads_run_at_once_each_under_its_own_tag(engine: Embedded) -> None:

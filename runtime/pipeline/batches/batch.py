@@ -22,7 +22,7 @@ from ..spi.sink import Sink
 from ..spi.source import BatchPlan
 from .arrow_schema import arrow_schema_of
 from .bisection import as_rejects, failing_rows, failure_of_row, refusal_of_sink, without
-from .counting import RowCount, rows_of
+from .counting import RowCount, above_queries, rows_of
 from .dead_letters import BadRows
 from .session import TaskSession
 
@@ -169,7 +169,7 @@ class Batch:
     def _transformed(self, frame: "DataFrame") -> "DataFrame":
         for transform in self.pipeline.transforms:
             frame = transform.apply(frame)
-        return frame
+        return above_queries(frame) if self.pipeline.transforms else frame
 
     def _is_of_rows(self, error: Exception) -> bool:
         """Tell whether a transform fails for some rows, and they may be left out."""

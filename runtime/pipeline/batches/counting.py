@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 from pyspark.sql.utils import is_remote
 
 from ..spi.rows import ArrowTable
+from .arrow_schema import arrow_schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -61,11 +63,24 @@ class RowCount:
         return int(self._passing.values.get("rows", 0))
 
 
-def rows_of(frame: "DataFrame") -> ArrowTable:
-    """Run a frame, and return its rows, which this process holds; those that pass are counted.
+def above_queries(frame: "DataFrame") -> "DataFrame":
+    """Return a frame with the same rows, below which rows are counted when `rows_of` runs it.
 
     Spark knows a frame that SQL has made by the text of its query, and would not tell who counts
     what the query reads that it has run: they would wait for ever. A frame above it is known by
     what it is made of.
     """
-    return cast("ArrowTable", frame.select("*").toArrow())  # pyright: ignore[reportUnknownMemberType]
+    return frame.select("*")
+
+
+def rows_of(frame: "DataFrame") -> ArrowTable:
+    """Run a frame, and return its rows, which this process holds.
+
+    PySpark's `toArrow` asks the JVM for two settings first, which takes as many calls as the rest.
+    """
+    made: Any = frame
+    if is_remote():
+        return cast("ArrowTable", made.toArrow())
+    parts = made._collect_as_arrow(empty_list_if_zero_records=False)  # noqa: SLF001
+    table = cast("Any", pa).Table.from_batches(parts)
+    return cast("ArrowTable", table.cast(arrow_schema_of(made.schema)))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from .attach import OwnGateway, attach, detach, end_group, is_heard, warm_up
+from .attach import OwnGateway, attach, detach, drop_unused_defaults, end_group, is_heard, warm_up
 from .cluster import NotShared, SparkCluster
 from .engine import EngineDown, EngineState
 from .failures import failure_text
@@ -159,6 +159,7 @@ class Embedded(JobEngine[Jvm]):
     def _run_first_jobs(self, session: SparkSession, folder: Path) -> None:
         if self._cluster is None:
             warm_up(session, folder)
+            drop_unused_defaults(session)  # now: the first jobs have loaded all there are
         else:
             self._cluster.check_folders(session)
 

@@ -4,7 +4,7 @@
 A process has sessions of one kind at a time: PySpark's functions make columns for that kind.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -27,6 +27,8 @@ POOL: Final = "spark.scheduler.pool"
 _READERS: Final = "_fairlead_readers"
 """Where a session keeps its readers, which go with it."""
 _MOST_READERS: Final = 256
+_SCRATCH_OF: Final = "_fairlead_scratch"
+"""Where a session keeps the path of its folder for temporary files."""
 
 
 @contextmanager
@@ -86,7 +88,7 @@ def count_running(session: SparkSession, tag: str) -> int:
 def reader_of(
     session: SparkSession, schema: "StructType", options: Mapping[str, str]
 ) -> "DataFrameReader":
-    """Return a reader of csv with a schema and options, the same one for each batch.
+    """Return a reader with a schema and options, the same one for each batch.
 
     To make one costs a call of the JVM for each option, which is a third of the calls of a small
     batch. A JVM's reader keeps nothing of what it reads; one of Spark Connect does, and is new.
@@ -100,6 +102,16 @@ def reader_of(
             readers.clear()
         readers[key] = session.read.options(**options).schema(schema)
     return readers[key]
+
+
+def read_csv(
+    session: SparkSession, schema: "StructType", options: Mapping[str, str], paths: Sequence[str]
+) -> "DataFrame":
+    """Return the rows of csv files; a single one, as small batches have, costs one call."""
+    reader: Any = reader_of(session, schema, options)
+    if is_remote() or len(paths) > 1:
+        return cast("DataFrame", reader.csv(list(paths)))
+    return cast("DataFrame", reader._df(reader._jreader.csv(paths[0])))  # noqa: SLF001
 
 
 def cores_of(session: SparkSession) -> int:
@@ -120,8 +132,11 @@ def scratch_of(session: SparkSession) -> str | None:
     """
     if runs_elsewhere(session):
         return None
-    warehouse = str(session.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")
-    scratch = Path(warehouse).with_name(SCRATCH)
+    known = vars(session)
+    if _SCRATCH_OF not in known:  # asked once, not for each batch
+        warehouse = str(session.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")
+        known[_SCRATCH_OF] = Path(warehouse).with_name(SCRATCH)
+    scratch = known[_SCRATCH_OF]
     return str(scratch) if scratch.is_dir() else None
 
 

@@ -11,7 +11,7 @@ import platform
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import rmtree
@@ -124,10 +124,14 @@ def _sweep(folder: Path) -> None:
 
 
 def merge_small_files(
-    files: Sequence[FileSurvey], cores: int, copies: Copies, within: str | None
+    files: Sequence[FileSurvey],
+    cores: Callable[[], int],
+    copies: Copies,
+    within: str | None,
 ) -> list[FileSurvey]:
     """Merge small files of the same form, about one merged file per core; returns what to read.
 
+    `cores` is called only if there is something to merge, since Spark is asked for them.
     Raises `OSError` if a merged file cannot be written.
     """
     small = [each for each in files if each.text is not None]
@@ -138,7 +142,7 @@ def merge_small_files(
         values = each.quotes_nothing, each.has_codes
         alike[each.line_end, values, each.header, each.columns is None].append(each)
     total = sum(len(each.text or b"") for each in small)
-    part = max(_LEAST_PART, -(-total // cores))
+    part = max(_LEAST_PART, -(-total // cores()))
     return [
         *(each for each in files if each.text is None),
         *(

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from ....spark.sessions import reader_of
+from ....spark.sessions import read_csv
 from ....spark.spelling import path_to_read, quoted
 from ....spi.config import ConfigInvalid, ParsedConfig
 from ....spi.errors import BadInput
@@ -230,7 +230,7 @@ class ReadFormat:
         texts = StructType([StructField(each.name, StringType()) for each in schema.fields])
         given = texts if as_text else schema
         read = with_raw(given) if parts else given
-        frame = reader_of(spark, read, {**how, **self._options()}).csv(paths)
+        frame = read_csv(spark, read, {**how, **self._options()}, paths)
         frame = with_file(frame) if parts else frame
         return self._typed(frame, schema) if as_text else frame
 

@@ -91,7 +91,9 @@ class Reading:
             ) from error
         if self._merges:
             with suppress(OSError):  # without disk space they are read one by one
-                found = merge_small_files(found, cores_of(spark), self._copies, self._within)
+                found = merge_small_files(
+                    found, lambda: cores_of(spark), self._copies, self._within
+                )
         good, self.rejects = self._form.rows(spark, found, self._copies)
         return good
 
