@@ -60,14 +60,20 @@ def test_one_reader_reads_the_files_of_all_batches_with_the_same_options_in_a_se
 def test_a_driver_without_a_cluster_has_no_defaults_of_yarn_and_mapreduce_but_all_others(
     engine: Embedded,
 ) -> None:
-    names = ("yarn.resourcemanager.address", "mapreduce.job.maps", "fs.s3a.impl", "fs.file.impl")
+    hadoop, committers = "org.apache.hadoop", "mapreduce.outputcommitter.factory"
+    expected = {
+        "yarn.resourcemanager.address": None,
+        "mapreduce.job.maps": None,
+        "fs.file.impl": f"{hadoop}.fs.RawLocalFileSystem",
+        "fs.s3a.impl": f"{hadoop}.fs.s3a.S3AFileSystem",
+        f"{committers}.scheme.s3a": f"{hadoop}.fs.s3a.commit.S3ACommitterFactory",
+    }
 
-    def told(spark: Any) -> list[str | None]:
+    def told(spark: Any) -> dict[str, str | None]:
         conf = spark.sparkContext._jsc.hadoopConfiguration()
-        return [conf.get(each) for each in names]
+        return {each: conf.get(each) for each in expected}
 
-    s3a = "org.apache.hadoop.fs.s3a.S3AFileSystem"
-    assert engine.run("ask", told) == [None, None, s3a, "org.apache.hadoop.fs.RawLocalFileSystem"]
+    assert engine.run("ask", told) == expected
 
 
 def test_jobs_of_several_threads_run_at_once_each_under_its_own_tag(engine: Embedded) -> None:

@@ -123,6 +123,8 @@ def _ignore(_request: object, _client: object) -> None:
 
 
 _UNUSED_DEFAULTS = frozenset({"mapred-default.xml", "yarn-default.xml"})
+_COMMITTERS = "mapreduce.outputcommitter."
+"""Which committer writes to which file system is told by a default, too."""
 
 
 def drop_unused_defaults(session: SparkSession) -> None:
@@ -135,7 +137,8 @@ def drop_unused_defaults(session: SparkSession) -> None:
     conf, written = context._jsc.hadoopConfiguration(), context._jvm.java.io.StringWriter()  # noqa: SLF001
     context._jvm.org.apache.hadoop.conf.Configuration.dumpConfiguration(conf, written)  # noqa: SLF001
     for each in json.loads(written.toString())["properties"]:
-        if each["resource"] in _UNUSED_DEFAULTS:
+        is_unused = each["resource"] in _UNUSED_DEFAULTS
+        if is_unused and not each["key"].startswith(_COMMITTERS):
             conf.unset(each["key"])
 
 
