@@ -23,9 +23,15 @@ demo: .venv/ready
 	$(BIN)/pytest --collect-only -qq >/dev/null || true
 	touch $@
 
+# JVMs of tests start in half the time once one of them has written down the classes that it loaded.
+.venv/classes: .venv/ready
+	PYTHONPATH=tests $(BIN)/python -m fairlead_tests.spark_engine.class_data
+	touch $@
+
 # Servers that tests run against come from packages of the system, where that may be done.
-test: .venv/compiled
+test: .venv/ready
 	tests/servers/install-postgres
+	$(MAKE) -j 2 .venv/compiled .venv/classes
 	$(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
 
 # What needs no process of its own and no Spark.

@@ -133,15 +133,11 @@ def engine_to_end(engine: Embedded) -> Embedded:
 
 
 @pytest.fixture(scope="session")
-def class_data(
-    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[None]:
-    """Have all JVMs share what they load; each run after the first finds it written."""
-    cache: pytest.Cache | None = getattr(pytestconfig, "cache", None)
-    folder = cache.mkdir("spark") if cache else tmp_path_factory.mktemp("spark")
+def class_data() -> Iterator[None]:
+    """Have all JVMs share what they load."""
     mine = os.environ.get("JAVA_TOOL_OPTIONS", "")
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("JAVA_TOOL_OPTIONS", f"{mine} {shared_options(folder)}")
+        environment.setenv("JAVA_TOOL_OPTIONS", f"{mine} {shared_options()}")
         yield
 
 

@@ -1,9 +1,15 @@
 """Class data sharing: JVMs of a test run map the classes that one of them has loaded before.
 
 A cold JVM spends half of its time on loading and compiling Spark's classes, and a run of all
-tests starts some fifty. Where Java writes no archive, they start as slowly as a user's.
+tests starts some fifteen. The archive lies beside the packages that it is made of. To write it
+takes most of a minute, so `make test` does that before the tests, whose time is limited:
+
+    python -m fairlead_tests.spark_engine.class_data
+
+Where Java writes no archive, JVMs start as slowly as a user's.
 """
 
+import sys
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,9 +28,10 @@ _ROOMY = "-XX:MetaspaceSize=256m -XX:ParallelGCThreads=1"
 _SCHEMA = "id BIGINT, amount BIGINT"
 
 
-def shared_options(folder: Path) -> str:
-    """Return the options of a JVM that shares; its archive lies in the folder, once written."""
-    java = find_java()
+def shared_options() -> str:
+    """Return the options of a JVM that shares; the archive is written unless it is there."""
+    java, folder = find_java(), Path(sys.prefix) / "spark-classes"
+    folder.mkdir(exist_ok=True)
     made_of = f"{java.version}-{(spark_home() / 'jars').stat().st_mtime_ns}"
     archive = folder / f"spark-{made_of}.jsa"
     with (folder / "writes").open("w") as writes:
@@ -58,3 +65,7 @@ def _use_formats(spark: SparkSession, work: Path) -> None:
     spark.read.parquet(str(work / "parquet")).collect()
     spark.read.json(str(work / "in.json")).write.partitionBy("id").csv(str(work / "csv"))
     spark.sparkContext.parallelize([1], 1).map(int).collect()
+
+
+if __name__ == "__main__":
+    shared_options()
