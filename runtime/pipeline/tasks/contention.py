@@ -5,8 +5,8 @@ a few at once. Who has to wait is let in by age times weight: a connector that w
 is let in when it has waited half as long, and nobody waits for ever.
 
 A look at a folder takes some tenths of a millisecond, whether ten files lie in it or a hundred
-thousand, so that one task may look twenty times a second, and what lands is seen soon; dozens of
-them look as seldom as their poll interval allows.
+thousand, so that one task may look some ten times a second, and what lands is seen soon, also where
+nothing wakes the task; several of them look as seldom as their poll interval allows.
 """
 
 import time
@@ -17,7 +17,7 @@ from typing import Final
 
 from .restarts import Halt
 
-_SHARE: Final = 0.005
+_SHARE: Final = 0.0025
 """How much of a core all looks may take, until each task waits for its whole poll interval."""
 
 _SHORTEST_S: Final = 0.02

@@ -5,6 +5,7 @@ for each folder, and a listing of those that changed. A write to an existing fil
 the folder's time: so all files are checked regularly, at a cost of at most 0.1 % of a core.
 """
 
+import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -152,8 +153,8 @@ class FileIndex:
 
     def _stamp(self, path: str) -> tuple[int, int]:
         try:
-            folder = self._root / path
-            status = folder.lstat() if path else folder.stat()
+            # The most of what waiting for files costs: a `Path` takes three times as long.
+            status = os.stat(f"{self._root}/{path}", follow_symlinks=not path)  # noqa: PTH116
         except (FileNotFoundError, NotADirectoryError):
             if path:
                 raise
