@@ -4,8 +4,8 @@ With `--hypothesis-profile=thorough` the properties are tried on many more examp
 
 A run on several processes (`-n`) takes tests of one kind one after the other: those that start
 workers with a Spark each, those that share one Spark of their own process (in two rows, of about
-the same length), and those that start workers without any, which mostly wait. Who is through with a
-kind takes up what only computes.
+the same length, and a short one), and those that start workers without any, which mostly wait. Who
+is through with a kind takes up what only computes.
 """
 
 import compileall
@@ -28,11 +28,14 @@ from fairlead_tests.spark_engine.class_data import shared_options
 KINDS = ({"spark", "cluster"}, {"spark"}, {"cluster"}, set[str]())
 """What marks tests that wait for each other have; those of the last kind wait for none."""
 
-SECOND_ROW = "connectors"
-"""The folder of the tests with Spark that are taken beside all the others with Spark."""
+ROWS = {
+    **dict.fromkeys(("connectors", "transforms"), "second"),
+    **dict.fromkeys(("conformance", "spark_connect"), "last"),
+}
+"""The folders of tests with Spark that are taken beside all the others with Spark.
 
-OWN_ENGINES = "spark_connect"
-"""The folder of the tests that close the engine that others share: they come after those."""
+Those of the last row start engines of their own, and close the one that others share.
+"""
 
 SERVERS = ("kafka", "postgres")
 """The folders of tests that share a server, which each process that runs some of them starts."""
@@ -93,8 +96,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (KINDS.index(_kind(item)), _ends_engine(item)))
     for item in items:
         folder, kind = item.path.parent.name, _kind(item)
-        if kind == {"spark"} and folder == SECOND_ROW:
-            item.add_marker(pytest.mark.xdist_group(f"spark-{folder}"))
+        if kind == {"spark"} and folder in ROWS:
+            item.add_marker(pytest.mark.xdist_group(f"spark-{ROWS[folder]}"))
         elif kind:
             item.add_marker(pytest.mark.xdist_group("-".join(sorted(kind))))
         elif folder in SERVERS:
@@ -148,6 +151,6 @@ def _kind(item: pytest.Item) -> set[str]:
 
 def _ends_engine(item: pytest.Item) -> int:
     """Return 0 for a test after which the engine is still there; those with 1 come before 2."""
-    if item.path.parent.name == OWN_ENGINES:
+    if ROWS.get(item.path.parent.name) == "last":
         return 2
     return int("engine_to_end" in getattr(item, "fixturenames", ()))
