@@ -93,7 +93,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: (KINDS.index(_kind(item)), _ends_engine(item)))
+    items.sort(key=lambda item: (KINDS.index(_kind(item)), _ends_engine(item), _place(item)))
     for item in items:
         folder, kind = item.path.parent.name, _kind(item)
         if kind == {"spark"} and folder in ROWS:
@@ -147,6 +147,11 @@ def class_data() -> Iterator[None]:
 def _kind(item: pytest.Item) -> set[str]:
     """Return the marks by which a test waits for others."""
     return {mark for mark in ("spark", "cluster") if item.get_closest_marker(mark)}
+
+
+def _place(item: pytest.Item) -> int:
+    """Return 0 for a test that has to wait for others with its server: they begin early."""
+    return int(item.path.parent.name not in SERVERS)
 
 
 def _ends_engine(item: pytest.Item) -> int:
