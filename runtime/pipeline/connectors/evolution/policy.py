@@ -134,15 +134,18 @@ def _united(known: StructType, found: StructType, is_exact: bool) -> Union:  # n
 
 @lru_cache(256)
 def parse_ddl(ddl: str) -> StructType:
-    """Parse a schema in DDL, which needs a JVM.
+    """Parse a schema in DDL, which needs a JVM."""
+    return cast(StructType, StructType.fromDDL(ddl)) if ddl else StructType([])
 
-    Raises `ConfigInvalid` for one that a user gave wrong: only workers see what a reference in a
-    config stands for. The text does not quote it, since it may be secret.
+
+def parse_given(ddl: str) -> StructType:
+    """Parse the schema that a user gives, which needs a JVM.
+
+    Raises `ConfigInvalid` for a wrong one: only workers see what a reference in a config stands
+    for. The text does not quote it, since it may be secret.
     """
-    if not ddl:
-        return StructType([])
     try:
-        return cast(StructType, StructType.fromDDL(ddl))
+        return parse_ddl(ddl)
     except ParseException as error:
         raise ConfigInvalid(
             f"{_GIVEN_BY}: Spark finds no columns in its value ({error.getCondition()}); write each"

@@ -29,7 +29,7 @@ from ....spi.errors import BadInput
 from ....spi.rows import Rejects
 from ...evolution.arrow_columns import rows_of
 from ...evolution.filling import fill_columns
-from ...evolution.policy import EVOLUTION, SchemaPolicy, parse_ddl
+from ...evolution.policy import EVOLUTION, SchemaPolicy, parse_given
 from .. import keys
 from ..copies import Copies, FileSurvey
 from ..csv_style import CsvStyle
@@ -176,7 +176,7 @@ class ReadFormat:
     @property
     def declared(self) -> StructType:
         """The schema in the task config."""
-        return parse_ddl(self.schema)
+        return parse_given(self.schema)
 
     def count(self, files: Sequence[Path]) -> int:
         """Return the number of rows of files; -1 if only reading them can tell."""

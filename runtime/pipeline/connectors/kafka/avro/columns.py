@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from ....batches.arrow_schema import arrow_schema_of
 from ....spi.errors import SchemaRefused
-from ...evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl
+from ...evolution.policy import DEAD_LETTER, SchemaPolicy, parse_given
 from .registry import SchemaRegistry
 from .schemas import AvroRefused, AvroSchema, as_columns, avro_schema
 
@@ -116,7 +116,7 @@ class AvroColumns:
 
     @property
     def _now(self) -> "StructType":
-        return self._schema or parse_ddl(self._ddl)
+        return self._schema or parse_given(self._ddl)
 
     def _schema_of(self, head: bytes) -> AvroSchema | str:
         if len(head) < _HEAD or head[0]:
@@ -136,7 +136,9 @@ class AvroColumns:
         """Extend the columns by those of a schema; tell whether that is allowed."""
         found = from_arrow_schema(pa.schema(list(as_columns(self._form.of(schema)))))
         try:
-            self._schema, left_out = self._policy.admit(parse_ddl(self._ddl), self._now, found, "")
+            self._schema, left_out = self._policy.admit(
+                parse_given(self._ddl), self._now, found, ""
+            )
         except SchemaRefused as refused:
             flaws.unfit.update(dict.fromkeys(rows, str(refused).removeprefix(": ")))
             return False

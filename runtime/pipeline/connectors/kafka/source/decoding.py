@@ -24,7 +24,7 @@ from ....spi.rows import Rejects
 from ...evolution.arrow_columns import to_ddl
 from ...evolution.json_columns import JsonColumns
 from ...evolution.json_text import find_flaws
-from ...evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl
+from ...evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl, parse_given
 from ...files.source.bad_rows import RAW, json_reason
 from .connect_schema import LONE
 
@@ -139,7 +139,7 @@ class JsonDecoder(RecordDecoder):
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame":
         """Return the rows; raises `SchemaRefused` for new columns that are not allowed."""
         self._rejects = []
-        schema = self._schema = self._schema or parse_ddl(self._ddl)
+        schema = self._schema = self._schema or parse_given(self._ddl)
         table = self._admitted(spark, schema, table)
         frame = self._sound(self._parsed(spark, table, self._schema), self._schema)
         return frame.select(f"{PARSED}.*", *self._kept()).drop(_CORRUPT)
@@ -162,7 +162,7 @@ class JsonDecoder(RecordDecoder):
         columns = JsonColumns(schema)
         columns.feed(text)
         found = parse_ddl(to_ddl(columns.end()))
-        self._schema, left_out = self._policy.admit(parse_ddl(self._ddl), schema, found, "")
+        self._schema, left_out = self._policy.admit(parse_given(self._ddl), schema, found, "")
         self._left_out |= dict.fromkeys(left_out)
 
     def _refused_rows(
