@@ -253,6 +253,18 @@ def test_a_topic_names_its_table_and_the_schema_of_it(database: Database, log: S
     assert database.run("SELECT * FROM lake.b") == [(2,)]
 
 
+def test_a_row_without_a_topic_that_would_name_its_table_is_refused(
+    database: Database, log: SinkLog
+) -> None:
+    sink = sink_of(database, table_name_format="t_${topic}", auto_create="true")
+    log.acquire(sink)
+    for topics in (["a", None], [None, None]):
+        with pytest.raises(RowsRefused, match="a row has no _topic, which names its table: give"):
+            log.stage(sink, pa.table({"n": [1, 2], "_topic": pa.array(topics, pa.string())}))
+    sink.close()
+    assert tables_of(database) == {"fairlead_published"}
+
+
 def test_the_key_of_a_record_becomes_columns(database: Database, log: SinkLog) -> None:
     given = {"insert_mode": "upsert", "pk_mode": "record_key", "pk_fields": "id"}
     sink = sink_of(database, auto_create="true", **given)

@@ -52,7 +52,7 @@ class RowLayout:
         return "${" in self.format
 
     def split(self, table: pa.Table) -> Iterator[TargetRows]:
-        """Yield the rows of each table, in order; raises `SchemaRefused`."""
+        """Yield the rows of each table, in order; raises `SchemaRefused`, `RowsRefused`."""
         if not self.is_of_topics:
             yield self._laid_out(self._name(""), table)
             return
@@ -62,9 +62,14 @@ class RowLayout:
                 f"{keys.TABLE_FORMAT}, without ${{topic}} or ${{table}}"
             )
         topics = table[TOPIC].cast(pa.string())
+        if topics.null_count:
+            raise RowsRefused(
+                f"a row has no {TOPIC}, which names its table: give it one by a transform, or name "
+                f"a table in {keys.TABLE_FORMAT}. Nothing of the batch was written"
+            )
         for topic in pc.unique(topics).to_pylist():
             rows = table if len(pc.unique(topics)) == 1 else table.filter(pc.equal(topics, topic))
-            yield self._laid_out(self._name(topic or ""), rows)
+            yield self._laid_out(self._name(topic), rows)
 
     def _name(self, topic: str) -> TableName:
         last = topic.rpartition(".")[2]
