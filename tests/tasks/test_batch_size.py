@@ -34,8 +34,10 @@ def test_a_batch_is_as_large_as_the_last_ones_say_can_be_done_in_time() -> None:
     assert size.limit == Limit(250_000, 16 * MB, 512)
     size.learn(2.0, Limit(80_000, 16 * MB, 400), backlog=True)
     assert size.limit == Limit(40_000, 8 * MB, 200)
+    size.learn(1.5, Limit(40_000, 8 * MB, 200), backlog=True)
+    assert size.limit == Limit(34_285, 24 * MB * 2 // 7, 171), "of the last two"
     size.learn(0.5, Limit(40_000, 8 * MB, 200), backlog=True)
-    assert size.limit == Limit(48_000, 24 * MB * 2 // 5, 240), "of the last two"
+    assert size.limit == Limit(80_000, 16 * MB, 400), "of the last, as it was faster"
     size.learn(0.1, Limit(40_000, 8 * MB, 240), backlog=True)
     size.learn(0.1, Limit(40_000, 8 * MB, 240), backlog=True)
     assert size.limit == Limit(400_000, 64 * MB, 2400), "never above the ceiling"
@@ -79,7 +81,7 @@ def test_a_batch_of_many_small_files_is_sized_by_the_time_that_they_take() -> No
     size.learn(4.0, Limit(512, 8_000, 512), backlog=True)
     assert size.limit == Limit(1_000, 1 * MB, 128)
     size.learn(0.2, Limit(128, 2_000, 128), backlog=True)
-    assert size.limit.ranges == 152, "of the last two"
+    assert size.limit.ranges == 512, "four times as many as before"
 
 
 @pytest.fixture
