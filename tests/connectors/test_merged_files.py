@@ -125,7 +125,7 @@ def test_copies_of_a_process_that_is_gone_are_removed_by_the_next_one(
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     command = [sys.executable, "-c", MAKE_A_COPY, str(tmp_path)]
     (made,) = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    gone, others = Path(made), tmp_path / "fairlead-copies-others"
+    gone, others = Path(made), tmp_path / ".fairlead-copies-others"
     elsewhere = gone.with_name(gone.name.replace(platform.node(), "another-machine"))
     assert elsewhere.name != gone.name
     for each in (elsewhere, others):
@@ -133,7 +133,7 @@ def test_copies_of_a_process_that_is_gone_are_removed_by_the_next_one(
     live, copies = Copies(), Copies()
     kept = live.new(Path("a"), str(tmp_path))
     kept.write_text("n")
-    # Where jobs run elsewhere nobody says which folder goes with the JVM.
+    # Once the JVM is gone, so is the folder that goes with it.
     copies.new(Path("a"), str(tmp_path) if is_told else None).write_text("n")
     assert (gone.exists(), elsewhere.exists(), kept.exists()) == (False, True, True)
     live.clear()

@@ -68,7 +68,10 @@ class Source(ABC, Generic[R]):
         """Raise `BadInput` if ranges changed during the read; called before the commit."""
 
     def blame(self, error: Exception) -> BadInput | None:
-        """Return the `BadInput` behind an error of the job; None: the input did not cause it."""
+        """Return the `BadInput` behind an error of the job; None: the input did not cause it.
+
+        Raises `SourceAway` if the job did not reach the source.
+        """
         del error
         return None
 

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from secrets import token_hex
 from shutil import rmtree
 from typing import TYPE_CHECKING, Final
 
@@ -22,9 +23,11 @@ from .....events.log.process import ProcessId, is_alive, process_of
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-_PREFIX: Final = "fairlead-copies-"
-"""The beginning of the names of temporary folders; the rest names the process."""
-_OWNER: Final = re.compile(rf"{_PREFIX}(?P<pid>\d+)@(?P<started>[^@]+)@(?P<host>.*)@[^@]*")
+_PREFIX: Final = ".fairlead-copies-"
+"""What names of temporary folders begin with, before the process; hidden from sources."""
+_OWNER: Final = re.compile(
+    rf"{re.escape(_PREFIX)}(?P<pid>\d+)@(?P<started>[^@]+)@(?P<host>.*)@[^@]*"
+)
 _FEWEST: Final = 8
 """The least number of small files to merge."""
 _LEAST_PART: Final = 4 << 20
@@ -67,7 +70,10 @@ class Copies:
     _folder: str = ""
 
     def new(self, original: Path, within: str | None) -> Path:
-        """Return a path for a copy of a file; `within` is the parent of the temporary folder."""
+        """Return a path for a copy of a file; `within` is the parent of the temporary folder.
+
+        It is read by Spark's executors; None: this process alone reads what is there.
+        """
         copy = self._named(f"{len(self.originals)}.txt", within)
         self.originals[str(copy)] = original
         return copy
@@ -100,7 +106,10 @@ class Copies:
         if not self._folder:
             folder = within or tempfile.gettempdir()
             _sweep(Path(folder))
-            self._folder = tempfile.mkdtemp(prefix=_prefix_of(process_of(os.getpid())), dir=folder)
+            made = Path(folder, f"{_prefix_of(process_of(os.getpid()))}{token_hex(8)}")
+            # Executors, which may be of another user, read what is in a folder that they share.
+            made.mkdir(mode=0o777 if within else 0o700)
+            self._folder = str(made)
         return Path(self._folder, name)
 
 

@@ -41,6 +41,7 @@ _WORDS: Final = """
 """
 _OF_VALUES: Final = frozenset(_WORDS.split())
 """Csv options, in lower case, with which merged files can be read like single ones."""
+_NOT_FOUND: Final = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 _AWAY_WORDS: Final = ("Input/output error", "Stale file handle", "No space left on device")
 
@@ -58,6 +59,8 @@ class Reading:
         self._merges = False
         """Whether the files of the current batch may be merged."""
         self._ahead = LookAhead(root)
+        self._shared = next(iter(context.reach.paths), None)
+        """The folder for copies that executors elsewhere read, too."""
         self._within: str | None = None
         """The parent of the last temporary folder."""
         self._files: Sequence[SourceFile] = ()
@@ -76,10 +79,11 @@ class Reading:
         """
         self._clear()
         self._files = files
-        self._within = scratch_of(spark)
+        elsewhere = runs_elsewhere(spark)
+        self._within = self._shared if elsewhere else scratch_of(spark)
         # With one column, an empty line is a value.
         is_one = len(self._form.columns.fields) == 1
-        self._merges = self._may_merge and not (is_one or runs_elsewhere(spark))
+        self._merges = self._may_merge and not (is_one or elsewhere)
         try:
             found = self._look_through(files)
         except OSError as error:
@@ -141,12 +145,20 @@ class Reading:
         return self._form.tolerant and is_about_file(error)
 
     def blame(self, error: Exception) -> BadInput | None:
-        """Return `BadInput` with the file and the reason, if a file caused Spark's error."""
+        """Return `BadInput` with the file and the reason, if a file caused Spark's error.
+
+        Raises `SourceAway` for a file that Spark does not find, and this process can read.
+        """
         blamed_file = _file_and_reason(str(error))
         if blamed_file is None:
             return None
         plain, why = unquote(blamed_file[0]), blamed_file[1]
         file = str(self._copies.originals.get(plain, plain))
+        if _NOT_FOUND in str(error) and os.access(file, os.R_OK):
+            raise SourceAway(
+                f"{file} is there, and Spark does not find {plain}: is its folder mounted on all "
+                "hosts of executors, for their user too?"
+            ) from error
         path = os.path.relpath(file, self._root)
         read = next((each for each in self._files if each.path == path), None)
         if self._form.tolerant and read and not any(each in why for each in _AWAY_WORDS):
