@@ -68,6 +68,18 @@ def test_connectors_of_one_cluster_share_a_root(root: Path) -> None:
     assert published(root) == [1]
 
 
+def test_the_claim_of_a_connector_is_no_mark_of_one_whose_name_ends_in_a_dash(root: Path) -> None:
+    config = claimed(root)
+    task = Resource(f"{NAME}-", 1)
+    assert marks.read_mark(root, task) is None
+    mark = marks.TaskMark("claim", FIRST, marks.this_process(), "here")
+    marks.write_mark(root, task, mark)
+    marks.remove_older_marks(root, task, FIRST)
+    assert marks.read_mark(root, task) == mark
+    writer, *_ = config[files.TASK_CLAIM].split(":")
+    assert marks.read_claim(root, NAME) == ("a", writer)
+
+
 def test_a_restored_backup_is_refused_and_goes_on_once_it_adopts_the_sink(root: Path) -> None:
     config, sink, log = begun(root)
     write(sink, log, [1])

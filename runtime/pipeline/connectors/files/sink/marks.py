@@ -168,16 +168,23 @@ def _mark_in(path: Path) -> TaskMark | None:
 
 
 def _marks_of(root: Path, task: Resource) -> list[Path]:
-    """Return the files of a task's marks; older releases had one file for all tokens."""
+    """Return the files of a task's marks; older releases had one file for all tokens.
+
+    Such a file of task 1 of `a-` and the claim of `a` have the same name.
+    """
     name = escape_name(task)
     with suppress(FileNotFoundError):
         return [
             each
             for each in (root / MARKS).iterdir()
-            if each.name == f"{name}.json"
+            if (each.name == f"{name}.json" and not _is_claim(each))
             or (each.name.startswith(f"{name}#") and each.name.endswith(".json"))
         ]
     return []
+
+
+def _is_claim(path: Path) -> bool:
+    return "writer" in (_read(path) or {})
 
 
 def _path_of(root: Path, task: Resource, token: Token) -> Path:
