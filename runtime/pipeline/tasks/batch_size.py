@@ -79,7 +79,6 @@ class BatchSize:
         step = Limit(*(_STEP * each for each in self.limit))
         self.limit = _within(_within(wanted, step), self._ceiling)
 
-
     def _in_time(self, past: _Past) -> Limit:
         """Return what can be done in the target time at the speed of what is past."""
         share = self._target_s / past.seconds
