@@ -56,6 +56,31 @@ def test_a_config_that_is_put_again_is_not_written_again(api: RestApi) -> None:
     assert api.client.get("/groups/connect").json()["log_end"] == before
 
 
+def test_a_diff_tells_what_a_put_would_change_and_shows_no_secret(api: RestApi) -> None:
+    def diff(config: object) -> tuple[int, dict[str, Any]]:
+        told = api.client.put("/connectors/a/config/diff", json=config)
+        return told.status_code, told.json()
+
+    config = {**LOCKED, "password": "hunter2", "tasks.max": "2"}
+    added = [
+        {"key": "connector.class", "from": None, "to": "Locked"},
+        {"key": "name", "from": None, "to": "a"},
+    ]
+    new = {"name": "a", "is_new": True, "changes": added, "warnings": []}
+    assert diff(LOCKED) == (200, new)
+    assert api.client.get("/connectors").json() == []
+    api.client.put("/connectors/a/config", json=config)
+    assert diff(config) == (200, {**new, "is_new": False, "changes": []})
+    assert diff({**config, "password": "********"})[1]["changes"] == []
+    assert diff({**LOCKED, "password": "other"})[1]["changes"] == [
+        {"key": "password", "from": "********", "to": "********"},
+        {"key": "tasks.max", "from": "2", "to": None},
+    ]
+    assert diff({**LOCKED, "name": "b"})[0] == 400
+    api.client.delete("/connectors/a")
+    assert diff(LOCKED) == (200, new)
+
+
 def test_a_connector_whose_name_has_offsets_says_so_wherever_it_is_told(api: RestApi) -> None:
     client = api.client
     config = ConnectorConfig("a", STORED, 1, 5, offsets_before=1_000)

@@ -175,6 +175,23 @@ class ConfigInfos(Struct, frozen=True, omit_defaults=True):
     warnings: tuple[str, ...] = ()
 
 
+class ConfigChange(Struct, frozen=True):
+    """A key whose value differs between two configs; None: it is not there."""
+
+    key: str
+    before: str | None = field(name="from")
+    after: str | None = field(name="to")
+
+
+class ConfigDiff(Struct, frozen=True):
+    """What a config would change in a connector; secrets are hidden."""
+
+    name: str
+    is_new: bool
+    changes: list[ConfigChange]
+    warnings: tuple[str, ...]
+
+
 class MadeBy(NamedTuple):
     """The properties of a connector's class: its type, its version, its restart window."""
 

@@ -24,6 +24,7 @@ from .backend.paths import ConnectPaths
 from .backend.schema import describe_answers
 from .backend.service import Service
 from .routes import (
+    config_diff,
     connector_commands,
     connectors,
     groups,
@@ -46,6 +47,7 @@ SUBJECTS = (
     groups.routes,
     plan.routes,
     connector_commands.routes,
+    config_diff.routes,
     lifecycle.routes,
     internal.routes,
     offsets.routes,
