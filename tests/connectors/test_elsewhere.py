@@ -8,17 +8,23 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
+from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.files.copies import FileSurvey
 from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
+from fairlead.runtime.pipeline.connectors.files.sink import sink as file_sink
+from fairlead.runtime.pipeline.connectors.files.sink.writing import WriteFormat
 from fairlead.runtime.pipeline.connectors.files.source import reading
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.connectors.files.source.listing import stat_file
 from fairlead.runtime.pipeline.connectors.files.source.reading import Reading
+from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spi.context import Context, Reach
-from fairlead.runtime.pipeline.spi.errors import SourceAway, Unreadable
+from fairlead.runtime.pipeline.spi.errors import SinkAway, SourceAway, Unreadable
+from fairlead_tests.connectors.sinks import FIRST, TASK, begun
 
 NOT_THERE = "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file://{}. "
 
@@ -79,3 +85,28 @@ def test_a_file_that_only_executors_do_not_find_is_away_and_never_unreadable(
     gone = read.blame(told)
     assert isinstance(gone, Unreadable), "and the plan is found to have changed before it counts"
     read.close()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("form", ["parquet", "json"])
+def test_a_batch_counts_only_if_the_files_of_all_executors_are_there(
+    engine: Embedded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setattr(file_sink, "runs_elsewhere", lambda _: True)
+    _, sink, _ = begun(tmp_path / "out", sink_format=form)
+    save = WriteFormat._save
+
+    def lose(self: WriteFormat, rows: DataFrame, folder: Path, mode: str) -> None:
+        save(self, rows, folder, mode)
+        (part,) = folder.glob("part-00001-*")
+        part.unlink()
+
+    def stage(spark: SparkSession, batch: int = 0, most: int = 100) -> int:
+        rows = spark.range(100, numPartitions=2).where(f"id < {most}")
+        return sink.stage(rows, CommitId(*TASK, FIRST, batch), 8 << 20).files
+
+    assert engine.run("whole", stage) == 2
+    assert engine.run("one executor has no rows", lambda spark: stage(spark, 1, 50)) in {1, 2}
+    monkeypatch.setattr(WriteFormat, "_save", lose)
+    with pytest.raises(SinkAway, match="out does not have the files that Spark has written: is it"):
+        engine.run("one executor wrote elsewhere", lambda spark: stage(spark, 2))

@@ -102,12 +102,16 @@ class FileSink(Sink["DataFrame"]):
             elsewhere = runs_elsewhere(rows.sparkSession)
             written = (self._place.root if elsewhere else root.path) / where
             is_small = not elsewhere and self._small.take(rows, input_bytes)
+            parts = frozenset[int]()
             if is_small:
                 self._small.write(rows, written)
             else:
-                self._write(rows, written, input_bytes, elsewhere=elsewhere)
-            if not (root.path / where).is_dir():
-                raise SinkAway(f"{self._place.root} does not have the files that Spark has written")
+                parts = self._write(rows, written, input_bytes, elsewhere=elsewhere)
+            if parts and not parts <= staging.part_numbers(root.path / where):
+                raise SinkAway(
+                    f"{self._place.root} does not have the files that Spark has written: is it "
+                    "mounted on all hosts of executors?"
+                )
             staging.make_durable(root.path, root.path / where)
             manifest = self._manifest(root.path, where, commit_id)
             self._lost.warn()
@@ -157,12 +161,17 @@ class FileSink(Sink["DataFrame"]):
         self._columns = found, columns
         return align_columns(rows, found, columns)
 
-    def _write(self, rows: "DataFrame", where: Path, input_bytes: int, *, elsewhere: bool) -> None:
-        """Let Spark write a batch to a folder; if executors run elsewhere, they create it."""
+    def _write(
+        self, rows: "DataFrame", where: Path, input_bytes: int, *, elsewhere: bool
+    ) -> frozenset[int]:
+        """Let Spark write a batch to a folder; if executors run elsewhere, they create it.
+
+        Returns as `WriteFormat.write`.
+        """
         if not elsewhere:
             staging.make_batch_folder(where)
         try:
-            self._form.write(rows, where, input_bytes, is_there=not elsewhere)
+            return self._form.write(rows, where, input_bytes, is_there=not elsewhere)
         except Exception as error:
             explained = explain_spark_error(self._place.root, failure_text(error) or "")
             if explained is not None:

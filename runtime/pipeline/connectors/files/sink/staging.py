@@ -42,6 +42,12 @@ def data_files(folder: Path) -> Iterator[Path]:
         yield from (inside / name for name in sorted(names) if _PART.fullmatch(name))
 
 
+def part_numbers(folder: Path) -> frozenset[int]:
+    """Return the numbers of the parts that have files in a folder."""
+    found = (_PART.fullmatch(each.name) for each in data_files(folder))
+    return frozenset(int(each["number"]) for each in found if each)
+
+
 def make_durable(root: Path, folder: Path) -> None:
     """Fsync a staged batch, and every folder between it and the root."""
     for here, _, names in os.walk(folder):

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from pyspark.sql import functions as sf
+
+from ....batches.counting import Passing
 from ....spark.sessions import cores_of
 from ....spark.spelling import path_to_write
 from ....spi.config import ParsedConfig
@@ -24,6 +27,7 @@ _WRITE = {
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
 
+_PART = "_fairlead_part"
 _RFC_4180 = {
     "header": "true",
     "ignoreleadingwhitespace": "false",
@@ -59,10 +63,27 @@ class WriteFormat:
         most = settings.number(keys.SINK_FILE_BYTES)
         return cls(name, settings.items(keys.SINK_PARTITION_BY), {**options, **given}, most)
 
-    def write(self, rows: "DataFrame", folder: Path, input_bytes: int, *, is_there: bool) -> None:
-        """Write rows to a folder; `input_bytes` sizes the files, `is_there`: the folder exists."""
-        mode = "append" if is_there else "overwrite"
-        writer = self._spread(rows, input_bytes).write.mode(mode).format(self.name)
+    def write(
+        self, rows: "DataFrame", folder: Path, input_bytes: int, *, is_there: bool
+    ) -> frozenset[int]:
+        """Write rows to a folder; `input_bytes` sizes the files, `is_there`: the folder exists.
+
+        Returns the numbers of the parts with rows if executors elsewhere create the folder: each
+        may have created one of its own.
+        """
+        spread = self._spread(rows, input_bytes)
+        if is_there:
+            self._save(spread, folder, "append")
+            return frozenset()
+        passing = Passing()
+        # Spark does not evaluate the number of a part in an observation itself.
+        numbered = spread.withColumn(_PART, sf.spark_partition_id())
+        watched = passing.on(numbered, sf.collect_set(_PART).alias(_PART)).drop(_PART)
+        self._save(watched, folder, "overwrite")
+        return frozenset(passing.values.get(_PART) or ())
+
+    def _save(self, rows: "DataFrame", folder: Path, mode: str) -> None:
+        writer = rows.write.mode(mode).format(self.name)
         writer = writer.options(**_WRITE, **self._options(rows))
         writer = writer.partitionBy(*self.partition_by)
         writer.save(path_to_write(folder))
