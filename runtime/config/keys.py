@@ -208,8 +208,9 @@ class NodeSettings(KafkaSettings):
     engine_concurrent_batches: int = _setting(
         kinds.BATCHES,
         0,
-        "How many batches a worker runs at once. The longest wait, weighted by placement.weight,"
-        " is next. 0: twice its cores, or its share of the node's.",
+        "How many batches a JVM runs at once. Workers that share it have equal parts, of at least"
+        " one. The longest wait in a worker, weighted by placement.weight, is next. 0: twice the"
+        " JVM's cores.",
     )
     spark_master: str = _setting(
         kinds.SPARK_MASTER,

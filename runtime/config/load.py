@@ -97,9 +97,11 @@ class Config(NodeSettings):
         return available if self.is_shared else max(1, available // max(1, self.workers))
 
     def batches(self) -> int:
-        """Return how many batches a worker runs at once."""
+        """Return how many batches a worker runs at once: its part of those of its JVM."""
         sharers = max(1, self.workers) if self.is_shared else 1
-        return self.engine_concurrent_batches or BATCHES_PER_CORE * max(1, self.cores() // sharers)
+        if most := self.engine_concurrent_batches:
+            return max(1, most // sharers)
+        return BATCHES_PER_CORE * max(1, self.cores() // sharers)
 
     def assignor_names(self) -> tuple[str, ...]:
         """Return the assignors of the workers, in the order of preference."""

@@ -249,7 +249,9 @@ def test_a_shared_jvm_has_all_cores_and_its_workers_their_part_of_the_batches() 
 
     assert engine("workers=2") == (available, 2 * max(1, available // 2))
     assert engine("workers=2", "spark.master=local[8]") == (8, 8)
-    assert engine("workers=2", "engine.concurrent.batches=3")[1] == 3
+    assert engine("workers=2", "engine.concurrent.batches=5")[1] == 2
+    assert engine("workers=8", "engine.concurrent.batches=5")[1] == 1
+    assert engine("workers=2", "engine.concurrent.batches=5", "engine.kind=embedded")[1] == 5
     assert not load_config(None, {}, ("engine.kind=shared", "engine=noop")).is_shared
 
 
