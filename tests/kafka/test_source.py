@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.events.commits import Advance, Document
+from fairlead.runtime.pipeline.connectors.kafka.source import reader
 from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead_tests.kafka.broker import Broker
@@ -93,10 +94,26 @@ def test_aborted_and_open_transactions_are_left_out_and_their_marks_are_no_gap(
     topics.write_transaction(topic, ["c"])
     reading = begin(topics=topic)
     assert reading.read(3)["_value"].to_pylist() == ["a", "b", "c"]
-    (offset,) = reading.offsets.values()
-    assert offset["kafka_offset"] >= 6
     everything = begin(topics=topic, isolation_level="read_uncommitted")
     assert everything.read(4)["_value"].to_pylist() == ["a", "b", "lost", "c"]
+
+
+def test_markers_of_transactions_at_an_end_are_passed_so_that_retention_removes_nothing_unread(
+    topics: Topics, topic: str, begin: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_SETTLE_S", 0.0)
+    topics.widen(topic, 2)
+    topics.write_transaction(topic, ["a"])
+    topics.write_transaction(topic, ["lost"], commits=False)
+    reading = begin(topics=topic)
+    assert reading.read(1)["_value"].to_pylist() == ["a"]
+    while [each["kafka_offset"] for each in reading.offsets.values()] != [4]:
+        assert reading.take(reading.plan()).num_rows == 0
+    topics.cut(topic, 4)
+    reading.again()
+    assert reading.looks_in_vain(3)
+    topics.write(topic, ["b"])
+    assert reading.read(1)["_value"].to_pylist() == ["b"]
 
 
 def test_kafka_is_told_of_no_group_and_no_offset(topics: Topics, topic: str, begin: Any) -> None:

@@ -5,6 +5,7 @@ The consumer lives as long as its task, since a new one needs half a second to s
 it fetches in the background during a batch are the beginning of the next batch.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
@@ -26,6 +27,12 @@ _FIRST: Final = 500
 """The first chunk, when the size of records is unknown."""
 _WAIT_S: Final = 0.02
 """How long to wait for more records after the first ones."""
+_SETTLE_S: Final = 2.0
+"""How long no record may arrive before a batch without records goes past transaction markers.
+
+The next record would take the reader past them as well, at no cost. But if none comes, and
+retention removes the markers, an offset before them looks like one of records that are lost.
+"""
 
 _HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 Headers = Sequence[tuple[str, bytes]] | None
@@ -85,6 +92,8 @@ class PartitionReader:
         """The last end-of-partition offset of each partition."""
         self._error: Exception | None = None
         """An error to raise after the records before it were returned."""
+        self._settled_at = 0.0
+        """When a batch without records may go past markers, on the monotonic clock."""
         self._size = 0
         """The average size of a record in the last read, in bytes."""
 
@@ -92,12 +101,14 @@ class PartitionReader:
         """Seek to these offsets, unless the reader is there already."""
         if starts != self._next:
             self._next, self._end, self._error = dict(starts), {}, None
+            self._settled_at = time.monotonic() + _SETTLE_S
             self._consumer.assign([TopicPartition(*place, at) for place, at in starts.items()])
 
     def read(self, limit: Limit) -> Records | None:
         """Return the records that have arrived, up to about the limit; None: none.
 
-        Raises `OutOfRange`, and the end's `Away`.
+        There may be a batch without records, which goes past transaction markers. Raises
+        `OutOfRange`, and the end's `Away`.
         """
         found: list[pa.RecordBatch] = []
         rows = size = 0
@@ -113,14 +124,13 @@ class PartitionReader:
                 self._look(came)
             if not came or came[-1].error() is not None:
                 break  # at the end of at least one partition
-        if not found:
-            self._tell()
-            return None
-        self._size = max(1, size // rows)
-        table = pa.Table.from_batches(found).combine_chunks()
-        ends = _ends(table)
-        self._next.update(ends)
-        return Records(table, self._past_markers(ends), self.has_more)
+        if found:
+            self._size = max(1, size // rows)
+            return self._advance(pa.Table.from_batches(found).combine_chunks())
+        self._tell()
+        if self._is_before_markers and time.monotonic() >= self._settled_at:
+            return self._advance(empty_table())
+        return None
 
     @property
     def position(self) -> Mapping[TopicPlace, int]:
@@ -179,11 +189,19 @@ class PartitionReader:
             error, self._error, self._next = self._error, None, {}
             raise error
 
-    def _past_markers(self, ends: Mapping[TopicPlace, int]) -> Mapping[TopicPlace, int]:
-        """Return the next offsets, after transaction markers at the end of a partition."""
-        for place, end in ends.items():
-            self._next[place] = max(end, self._end.get(place, end))
-        return {place: self._next[place] for place in ends}
+    def _advance(self, table: pa.Table) -> Records:
+        """Go past records, and past transaction markers at the ends of all partitions."""
+        before = dict(self._next)
+        self._next |= _ends(table)
+        self._next = {place: max(at, self._end.get(place, at)) for place, at in self._next.items()}
+        self._settled_at = time.monotonic() + _SETTLE_S
+        ends = {place: at for place, at in self._next.items() if at != before[place]}
+        return Records(table, ends, self.has_more)
+
+    @property
+    def _is_before_markers(self) -> bool:
+        """Whether some partition ends after what comes next."""
+        return any(end > self._next[place] for place, end in self._end.items())
 
     def _is_at_end(self, place: TopicPlace) -> bool:
         return self._end.get(place, -1) >= self._next[place]
