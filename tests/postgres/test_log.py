@@ -407,6 +407,65 @@ def test_tables_are_read_anew_when_that_is_needed(database: Database, read: Read
     assert set(validated.errors) == {"source.snapshot.mode"}
 
 
+@pytest.mark.parametrize("mode", ["initial", "no_data", "when_needed"])
+def test_a_table_that_is_made_anew_is_told_or_read_anew(
+    database: Database, read: Read, mode: str
+) -> None:
+    database.run(TABLE)
+    database.run("CREATE TABLE u (id int PRIMARY KEY)")
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    reading = read(snapshot_mode=mode)
+    assert told(reading, "id") == ([] if mode == "no_data" else [("r", 1)])
+    database.run("DROP TABLE t")
+    database.run(TABLE)
+    database.run("INSERT INTO t VALUES (2, 'before it is published')")
+    if mode == "when_needed":
+        reading.begin()
+    else:
+        with pytest.raises(BadInput, match=r"public\.t was dropped and made anew, or another"):
+            reading.begin()
+        reading.seek(SeekEnd.EARLIEST if mode == "initial" else SeekEnd.LATEST)
+    database.run("INSERT INTO t VALUES (3, 'after')")
+    database.run("INSERT INTO u VALUES (1)")
+    there = [] if mode == "no_data" else [("r", 2)]
+    assert sorted(told(reading, "id")) == [("c", 1), ("c", 3), *there]
+    reading.begin()
+    database.run("DELETE FROM t WHERE id = 3")
+    assert told(reading, "id") == [("d", 3)]
+
+
+def test_a_table_that_is_away_for_a_time_is_told(database: Database, read: Read) -> None:
+    database.run(TABLE)
+    database.run("CREATE TABLE u (id int PRIMARY KEY)")
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    reading = read()
+    assert told(reading, "id") == [("r", 1)]
+    database.run("DROP TABLE t")
+    reading.begin()
+    database.run(TABLE)
+    database.run("INSERT INTO t VALUES (2, 'two')")
+    reading.begin()
+    with pytest.raises(BadInput, match=r"public\.t was dropped and made anew, or another"):
+        reading.take()
+
+
+def test_a_table_that_is_read_from_its_latest_change_is_never_read_from_the_table(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    database.run("CREATE TABLE u (id int PRIMARY KEY)")
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    reading = read()
+    assert told(reading, "id") == [("r", 1)]
+    reading.seek(SeekEnd.LATEST)
+    with database.session() as session:
+        session.execute("INSERT INTO t VALUES (2, 'two')")
+        session.execute("INSERT INTO u VALUES (3)")
+    assert sorted(told(reading, "id")) == [("c", 2), ("c", 3)]
+    reading.begin()
+    assert told(reading, "id") == []
+
+
 def test_what_a_deleted_connector_had_on_the_server_is_dropped(
     database: Database, read: Read
 ) -> None:

@@ -15,8 +15,10 @@ import pyarrow as pa
 import pytest
 
 from fairlead.runtime.pipeline.connectors.postgres.tables import source as source_module
+from fairlead.runtime.pipeline.connectors.postgres.tables.shares import TaskShare
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
 from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead_tests.connectors.pipes import take
 from fairlead_tests.postgres_pipes import AMPLE, Reading, rows
@@ -475,6 +477,57 @@ def test_a_table_that_is_rewritten_while_it_is_half_read_is_told(
     database.run("VACUUM FULL ev")
     with pytest.raises(BadInput, match=r"public\.ev was rewritten .* while many rows of it"):
         source.plan(reading.offsets, SMALL)
+
+
+REPLACE: dict[str, LiteralString] = {
+    "made anew": f"DROP TABLE ev; {TABLE}",
+    "renamed": f"ALTER TABLE ev RENAME TO old; {TABLE.replace('ev', 'fresh')};"
+    " ALTER TABLE fresh RENAME TO ev",
+}
+
+
+@pytest.mark.parametrize("how", REPLACE)
+@pytest.mark.parametrize("mode", [*MODES, "bulk"])
+def test_a_table_that_takes_the_place_of_another_is_told_and_may_be_read_from_its_beginning(
+    database: Database, read: Read, mode: str, how: str
+) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO ev (who) SELECT i FROM generate_series(1, 9) i")
+    reading = read(**MODES.get(mode, {"mode": mode}), table_include_list=r"public\.ev")
+    reading.begin()
+    if mode == "bulk":
+        assert len(reading.rows("who")) == 9
+    else:
+        database.run("INSERT INTO ev (who) VALUES (10)")
+        assert len(reading.rows("who")) == 10
+    database.run(REPLACE[how])
+    database.run("INSERT INTO ev (who) VALUES (1), (2)")
+    if mode == "bulk":  # its task is done, and looks again when it is started anew
+        reading.begin()
+    for _ in range(2):
+        with pytest.raises(BadInput, match=r"public\.ev was dropped and made anew, or another"):
+            reading.take()
+        reading.begin()
+    reading.seek(SeekEnd.EARLIEST)
+    assert reading.rows("who") == [(1,), (2,)]
+
+
+def test_an_offset_that_has_no_oid_goes_on(database: Database, read: Read) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO ev (who) VALUES (1)")
+    reading = read(mode="xmin")
+    reading.begin()
+    database.run("INSERT INTO ev (who) VALUES (2)")
+    assert reading.rows("who") == [(1,), (2,)]
+    for key, each in reading.offsets.items():
+        reading.offsets[key] = {name: value for name, value in each.items() if name != "oid"}
+    reading.split = [
+        {name: str(TaskShare((TaskShare.parse(value).tables[0]._replace(oid=0),)))}
+        for (name, value) in reading.split[0].items()
+    ]
+    reading.begin()
+    database.run("INSERT INTO ev (who) VALUES (3)")
+    assert reading.rows("who") == [(3,)]
 
 
 def test_what_is_written_in_a_subtransaction_or_by_two_phases_is_read(

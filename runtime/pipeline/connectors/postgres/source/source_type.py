@@ -28,7 +28,7 @@ from ..tables.catalog import FoundTable, TableFilter, TableShape
 from ..tables.columns import TypeMapping
 from ..tables.cursors import cursor_of
 from ..tables.session import DatabaseSnapshot, Horizon, ReadSession, TableChanged
-from ..tables.shares import CHUNK_PAGES, TableShare, TaskShare, deal, known_in
+from ..tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_in, deal, known_in
 from ..tables.source import TableSource
 from .config_check import look_at
 from .log import offset_checks as log_offset_checks
@@ -181,7 +181,7 @@ class PostgresSourceType(SourceType):
                     raise NotReady("no table is there that is to be read")
                 seen = snapshot.horizon()
                 tables = [
-                    self._known.get(each.name) or self._begin(snapshot, each, seen)
+                    begun_in(self._known, each.name, each.oid) or self._begin(snapshot, each, seen)
                     for each in found
                 ]
             self._session.wait_durable(seen)
@@ -224,7 +224,15 @@ class PostgresSourceType(SourceType):
         highest = cursor.highest_in(snapshot, table.name)
         chunks = -(-table.pages // CHUNK_PAGES)
         return TableShare(
-            *table.name, table.topic, table.file, seen.lo, highest, 0, chunks, is_follower=True
+            *table.name,
+            table.topic,
+            table.file,
+            seen.lo,
+            highest,
+            0,
+            chunks,
+            is_follower=True,
+            oid=table.oid,
         )
 
 
@@ -242,6 +250,8 @@ def _log_source(
             return any(each.name == name for each in TableFilter.of(settings).find(snapshot))
 
     told, parts = settings.text(keys.TASK_LOG), TaskShare.parse(settings.text(keys.TASK_SHARE))
+    log = LogShare.parse(told) if told else None
+    followed = (*parts.tables, *(log.tables if log else ()))
     since = max((each.since for each in parts.tables), default="")
     renews = settings.text(keys.SNAPSHOT_MODE) == keys.WHEN_NEEDED
     slot = slot_of(settings, context.resource.connector)
@@ -250,6 +260,11 @@ def _log_source(
         ChangeRows(session, settings),
         ChangeStream(LogSession.of(config, context), slot, find),
         publication_of(settings, slot),
-        LogShare.parse(told) if told else None,
-        CountingOffsets(since, renews, context.published_offsets),
+        log,
+        CountingOffsets(
+            since,
+            {each.name: each.oid for each in followed},
+            renews,
+            context.published_offsets,
+        ),
     )

@@ -10,6 +10,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from ....spi.config import ParsedConfig
+from ....spi.errors import BadInput
 from ..names import TableName
 from . import keys
 from .columns import SourceColumn, TypeMapping
@@ -17,7 +18,7 @@ from .session import DatabaseSnapshot, TableChanged
 
 _TABLES: Final = """
 SELECT n.nspname::text AS schema, c.relname::text AS name, rn.nspname::text AS root_schema,
-    r.relname::text AS root, pg_relation_filenode(c.oid)::int8 AS file,
+    r.relname::text AS root, c.oid::int8 AS oid, pg_relation_filenode(c.oid)::int8 AS file,
     pg_relation_size(c.oid) / current_setting('block_size')::int8 AS pages
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid)::oid, c.oid)
@@ -25,7 +26,7 @@ JOIN pg_namespace rn ON rn.oid = r.relnamespace
 WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND n.nspname !~ '^pg_'
     AND n.nspname <> 'information_schema' ORDER BY 1, 2"""
 _SHAPE: Final = """
-SELECT pg_table_size(c.oid)::int8 AS bytes,
+SELECT c.oid::int8 AS oid, pg_table_size(c.oid)::int8 AS bytes,
     pg_relation_size(c.oid) / current_setting('block_size')::int8 AS pages,
     greatest(c.reltuples, 0)::int8 AS rows, pg_relation_filenode(c.oid)::int8 AS file,
     a.attname::text AS name, t.typname::text AS kind,
@@ -47,6 +48,7 @@ class FoundTable:
     name: TableName
     topic: str
     """The table's name, or that of the partitioned table that it belongs to."""
+    oid: int
     file: int
     """Its relfilenode, which changes if the table is rewritten."""
     pages: int
@@ -74,6 +76,7 @@ class TableFilter:
             FoundTable(
                 TableName(each["schema"], each["name"]),
                 f"{each['root_schema']}.{each['root']}",
+                each["oid"],
                 each["file"],
                 each["pages"],
             )
@@ -96,6 +99,7 @@ class TableShape:
     kinds: dict[str, str]
     """The catalog's name of each column's type."""
     nullable: frozenset[str]
+    oid: int
     file: int
     pages: int
     row_bytes: int
@@ -135,10 +139,21 @@ class TableShape:
             columns,
             {each["name"]: each["kind"] for each in rows},
             frozenset(each["name"] for each in rows if not each["required"]),
+            first["oid"],
             first["file"],
             pages,
             max(16, size // first["rows"]) if first["rows"] else 200,
             max(1, size // pages),
+        )
+
+
+def refuse_replaced(name: TableName, earlier: int, oid: int) -> None:
+    """Raise `BadInput` if a table has another oid than at an earlier read; 0: it is unknown."""
+    if earlier not in {0, oid}:
+        raise BadInput(
+            f"{name} was dropped and made anew, or another table has its name now: what is in it "
+            "may be older than what would be read next. Read the tables again: stop the connector, "
+            "seek to earliest, resume"
         )
 
 

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from ......events.commits import Advance, Document, identity
 from ....spi.errors import BadInput
-from .catalog import TableShape
+from .catalog import TableShape, refuse_replaced
 from .shares import CHUNK_PAGES, TableShare
 
 
@@ -28,13 +28,16 @@ class ChunkState(NamedTuple):
     is_done: bool
     snapshot: str = ""
     """The snapshot of its rows, in mode log."""
+    oid: int = 0
+    """The table's oid; 0: unknown."""
 
     @classmethod
     def parse(cls, offset: Document) -> "ChunkState":
         """Parse an offset."""
         get: Any = offset.get
-        horizon, file, page = (int(get(name) or 0) for name in ("horizon", "file", "page"))
-        return cls(horizon, file, page, bool(get("done")), str(get("snapshot") or ""))
+        names = ("horizon", "file", "page", "oid")
+        horizon, file, page, oid = (int(get(name) or 0) for name in names)
+        return cls(horizon, file, page, bool(get("done")), str(get("snapshot") or ""), oid)
 
     @property
     def document(self) -> Document:
@@ -42,6 +45,8 @@ class ChunkState(NamedTuple):
         bare: dict[str, int | bool | str] = {"horizon": self.horizon, "file": self.file}
         if self.snapshot:
             bare["snapshot"] = self.snapshot
+        if self.oid:
+            bare["oid"] = self.oid
         return {**bare, "done": True} if self.is_done else {**bare, "page": self.page}
 
 
@@ -76,6 +81,8 @@ class SnapshotShare:
         """The snapshot, in mode log."""
         self._files = {each.file for each in states.values()}
         """The relfilenodes of the table at the earlier reads."""
+        self.oid = next((each.oid for each in states.values() if each.oid), share.oid)
+        """The oid of the table then; 0: unknown."""
         if share.slot and not states:  # the WAL has no changes for a rewrite
             self._files.add(share.file)
         numbers = range(share.first, share.end)
@@ -88,8 +95,9 @@ class SnapshotShare:
     ) -> PageRun | None:
         """Return the next pages, up to a limit; None: all are read.
 
-        Raises `BadInput` if the table was rewritten since a part of it was read.
+        Raises `BadInput` if the table was rewritten, or replaced, since a part of it was read.
         """
+        refuse_replaced(self._share.name, self.oid, shape.oid)
         self._pass_done(offsets)
         if not self._left:
             return None
@@ -110,7 +118,7 @@ class SnapshotShare:
                 break
             partition = chunk_partition(self._share, number)
             is_done = end == (number + 1) * CHUNK_PAGES
-            state = ChunkState(self.horizon, shape.file, end, is_done, self.snapshot)
+            state = ChunkState(self.horizon, shape.file, end, is_done, self.snapshot, shape.oid)
             advances.append(Advance(partition, offsets.get(identity(partition)), state.document))
             at = end
         left = len(self._left) * CHUNK_PAGES - (at - self._left[0] * CHUNK_PAGES)

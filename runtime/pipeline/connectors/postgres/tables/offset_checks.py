@@ -30,6 +30,7 @@ _MORE: Final[Mapping[str, type]] = {
     "whole": bool,
     "begin": int,
     "file": int,
+    "oid": int,
 }
 
 
@@ -39,7 +40,8 @@ def check(config: Mapping[str, str], partition: Document, offset: Document | Non
         check_members("partition", partition, {"table": str, "chunk": int})
         if offset is not None:
             rest = {"done": bool} if "done" in offset else {"page": int}
-            check_members("offset", offset, {**_CHUNK, **rest})
+            oid = {"oid": int} if "oid" in offset else {}
+            check_members("offset", offset, {**_CHUNK, **rest, **oid})
         return
     check_members("partition", partition, {"table": str})
     if offset is None:
@@ -75,13 +77,13 @@ def _place(
     cursor = cursor_of(settings, table.name, shape)
     if to is SeekEnd.LATEST:
         highest = cursor.highest_in(snapshot, table.name)
-        return TablePlace.at_horizon(snapshot.horizon().lo, highest, None)
+        return TablePlace.at_horizon(snapshot.horizon().lo, highest, None, table.oid)
     if not isinstance(cursor, TimeCursor) or not isinstance(to, datetime):
         raise OffsetRefused(
             f"to: only {keys.MODE}={keys.STAMPED} and {keys.BOTH} know times: give an end"
         )
     since = to.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f+00")
-    return TablePlace.at_horizon(0, since, None)
+    return TablePlace.at_horizon(0, since, None, table.oid)
 
 
 def _check_time(value: object) -> None:

@@ -5,7 +5,7 @@ its snapshot; one of them reads the rows after the snapshot.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Self
 
 from ..names import TableName
@@ -40,6 +40,8 @@ class TableShare(NamedTuple):
     """The number of the table's chunks in all tasks; 0: unknown."""
     since: str = ""
     """Offsets before this LSN belong to a lost slot, and are invalid; empty: all are valid."""
+    oid: int = 0
+    """The table's oid when its snapshot was planned; 0: unknown."""
 
     @property
     def name(self) -> TableName:
@@ -68,6 +70,12 @@ def known_in(shares: Iterable[TaskShare]) -> dict[TableName, TableShare]:
         whole = found.get(each.name, each)
         found[each.name] = each._replace(first=0, end=max(each.end, whole.end), is_follower=True)
     return found
+
+
+def begun_in(known: Mapping[TableName, TableShare], name: TableName, oid: int) -> TableShare | None:
+    """Return the share of a table whose snapshot has begun; None: its name is new, or its oid."""
+    found = known.get(name)
+    return found._replace(oid=oid) if found and found.oid in {0, oid} else None
 
 
 def deal(tables: Sequence[TableShare], tasks: int, *, is_cut: bool) -> Sequence[TaskShare]:

@@ -20,7 +20,7 @@ from ....spi.errors import SourceAway
 from ....spi.source import BatchPlan, Limit, Source
 from ..poll_pause import PollPause
 from . import keys
-from .catalog import TableShape
+from .catalog import TableShape, refuse_replaced
 from .chunks import SnapshotShare, is_snapshot_read
 from .columns import TypeMapping
 from .cursors import Cursor, cursor_of
@@ -215,6 +215,8 @@ class TableSource(Source[pa.Table]):
             if place.horizon:
                 place = place._replace(horizon=max(place.horizon, table.seen))
         reader = self._reader(look.snapshot, table)
+        refuse_replaced(table.share.name, place.oid, reader.shape.oid)
+        place = place._replace(oid=reader.shape.oid)
         table.audit.count(look.snapshot, reader, table.cursor, place)
         began, limit = time.monotonic(), look.limit
         most = max(1, min(limit.rows, limit.bytes // reader.shape.row_bytes))
@@ -247,11 +249,12 @@ class TableSource(Source[pa.Table]):
         if start is not None:
             return TablePlace.parse(start)
         if not self._has_snapshot:
-            return TablePlace.at_horizon(share.horizon, share.cursor, None)
-        begin = SnapshotShare(share, look.offsets, None).horizon
+            return TablePlace.at_horizon(share.horizon, share.cursor, None, share.oid)
+        snapshot = SnapshotShare(share, look.offsets, None)
+        begin = snapshot.horizon
         # The cursor value of a newer snapshot would hide rows between the two snapshots.
         cursor = share.cursor if begin == share.horizon else None
-        return TablePlace.at_horizon(begin, cursor, begin)
+        return TablePlace.at_horizon(begin, cursor, begin, snapshot.oid)
 
     def _reader(self, snapshot: DatabaseSnapshot, table: _TableState) -> TableReader:
         """Return the reader of a table, with its columns in this snapshot."""

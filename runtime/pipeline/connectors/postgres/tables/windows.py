@@ -49,6 +49,8 @@ class TablePlace(NamedTuple):
     """The horizon of the snapshot, if there is one."""
     file: int | None = None
     """The table's relfilenode, if a window is partly read: ctids belong to it."""
+    oid: int = 0
+    """The table's oid; 0: unknown."""
 
     @classmethod
     def parse(cls, offset: Document) -> "TablePlace":
@@ -64,12 +66,15 @@ class TablePlace(NamedTuple):
             bool(get("whole")),
             get("begin"),
             get("file"),
+            int(get("oid") or 0),
         )
 
     @classmethod
-    def at_horizon(cls, horizon: int, cursor: CursorValue, begin: int | None) -> "TablePlace":
+    def at_horizon(
+        cls, horizon: int, cursor: CursorValue, begin: int | None, oid: int
+    ) -> "TablePlace":
         """Return the position at a horizon; `begin` is the horizon of the snapshot."""
-        return cls(horizon, cursor, None, None, cursor, begin is None, begin)
+        return cls(horizon, cursor, None, None, cursor, begin is None, begin, oid=oid)
 
     @property
     def document(self) -> Document:
@@ -85,6 +90,8 @@ class TablePlace(NamedTuple):
                 found["highest"] = self.highest
         if self.begin is not None:
             found["begin"] = self.begin
+        if self.oid:
+            found["oid"] = self.oid
         return {**found, "whole": True} if self.is_whole else found
 
 

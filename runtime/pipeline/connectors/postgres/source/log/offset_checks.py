@@ -30,7 +30,8 @@ def check(partition: Document, offset: Document | None) -> None:
         check_members("partition", partition, _CHUNK)
         if offset is not None:
             rest = {"done": bool} if "done" in offset else {"page": int}
-            check_members("offset", offset, {**_STATE, **rest})
+            oid = {"oid": int} if "oid" in offset else {}
+            check_members("offset", offset, {**_STATE, **rest, **oid})
             _parsed("snapshot", "740:745:741@0/16B3748", LogSnapshot.parse, offset["snapshot"])
         return
     kinds: dict[str, type] = {"slot": str, "table": str}
@@ -41,7 +42,7 @@ def check(partition: Document, offset: Document | None) -> None:
     )
     if offset is None:
         return
-    more: dict[str, type] = {"seq": int, "whole": bool}
+    more: dict[str, type] = {"seq": int, "whole": bool, "oid": int}
     check_members(
         "offset", offset, {"lsn": str, **{each: more[each] for each in more if each in offset}}
     )
@@ -68,7 +69,10 @@ def seek(
         *(PartitionOffset(each.partition, None) for each in gone),
         PartitionOffset(slot_partition(slot.name), end),
         *(
-            PartitionOffset(table_partition(slot.name, str(each.name)), {**end, "whole": True})
+            PartitionOffset(
+                table_partition(slot.name, str(each.name)),
+                {**end, "whole": True, "oid": each.oid},
+            )
             for each in found
         ),
     ]

@@ -1,9 +1,9 @@
 # pyright: basic
-"""New snapshots after a lost slot: which offsets are still valid.
+"""New snapshots after a lost slot, or of a replaced table: which offsets are still valid.
 
 With `snapshot.mode=when_needed` a slot that was dropped, invalidated or advanced is created again,
 and snapshots begin again. Older offsets refer to WAL that is gone; they stay in the offset log
-until they change, but are ignored.
+until they change, but are ignored. So are the offsets of a table that was dropped and made anew.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,6 +15,7 @@ import pyarrow as pa
 from .......events.commits import Document, identity
 from .....spi.errors import NotReady
 from .....spi.source import BatchPlan, Limit
+from ...names import TableName
 from ...tables.snapshots import LogSnapshot, parse_lsn
 from .positions import slot_partition
 from .slot import READ_AGAIN, SlotGone
@@ -26,14 +27,16 @@ class CountingOffsets:
 
     since: str
     """Offsets from this LSN on are valid; empty: all."""
+    oids: Mapping[TableName, int]
+    """The present oids of tables."""
     renews: bool
-    """Whether the connector takes new snapshots by itself if the slot is gone."""
+    """Whether the connector takes new snapshots by itself if the slot, or a table, is gone."""
     logged_as_settled: Callable[[], Mapping[str, Document]]
     """Reads the published offsets of all tasks from the offset log."""
 
     def settled(self) -> Mapping[str, Document]:
         """Return the published offsets that are valid."""
-        return offsets_since(self.logged_as_settled(), self.since)
+        return self._valid(self.logged_as_settled())
 
     def plan(
         self,
@@ -46,16 +49,31 @@ class CountingOffsets:
         Raises `NotReady` if the slot is gone and the connector takes new snapshots.
         """
         try:
-            plan = fetch(offsets_since(offsets, self.since), limit)
+            plan = fetch(self._valid(offsets), limit)
         except SlotGone as gone:
             if not self.renews:
                 raise
             told = str(gone).removesuffix(READ_AGAIN)
             raise NotReady(f"{told}The connector has the tables read again") from None
-        if not self.since:
-            return plan
         at = [replace(each, start=offsets.get(identity(each.partition))) for each in plan.advances]
         return replace(plan, advances=tuple(at))
+
+    def _valid(self, offsets: Mapping[str, Document]) -> Mapping[str, Document]:
+        valid = offsets_since(offsets, self.since)
+        return offsets_of(valid, self.oids) if self.renews else valid
+
+
+def offsets_of(
+    offsets: Mapping[str, Document], oids: Mapping[TableName, int]
+) -> Mapping[str, Document]:
+    """Return the offsets without those of tables that had another oid."""
+    present = {repr(str(name)): oid for name, oid in oids.items()}
+
+    def is_of(partition: str, offset: Document) -> bool:
+        oid = present.get(partition.partition("table=")[2], 0)
+        return "oid" not in offset or oid in {0, offset["oid"]}
+
+    return {each: offset for each, offset in offsets.items() if is_of(each, offset)}
 
 
 def offsets_since(offsets: Mapping[str, Document], since: str) -> Mapping[str, Document]:

@@ -17,6 +17,7 @@ class FollowedTable(NamedTuple):
     topic: str
     snapshot: str
     chunks: int
+    oid: int = 0
 
     @property
     def name(self) -> TableName:
@@ -42,7 +43,9 @@ class LogShare(NamedTuple):
         return cls(
             begin,
             tuple(
-                FollowedTable(each.schema, each.table, each.topic, each.snapshot, each.end)
+                FollowedTable(
+                    each.schema, each.table, each.topic, each.snapshot, each.end, each.oid
+                )
                 for each in found
             ),
         )

@@ -233,7 +233,8 @@ class LogSource(Source[pa.Table]):
         self, offsets: Mapping[str, Document], rows: pa.Table, batch: _Batch, lag: Lag
     ) -> BatchPlan[pa.Table]:
         start = offsets.get(identity(batch.partition))
-        advance = Advance(batch.partition, start, batch.end.document)
+        stays = {each: start[each] for each in ("whole", "oid") if start and each in start}
+        advance = Advance(batch.partition, start, {**batch.end.document, **stays})
         self._moved_at = time.monotonic()
         has_more = bool(self._batches) or batch.has_more
         return BatchPlan(

@@ -14,15 +14,17 @@ from typing import Any, Final
 
 import psycopg
 
+from .......events.commits import Document, identity
 from .....spi.config import ParsedConfig
 from .....spi.context import Context
 from .....spi.errors import BadInput, NotReady
 from ...names import TableName
 from ...tables import keys
-from ...tables.catalog import FoundTable, TableFilter
+from ...tables.catalog import FoundTable, TableFilter, refuse_replaced
 from ...tables.session import ReadSession
-from ...tables.shares import CHUNK_PAGES, TableShare, TaskShare, deal, known_in
+from ...tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_in, deal, known_in
 from ...tables.snapshots import LogSnapshot, oldest_open, parse_lsn, spell_lsn
+from .positions import table_partition
 from .publication import Publication
 from .renewal import is_overtaken, offsets_since
 from .session import WAL_LEVEL_REMEDY, LogSession
@@ -61,15 +63,18 @@ class LogSplit:
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Return the keys of each task; raises `NotReady`, `BadInput`, `SourceAway`."""
-        names = [each.name for each in self._find()]
+        found = self._find()
+        names = [each.name for each in found]
         if not names:
             raise NotReady("no table is there that is to be read")
+        self._look_for_replaced(found)
         with self._talk.talking() as connection:
             if flaw := flaw_in_server(connection):
                 raise BadInput(flaw)
             self._publication.make(connection, names)
             state = self._ready(connection)
-            begun = {name: each for name, each in self._known.items() if name in names}
+            kept = (begun_in(self._known, each.name, each.oid) for each in found)
+            begun = {each.name: each for each in kept if each}
             if new := [name for name in names if name not in begun]:
                 begun |= self._begun(connection, state, new)
         self._known, self._new = begun, {}
@@ -84,10 +89,31 @@ class LogSplit:
         with self._session.snapshot() as snapshot:
             return TableFilter.of(self._settings).find(snapshot)
 
+    def _look_for_replaced(self, found: Sequence[FoundTable]) -> None:
+        """Raise `BadInput` if a table has another oid than the one that is read.
+
+        Its rows before its first change in the publication are in no log. `when_needed` begins a
+        new snapshot.
+        """
+        logged = self._logged()
+        for table in found if logged else ():
+            partition = table_partition(self.slot.name, str(table.name))
+            offset: Any = logged.get(identity(partition), {})
+            known = self._known.get(table.name)
+            earlier = offset.get("oid") or (known.oid if known else 0)
+            if not self._renews:
+                refuse_replaced(table.name, earlier, table.oid)
+            elif earlier not in {0, table.oid}:
+                self._context.warn(f"{table.name} was made anew: it is read again")
+
+    def _logged(self) -> Mapping[str, Document]:
+        """Return the connector's offsets of its slot."""
+        mine = f"slot={self.slot.name!r}"
+        return {key: each for key, each in self._context.logged_offsets().items() if mine in key}
+
     def _ready(self, connection: "psycopg.Connection[Any]") -> SlotState:
         """Create the slot if needed, and return its state; drop outdated snapshots."""
-        state, mine = self.slot.look(connection), f"slot={self.slot.name!r}"
-        logged = {key: each for key, each in self._context.logged_offsets().items() if mine in key}
+        state, logged = self.slot.look(connection), self._logged()
         is_gone = state is None or state.is_lost
         if state is None or is_gone:
             if state is not None:
@@ -149,6 +175,7 @@ class LogSplit:
             snapshot=snapshot,
             slot=self.slot.name,
             since=self._since,
+            oid=table.oid,
         )
 
 
