@@ -231,6 +231,49 @@ def test_deletes_that_are_not_enabled_are_passed_over(database: Database, log: S
     assert database.run("SELECT * FROM t") == [(1, "a")]
 
 
+TOMBSTONES = pa.table(
+    {
+        "id": [None, 2, None, 3, None],
+        "v": [None, "b", None, "d", None],
+        "__op": pa.nulls(5, pa.string()),
+        "_key": [{"id": n} for n in (1, 2, 2, 3, 4)],
+        "_topic": ["t"] * 5,
+    }
+)
+
+
+def test_a_tombstone_deletes_the_row_of_its_key(database: Database, log: SinkLog) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, v text NOT NULL)")
+    database.run("INSERT INTO t VALUES (1, 'one'), (2, 'two'), (9, 'nine')")
+    upsert = {"insert_mode": "upsert", "pk_mode": "record_key", "pk_fields": "id"}
+    sink = sink_of(database, **upsert, delete_enabled="true")
+    log.acquire(sink)
+    log.write(sink, TOMBSTONES)
+    sink.close()
+    assert database.run("SELECT * FROM t ORDER BY id") == [(3, "d"), (9, "nine")]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"insert_mode": "upsert", "pk_mode": "record_key"},
+        {"insert_mode": "update", "pk_mode": "record_key"},
+        {"insert_mode": "upsert", "pk_mode": "record_value", "delete_enabled": "true"},
+    ],
+)
+def test_a_tombstone_that_deletes_nothing_is_a_bad_row(
+    database: Database, log: SinkLog, given: dict[str, str]
+) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    sink = sink_of(database, **given)
+    log.acquire(sink)
+    with pytest.raises(RowsRefused, match=r"public\.t: a row is a tombstone, .*: set sink\.delete"):
+        log.stage(sink, TOMBSTONES)
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(1, "one")]
+
+
 def test_an_update_adds_no_row(database: Database, log: SinkLog) -> None:
     database.run("CREATE TABLE t (id int, v text)")
     database.run("INSERT INTO t VALUES (1, 'a')")

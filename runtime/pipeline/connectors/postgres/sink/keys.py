@@ -82,7 +82,8 @@ DEFINITIONS: Sequence[Definition] = (
     flag_key(
         DELETE_ENABLED,
         "Whether a row with `__op` of d, or with `__deleted`, deletes the row of its key; else it "
-        "is passed over, or in insert mode added as others are.",
+        "is passed over, or in insert mode added as others are. A tombstone (`_key`, and nulls "
+        "elsewhere) deletes with record_key as well; else it is a bad row, as in Connect.",
         default=False,
     ),
     flag_key(

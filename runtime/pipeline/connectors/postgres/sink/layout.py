@@ -81,8 +81,10 @@ class RowLayout:
 
     def _laid_out(self, name: TableName, table: pa.Table) -> TargetRows:
         table, is_emptied = self._since_truncate(table)
+        is_keyed = self.mode != keys.INSERT
+        tombstones = self._tombstones(name, table) if is_keyed else None
         table = self._with_key(table)
-        deletes = None if self.mode == keys.INSERT else _deletes(table)
+        deletes = _deletes(table, tombstones) if is_keyed else None
         if deletes is not None and not self.may_delete:
             table, deletes = table.filter(pc.invert(deletes)), None
         if deletes is not None and self.order in table.column_names:
@@ -90,6 +92,28 @@ class RowLayout:
         wanted = {*self.whitelist, *self.pk_fields, self.order} if self.whitelist else None
         names = [each for each in table.column_names if self._is_written(each, wanted)]
         return TargetRows(name, table.select(names), deletes, is_emptied)
+
+    def _tombstones(self, name: TableName, table: pa.Table) -> pa.ChunkedArray | None:
+        """Return which rows have a key and no value; None: there are none.
+
+        Raises `RowsRefused` where they do not delete: written as they are, they would overwrite
+        the row of their key with nulls.
+        """
+        value = [each for each in table.column_names if each not in METADATA]
+        if KEY not in table.column_names or not value:
+            return None
+        found = pc.is_valid(table[KEY])
+        for each in value:
+            found = pc.and_(found, pc.is_null(table[each]))
+        if not pc.any(found).as_py():
+            return None
+        if not self.may_delete or self.pk_mode != keys.RECORD_KEY:
+            raise RowsRefused(
+                f"{name}: a row is a tombstone, a key without a value: set {keys.DELETE_ENABLED}="
+                f"true and {keys.PK_MODE}={keys.RECORD_KEY} to delete the row of its key, or leave "
+                "it out by a transform. Nothing of the batch was written"
+            )
+        return found
 
     def _refuse_unordered(self, name: TableName, found: pa.ChunkedArray) -> None:
         if pc.any(found).as_py():
@@ -137,10 +161,11 @@ class RowLayout:
         return table
 
 
-def _deletes(table: pa.Table) -> pa.ChunkedArray | None:
-    found = None
+def _deletes(table: pa.Table, tombstones: pa.ChunkedArray | None) -> pa.ChunkedArray | None:
+    found = tombstones
     if OP in table.column_names:
-        found = pc.equal(table[OP].cast(pa.string()), "d")
+        marked = pc.equal(table[OP].cast(pa.string()), "d")
+        found = marked if found is None else pc.or_kleene(found, marked)
     if DELETED in table.column_names:
         marked = table[DELETED]
         if not pa.types.is_boolean(marked.type):
