@@ -172,9 +172,11 @@ def test_too_many_bad_rows_end_the_task_and_nothing_counts(
 ) -> None:
     (tmp_path / "in" / "a.csv").write_text("n,s\n1,x\nfoo,y\n2,z\n3,z\n")
     (told,) = failures(run({**config, "errors.max.ratio": "0.2"}))
+    file = f"{tmp_path}/in/a.csv"
     assert told.startswith(
-        "1 of the 4 rows of a batch are bad, more than errors.max.ratio=0.2 allows: nothing of the "
-        f"batch counts. One of them: source, {tmp_path}/in/a.csv: column `n` (INT): For input"
+        f"{file}, in a batch of its own: 1 of the 4 rows of a batch are bad, more than "
+        "errors.max.ratio=0.2 allows: nothing of the batch counts. One of them: source, "
+        f"{file}: column `n` (INT): For input"
     )
     assert (ledger.accepted, rows(tmp_path / "out"), rows(tmp_path / "bad")) == ({}, [], [])
 

@@ -451,3 +451,32 @@ def test_what_the_next_batch_will_hold_is_looked_at_meanwhile(
     plan = made.plan({}, Limit(100, most_bytes, 2))
     made.read(Mock(), plan.ranges)
     assert looked_at.call_args.args == (files[len(plan.ranges) :][:ahead],)
+
+
+def test_the_files_of_a_failed_batch_are_planned_in_halves_and_one_that_failed_alone_last(
+    tmp_path: Path,
+) -> None:
+    context = Context(Resource("c", 0), lambda _: None)
+
+    def anew() -> FileSource:
+        return FileSource(Folder(tmp_path, "*", ALL), ReadFormat("csv", "a INT"), context)
+
+    def first() -> list[SourceFile]:
+        return [*anew().plan({}, PLENTY).ranges]
+
+    a, b, c, d = (put(tmp_path, name) for name in "abcd")
+    assert first() == [a, b, c, d]
+    assert anew().put_off([a, b, c, d]) == (f"{tmp_path}/a, {tmp_path}/b, {tmp_path}/c and 1 more")
+    assert first() == [a, b]
+    anew().put_off([a, b])
+    assert first() == [a]
+    assert anew().put_off([a]) == f"{tmp_path}/a"
+    assert first() == [b], "the rest of its half, alone"
+    e = put(tmp_path, "e", at=2000)
+    files, offsets, order = anew(), dict[str, Document](), list[list[SourceFile]]()
+    while (batch := files.plan(offsets, PLENTY)).ranges:
+        order.append([*batch.ranges])
+        offsets |= offsets_of(batch.advances)
+    assert order == [[e], [b], [c, d], [a]], "what has failed in no batch comes first"
+    anew().plan({**offsets}, PLENTY)
+    assert context.put_off == {}, "what was read after all is forgotten"

@@ -176,7 +176,7 @@ def test_all_files_that_cannot_be_read_are_put_off_at_once(tmp_path: Path) -> No
     with pytest.raises(BadInput, match=f"^{tmp_path}/b: byte 2 ") as told:
         reader.read(MagicMock(), files)
     assert told.value.is_put_off
-    assert context.put_off == {"b": files[1], "d": files[3]}
+    assert context.put_off == {"b": (files[1], 0), "d": (files[3], 0)}
 
 
 @pytest.mark.usefixtures("no_spark")

@@ -84,6 +84,15 @@ class Source(ABC, Generic[R]):
         del error
         return False
 
+    def put_off(self, ranges: Sequence[R]) -> str:
+        """Plan the ranges of a failed batch last from now on, and in smaller batches.
+
+        Returns their name for users; by default none: the order of the ranges matters, and the task
+        does not go on without them. `Context.put_off` keeps them for the next attempt.
+        """
+        del ranges
+        return ""
+
     def rejects(self) -> Sequence[Rejects]:
         """Return the bad rows of the last read; called after the batch's job."""
         return ()

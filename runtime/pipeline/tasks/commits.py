@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ....actors.backoff import Attempts, Backoff
-from ....events.commits import Commit, CommitId, identity
+from ....events.commits import Commit, CommitId, Document, identity
 from ....events.model import RunState
 from ....projections.launches import Launch
 from ..batches.batch import Batch, Staged, Target
@@ -32,6 +32,7 @@ from ..spi.errors import SinkBroken
 from ..spi.sink import Tenure
 from ..spi.source import BatchPlan
 from .failures import LastFailure
+from .halving import put_off
 from .ledger import Fenced, Ledger, LedgerUnavailable, Unpublished
 from .plugins.calls import Calls
 from .restarts import Halt
@@ -134,7 +135,7 @@ class TaskCommits:
     def stage(self, pipeline: Pipeline, plan: BatchPlan[Any], begins: Callable[[], None]) -> Commit:
         """Write a batch where no reader looks; return the commit that makes it count.
 
-        `begins` is called once the engine runs it.
+        `begins` is called once the engine runs it. Raises `BatchHalved` if its ranges are put off.
         """
         commit_id = CommitId(*self._resource, self._token, self._memory.next_batch)
         self._memory.next_batch += 1
@@ -147,8 +148,9 @@ class TaskCommits:
         try:
             with self._calls.batch():
                 staged = self._engine.run(self.tag, run, self._resource.connector)
-        except BaseException:
+        except BaseException as error:
             _discard(pipeline, commit_id)
+            put_off(pipeline.source, plan.ranges, error)
             raise
         if self._halt.is_cancelled:
             _discard(pipeline, commit_id)
@@ -226,3 +228,12 @@ def _discard(pipeline: Pipeline, commit_id: CommitId) -> None:
     """
     with suppress(Exception):
         pipeline.discard(commit_id)
+
+
+def advance_offsets(offsets: dict[str, Document], commit: Commit) -> None:
+    """Put into offsets, keyed by partition identity, where a commit ends."""
+    for advance in commit.advances:
+        if advance.end is None:
+            offsets.pop(identity(advance.partition), None)
+        else:
+            offsets[identity(advance.partition)] = advance.end

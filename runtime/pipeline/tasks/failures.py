@@ -21,6 +21,7 @@ from ..spi.errors import (
     SinkBroken,
 )
 from ..spi.lineage import Lineage, RunEnd
+from .halving import BatchHalved
 from .ledger import Fenced, LedgerUnavailable
 from .plugins.calls import StillHanging
 
@@ -50,7 +51,7 @@ _CLASSES: Mapping[ErrorClass, tuple[type[Exception], ...]] = {
 """Whose it is to mend an error; what is in none of these is a bug."""
 
 
-_PASSING = (Away, EngineDown, Cancelled, Fenced, LedgerUnavailable)
+_PASSING = (Away, BatchHalved, EngineDown, Cancelled, Fenced, LedgerUnavailable)
 """After these a task tries again, or another one goes on."""
 
 

@@ -15,7 +15,7 @@ from threading import Event
 from typing import Any
 
 from ....actors.backoff import Backoff
-from ....events.commits import Commit, Document, identity
+from ....events.commits import Commit, Document
 from ....events.model import ErrorClass, RunState
 from ....projections.launches import Launch
 from ..spark.engine import Engine, EngineDown
@@ -25,9 +25,10 @@ from ..spi.context import Context
 from ..spi.errors import Away, CallTimedOut, NotReady, SourceAway
 from ..spi.source import BatchPlan, Limit
 from .batch_size import BatchSize, Rate
-from .commits import TaskCommits, TaskMemory
+from .commits import TaskCommits, TaskMemory, advance_offsets
 from .contention import Admission, IdlePauses
 from .failures import reason_of, told_to
+from .halving import BatchHalved
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
@@ -139,16 +140,8 @@ class Task:
                     self._loop(pipeline)
                 if not self.halt.is_cancelled:  # else a batch may be left to publish
                     self._commits.sweep(pipeline)
-        except LedgerUnavailable as unanswered:
-            self._status.tell(self._waiting, f"waiting for the offsets: {unanswered}")
-            self.halt.wait(_LEDGER_PAUSE_S)
-        except Away as away:
-            self._wait_for(away)
-        except Exception as error:
-            if not (isinstance(error, EngineDown) or session_is_gone(error)):
-                raise
-            self._status.tell(RunState.RESTARTING, f"the engine is down: {error}")
-            self.halt.wait(_WARM_POLL_S)
+        except Exception as error:  # noqa: BLE001  # failures are raised again
+            self._wait_after(error)
         finally:
             pipeline.close(lambda error: self._status.warn(f"closing: {reason_of(error)}"))
 
@@ -163,6 +156,21 @@ class Task:
         )
         made = calls.run("connector.pipeline", self._make_pipeline, context)
         return guard_pipeline(made, calls)
+
+    def _wait_after(self, error: Exception) -> None:
+        """Tell of what is no failure of the task, and wait before another attempt."""
+        if isinstance(error, LedgerUnavailable):
+            self._status.tell(self._waiting, f"waiting for the offsets: {error}")
+            self.halt.wait(_LEDGER_PAUSE_S)
+        elif isinstance(error, BatchHalved):
+            self._status.warn(str(error))
+        elif isinstance(error, Away):
+            self._wait_for(error)
+        elif isinstance(error, EngineDown) or session_is_gone(error):
+            self._status.tell(RunState.RESTARTING, f"the engine is down: {error}")
+            self.halt.wait(_WARM_POLL_S)
+        else:
+            raise error
 
     def _wait_for(self, away: Away) -> None:
         """Tell what is out of reach, and wait before it is tried again; raise it after too long."""
@@ -212,7 +220,7 @@ class Task:
             commit = self._batch(pipeline, plan, clock)
             if commit is None:
                 return
-            _advance(offsets, commit)
+            advance_offsets(offsets, commit)
             self._rate.take(clock.total, commit.rows_in, plan.bytes, backlog=plan.backlog)
             held = Limit(commit.rows_in, plan.bytes, len(plan.ranges))
             size.learn(clock.worked, held, backlog=plan.backlog)
@@ -289,11 +297,3 @@ class Task:
         pipeline.lineage.batch(commit)
         self._last = clock
         return commit
-
-
-def _advance(offsets: dict[str, Document], commit: Commit) -> None:
-    for advance in commit.advances:
-        if advance.end is None:
-            offsets.pop(identity(advance.partition), None)
-        else:
-            offsets[identity(advance.partition)] = advance.end

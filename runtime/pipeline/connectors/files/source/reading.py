@@ -3,11 +3,12 @@
 import errno
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import unquote
 
 from ....spark.sessions import cores_of, runs_elsewhere, scratch_of
@@ -44,6 +45,46 @@ _OF_VALUES: Final = frozenset(_WORDS.split())
 _NOT_FOUND: Final = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 _AWAY_WORDS: Final = ("Input/output error", "Stale file handle", "No space left on device")
+_ANY: Final = sys.maxsize
+
+
+class PutOffFiles:
+    """The files that batches of one task failed with: they are read last, so that no other waits.
+
+    Each counts in the state in which it failed.
+    """
+
+    def __init__(self, memory: dict[str, object]) -> None:
+        self._memory = cast("dict[str, tuple[SourceFile, int]]", memory)
+        """The files by path, each with the largest number that is read together; 0: it has failed
+        alone. It outlives an attempt of the task."""
+
+    def add(self, files: Sequence[SourceFile]) -> None:
+        """Put off the files of a batch that failed: they are read in halves, or last and alone."""
+        for each in files:
+            self._memory[each.path] = each, len(files) // 2
+
+    def forget(self, path: str) -> None:
+        """Forget a file that was read after all."""
+        self._memory.pop(path, None)
+
+    def turn(self, file: SourceFile) -> tuple[bool, int]:
+        """Return by what to sort files: those that failed alone come last.
+
+        The smallest parts of a failed batch come first among what was put off, so that the file
+        that is to blame is found soon.
+        """
+        most = self._most(file)
+        return most == 0, 0 if most == _ANY else most
+
+    def fits(self, file: SourceFile, taken: Sequence[SourceFile]) -> bool:
+        """Tell whether a file may be read in one batch with others."""
+        most = self._most(file)
+        return not taken or (len(taken) < most and self._most(taken[0]) == most)
+
+    def _most(self, file: SourceFile) -> int:
+        failed, most = self._memory.get(file.path, (None, _ANY))
+        return most if failed == file else _ANY
 
 
 class Reading:
@@ -52,8 +93,7 @@ class Reading:
     def __init__(self, root: Path, form: ReadFormat, context: Context) -> None:
         self._root = root
         self._form = form
-        self._put_off = context.put_off
-        """The unreadable files by path; kept for the task's next attempts."""
+        self.put_off = PutOffFiles(context.put_off)
         self._may_merge = _can_merge(form) and not context.may_use_file_names
         """Whether small files may be merged."""
         self._merges = False
@@ -170,7 +210,7 @@ class Reading:
 
     def _read_last(self, found: SourceFile, error: BadInput) -> None:
         """Let the source plan an unreadable file last, so that it does not block others."""
-        self._put_off[found.path] = found
+        self.put_off.add([found])
         error.is_put_off = True
 
     def narrow(self, error: Exception) -> bool:

@@ -93,7 +93,7 @@ class FileSource(Source[SourceFile]):
             planned = self._pending[0]
             found = stat_file(self._folder.root, planned.path)
             is_full = found and size + found.size > most_bytes
-            if taken and (is_full or self._is_put_off(planned)):
+            if taken and (is_full or not self._reading.put_off.fits(planned, taken)):
                 break
             self._pending_bytes -= self._pending.popleft().size
             if found and found.size and self._ripeness.is_ripe(planned, found):
@@ -143,6 +143,11 @@ class FileSource(Source[SourceFile]):
     def blame(self, error: Exception) -> BadInput | None:
         """Return `BadInput` with the file and the reason, if a file caused Spark's error."""
         return self._reading.blame(error)
+
+    def put_off(self, ranges: Sequence[SourceFile]) -> str:
+        """Read the files of a failed batch last, in halves; return their names."""
+        self._reading.put_off.add(ranges)
+        return list_some([str(self._folder.root / each.path) for each in ranges])
 
     def narrow(self, error: Exception) -> bool:
         """Tell whether a merged file caused an error; files are then read one by one."""
@@ -211,11 +216,8 @@ class FileSource(Source[SourceFile]):
         self._remark = "; ".join(remarks)
         now, ripe = self._ripeness.look(self._unread.values())
         self._unread |= {each.path: each for each in now}
-        return sorted(ripe, key=lambda each: (self._is_put_off(each), each.modified_ms, each.path))
-
-    def _is_put_off(self, found: SourceFile) -> bool:
-        """Tell whether a file was unreadable in its present state: it is read last, and alone."""
-        return self._context.put_off.get(found.path) == found
+        turn = self._reading.put_off.turn
+        return sorted(ripe, key=lambda each: (turn(each), each.modified_ms, each.path))
 
     def _classify(
         self, path: str, found: SourceFile | None, offsets: Mapping[str, Document]
@@ -228,7 +230,9 @@ class FileSource(Source[SourceFile]):
         offset = self._folder.offset(offsets, found)
         if offset is None:
             self._unread[path] = found
-        elif dict(offset) != offset_of(found):
+            return
+        self._reading.put_off.forget(path)
+        if dict(offset) != offset_of(found):
             self._changed[path] = found, offset
 
     def _measure(self, changed: Mapping[SourceFile, Document]) -> None:
