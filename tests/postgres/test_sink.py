@@ -208,6 +208,21 @@ def test_a_delete_deletes_and_a_row_after_it_stands(database: Database, log: Sin
     assert database.run("SELECT id, v FROM t") == [(2, "B")]
 
 
+@pytest.mark.parametrize("way", ["table", "prepared"])
+def test_a_value_that_must_be_unique_passes_from_one_row_to_another(
+    database: Database, log: SinkLog, way: str
+) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, email text UNIQUE)")
+    database.run("INSERT INTO t VALUES (5, 'a'), (8, 'b')")
+    upsert = {"insert_mode": "upsert", "pk_mode": "record_value", "delete_enabled": "true"}
+    sink = sink_of(database, **upsert, stage_with=way)
+    log.acquire(sink)
+    log.write(sink, pa.table({"id": [5, 6], "email": ["a", "a"], "__op": ["d", "c"]}))
+    log.write(sink, pa.table({"id": [8, 7], "email": ["c", "b"], "__op": ["u", "c"]}))
+    sink.close()
+    assert database.run("SELECT * FROM t ORDER BY id") == [(6, "a"), (7, "b"), (8, "c")]
+
+
 def test_a_delete_needs_no_value_beside_its_key(database: Database, log: SinkLog) -> None:
     database.run("CREATE TABLE t (id int PRIMARY KEY, v text NOT NULL CHECK (v IS NOT NULL))")
     database.run("INSERT INTO t VALUES (1, 'a')")

@@ -44,12 +44,8 @@ class TableChange(NamedTuple):
             return (self._insert(self._rows),)
         if self.mode == keys.UPDATE:
             return (self._update,) if self._changes else ()
-        done = [self._upsert]
-        if self.has_deletes:
-            gone = sql.SQL("DELETE FROM {} t USING ({}) l WHERE {} AND l.{} AND {}")
-            is_delete, newer = sql.Identifier(IS_DELETE), self._is_newer("l")
-            done.append(gone.format(self.target.sql, self._last, self._same, is_delete, newer))
-        return done
+        # A deleted row's value of a second unique index is free for the rows that are put in.
+        return (self._delete, self._upsert) if self.has_deletes else (self._upsert,)
 
     @property
     def _rows(self) -> sql.Composed:
@@ -87,9 +83,16 @@ class TableChange(NamedTuple):
         return [name for name in self.columns if name not in self.key]
 
     @property
+    def _delete(self) -> sql.Composed:
+        gone = sql.SQL("DELETE FROM {} t USING ({}) l WHERE {} AND l.{} AND {}")
+        is_delete, newer = sql.Identifier(IS_DELETE), self._is_newer("l")
+        return gone.format(self.target.sql, self._last, self._same, is_delete, newer)
+
+    @property
     def _upsert(self) -> sql.Composed:
-        rows = sql.SQL("SELECT {} FROM ({}) l WHERE {}")
-        insert = self._insert(rows.format(columns(self.columns), self._last, self._kept))
+        rows = sql.SQL("SELECT {} FROM ({}) l WHERE {} ORDER BY l.{}")
+        at = sql.Identifier(SEQUENCE)
+        insert = self._insert(rows.format(columns(self.columns), self._last, self._kept, at))
         sets = sql.SQL(", ").join(
             sql.SQL("{0} = excluded.{0}").format(sql.Identifier(each)) for each in self._changes
         )
