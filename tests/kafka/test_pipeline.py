@@ -3,6 +3,8 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +156,55 @@ def test_an_envelope_brings_its_columns_along(topics: Topics, topic: str, rows: 
     assert (one["n"], one["b"], one["d"].isoformat()) == (1, b"\x01\x02", "1970-01-02")
     assert (str(one["c"]), one["s"]["t"].timestamp(), one["l"]) == ("1.25", 1.0, ["x"])
     assert (two["n"], two["z"], one["z"], none["n"]) == (2, True, None, None)
+
+
+def test_decimals_and_times_are_those_that_connects_converter_wrote(
+    topics: Topics, topic: str, rows: Any
+) -> None:
+    base64 = '"c":"fQ==","in":{"x":"gw=="},"l":["AA==",null],"m":{"k":"Ah4Z4Mm6sj///w=="}'
+    numeric = '"c":1.25,"in":{"x":-1.25},"l":[0.00,null],"m":{"k":99999999999999999999.99}'
+    written = (
+        f'{{"n":1,{base64},"t":{{"k":1}}}}',
+        f'{{"n":2,{numeric},"t":{{"k":1}}}}',
+        '{"n":3,"c":"1234","in":null,"l":[],"m":{},"t":{}}',  # base64 that looks like a number
+        '{"n":4,"c":"12345"}',
+    )
+    dec = {
+        "type": "bytes",
+        "name": "org.apache.kafka.connect.data.Decimal",
+        "version": 1,
+        "parameters": {"scale": "2"},
+    }
+    day = {"type": "int32", "name": "org.apache.kafka.connect.data.Date", "version": 1}
+    text = {"type": "string"}
+    fields = [
+        {"field": "n", "type": "int32"},
+        {"field": "c", **dec},
+        {"field": "in", "type": "struct", "fields": [{"field": "x", **dec}]},
+        {"field": "l", "type": "array", "items": dec},
+        {"field": "m", "type": "map", "keys": text, "values": dec},
+        {"field": "t", "type": "map", "keys": text, "values": day},
+    ]
+    schema = json.dumps({"type": "struct", "fields": fields})
+    lone = f'{{"schema":{json.dumps(dec)},"payload":"fQ=="}}'
+    whole = [f'{{"schema":{schema},"payload":{each}}}' for each in written]
+    topics.write(topic, [*whole, lone, None])
+    one, two, three, last, none = rows("all", value_converter="json")[0]
+    same = {
+        "c": Decimal("1.25"),
+        "in": {"x": Decimal("-1.25")},
+        "l": [Decimal("0.00"), None],
+        "m": [("k", Decimal("99999999999999999999.99"))],
+        "t": [("k", date(1970, 1, 2))],
+        "_value": None,
+    }
+    assert (one, two) == ({"n": 1, **same, "_offset": 0}, {"n": 2, **same, "_offset": 1})
+    assert (three["c"], last["_value"], none["c"]) == (Decimal("-26588.24"), Decimal("1.25"), None)
+    _, ((offset, why, raw),) = rows("all", value_converter="json")
+    assert (offset, raw) == (3, written[3])
+    assert why == "its Decimals are neither numbers nor base64: Invalid base64 encoded string"
+    with pytest.raises(BadInput, match=f"the record of {topic}-0 at offset 3: its Decimals are"):
+        rows(value_converter="json")
 
 
 def test_values_without_an_envelope_or_with_a_strange_one_say_what_to_set(

@@ -32,7 +32,7 @@ _DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
 def envelope_of(columns: pa.Table, *, is_lone: bool) -> tuple[dict[str, Any], pa.Table]:
     """Return the schema of rows, and the rows with times as numbers; raises `SchemaRefused`.
 
-    A Decimal is written as a number: readers need `decimal.format=NUMERIC`.
+    A Decimal is written as a number, which Connect's JsonConverter reads with any `decimal.format`.
     """
     fields = [_field(each.name, each.type) for each in columns.schema]
     numbers = pa.table(

@@ -1,15 +1,21 @@
 """Conversion of the JSON schemas in `JsonConverter` envelopes to Spark types.
 
-Connect's and Debezium's times become Spark's times where Spark has such a type. A `Decimal` must be
-a number (`decimal.format=NUMERIC`), not base64.
+Connect's and Debezium's times become Spark's times where Spark has such a type. A `Decimal` is a
+number (`decimal.format=NUMERIC`), or base64 of its unscaled bytes, which Spark cannot read as one.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Final, NamedTuple
+
+from msgspec import Meta, Raw
+from msgspec.json import Decoder, encode
 
 from ....spark.spelling import literal, quoted
 
 Schema = Mapping[str, Any]
+Rewrite = Callable[[Raw], Raw]
+"""Rewrites one JSON value; raises msgspec's `DecodeError`."""
 
 _PLAIN: Final[Mapping[str, str]] = {
     "int8": "TINYINT",
@@ -33,6 +39,9 @@ _TIMES: Final[Mapping[str, str]] = {
 }
 _DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
 _MOST_DIGITS: Final = 38
+_OBJECT: Final[Decoder[dict[str, Raw] | None]] = Decoder(dict[str, Raw] | None)
+_ARRAY: Final[Decoder[list[Raw] | None]] = Decoder(list[Raw] | None)
+_BASE64: Final[Decoder[bytes]] = Decoder(Annotated[bytes, Meta(min_length=1)])
 LONE: Final = "_value"
 """The column of a value that is not a struct."""
 
@@ -47,6 +56,8 @@ class ConnectColumns(NamedTuple):
     ddl: str
     select: Sequence[str]
     is_struct: bool
+    to_numbers: Rewrite | None
+    """Rewrites a value's Decimals in base64 as numbers; None: it has no Decimals."""
 
 
 def columns_of(schema: Schema, parsed: str) -> ConnectColumns:
@@ -68,7 +79,7 @@ def _columns(schema: Schema, parsed: str) -> ConnectColumns:
         f"{_value(each, f'{parsed}.{quoted(name)}')} AS {quoted(name)}"
         for name, each in fields.items()
     ]
-    return ConnectColumns(ddl, select, is_struct)
+    return ConnectColumns(ddl, select, is_struct, _to_numbers(schema))
 
 
 def _fields(schema: Schema) -> dict[str, Schema]:
@@ -82,7 +93,7 @@ def _type(schema: Schema) -> str:
     """Return the type to parse a value with."""
     kind = str(schema.get("type"))
     if schema.get("name") == _DECIMAL:
-        return f"DECIMAL({_MOST_DIGITS}, {int(schema.get('parameters', {}).get('scale', 0))})"
+        return f"DECIMAL({_MOST_DIGITS}, {_scale(schema)})"
     if kind == "struct":
         inner = (f"{quoted(name)}: {_type(each)}" for name, each in _fields(schema).items())
         return f"STRUCT<{', '.join(inner)}>"
@@ -93,6 +104,10 @@ def _type(schema: Schema) -> str:
     if kind not in _PLAIN:
         raise SchemaUnknown(f"nothing is known of the type {kind!r}")
     return _PLAIN[kind]
+
+
+def _scale(schema: Schema) -> int:
+    return int(schema.get("parameters", {}).get("scale", 0))
 
 
 def _value(schema: Schema, sql: str) -> str:
@@ -108,6 +123,8 @@ def _value(schema: Schema, sql: str) -> str:
         return f"IF({sql} IS NULL, NULL, named_struct({made}))"
     if kind == "array" and _has_times(schema):
         return f"transform({sql}, each -> {_value(schema['items'], 'each')})"
+    if kind == "map" and _has_times(schema):
+        return f"transform_values({sql}, (name, each) -> {_value(schema['values'], 'each')})"
     return sql
 
 
@@ -117,4 +134,45 @@ def _has_times(schema: Schema) -> bool:
         return any(map(_has_times, _fields(schema).values()))
     if schema.get("type") == "array":
         return _has_times(schema.get("items", {}))
+    if schema.get("type") == "map":
+        return _has_times(schema.get("values", {}))
     return (schema.get("name") or "") in _TIMES
+
+
+def _to_numbers(schema: Schema) -> Rewrite | None:
+    kind = schema.get("type")
+    if schema.get("name") == _DECIMAL:
+        return partial(_number, _scale(schema))
+    if kind == "struct":
+        fields = _fields(schema).items()
+        inside = {name: made for name, each in fields if (made := _to_numbers(each))}
+        return partial(_struct, inside) if inside else None
+    if kind == "array":
+        items = _to_numbers(schema.get("items", {}))
+        return items and partial(_array, items)
+    if kind == "map":
+        values = _to_numbers(schema.get("values", {}))
+        return values and partial(_map, values)
+    return None
+
+
+def _number(scale: int, found: Raw) -> Raw:
+    if not bytes(found).startswith(b'"'):
+        return found
+    return Raw(b"%dE%d" % (int.from_bytes(_BASE64.decode(found), signed=True), -scale))
+
+
+def _struct(inside: Mapping[str, Rewrite], found: Raw) -> Raw:
+    fields = _OBJECT.decode(found) or {}
+    made = {name: inside[name](each) for name, each in fields.items() if name in inside}
+    return Raw(encode(fields | made)) if made else found
+
+
+def _array(item: Rewrite, found: Raw) -> Raw:
+    items = _ARRAY.decode(found)
+    return Raw(encode([*map(item, items)])) if items else found
+
+
+def _map(value: Rewrite, found: Raw) -> Raw:
+    values = _OBJECT.decode(found)
+    return Raw(encode({name: value(each) for name, each in values.items()})) if values else found

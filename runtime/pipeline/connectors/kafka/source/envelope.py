@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ....spi.errors import BadInput
 from ...evolution.policy import parse_ddl
-from .connect_schema import LONE, SchemaUnknown, columns_of
+from .connect_schema import LONE, Rewrite, SchemaUnknown, columns_of
 from .decoding import PARSED, JsonDecoder, KafkaRows, record_error, reject_records
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class EnvelopeDecoder(JsonDecoder):
                 self._rejects.append(reject_records(spark, part, every))
                 return None
             raise BadInput(record_error(part, 0, why)) from None
+        if columns.to_numbers is not None:
+            part = self._with_numbers(spark, part, columns.to_numbers)
         if not columns.is_struct:
             payloads = part["_value"].to_pylist()
             lone = [each and b'{"%s": %s}' % (LONE.encode(), each) for each in payloads]
@@ -78,6 +80,22 @@ class EnvelopeDecoder(JsonDecoder):
         frame = self._sound(self._parsed(spark, part, found), found)
         offset = "_offset" if "_offset" in self._rows.metadata else "_fairlead_offset"
         return frame.selectExpr(*columns.select, *self._kept(), f"{offset} AS {AT}")
+
+    def _with_numbers(self, spark: "SparkSession", part: pa.Table, to_numbers: Rewrite) -> pa.Table:
+        """Return records with Decimals as numbers, without those that have others."""
+        payloads: list[bytes | None] = []
+        bad: dict[int, str] = {}
+        for row, payload in enumerate(part["_value"].to_pylist()):
+            try:
+                payloads.append(payload and bytes(to_numbers(msgspec.Raw(payload))))
+            except msgspec.DecodeError as error:
+                bad[row] = f"its Decimals are neither numbers nor base64: {error}"
+                if not self._rows.parts_bad:
+                    raise BadInput(record_error(part, row, bad[row])) from None
+        if bad:
+            self._rejects.append(reject_records(spark, part, bad))
+            part = part.take([row for row in range(part.num_rows) if row not in bad])
+        return part.set_column(0, "_value", pa.array(payloads, pa.binary()))
 
     def _by_schema(self, table: pa.Table) -> Iterator[tuple[bytes, pa.Table]]:
         """Yield each schema with the payloads of its records; tombstones go with the first one."""
