@@ -184,6 +184,8 @@ class Whereabouts:
     group_id: str
     address: Address | None
     pid: int | None = None
+    detail: str = ""
+    """Why it is not served, if that is known."""
 
 
 @dataclass(frozen=True, slots=True)

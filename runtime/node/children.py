@@ -19,6 +19,10 @@ LOGGER = logging.getLogger(__name__)
 HEALTHY_SECONDS = 60.0
 """How long a process must have run for its failure count to be reset."""
 
+_DIES_IN_OPENING = (
+    "its process ended each time while it opened its logs; `fairlead log verify` checks them"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -103,6 +107,10 @@ class ChildProcess:
         if self.state == "starting":
             self.state = "running"
 
+    def note_end(self) -> str:
+        """Record why its process ended; return the error if the node cannot start because of it."""
+        return ""
+
     def has_ended(self) -> NodeProcess | None:
         """Clear the state of a process that has ended, and return its record."""
         process = self.process
@@ -151,6 +159,8 @@ class GroupChild(ChildProcess):
     actor = WorkersGroupActor
     probe: GroupProbe | None = None
     """The liveness probe of its process; None while that is being killed."""
+    failed_openings: int = 0
+    """How many of its processes in a row ended without a word while they opened the logs."""
 
     def start(self, host: Host) -> None:
         """Start its next process, with a new liveness probe."""
@@ -160,12 +170,24 @@ class GroupChild(ChildProcess):
     def whereabouts(self, group_id: str) -> Whereabouts:
         """Return the address of a group: None if it is another group, or not running."""
         if group_id != self.name or self.state != "running":
-            return Whereabouts(group_id, None)
+            return Whereabouts(group_id, None, detail=self.detail)
         return Whereabouts(group_id, self.address, self.pid)
 
     def order(self, node: NodeSpec) -> object:
         """Return the first message to a new process: which group to open."""
         return OpenGroup(self.name, node.group_folder(self.name), node.settings, self.has_run)
+
+    def note_end(self) -> str:
+        """Return an error if process after process ends without a word while it opens the logs.
+
+        Some damage of a log makes LMDB end the process by a signal, so that it reports nothing.
+        """
+        is_silent = not self.end and self.detail in {"", _DIES_IN_OPENING}
+        self.failed_openings = self.failed_openings + 1 if self.is_starting and is_silent else 0
+        if self.failed_openings <= 1:  # somebody may have killed this one
+            return ""
+        self.detail = _DIES_IN_OPENING
+        return f"{self.kind} {self.name}: {self.detail}"
 
     def look(self, host: Host) -> None:
         """Send a liveness ping when one is due, and kill a process that does not answer in time."""

@@ -155,7 +155,7 @@ class Supervisor(Actor):
         ended = self._find(child)
         if ended is None:
             return
-        if isinstance(ended, AssignorChild) and (error := ended.note_end()):
+        if error := ended.note_end():
             self._answer_begin(Begun(error))
         pid, process = ended.pid, ended.has_ended()
         told = ended.detail or ("it had to go" if ended.state == "leaving" else "it left no reason")

@@ -16,11 +16,14 @@ from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.messages import (
     AddWorker,
     Begin,
+    Begun,
     DescribeNode,
     Leave,
     NodeView,
     StartWorker,
     StopWorker,
+    Whereabouts,
+    WhereIs,
     WorkerUp,
 )
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
@@ -56,6 +59,7 @@ class Supervisor(real.Supervisor):
         self.ended: list[str] = []
         """The members whose end the group was told."""
         self.views: list[NodeView] = []
+        self.told: list[Begun | Whereabouts] = []
         names = tuple(f"w{number}" for number in range(WORKERS))
         node = NodeSpec(
             folder, "connect", "here", names, GroupSettings(), Timing(), EngineSpec("noop")
@@ -81,6 +85,8 @@ class Supervisor(real.Supervisor):
             self.ended.append(message.member_id)
         elif isinstance(message, NodeView):
             self.views.append(message)
+        elif isinstance(message, Begun | Whereabouts):
+            self.told.append(message)
 
     def stop(self, child: object) -> None:
         self.stopped.append(str(child))
@@ -91,6 +97,11 @@ class Supervisor(real.Supervisor):
 
     def wake_after(self, seconds: float, payload: object = None) -> None:
         del seconds, payload
+
+    def start_group(self) -> None:
+        """Start the group's process if it is not started, however long that would wait."""
+        if self._group.address is None:
+            self._group.start(self._host)
 
     def hears_from(self, name: str) -> None:
         self.receive(WorkerUp(name, 1, f"id of {name}", "p"), Address(name))
@@ -172,6 +183,27 @@ def test_a_group_that_ends_before_it_heard_of_a_worker_is_started_again_and_told
     assert supervisor.described().groups[0].state == "starting"
     supervisor.receive(GroupOpened("connect", 0, 2), Address("connect"))
     assert supervisor.ended == ["id of w0"]
+
+
+def test_a_group_whose_processes_die_as_they_open_its_logs_is_told_as_damaged(
+    tmp_path: Path,
+) -> None:
+    supervisor = Supervisor(tmp_path)
+    for _ in range(2):  # one that ran, and one that somebody may have killed
+        supervisor.child_exited(Address("connect"))
+        assert (supervisor.told, supervisor.described().groups[0].detail) == ([], "")
+        supervisor.start_group()
+    supervisor.child_exited(Address("connect"))
+    why = "its process ended each time while it opened its logs; `fairlead log verify` checks them"
+    supervisor.receive(WhereIs("connect"), Address("whoever asks"))
+    assert supervisor.told == [
+        Begun(f"group connect: {why}"),
+        Whereabouts("connect", None, detail=why),
+    ]
+    supervisor.start_group()
+    supervisor.receive(GroupOpened("connect", 0, 2), Address("connect"))
+    supervisor.child_exited(Address("connect"))
+    assert supervisor.described().groups[0].detail == ""
 
 
 def test_an_end_without_a_reason_is_told_as_one(

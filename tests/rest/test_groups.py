@@ -207,6 +207,9 @@ def test_health_says_whether_commands_are_taken(api: RestApi) -> None:
         "error_code": 503,
         "message": "group connect is not served yet, or being restarted",
     }
+    api.gateway.why = "its logs are damaged"
+    told = "group connect is not served yet, or being restarted: its logs are damaged"
+    assert api.client.get("/health").json() == {**unwell.json(), "message": told}
 
 
 def test_health_and_groups_warn_of_a_group_that_has_counted_far(api: RestApi) -> None:

@@ -14,6 +14,8 @@ class FakeGateway:
 
     def __init__(self, group: GroupProcess | None) -> None:
         self.group = group
+        self.why = ""
+        """Why the group is not served."""
         self.loses_answers = False
         """Whether every first reply is lost, so that the command is repeated."""
         self.workers: tuple[ProcessView, ...] = ()
@@ -29,7 +31,7 @@ class FakeGateway:
         return Outcome(self._command(command), repeated=self.loses_answers)
 
     async def locate(self, group_id: str) -> Whereabouts:
-        return Whereabouts(group_id, "somewhere" if self.group else None, 1)
+        return Whereabouts(group_id, "somewhere" if self.group else None, 1, self.why)
 
     async def describe_node(self) -> NodeView:
         if self.group is None:

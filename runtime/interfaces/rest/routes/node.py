@@ -64,7 +64,8 @@ async def get_health(service: Served) -> HttpAnswer[Health]:
         if slow:
             return _slow(slow, HTTPStatus.SERVICE_UNAVAILABLE)
         return _unwell(str(error))
-    unserved = f"group {service.group_id} is not served yet, or being restarted"
+    why = f": {where.detail}" if where.detail else ""
+    unserved = f"group {service.group_id} is not served yet, or being restarted{why}"
     if found := _no_room(service) or (unserved if where.address is None else ""):
         return _unwell(found)
     if slow:
