@@ -82,19 +82,19 @@ def test_all_connectors_of_a_file_are_created_in_its_order(
     ]
 
 
-def test_of_several_connectors_the_one_that_is_refused_is_named_and_the_last_that_is_sent(
+def test_of_several_connectors_one_that_is_refused_does_not_keep_the_others_from_it(
     run: Run, cluster: Cluster
 ) -> None:
     Path("c").write_text("[{name: x}, {name: y}]")
-    refusal = {"error_code": 409, "message": "Connector x already exists"}
+    refusal = {"error_code": 409, "message": "the name is taken"}
     cluster.answer("POST", "/connectors", refusal, 409)
     assert run("create", "-f", "c", "--url", cluster.url) == (
         1,
         "",
-        "fairlead: connector x was not created: Connector x already exists (HTTP 409)\n"
-        "fairlead: c: nothing of what comes after x was sent\n",
+        "fairlead: connector x: the name is taken (HTTP 409)\n"
+        "fairlead: connector y: the name is taken (HTTP 409)\n",
     )
-    assert [each.path for each in cluster.asked] == ["/connectors"]
+    assert [each.path for each in cluster.asked] == ["/connectors", "/connectors"]
 
 
 def test_a_refusal_is_told_in_the_cluster_s_words(run: Run, cluster: Cluster) -> None:
@@ -169,6 +169,17 @@ def test_delete_deletes_by_name(run: Run, cluster: Cluster) -> None:
         "",
     )
     assert cluster.asked == [Asked("DELETE", "/connectors/a%2Fb%20c", None)]
+
+
+def test_several_connectors_are_deleted_and_those_that_are_not_there_are_named_at_the_end(
+    run: Run, cluster: Cluster
+) -> None:
+    cluster.answer("DELETE", "/connectors/b", None, 204)
+    assert run("delete", "connector", "a", "b", "--url", cluster.url) == (
+        1,
+        "connector b deleted\n",
+        "fairlead: connector a: there is no /connectors/a (HTTP 404)\n",
+    )
 
 
 def test_delete_says_what_it_waits_for(run: Run, cluster: Cluster) -> None:

@@ -19,6 +19,68 @@ def test_an_order_is_sent_and_told(run: Run, cluster: Cluster, verb: str, said: 
     assert cluster.asked == [Asked("PUT", f"/connectors/flights/{verb}", None)]
 
 
+def test_an_order_is_sent_for_each_name_and_refusals_are_told_at_the_end(
+    run: Run, cluster: Cluster
+) -> None:
+    cluster.answer("PUT", "/connectors/b/stop", None, 202)
+    assert run("stop", "a", "b", "--url", cluster.url) == (
+        1,
+        "connector b stops\n",
+        "fairlead: connector a: there is no /connectors/a/stop (HTTP 404)\n",
+    )
+
+
+def state_of(cluster: Cluster, connector: str, *tasks: str) -> None:
+    status = {
+        "name": "flights",
+        "connector": {"state": connector, "worker_id": answered.URL_1, "version": "1"},
+        "tasks": [{**answered.FAILED_TASK, "state": each, "trace": "lost"} for each in tasks],
+        "type": "source",
+    }
+    cluster.answer("GET", "/connectors/flights/status", status)
+
+
+def test_an_order_with_wait_returns_when_it_is_done(run: Run, cluster: Cluster) -> None:
+    cluster.answer("PUT", "/connectors/flights/stop", None, 202)
+    state_of(cluster, "STOPPED", "UNASSIGNED")
+    told = run("stop", "flights", "--wait", "--url", cluster.url)
+    assert told == (0, "connector flights stops\nconnector flights is stopped\n", "")
+
+
+@pytest.mark.parametrize(
+    ("state", "states", "missing"),
+    [
+        ("running", ("RUNNING", "RUNNING"), ""),
+        ("running", ("RUNNING", "RUNNING", "FAILED"), "FAILED lost"),
+        ("running", ("RUNNING",), "it has no tasks yet"),
+        ("running", ("UNASSIGNED",), "UNASSIGNED"),
+        ("paused", ("PAUSED", "PAUSED"), ""),
+        ("paused", ("PAUSED", "RUNNING"), "RUNNING lost"),
+        ("stopped", ("STOPPED",), ""),
+        ("stopped", ("RUNNING",), "RUNNING"),
+        ("deleted", ("STOPPED",), "it is still there"),
+    ],
+)
+def test_a_wait_ends_when_all_is_in_the_state_or_says_what_is_not(
+    state: str, states: tuple[str, ...], missing: str, run: Run, cluster: Cluster
+) -> None:
+    state_of(cluster, *states)
+    cluster.answer("GET", "/connectors", ["flights"])
+    wanted = ["--for", state, "--timeout", "0s", "--url", cluster.url]
+    told = run("wait", "connector", "flights", *wanted)
+    failed = f"fairlead: connector flights is not {state} after 0 s: {missing}\n"
+    done = (0, f"connector flights is {state}\n", "")
+    assert told == ((1, "", failed) if missing else done)
+
+
+def test_a_wait_ends_at_once_for_a_connector_that_is_not_there(run: Run, cluster: Cluster) -> None:
+    cluster.answer("GET", "/connectors", ["flights"])
+    words = ["wait", "connector", "x", "--url", cluster.url]
+    assert run(*words, "--for", "deleted") == (0, "connector x is deleted\n", "")
+    missing = "fairlead: there is no /connectors/x/status (HTTP 404)\n"
+    assert run(*words, "--for", "running") == (1, "", missing)
+
+
 def test_a_connector_or_one_task_is_restarted(run: Run, cluster: Cluster) -> None:
     for path in ("restart", "tasks/1/restart"):
         cluster.answer("POST", f"/connectors/flights/{path}", None, 204)

@@ -17,7 +17,18 @@ from ....events.entries.codec import CodecError
 from ....events.log.errors import LogError
 from ...config.sources import ConfigError
 from .command.printing import FAILED, MISUSED, Failed, escape_controls
-from .verbs import connectors, history, log, node, offsets, plan, reading, simulate, workers
+from .verbs import (
+    configs,
+    connectors,
+    history,
+    log,
+    node,
+    offsets,
+    plan,
+    reading,
+    simulate,
+    workers,
+)
 
 PROGRAM: Final = "fairlead"
 RUN, LOOK, CHANGE = "Run", "Look", "Change"
@@ -64,6 +75,7 @@ for _verb in (
     history.history,
     history.explain,
     plan.plan,
+    configs.diff,
     node.config,
 ):
     app.command(rich_help_panel=LOOK)(_verb)
@@ -74,12 +86,17 @@ app.add_typer(
     rich_help_panel=LOOK,
 )
 for _verb in (
-    connectors.create,
+    configs.create,
+    configs.apply,
+    configs.patch,
+    configs.scale,
+    configs.edit,
     connectors.delete,
     connectors.pause,
     connectors.resume,
     connectors.stop,
     connectors.restart,
+    connectors.wait,
     workers.cordon,
     workers.uncordon,
     workers.drain,

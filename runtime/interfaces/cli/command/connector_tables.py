@@ -1,12 +1,13 @@
 """Tables of connectors, tasks and plugins, and documents with all details of one of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, convert
 from rich.filesize import decimal
 
 from ...replies.connectors import (
     AutoRestartInfo,
+    ConfigDiff,
     ConfigKeyInfo,
     ConnectorInfo,
     ConnectorState,
@@ -130,6 +131,16 @@ def config_warnings(reply: Expanded) -> list[Section]:
         for warning in (entry.status.warnings if entry.status else ())
     ]
     return [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")] if rows else []
+
+
+def config_diffs(reply: Sequence[ConfigDiff]) -> list[Section]:
+    """Return the table of what configs would change."""
+    rows = [
+        (each.name, change.key, change.before or "", change.after or "")
+        for each in reply
+        for change in each.changes
+    ]
+    return [Table(("CONNECTOR", "KEY", "FROM", "TO"), rows, "no differences", rigid=True)]
 
 
 def plugins(reply: list[PluginInfo]) -> list[Section]:

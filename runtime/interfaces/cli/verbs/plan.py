@@ -22,7 +22,7 @@ from ..command.client import client_of
 from ..command.options import ReadThere, takes
 from ..command.phrases import cause_of, group_ids, member_name, moment, worker_name
 from ..command.printing import FactList, Misused, Section, Table, show
-from .connectors import read_connectors
+from ..requests.files import read_connectors
 
 UNMEASURED: Final = "not measured yet"
 SCALE: Final = re.compile(r"(?P<connector>.+)=(?P<tasks>[0-9]{1,10})", re.DOTALL)

@@ -1,19 +1,15 @@
 """The commands for workers: `cordon`, `uncordon`, `drain`, `expect`, `remove`."""
 
-import re
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from ...replies.node import GroupWorkerOrder, WorkerRemoval
 from ..command.client import client_of
 from ..command.options import There, of_kind, takes
-from ..command.printing import Misused, say
-
-UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
-DURATION: Final = re.compile(rf"(\d{{1,9}})({'|'.join(UNITS_MS)})", re.ASCII)
-LONGEST_MS: Final = (1 << 31) - 1
+from ..command.printing import say
+from ..requests.waiting import milliseconds
 
 Worker = Annotated[
     str,
@@ -80,15 +76,6 @@ def remove(
     removal = client_of(place).delete(WorkerRemoval, "workers", name, **query)
     if removal:
         say(f"{what.value} {removal.worker}: {removal.message}")
-
-
-def milliseconds(duration: str) -> int:
-    """Return a duration such as 10m in milliseconds; raises `Misused`."""
-    found = DURATION.fullmatch(duration.strip())
-    told = int(found[1]) * UNITS_MS[found[2]] if found else -1
-    if not 0 <= told <= LONGEST_MS:
-        raise Misused(f"{duration!r} is no time, or too long a one: write 90s, 10m or 2h")
-    return told
 
 
 def _order(place: There, worker: str, verb: str, body: object = None) -> None:

@@ -1,0 +1,85 @@
+"""Waiting until connectors are in a state."""
+
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Final
+
+import typer
+
+from ...replies.connectors import ConnectorState, ConnectorStateInfo, TaskState
+from ..command.client import Client
+from ..command.options import There
+from ..command.printing import Failed, Misused, say
+
+UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+DURATION: Final = re.compile(rf"(\d{{1,9}})({'|'.join(UNITS_MS)})", re.ASCII)
+LONGEST_MS: Final = (1 << 31) - 1
+LOOK_SECONDS: Final = 0.2
+"""The time between two requests of a wait."""
+
+Timeout = Annotated[
+    str, typer.Option("--timeout", metavar="TIME", help="How long to wait: 90s, 10m or 2h.")
+]
+ONE_MINUTE: Final = "60s"
+
+
+class Awaited(StrEnum):
+    """The states that a command can wait for."""
+
+    RUNNING = "running"
+    """The connector runs, and all its tasks, of which there is one at least."""
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    """It is stopped, and all that it committed is published."""
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(There):
+    """A cluster, and whether a command waits for the end of what it begins."""
+
+    wait: Annotated[bool, typer.Option("--wait", help="Return only when it is done.")] = False
+    timeout: Timeout = ONE_MINUTE
+
+    def timeout_ms(self) -> int | None:
+        """Return how long to wait, None for not at all; raises `Misused`."""
+        longest = milliseconds(self.timeout)
+        return longest if self.wait else None
+
+
+def milliseconds(duration: str) -> int:
+    """Return a duration such as 10m in milliseconds; raises `Misused`."""
+    found = DURATION.fullmatch(duration.strip())
+    told = int(found[1]) * UNITS_MS[found[2]] if found else -1
+    if not 0 <= told <= LONGEST_MS:
+        raise Misused(f"{duration!r} is no time, or too long a one: write 90s, 10m or 2h")
+    return told
+
+
+def wait_for(client: Client, names: Iterable[str], awaited: Awaited, timeout_ms: int) -> None:
+    """Return when all connectors are in a state; raises `Failed` at the end of the time."""
+    until = time.monotonic() + timeout_ms / 1000
+    for name in dict.fromkeys(names):
+        while missing := _what_is_missing(client, name, awaited):
+            if time.monotonic() >= until:
+                raise Failed(
+                    f"connector {name} is not {awaited} after {timeout_ms / 1000:g} s: {missing}"
+                )
+            time.sleep(LOOK_SECONDS)
+        say(f"connector {name} is {awaited}")
+
+
+def _what_is_missing(client: Client, name: str, awaited: Awaited) -> str:
+    """Return what a connector does instead of what is awaited; "" if it is in that state."""
+    if awaited is Awaited.DELETED:
+        return "it is still there" if name in client.get(list[str], "connectors") else ""
+    status = client.get(ConnectorStateInfo, "connectors", name, "status")
+    tasks = () if awaited is Awaited.STOPPED else status.tasks
+    states: tuple[ConnectorState | TaskState, ...] = (status.connector, *tasks)
+    for state in states:
+        if state.state != awaited.value.upper():
+            return f"{state.state} {state.trace or state.reason}".strip()
+    return "" if status.tasks or awaited is not Awaited.RUNNING else "it has no tasks yet"

@@ -1,0 +1,205 @@
+"""The commands that change configs: `create`, `apply`, `diff`, `patch`, `scale` and `edit`."""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Annotated
+
+import typer
+
+from ...replies.connectors import ConfigDiff, ConnectorInfo, InitialState
+from ..command.client import Client, client_of
+from ..command.connector_tables import config_diffs
+from ..command.options import ReadThere, There, takes
+from ..command.printing import FAILED, Failed, Misused, as_yaml, say, show, show_sections
+from ..requests.files import ConnectorFile, read_connectors
+from ..requests.several import for_each
+from ..requests.waiting import Awaited, Waiting, wait_for
+from .connectors import OneKind
+
+Connector = Annotated[
+    str, typer.Argument(metavar="NAME", help="The connector's name.", show_default=False)
+]
+
+
+@takes(Waiting)
+def create(
+    place: Waiting,
+    file: ConnectorFile,
+    initial_state: Annotated[
+        InitialState | None,
+        typer.Option("--initial-state", help="Their first state; default: RUNNING."),
+    ] = None,
+) -> None:
+    """Create connectors from a file: each is {name, config}, or a plain config with its name.
+
+    A file may hold several, as a list or as YAML documents. They are created one after the other;
+    one that fails does not keep the others from it.
+    """
+    timeout_ms = place.timeout_ms()
+    configs = dict(read_connectors(file))
+    client = client_of(place)
+
+    def post(name: str) -> None:
+        asked: dict[str, object] = {"name": name, "config": configs[name]}
+        if initial_state is not None:
+            asked["initial_state"] = initial_state.value
+        created = client.post(ConnectorInfo, "connectors", body=asked)
+        say(f"connector {name} created")
+        _warn(name, created.warnings)
+
+    for_each(configs, post)
+    if timeout_ms is not None:
+        state = Awaited(initial_state.value.lower()) if initial_state else Awaited.RUNNING
+        wait_for(client, configs, state, timeout_ms)
+
+
+@takes(Waiting)
+def apply(
+    place: Waiting,
+    file: ConnectorFile,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only validate, and show what would change.")
+    ] = False,
+) -> None:
+    """Create the connectors in a file, or change their configs to those in the file.
+
+    A key that the file does not have is removed. Connectors that the file does not have stay as
+    they are. One that fails does not keep the others from it.
+    """
+    timeout_ms = place.timeout_ms()
+    configs = dict(read_connectors(file))
+    client = client_of(place)
+    for_each(configs, lambda name: _apply(client, name, configs[name], dry_run=dry_run))
+    if timeout_ms is not None and not dry_run:
+        wait_for(client, configs, Awaited.RUNNING, timeout_ms)
+
+
+@takes(ReadThere)
+def diff(place: ReadThere, file: ConnectorFile) -> None:
+    """Show what `apply` of a file would change; the exit code is 1 if that is anything."""
+    configs = dict(read_connectors(file))
+    client = client_of(place)
+    diffs: list[ConfigDiff] = []
+    for_each(configs, lambda name: diffs.append(_compare(client, name, configs[name])))
+    show(place.output, diffs, config_diffs(diffs))
+    if any(each.changes for each in diffs):
+        raise typer.Exit(FAILED)
+
+
+@takes(There)
+def patch(
+    place: There,
+    what: OneKind,
+    name: Connector,
+    values: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE...", help="Keys to set.", show_default=False),
+    ] = None,
+    *,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option("--remove", metavar="KEY", help="A key to remove; repeatable."),
+    ] = None,
+) -> None:
+    """Set and remove keys of a connector's config; its other keys stay."""
+    changes: dict[str, str | None] = {}
+    for each in values or ():
+        key, separator, value = each.partition("=")
+        if not separator or not key:
+            raise Misused(f"{each!r} is no change: write KEY=VALUE, or --remove KEY")
+        changes[key] = value
+    changes |= dict.fromkeys(remove or ())
+    if not changes:
+        raise Misused("say what is to be changed: KEY=VALUE, or --remove KEY")
+    _patch(place, name, changes)
+    say(f"{what.value} {name} patched")
+
+
+@takes(There)
+def scale(
+    place: There,
+    what: OneKind,
+    name: Connector,
+    *,
+    tasks: Annotated[int, typer.Option("--tasks", metavar="N", min=1, help="The new tasks.max.")],
+) -> None:
+    """Set how many tasks a connector may have at most."""
+    _patch(place, name, {"tasks.max": str(tasks)})
+    say(f"{what.value} {name} scaled to {tasks} tasks at most")
+
+
+@takes(There)
+def edit(place: There, what: OneKind, name: Connector) -> None:
+    """Change a connector's config in your editor: $VISUAL, $EDITOR or vi.
+
+    A secret is shown as ********, and stays unless you write another one.
+    """
+    client = client_of(place)
+    before = client.get(dict[str, str], "connectors", name, "config")
+    with NamedTemporaryFile("w", prefix="fairlead-", suffix=".yaml", delete=False) as text:
+        text.write(as_yaml({"name": name, "config": before}))
+    file = Path(text.name)
+    try:
+        _open_editor(file)
+        config = _config_in(file, name)
+        if config == before:
+            say(f"{what.value} {name} unchanged")
+        else:
+            _apply(client, name, config, dry_run=False)
+    except Failed as error:
+        kept = f"your text is kept: `fairlead apply -f {file}` applies it"
+        raise type(error)(f"{error}\n{kept}") from None
+    file.unlink()
+
+
+def _open_editor(file: Path) -> None:
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        ended = subprocess.run([*shlex.split(editor), str(file)], check=False)  # noqa: S603  # the user's own
+    except (OSError, ValueError) as error:
+        raise Failed(f"the editor {editor} cannot be started: {error}") from None
+    if ended.returncode:
+        raise Failed(f"the editor {editor} failed: nothing was changed")
+
+
+def _config_in(file: Path, name: str) -> dict[str, str]:
+    match read_connectors(file):
+        case [(found, config)] if found == name:
+            return config
+        case _:
+            raise Misused(f"{file} is to hold connector {name}, and no other")
+
+
+def _apply(client: Client, name: str, config: Mapping[str, str], *, dry_run: bool) -> None:
+    """Create a connector or change its config, and tell what was done, or would be."""
+    compared = _compare(client, name, config)
+    told = "created" if compared.is_new else "configured" if compared.changes else "unchanged"
+    if dry_run:
+        say(f"connector {name} would be {told}")
+        if compared.changes:
+            show_sections(config_diffs([compared]))
+    else:
+        if compared.changes:
+            client.put(ConnectorInfo, "connectors", name, "config", body=config)
+        say(f"connector {name} {told}")
+    _warn(name, compared.warnings)
+
+
+def _compare(client: Client, name: str, config: Mapping[str, str]) -> ConfigDiff:
+    return client.put(ConfigDiff, "connectors", name, "config", "diff", body=config)
+
+
+def _patch(place: There, name: str, changes: Mapping[str, str | None]) -> None:
+    client = client_of(place)
+    patched = client.patch(ConnectorInfo, "connectors", name, "config", body=changes)
+    _warn(name, patched.warnings)
+
+
+def _warn(name: str, warnings: tuple[str, ...]) -> None:
+    for warning in warnings:
+        say(f"warning: {name}: {warning}")

@@ -1,0 +1,186 @@
+"""`apply`, `diff`, `patch`, `scale` and `edit`: how configs are changed from the command line."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Asked, Cluster, Run
+
+from fairlead_tests.cli import answered
+
+CONFIG = {"name": "flights", "tasks.max": "4", "password": "s3cret"}
+CHANGES: list[dict[str, Any]] = [
+    {"key": "header", "from": "true", "to": None},
+    {"key": "password", "from": "********", "to": "********"},
+    {"key": "tasks.max", "from": "2", "to": "4"},
+]
+TABLE = """\
+CONNECTOR  KEY        FROM      TO
+flights    header     true
+flights    password   ********  ********
+flights    tasks.max  2         4
+"""
+PATH = "/connectors/flights/config"
+
+
+def compared(cluster: Cluster, name: str = "flights", **more: Any) -> None:
+    told = {"name": name, "is_new": False, "changes": [], "warnings": [], **more}
+    cluster.answer("PUT", f"/connectors/{name}/config/diff", told)
+
+
+@pytest.mark.parametrize(
+    ("told", "word", "is_sent"),
+    [
+        ({"is_new": True, "changes": CHANGES}, "created", True),
+        ({"changes": CHANGES}, "configured", True),
+        ({}, "unchanged", False),
+    ],
+    ids=["new", "changed", "same"],
+)
+def test_apply_sends_what_differs_and_says_what_it_did(
+    told: dict[str, Any], word: str, is_sent: bool, run: Run, cluster: Cluster
+) -> None:
+    Path("c").write_text(json.dumps(CONFIG))
+    compared(cluster, **told, warnings=["unknown key password"])
+    cluster.answer("PUT", PATH, answered.INFO)
+    said = f"connector flights {word}\nwarning: flights: unknown key password\n"
+    assert run("apply", "-f", "c", "--url", cluster.url) == (0, said, "")
+    sent = [Asked("PUT", f"{PATH}/diff", CONFIG), Asked("PUT", PATH, CONFIG)]
+    assert cluster.asked == sent[: 1 + is_sent]
+
+
+def test_a_dry_run_of_apply_shows_the_changes_and_sends_none(run: Run, cluster: Cluster) -> None:
+    Path("c").write_text(json.dumps(CONFIG))
+    compared(cluster, changes=CHANGES)
+    said = f"connector flights would be configured\n{TABLE}"
+    assert run("apply", "-f", "c", "--dry-run", "--url", cluster.url) == (0, said, "")
+    assert [each.path for each in cluster.asked] == [f"{PATH}/diff"]
+
+
+def test_a_connector_that_is_refused_does_not_keep_the_others_from_being_applied(
+    run: Run, cluster: Cluster
+) -> None:
+    Path("c").write_text("[{name: x}, {name: flights}]")
+    refusal = {"error_code": 400, "message": "the config is invalid"}
+    cluster.answer("PUT", "/connectors/x/config/diff", refusal, 400)
+    compared(cluster)
+    assert run("apply", "-f", "c", "--url", cluster.url) == (
+        1,
+        "connector flights unchanged\n",
+        "fairlead: connector x: the config is invalid (HTTP 400)\n",
+    )
+
+
+def test_diff_shows_what_apply_would_change_and_fails_if_that_is_anything(
+    run: Run, cluster: Cluster
+) -> None:
+    Path("c").write_text("[{name: flights}, {name: x}]")
+    compared(cluster)
+    compared(cluster, "x")
+    same = run("diff", "-f", "c", "--url", cluster.url)
+    assert same == (0, "no differences\n", "")
+    compared(cluster, changes=CHANGES)
+    assert run("diff", "-f", "c", "--url", cluster.url) == (1, TABLE, "")
+    told = json.loads(run("diff", "-f", "c", "-o", "json", "--url", cluster.url).out)
+    same_x = {"name": "x", "is_new": False, "changes": [], "warnings": []}
+    assert told == [{**same_x, "name": "flights", "changes": CHANGES}, same_x]
+
+
+def test_patch_sets_and_removes_keys(run: Run, cluster: Cluster) -> None:
+    cluster.answer("PATCH", PATH, {**answered.INFO, "warnings": ["unknown key rate"]})
+    words = ["rate=a=b", "empty=", "--remove", "header"]
+    told = run("patch", "connector", "flights", *words, "--url", cluster.url)
+    said = "warning: flights: unknown key rate\nconnector flights patched\n"
+    assert told == (0, said, "")
+    changes = {"rate": "a=b", "empty": "", "header": None}
+    assert cluster.asked == [Asked("PATCH", PATH, changes)]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "say what is to be changed: KEY=VALUE, or --remove KEY"),
+        (["rate"], "'rate' is no change: write KEY=VALUE, or --remove KEY"),
+        (["=1"], "'=1' is no change: write KEY=VALUE, or --remove KEY"),
+    ],
+)
+def test_a_patch_that_makes_no_sense_is_not_sent(
+    words: list[str], said: str, run: Run, cluster: Cluster
+) -> None:
+    told = run("patch", "connector", "flights", *words, "--url", cluster.url)
+    assert (told, cluster.asked) == ((2, "", f"fairlead: {said}\n"), [])
+
+
+def test_scale_sets_tasks_max(run: Run, cluster: Cluster) -> None:
+    cluster.answer("PATCH", PATH, answered.INFO)
+    told = run("scale", "connector", "flights", "--tasks", "8", "--url", cluster.url)
+    assert told == (0, "connector flights scaled to 8 tasks at most\n", "")
+    assert cluster.asked == [Asked("PATCH", PATH, {"tasks.max": "8"})]
+
+
+@pytest.fixture
+def written_by_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The script that is the editor; texts of an edit are in the test's own folder."""
+    script = tmp_path / "editor.py"
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", f"{sys.executable} {script}")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return script
+
+
+REPLACE = "import sys, pathlib as p; f = p.Path(sys.argv[1]); f.write_text(f.read_text().replace"
+
+
+def test_edit_applies_the_text_that_the_editor_leaves(
+    run: Run, cluster: Cluster, written_by_editor: Path, tmp_path: Path
+) -> None:
+    cluster.answer("GET", PATH, {**CONFIG, "password": "********"})
+    compared(cluster, changes=CHANGES)
+    cluster.answer("PUT", PATH, answered.INFO)
+    written_by_editor.write_text(f"{REPLACE}('4', '8'))")
+    told = run("edit", "connector", "flights", "--url", cluster.url)
+    assert told == (0, "connector flights configured\n", "")
+    changed = {**CONFIG, "password": "********", "tasks.max": "8"}
+    assert cluster.asked[1:] == [Asked("PUT", f"{PATH}/diff", changed), Asked("PUT", PATH, changed)]
+    assert list(tmp_path.glob("fairlead-*")) == []
+
+
+def test_edit_without_a_change_sends_nothing(
+    run: Run, cluster: Cluster, written_by_editor: Path, tmp_path: Path
+) -> None:
+    cluster.answer("GET", PATH, CONFIG)
+    written_by_editor.write_text("")
+    told = run("edit", "connector", "flights", "--url", cluster.url)
+    assert told == (0, "connector flights unchanged\n", "")
+    assert [each.method for each in cluster.asked] == ["GET"]
+    assert list(tmp_path.glob("fairlead-*")) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [
+        (f"{REPLACE}('4', '8'))", 1, "tasks.max is odd (HTTP 400)"),
+        (f"{REPLACE}('flights', 'f'))", 2, "{file} is to hold connector flights, and no other"),
+        ("raise SystemExit(3)", 1, "the editor {editor} failed: nothing was changed"),
+    ],
+    ids=["refused", "renamed", "failed"],
+)
+def test_the_text_of_an_edit_that_fails_is_kept(
+    script: str,
+    code: int,
+    said: str,
+    run: Run,
+    cluster: Cluster,
+    written_by_editor: Path,
+) -> None:
+    cluster.answer("GET", PATH, CONFIG)
+    refusal = {"error_code": 400, "message": "tasks.max is odd"}
+    cluster.answer("PUT", f"{PATH}/diff", refusal, 400)
+    written_by_editor.write_text(script)
+    told = run("edit", "connector", "flights", "--url", cluster.url)
+    (file,) = written_by_editor.parent.glob("fairlead-*")
+    said = said.format(file=file, editor=f"{sys.executable} {written_by_editor}")
+    kept = f"your text is kept: `fairlead apply -f {file}` applies it"
+    assert told == (code, "", f"fairlead: {said}\nfairlead: {kept}\n")
