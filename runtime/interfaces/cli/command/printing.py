@@ -150,7 +150,7 @@ def escape_controls(line: str) -> str:
 
 def show_sections(sections: Sequence[Section]) -> None:
     """Print sections with an empty line between them."""
-    console = _console()
+    console = _console(is_cut=any(isinstance(each, Table) and each.brief for each in sections))
     with console.capture() as capture:
         for number, section in enumerate(sections):
             if number:
@@ -169,11 +169,13 @@ def show_sections(sections: Sequence[Section]) -> None:
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in capture.get().splitlines())
 
 
-def _console() -> "Console":
+def _console(*, is_cut: bool) -> "Console":
+    """Return the console; without a terminal, one that would cut cells has no limit of width."""
     from rich.console import Console  # noqa: PLC0415  # --help and programs need none
 
-    asked = "COLUMNS" in os.environ or sys.stdout.isatty()
-    return Console(file=sys.stdout, width=None if asked else ENDLESS, highlight=False, emoji=False)
+    limited = sys.stdout.isatty() or ("COLUMNS" in os.environ and not is_cut)
+    width = None if limited else ENDLESS
+    return Console(file=sys.stdout, width=width, highlight=False, emoji=False)
 
 
 def _print_table(console: "Console", section: Table) -> None:
