@@ -132,6 +132,8 @@ def test_a_folder_that_is_gone_or_closed_is_away_and_read_on_when_it_is_back(
         patch.setattr(os, "scandir", Mock(side_effect=stale))
         with pytest.raises(SourceAway, match="in: stale file handle"):
             files.plan({}, PLENTY)
+        with pytest.raises(SourceAway, match="in: stale file handle"):
+            list(walk(tmp_path / "in", "*"))
     assert [each.path for each in files.plan({}, PLENTY).ranges] == ["a.csv"]
 
 

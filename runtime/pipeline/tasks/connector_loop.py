@@ -8,13 +8,13 @@ from ..connectors import common_keys as keys
 from ..spi.config import ConfigInvalid
 from ..spi.connector import Connector
 from ..spi.context import Context
-from ..spi.errors import CallTimedOut, NotReady
+from ..spi.errors import Away, BadInput, CallTimedOut, NotReady
 from .ledger import LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_connector
 from .plugins.results import check_task_configs
 from .reports import Ending, Report, StatusReports, TaskConfigsChanged
-from .restarts import Halt, RestartPolicy, Restarts, persist
+from .restarts import Halt, Outage, RestartPolicy, Restarts, persist
 
 _POLL_S = 1.0
 
@@ -36,6 +36,7 @@ class ConnectorLoop:
         self._report = report
         self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
         self._status = StatusReports(launch, report, lambda: self._restarts.made)
+        self._outage = Outage(self._restarts.policy, self.halt, self._status.tell)
         self._complete = complete
         self._limits = CallLimits.of(launch.connector_config)
         self._calls = Calls(self._limits)
@@ -64,17 +65,29 @@ class ConnectorLoop:
         connector = guard_connector(calls.run("connector", self._make), calls)
         split = self._configs or self._launch.split
         context = Context(self._launch.resource, self._status.warn, split)
-        connector.start(self._complete(context), config)
         try:
-            max_tasks = keys.COMMON.parse(config).number(keys.TASKS_MAX)
-            due = True
-            while not self.halt.is_draining:
-                if due:
-                    due = not self._reconfigure(connector, max_tasks)
-                self.halt.wait(_POLL_S)
-                due = due or connector.needs_reconfiguration()
-        finally:
-            connector.stop()
+            connector.start(self._complete(context), config)
+            try:
+                self._watch(connector, keys.COMMON.parse(config).number(keys.TASKS_MAX))
+            finally:
+                connector.stop()
+        except Away as away:
+            self._outage.wait(away)
+        except BadInput as error:
+            error.is_put_off = True  # what comes beside it may be enough to split the work
+            raise
+
+    def _watch(self, connector: Connector, max_tasks: int) -> None:
+        """Split the work, and again whenever that is needed."""
+        due = True
+        while not self.halt.is_draining:
+            if due:
+                due = not self._reconfigure(connector, max_tasks)
+            self.halt.wait(_POLL_S)
+            due = due or connector.needs_reconfiguration()
+            if self._outage.is_on and not due:  # each of its calls has succeeded
+                self._outage.end()
+                self._status.tell(RunState.RUNNING)
 
     def _reconfigure(self, connector: Connector, max_tasks: int) -> bool:
         try:
@@ -88,5 +101,6 @@ class ConnectorLoop:
             self._configs = configs
             launch = self._launch
             self._report(TaskConfigsChanged(launch.resource.connector, launch.token, configs))
-        self._status.tell(RunState.RUNNING)
+        if not self._outage.is_on:
+            self._status.tell(RunState.RUNNING)
         return True

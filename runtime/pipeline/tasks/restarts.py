@@ -15,7 +15,7 @@ from ..connectors import common_keys as keys
 from ..spark.engine import EngineDown, TaskError
 from ..spark.failures import session_is_gone
 from ..spi.config import ConfigInvalid
-from ..spi.errors import Away, BadInput, PluginUnknown, SinkBroken, SinkFull
+from ..spi.errors import Away, BadInput, PluginUnknown, SinkBroken, SinkFull, SourceAway
 from .failures import LastFailure, failure_of
 from .ledger import Fenced
 from .plugins.calls import StillHanging
@@ -113,8 +113,9 @@ class RestartPolicy:
 class Outage:
     """How long a source or a sink is out of reach, and when it is tried again."""
 
-    def __init__(self, policy: RestartPolicy) -> None:
+    def __init__(self, policy: RestartPolicy, halt: Halt, tell: Tell) -> None:
         self._policy = policy
+        self._halt, self._tell = halt, tell
         self._slow = Backoff(_AWAY_S, policy.longest_away_s)
         self._attempts = 0
         """How many in a row found it out of reach."""
@@ -126,8 +127,14 @@ class Outage:
         """Whether the last attempt found it out of reach, and no batch was staged since."""
         return self._attempts > 0
 
-    def pause_s(self, away: Away) -> float:
-        """Return how long to wait after another attempt; raises what it met after too long."""
+    def wait(self, away: Away) -> None:
+        """Tell what is out of reach, and wait before it is tried again; raise it after too long."""
+        pause_s, is_source = self._pause_s(away), isinstance(away, SourceAway)
+        reason = f"waiting for the {'source' if is_source else 'sink'}: {away}"
+        self._tell(RunState.RUNNING, reason, "", ErrorClass.OUTSIDE)
+        self._halt.wait(pause_s)
+
+    def _pause_s(self, away: Away) -> float:
         now = time.monotonic()
         self._since = self._since if self._attempts else now
         if now - self._since > self._policy.away_s:

@@ -22,7 +22,7 @@ from ..spark.engine import Engine, EngineDown
 from ..spark.failures import session_is_gone
 from ..spi.connector import Pipeline
 from ..spi.context import Context
-from ..spi.errors import Away, CallTimedOut, NotReady, SourceAway
+from ..spi.errors import Away, CallTimedOut, NotReady
 from ..spi.source import BatchPlan, Limit
 from .batch_size import BatchSize, Rate
 from .commits import TaskCommits, TaskMemory, advance_offsets
@@ -79,7 +79,7 @@ class Task:
         self._commits = TaskCommits(
             launch, host.engine, host.ledger, self._memory, self.halt, self._status.tell
         )
-        self._outage = Outage(self._restarts.policy)
+        self._outage = Outage(self._restarts.policy, self.halt, self._status.tell)
         self._bad_rows = BadRowsTold()
         self._rate = Rate()
         """That of the attempt that runs."""
@@ -165,19 +165,12 @@ class Task:
         elif isinstance(error, BatchHalved):
             self._status.warn(str(error))
         elif isinstance(error, Away):
-            self._wait_for(error)
+            self._outage.wait(error)
         elif isinstance(error, EngineDown) or session_is_gone(error):
             self._status.tell(RunState.RESTARTING, f"the engine is down: {error}")
             self.halt.wait(_WARM_POLL_S)
         else:
             raise error
-
-    def _wait_for(self, away: Away) -> None:
-        """Tell what is out of reach, and wait before it is tried again; raise it after too long."""
-        pause_s, is_source = self._outage.pause_s(away), isinstance(away, SourceAway)
-        reason = f"waiting for the {'source' if is_source else 'sink'}: {away}"
-        self._status.tell(RunState.RUNNING, reason, error=ErrorClass.OUTSIDE)
-        self.halt.wait(pause_s)
 
     def _wait_warm(self) -> bool:
         while not self.halt.is_draining:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ......events.commits import Document
-from ....spi.errors import NotReady
+from ....spi.errors import NotReady, SourceAway
 
 _HIDDEN = (".", "_")
 _BEING_COPIED = "._COPYING_"
@@ -69,15 +69,26 @@ class Entries:
 
 
 def walk(root: Path, glob: str) -> Iterator[SourceFile]:
-    """Yield the input files under a root, in no order; raises `NotReady` without a root."""
+    """Yield the input files under a root, in no order.
+
+    Raises `NotReady` without a root, `SourceAway` if a folder cannot be listed.
+    """
     waiting = [""]
     while waiting:
         try:
             entries = read_folder(root, waiting.pop(), glob)
         except (FileNotFoundError, NotADirectoryError):
             continue  # removed meanwhile
+        except OSError as error:
+            raise away_of(root, error) from error
         yield from entries.files.values()
         waiting.extend(entries.folders)
+
+
+def away_of(root: Path, error: OSError) -> SourceAway:
+    """Return what an error of the file system under a root says of the source."""
+    why = (error.strerror or str(error)).lower()
+    return SourceAway(f"{error.filename or root}: {why}")
 
 
 def read_folder(

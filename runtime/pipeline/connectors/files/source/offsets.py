@@ -141,5 +141,3 @@ def _there(root: Path, glob: str) -> Sequence[SourceFile]:
         return list(walk(root, glob))
     except NotReady as missing:
         raise SourceAway(f"source.path: {missing}") from None
-    except OSError as error:
-        raise SourceAway(f"{error.filename}: {error.strerror}") from None

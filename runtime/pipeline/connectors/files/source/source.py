@@ -23,6 +23,7 @@ from .listing import (
     REMEDY,
     Skip,
     SourceFile,
+    away_of,
     changed_remarks,
     incomplete_remarks,
     list_some,
@@ -193,8 +194,7 @@ class FileSource(Source[SourceFile]):
         except NotReady as missing:
             raise SourceAway(f"{missing}: is it not mounted?") from None
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise SourceAway(f"{error.filename or folder.root}: {why}") from error
+            raise away_of(folder.root, error) from error
         news = index.since(self._version)
         self._version = news.version
         if news.is_all:

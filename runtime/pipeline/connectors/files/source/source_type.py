@@ -15,7 +15,7 @@ from ......events.commits import Document
 from ....spi.config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred
 from ....spi.connector import Delivery
 from ....spi.context import Context, Outside
-from ....spi.errors import BadInput, NotReady, OffsetRefused
+from ....spi.errors import Away, BadInput, NotReady, OffsetRefused
 from ....spi.lineage import Dataset, dataset_of_path
 from ....spi.offsets import Offsets, Seek
 from ....spi.source import Limit
@@ -234,7 +234,7 @@ def _sampled(config: Mapping[str, str]) -> Look:
         return Look()
     except TwinColumns as error:
         return Look({keys.SOURCE_PATH: str(error)})
-    except (BadInput, ConfigInvalid, OSError) as error:
+    except (Away, BadInput, ConfigInvalid, OSError) as error:
         return Look(warnings=(f"{keys.SOURCE_PATH}: {error}",))
     may_grow = settings.text(keys.SOURCE_FORMAT) == "json"
     columns = SourceColumns(schema, keys.SOURCE_SCHEMA, is_sample=is_sample, may_grow=may_grow)
