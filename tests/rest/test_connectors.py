@@ -12,6 +12,7 @@ from fairlead.events.model import Resource, RunState
 from fairlead.events.records import ConnectorsTasksMetadata
 from fairlead.runtime.interfaces.rest.backend import logs
 from fairlead.runtime.interfaces.rest.routes import connector_commands
+from fairlead.runtime.interfaces.rest.routes.node import READY
 from fairlead.runtime.pipeline.spi.config import Validation
 from fairlead_tests.rest.client import Client
 from fairlead_tests.rest.plugins import Broken
@@ -119,6 +120,35 @@ def test_a_connector_that_is_being_deleted_is_gone_for_readers_and_in_the_way_of
     message = f"{told}: create it once it is gone"
     assert [each.json() for each in refused] == [{"error_code": 409, "message": message}] * 2
     assert client.delete("/connectors/a").json() == GONE
+
+
+def test_a_batch_that_no_running_task_publishes_is_told_wherever_one_asks(api: RestApi) -> None:
+    client = api.client
+    create(client)
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"}, {"n": "1"})
+    api.group.ask("commit", Resource("a", 1), 0, 10, 9)
+
+    def warned() -> list[str]:
+        """Return what each place says of batches; `health` with the connector's name."""
+        expanded = client.get("/connectors?expand=status&expand=info&extended=true").json()["a"]
+        described = client.get("/connectors/a?extended=true").json()
+        status = client.get("/connectors/a/status?extended=true").json()
+        told = [expanded["status"], expanded["info"], described, status]
+        warnings = [each for reply in told for each in reply.get("warnings", ())]
+        health = client.get("/health").json()["message"]
+        return [each for each in (*warnings, health) if "not published" in each]
+
+    assert warned() == [], "its task does it"
+    batch = "not published in /sink is batch 0 of a-1 (token 2-1, 9 rows), which counts already. "
+    client.put("/connectors/a/pause")
+    told = f"{batch}No task that runs does it: resume the connector"
+    assert warned() == [*[told] * 4, f"{READY} connector a: {told}"]
+    client.put("/connectors/a/resume")
+    api.group.ask("split", "a", {"n": "0"})
+    told = f"{batch}No task that runs does it: a worker tries again and again, and what keeps it "
+    told += "from that is in logs/actors.log"
+    assert warned() == [*[told] * 4, f"{READY} connector a: {told}"]
 
 
 def test_what_keeps_a_connector_from_being_deleted_is_told_wherever_one_asks(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, TypeVar
 
 from fastapi import Path, Query
 from msgspec.structs import replace
@@ -13,8 +13,8 @@ from .....events.connectors import ConnectorConfig
 from .....events.group import Group
 from .....projections import views
 from ....config.secrets import hide_secrets
-from ....pipeline.connectors.naming import describe_unpublished
 from ...replies import connectors as replies
+from ...replies import unpublished
 from ...replies.connectors import (
     ActiveTopics,
     ConnectorInfo,
@@ -76,7 +76,9 @@ def get_connector(
     with service.logs.reading(service.group_id) as logs:
         found = require_connector(logs, connector)
         described = describe_connector(service, logs.group, connector)
-        return with_warnings(service, found, described) if extended else described
+        if not extended:
+            return described
+        return with_warnings(service, found, described, publication_warnings(logs, connector))
 
 
 @routes.add("GET /connectors/{connector}/config", errors=MISSING)
@@ -95,7 +97,7 @@ def get_status(
     """Return the status of a connector and its tasks; if `extended`, with reasons."""
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector, f"No status found for connector {connector}")
-        return describe_state(service, logs.group, connector, extended=extended)
+        return describe_state(service, logs, connector, extended=extended)
 
 
 @routes.add("GET /connectors/{connector}/progress", errors=MISSING)
@@ -166,23 +168,14 @@ def require_connector(logs: FollowedGroup, name: str, unknown: str = "") -> Conn
 
 
 def deletion_waits(logs: FollowedGroup, name: str) -> str:
-    """Return why the deletion of a connector is not finished, such as its batches; "" if it is."""
-    left = logs.unpublished(name)
-    if not left:
-        config = logs.group.connectors.get(name)
-        return FORGETS if config is not None and config.to_forget else ""
-    roots = ", ".join(sorted({each.manifest.root for each in left}))
-    return (
-        f"it waits until what counts already is published in {roots} "
-        f"({describe_unpublished(left)}); what keeps that from being done is in logs/actors.log"
-    )
+    """Return why the deletion of a connector is not finished; "" if it is."""
+    return unpublished.deletion_waits(logs.group, name, logs.unpublished(name))
 
 
-FORGETS: Final = (
-    "it waits until its source has removed what it keeps outside, such as a replication slot, which"
-    " a worker does as soon as it can; what keeps that from being done is in logs/actors.log. To"
-    " leave it where it is, delete the connector once more with ?forget=false"
-)
+def publication_warnings(logs: FollowedGroup, name: str) -> tuple[str, ...]:
+    """Return a warning if no running task publishes some batches of a connector."""
+    told = unpublished.publication_warning(logs.group, name, logs.unpublished(name))
+    return (told,) if told else ()
 
 
 def describe_connector(service: Service, group: Group, name: str) -> ConnectorInfo:
@@ -194,14 +187,14 @@ def describe_connector(service: Service, group: Group, name: str) -> ConnectorIn
 
 
 def describe_state(
-    service: Service, group: Group, name: str, *, extended: bool
+    service: Service, logs: FollowedGroup, name: str, *, extended: bool
 ) -> ConnectorStateInfo:
     """Return Connect's `ConnectorStateInfo`; if extended, with fairlead's own fields."""
-    connector = group.connectors[name]
+    connector = logs.group.connectors[name]
     made_by = service.made_by(connector.config)
-    described = replies.connector_status(group, name, made_by, _explain_hold(service))
+    described = replies.connector_status(logs.group, name, made_by, _explain_hold(service))
     if extended:
-        return with_warnings(service, connector, described)
+        return with_warnings(service, connector, described, publication_warnings(logs, name))
     return replace(
         described,
         connector=_without_extensions(described.connector),
@@ -253,9 +246,10 @@ def _expand(
     group = logs.group
     info = describe_connector(service, group, name)
     if extended:
-        info = with_warnings(service, group.connectors[name], info)
+        warnings = publication_warnings(logs, name)
+        info = with_warnings(service, group.connectors[name], info, warnings)
     return ExpandedConnector(
-        describe_state(service, group, name, extended=extended) if "status" in expand else None,
+        describe_state(service, logs, name, extended=extended) if "status" in expand else None,
         info if "info" in expand else None,
         _describe_progress(logs, name) if "progress" in expand else None,
     )

@@ -101,7 +101,7 @@ def _foresee(service: Service, restart: Restart) -> ConnectorStateInfo:
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, name, f"Unknown connector: {name}")
         chosen = chosen_for_restart(logs.group, restart)
-        found = describe_state(service, logs.group, name, extended=False)
+        found = describe_state(service, logs, name, extended=False)
     restarting = RunState.RESTARTING.value
     connector, tasks = found.connector, found.tasks
     if Resource(name) in chosen:

@@ -1,6 +1,6 @@
 """The routes of the node: version, health, metrics, workers, assignors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from .....events.connectors import ConnectorConfig
 from .....events.entries.codec import CodecError
 from .....events.group import Group, Member, epoch_warning
 from .....events.log.errors import LogError
@@ -32,9 +33,10 @@ from ...replies.node import (
     worker_order,
 )
 from ..backend.errors import Unanswered
+from ..backend.logs import FollowedGroup
 from ..backend.schema import HttpAnswer, Routes
 from ..backend.service import Served, Service
-from .connectors import deletion_waits
+from .connectors import deletion_waits, publication_warnings
 
 routes = Routes("this process")
 worker_routes = Routes("groups")
@@ -135,11 +137,18 @@ def _no_room(service: Service) -> str:
 def _warnings(service: Service) -> list[str]:
     """Return a note about a healthy group, for users."""
     with suppress(LogError, CodecError), service.logs.reading(service.group_id) as logs:
-        deleted = [name for name, each in logs.group.connectors.items() if each.deleting]
-        waits = ((name, deletion_waits(logs, name)) for name in deleted)
-        told = [f"connector {name} is being deleted: {why}" for name, why in waits if why]
+        found = logs.group.connectors.items()
+        told = (note for name, each in found for note in _notes(logs, name, each))
         return [each for each in (epoch_warning(logs.group.group_epoch), *told) if each]
     return []
+
+
+def _notes(logs: FollowedGroup, name: str, config: ConnectorConfig) -> Iterator[str]:
+    """Yield what is to be known of the batches of one connector."""
+    if not config.deleting:
+        yield from (f"connector {name}: {each}" for each in publication_warnings(logs, name))
+    elif why := deletion_waits(logs, name):
+        yield f"connector {name} is being deleted: {why}"
 
 
 def _slow(slow: Sequence[SlowProcess], status: HTTPStatus) -> HttpAnswer[Health]:
