@@ -71,6 +71,23 @@ def test_rows_that_violate_a_rule_are_told(
     assert warnings == [told]
 
 
+def test_a_row_of_a_record_becomes_a_dead_letter_with_the_place_of_the_record(
+    engine: Embedded,
+) -> None:
+    transform = expecting({"expect.positive": "n > 0", "on.violation": "dead-letter"}, [])
+    query = "SELECT 't' AS _topic, 1 AS _partition, 7L AS _offset, 0 AS n"
+
+    def job(spark: Any) -> list[tuple[Any, ...]]:
+        left = transform.apply(spark.sql(query)).collect()
+        (rejects,) = transform.rejects()
+        return [*left, *map(tuple, rejects.frame.collect())]
+
+    (letter,) = engine.run("t", job)
+    raw = '{"_topic":"t","_partition":1,"_offset":7,"n":0}'
+    position = {"topic": "t", "partition": "1", "offset": "7"}
+    assert letter == (position, "violates positive (n > 0)", raw)
+
+
 @pytest.mark.parametrize(
     ("rule", "why"),
     [

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ..spark.failures import failure_text
 from ..spi.errors import BadInput, RowsRefused
-from ..spi.rows import ArrowTable, Rejects
+from ..spi.rows import RECORD_PLACE, ArrowTable, Rejects
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +24,6 @@ _OF_ROWS: Final = re.compile(r"SQLSTATE: (?:22\w{3}|38000|39000|P0001)")
 """How an error ends that a row's values are to blame for, by the SQL standard's classes."""
 _SQLSTATE: Final = re.compile(r"\s*SQLSTATE: \w+")
 _KEY: Final = "_key"
-_PLACE: Final = {"topic": "_topic", "partition": "_partition", "offset": "_offset"}
 
 
 def failing_rows(
@@ -114,8 +113,8 @@ def _numbered(rows: Mapping[int, str], taken: list[Any]) -> list[tuple[int, Any]
 
 
 def _position(row: Mapping[str, object], number: int) -> dict[str, str]:
-    if all(column in row for column in _PLACE.values()):
-        return {name: str(row[column]) for name, column in _PLACE.items()}
+    if all(column in row for column in RECORD_PLACE.values()):
+        return {name: str(row[column]) for name, column in RECORD_PLACE.items()}
     return {"row": f"{number + 1} of the batch"}
 
 

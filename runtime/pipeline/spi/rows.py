@@ -6,10 +6,13 @@ the parts of it that are used.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+RECORD_PLACE: Final = {"topic": "_topic", "partition": "_partition", "offset": "_offset"}
+"""The columns with the place of a Kafka record, by their names in a bad row's position."""
 
 
 class ArrowField(Protocol):

@@ -18,7 +18,7 @@ from ..spi.config import ConfigDef, Importance, ParsedConfig, Width, strip_prefi
 from ..spi.context import Context
 from ..spi.errors import BadInput
 from ..spi.key_kinds import choice_key, text_key
-from ..spi.rows import Rejects
+from ..spi.rows import RECORD_PLACE, Rejects
 from ..spi.transform import Transform
 from .connect.record_transform import BUILT_IN
 from .sql import CheckedQuery
@@ -110,13 +110,10 @@ class Expectations(Transform):
             sf.when(~sf.col(quoted(_FLAG.format(number))), f"violates {name} ({rule})")
             for number, (name, rule) in enumerate(self._rules.items())
         ]
-        # The file is known only if the rows come directly from it.
-        file = sf.nullif(sf.input_file_name(), sf.lit(""))
-        position = sf.map_filter(sf.create_map(sf.lit("file"), file), lambda _, at: at.isNotNull())
         is_record = dict(frame.dtypes).get(_KEY) in {"string", "binary"}
         key = [sf.col(_KEY).cast("binary").alias("key")] if is_record else []
         return frame.select(
-            position.alias("position"),
+            _position(columns).alias("position"),
             sf.concat_ws("; ", *told).alias("reason"),
             sf.to_json(sf.struct(*columns)).alias("raw"),
             *key,
@@ -144,6 +141,15 @@ class Expectations(Transform):
         if told and self._on_violation != DEAD_LETTER:
             became = "were dropped" if self._on_violation == "drop" else "were kept"
             self._warn(f"{'; '.join(told)}: they {became}")
+
+
+def _position(columns: Sequence[str]) -> "Column":
+    """Return the place of a record, if rows have it; else the file that they come directly from."""
+    if all(column in columns for column in map(quoted, RECORD_PLACE.values())):
+        places = ((sf.lit(name), sf.col(at).cast("string")) for name, at in RECORD_PLACE.items())
+        return sf.create_map(*(part for place in places for part in place))
+    file = sf.nullif(sf.input_file_name(), sf.lit(""))
+    return sf.map_filter(sf.create_map(sf.lit("file"), file), lambda _, at: at.isNotNull())
 
 
 def _flagging(rules: Iterable[str]) -> str:
