@@ -1,6 +1,7 @@
 """What a broker of Kafka 4.3.0 was seen to answer, where no recorded conversation asks for it."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -134,3 +135,19 @@ def test_an_assignment_is_asked_for_with_the_protocol_that_it_is_in(
     told = driver.asks(joining())
     call = SyncGroup(driver.group_id, told.member_id, 1, None, protocol_type, protocol, {})
     assert driver.asks(call).error is Error.INCONSISTENT_GROUP_PROTOCOL
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        ({"session_timeout_ms": 1}, (Error.INVALID_SESSION_TIMEOUT, "C")),
+        ({"protocol_type": "connect"}, (Error.INCONSISTENT_GROUP_PROTOCOL, "")),
+        ({"instance_id": "one"}, (Error.FENCED_INSTANCE_ID, "")),
+    ],
+)
+def test_a_group_of_consumers_names_no_classic_member_that_it_refuses(
+    driver: ConsumerDriver, change: dict[str, Any], refusal: tuple[Error, str]
+) -> None:
+    driver.joins("A", "t4", instance_id="one")
+    told = driver.asks(replace(joining("C"), **change))
+    assert (told.error, told.member_id) == refusal

@@ -78,7 +78,9 @@ def join(group: Group, soft: SoftState, joining: Joining, terms: Terms, now_ms: 
 
 
 def _refuse(soft: SoftState, call: JoinGroup, error: Error, message: str = "") -> Decision:
-    return Decision(soft, reply=JoinGroupReply(error, call.member_id, message=message))
+    # Kafka's groups of consumers name the refused member for its session alone.
+    member_id = call.member_id if error is Error.INVALID_SESSION_TIMEOUT else ""
+    return Decision(soft, reply=JoinGroupReply(error, member_id, message=message))
 
 
 def _seat_of(group: Group, call: JoinGroup) -> Member | None:
