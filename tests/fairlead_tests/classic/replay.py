@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairlead.actors.messages.classic import (
     ClassicCall,
@@ -21,7 +21,14 @@ from fairlead.actors.messages.errors import MEANINGS
 from fairlead.events.model import ClassicProtocol
 from fairlead_tests.classic.driver import AT_ONCE, ClassicDriver
 from fairlead_tests.conformance.cases import Case
-from fairlead_tests.conformance.conversations import read_frames
+from fairlead_tests.conformance.conversations import (
+    LATE_MS,
+    Compared,
+    call_of,
+    groups_that_speak,
+    read_exchanges,
+    read_frames,
+)
 
 CALLS = {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"}
 IDS_FIRST = 4
@@ -31,45 +38,43 @@ NULLABLE_NAME = 7
 LEAVERS = 3
 
 
-class Compared(NamedTuple):
-    """A response of the broker, and ours."""
-
-    told: dict[str, Any]
-    """The recorded response."""
-    theirs: dict[str, Any]
-    """The recorded fields, with our ids."""
-    ours: dict[str, Any] | None
-    """Our fields, limited to those of the version; None: not answered yet."""
-
-
 class Replay:
-    """The groups of one conversation, and the mapping of member ids."""
+    """The classic groups of one conversation, and the mapping of member ids."""
 
     def __init__(self, delay_ms: int) -> None:
         self.settings = replace(AT_ONCE, initial_delay_ms=delay_ms)
         self.groups: dict[str, ClassicDriver] = {}
         self.ids: dict[str, str] = {}
         """Our member ids, by the recorded ones."""
-        self.asked: dict[Any, tuple[ClassicDriver, int]] = {}
+        self.asked: dict[Any, tuple[ClassicDriver, int, dict[str, Any]]] = {}
+        self._left_out: frozenset[str] = frozenset()
+        """The groups with members of KIP-848's protocol."""
         self._earlier: dict[str, int] = {}
         """The number of generations of each group before the recording."""
 
     def play(self, conversation: Case) -> list[Compared]:
         """Return each recorded response with ours; the id mapping is complete at the end."""
         self._earlier = earlier_generations(conversation)
+        self._left_out = groups_that_speak(conversation, {"ConsumerGroupHeartbeat"})
         played = [*self._play(conversation)]
-        return [Compared(told, self.recorded(told["fields"]), ours) for told, ours in played]
+        return [
+            Compared(self.asked[call_of(told)][2], told, self.recorded(told["fields"]), ours)
+            for told, ours in played
+        ]
 
     def _play(self, conversation: Case) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
         for each in read_frames(conversation):
             if each["api"] not in CALLS:
                 continue
+            at_ms, key = round(each["t"] * 1_000), call_of(each)
+            is_asked = each["direction"] == "request"
             for driver in self.groups.values():
-                driver.passes(max(0, round(each["t"] * 1_000) - driver.now_ms))
-            key = each["connection"], each["correlation"]
-            if each["direction"] == "request":
-                self._ask(key, each)
-            else:
+                driver.passes(max(0, at_ms - LATE_MS * is_asked - driver.now_ms))
+                driver.now_ms = at_ms
+            if is_asked:
+                if each["fields"]["GroupId"] not in self._left_out:
+                    self._ask(key, each)
+            elif key in self.asked:
                 yield each, self._answered(key, each)
 
     def _ask(self, key: Any, told: dict[str, Any]) -> None:
@@ -81,11 +86,11 @@ class Replay:
             if before := self._earlier.get(group_id):
                 driver.group.group_epoch = before
         driver = self.groups[group_id]
-        call = self.call_of(told["api"], told["version"], told["fields"], str(key[0]))
-        self.asked[key] = driver, driver.ask(call)
+        call = self.request_of(told["api"], told["version"], told["fields"], str(key[0]))
+        self.asked[key] = driver, driver.ask(call), told
 
     def _answered(self, key: Any, told: dict[str, Any]) -> dict[str, Any] | None:
-        driver, number = self.asked[key]
+        driver, number, _ = self.asked[key]
         reply = driver.said.get(number)
         if reply is None:
             return None
@@ -93,7 +98,7 @@ class Replay:
             self.ids.setdefault(told["fields"]["MemberId"], reply.member_id)
         return as_known(spell(reply, told["version"]), told["fields"])
 
-    def call_of(self, api: str, version: int, fields: dict[str, Any], who: str) -> ClassicCall:
+    def request_of(self, api: str, version: int, fields: dict[str, Any], who: str) -> ClassicCall:
         """Return a request with our ids."""
         group_id, instance_id = fields["GroupId"], fields.get("GroupInstanceId")
         member_id = self._id(fields.get("MemberId", ""))
@@ -152,14 +157,10 @@ class Replay:
 
 def earlier_generations(conversation: Case) -> dict[str, int]:
     """Return the last generation of each group before the recording."""
-    groups: dict[Any, str] = {}
     found: dict[str, int] = {}
-    for each in read_frames(conversation):
-        key, fields = (each["connection"], each["correlation"]), each["fields"]
-        if each["api"] == "JoinGroup" and each["direction"] == "request":
-            groups[key] = fields["GroupId"]
-        elif each["api"] == "JoinGroup" and fields["ErrorCode"] == 0:
-            found.setdefault(groups[key], fields["GenerationId"] - 1)
+    for asked, told in read_exchanges(conversation):
+        if asked["api"] == "JoinGroup" and told["fields"]["ErrorCode"] == 0:
+            found.setdefault(asked["fields"]["GroupId"], told["fields"]["GenerationId"] - 1)
     return found
 
 

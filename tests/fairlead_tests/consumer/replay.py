@@ -3,37 +3,33 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, Partitions
 from fairlead.actors.messages.errors import MEANINGS
-from fairlead.events.kafka.consumers import Topic
 from fairlead_tests.conformance.cases import Case
-from fairlead_tests.conformance.conversations import read_frames
+from fairlead_tests.conformance.conversations import (
+    Compared,
+    call_of,
+    groups_that_speak,
+    read_frames,
+)
+from fairlead_tests.conformance.topics import CALL, topics_in
 from fairlead_tests.consumer.driver import SETTINGS, ConsumerDriver
 
-CALL = "ConsumerGroupHeartbeat"
 AS_SHIPPED = replace(SETTINGS, assignment_interval_ms=1_000)
 """With Kafka's `consumer.assignment.interval.ms`."""
 
 
-class Compared(NamedTuple):
-    """A response of the broker, and ours."""
-
-    told: dict[str, Any]
-    """The recorded response."""
-    theirs: dict[str, Any]
-    ours: dict[str, Any]
-
-
 class ConsumerReplay:
-    """The groups of one conversation."""
+    """The groups of one conversation that have no classic members."""
 
     def __init__(self, conversation: Case) -> None:
         self.groups: dict[str, ConsumerDriver] = {}
         self.topics = topics_in(conversation)
         self._conversation = conversation
-        self._asked: dict[Any, tuple[ConsumerDriver, int]] = {}
+        self._left_out = groups_that_speak(conversation, {"JoinGroup"})
+        self._asked: dict[Any, tuple[ConsumerDriver, int, dict[str, Any]]] = {}
 
     def play(self) -> Iterator[Compared]:
         """Yield each recorded answer with ours."""
@@ -42,14 +38,16 @@ class ConsumerReplay:
                 continue
             for driver in self.groups.values():
                 driver.passes(max(0, round(each["t"] * 1_000) - driver.now_ms))
-            key = each["connection"], each["correlation"]
+            key = call_of(each)
             if each["direction"] == "request":
-                driver = self._group(each["fields"]["GroupId"], each["t"])
-                call = call_of(each["fields"], str(key[0]))
-                self._asked[key] = driver, driver.ask(call)
-            else:
-                driver, number = self._asked[key]
-                yield Compared(each, plain(each["fields"]), plain(spell(driver.said[number])))
+                if (group_id := each["fields"]["GroupId"]) not in self._left_out:
+                    driver = self._group(group_id, each["t"])
+                    number = driver.ask(heartbeat_of(each["fields"], str(key[0])))
+                    self._asked[key] = driver, number, each
+            elif key in self._asked:
+                driver, number, asked = self._asked[key]
+                told = in_order(each["fields"]), in_order(spell(driver.said[number]))
+                yield Compared(asked, each, *told)
 
     def _group(self, group_id: str, at: float) -> ConsumerDriver:
         if group_id not in self.groups:
@@ -59,23 +57,7 @@ class ConsumerReplay:
         return self.groups[group_id]
 
 
-def topics_in(conversation: Case) -> dict[str, Topic]:
-    """Return the topics in a conversation by name, with as many partitions as occur."""
-    names: list[str] = []
-    numbers: dict[str, int] = {}
-    for each in read_frames(conversation):
-        fields = each["fields"]
-        names += fields.get("SubscribedTopicNames") or () if each["api"] == CALL else ()
-        assignment = fields.get("Assignment") if each["api"] == CALL else None
-        for told in assignment["TopicPartitions"] if assignment else ():
-            topic_id, most = told["TopicId"].removeprefix("hex:"), max(told["Partitions"]) + 1
-            numbers[topic_id] = max(most, numbers.get(topic_id, 0))
-    known = dict.fromkeys(names)
-    assert len(known) == len(numbers) or not numbers, "which topic has which id?"
-    return {name: Topic(*told) for name, told in zip(known, numbers.items(), strict=False)}
-
-
-def call_of(fields: dict[str, Any], who: str) -> ConsumerGroupHeartbeat:
+def heartbeat_of(fields: dict[str, Any], who: str) -> ConsumerGroupHeartbeat:
     """Return a request from its recorded fields."""
     names, owned = fields["SubscribedTopicNames"], fields["TopicPartitions"]
     return ConsumerGroupHeartbeat(
@@ -123,9 +105,9 @@ def spell(reply: Any) -> dict[str, Any]:
     }
 
 
-def plain(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields without the order of topics, and only whether there is a message."""
-    assignment = fields["Assignment"]
-    told = None if assignment is None else partitions_of(assignment["TopicPartitions"])
-    has_message = fields["ErrorMessage"] is not None
-    return {**fields, "Assignment": told, "ErrorMessage": has_message}
+def in_order(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with sorted topics: a broker has the order of a hash map."""
+    if fields["Assignment"] is None:
+        return fields
+    topics = sorted(fields["Assignment"]["TopicPartitions"], key=lambda each: str(each["TopicId"]))
+    return {**fields, "Assignment": {"TopicPartitions": topics}}

@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 from fairlead.actors.group.shard import Now, drain
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import EndHold, HostCall
 from fairlead.actors.shards.hosting import HostedGroups
@@ -19,13 +20,15 @@ from fairlead_tests.shards.driver import AT_ONCE, WALL_MS, AnsweringAtOnce
 class LocalLine:
     """A double of the line to a shard's process; nothing is written."""
 
-    def __init__(self, kind: type[HostedGroups] = AnsweringAtOnce) -> None:
+    def __init__(
+        self, kind: type[HostedGroups] = AnsweringAtOnce, settings: GroupSettings = AT_ONCE
+    ) -> None:
         ids = (f"u{number}" for number in count(1))
         self._offsets = MemoryLog()
         self.groups = kind(
             (),
             self._offsets,
-            AT_ONCE,
+            settings,
             1,
             Now(WALL_MS, 0),
             lambda: next(ids),

@@ -2,12 +2,17 @@
 # pyright: basic
 
 import asyncio
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairlead.runtime.kafka.wire.served import SERVED
 from fairlead_tests.classic.replay import in_order
 from fairlead_tests.conformance.cases import Case
-from fairlead_tests.conformance.conversations import read_frames
+from fairlead_tests.conformance.conversations import (
+    LATE_MS,
+    Compared,
+    call_of,
+    read_frames,
+)
 from fairlead_tests.conformance.frames import (
     Frame,
     build,
@@ -19,40 +24,55 @@ from fairlead_tests.conformance.frames import (
 from fairlead_tests.kafka_listener.served import Client, Served
 
 MEMBER_IDS = {"MemberId", "Leader"}
-
-
-class Compared(NamedTuple):
-    """A recorded response with our ids, and ours; None: the connection was closed."""
-
-    told: dict[str, Any]
-    theirs: Any
-    ours: Any
+EPOCHS = {
+    "AssignmentEpoch",
+    "GenerationId",
+    "GenerationIdOrMemberEpoch",
+    "GroupEpoch",
+    "MemberEpoch",
+}
 
 
 class WireReplay:
-    """One conversation, its connections, and the mapping of member ids."""
+    """One conversation, its connections, and how member ids and epochs are called here."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
         self._clients: dict[Any, Client] = {}
         self._ids: dict[str, str] = {}
         """Our member ids, by the recorded ones."""
+        self.epochs = Epochs()
 
     async def play(self, conversation: Case) -> list[Compared]:
         """Return each recorded response to a group request with ours."""
-        found: list[tuple[dict[str, Any], Any]] = []
+        asked: dict[Any, dict[str, Any]] = {}
+        found: list[tuple[dict[str, Any], Any, Any]] = []
         for each in read_frames(conversation):
             first, last = SERVED.get(each["api_key"], (0, -1))
             if not first <= each["version"] <= last:
                 continue
-            self._served.line.pass_to(round(each["t"] * 1_000))
-            if each["direction"] == "request":
+            at_ms = round(each["t"] * 1_000)
+            is_asked = each["direction"] == "request"
+            self._served.line.pass_to(at_ms - LATE_MS * is_asked)
+            self._served.line.now_ms = at_ms
+            if is_asked:
+                asked[call_of(each)] = each
                 await self._send(each)
             else:
-                found.append((each, await self._answer(each)))
+                ours = await self._answer(each)
+                request = asked[call_of(each)]
+                if ours is not None:
+                    self.epochs.learn(request, each["fields"], ours)
+                group_id = request["fields"].get("GroupId")
+                found.append((each, self.epochs.ours(each["fields"], group_id), ours))
         return [
-            Compared(told, _sorted(self._with_our_ids(told["fields"])), ours and _sorted(ours))
-            for told, ours in found
+            Compared(
+                asked[call_of(told)],
+                told,
+                _sorted(self._with_our_ids(theirs)),
+                ours and _sorted(ours),
+            )
+            for told, theirs, ours in found
         ]
 
     async def _client(self, name: Any) -> Client:
@@ -65,7 +85,9 @@ class WireReplay:
         recorded = bytes.fromhex(told["hex"])
         kind = message_class("request", told["api_key"], told["version"])
         header = read_frame(recorded, kind).header
-        frame = write_frame(Frame(header, build(kind, self._with_our_ids(told["fields"]))))
+        frame = write_frame(
+            Frame(header, build(kind, self._with_our_ids(self.epochs.ours(told["fields"]))))
+        )
         before, client = self._served.line.calls, await self._client(told["connection"])
         await client.send(frame)
         for _ in range(2_000):
@@ -98,6 +120,60 @@ class WireReplay:
             name: self._ids.get(each, each)
             if name in MEMBER_IDS and isinstance(each, str)
             else self._with_our_ids(each)
+            for name, each in fields.items()
+        }
+
+
+class Epochs:
+    """By how much our epochs of a group are greater than the recorded ones.
+
+    A group that is taken over while it is empty counts from 1 again at a broker. Here no epoch goes
+    back.
+    """
+
+    def __init__(self) -> None:
+        self._greatest: dict[str, int] = {}
+        """The greatest recorded epoch of a group."""
+        self._ahead: dict[str, int] = {}
+        self.anew: set[str] = set()
+        """The groups that were emptied and taken over."""
+        self._members: dict[str, set[str]] = {}
+
+    def learn(self, asked: dict[str, Any], theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+        """Take note of a member that joins or leaves."""
+        fields, api = asked["fields"], asked["api"]
+        members = self._members.setdefault(fields.get("GroupId", ""), set())
+        if api == "LeaveGroup":
+            members -= {each["MemberId"] for each in fields.get("Members", [fields])}
+        elif api in {"JoinGroup", "ConsumerGroupHeartbeat"} and theirs["ErrorCode"] == 0:
+            if fields.get("MemberEpoch", 0) < 0:
+                members.discard(theirs["MemberId"])
+                return
+            name = "GenerationId" if api == "JoinGroup" else "MemberEpoch"
+            if not members:
+                self._begin(fields["GroupId"], theirs[name], ours.get(name, 0))
+            known = self._greatest.get(fields["GroupId"], 0)
+            self._greatest[fields["GroupId"]] = max(known, theirs[name])
+            members.add(theirs["MemberId"])
+
+    def _begin(self, group_id: str, theirs: int, ours: int) -> None:
+        """Take note of where a group begins whose first member has joined."""
+        if theirs <= self._greatest.get(group_id, 0):
+            self.anew.add(group_id)
+            self._ahead[group_id] = max(ours - theirs, 0)
+
+    def ours(self, fields: Any, group_id: str | None = None) -> Any:
+        """Return a recorded message of a group with our epochs."""
+        if isinstance(fields, list):
+            return [self.ours(each, group_id) for each in fields]
+        if not isinstance(fields, dict):
+            return fields
+        group_id = fields.get("GroupId", group_id)
+        ahead = self._ahead.get(group_id or "", 0)
+        return {
+            name: each + ahead
+            if name in EPOCHS and isinstance(each, int) and each > 0
+            else self.ours(each, group_id)
             for name, each in fields.items()
         }
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.runtime.kafka.amend import HostPort
 from fairlead.runtime.kafka.counts import Counts
@@ -18,7 +19,7 @@ from fairlead.runtime.kafka.topics import Topics
 from fairlead.runtime.kafka.wire.bounds import FrameRefused
 from fairlead_tests.kafka_listener.local_line import LocalLine
 from fairlead_tests.kafka_listener.workers_line import GROUP, LocalWorkers
-from fairlead_tests.shards.driver import AnsweringAtOnce
+from fairlead_tests.shards.driver import AT_ONCE, AnsweringAtOnce
 
 HOST = "127.0.0.1"
 SECONDS = 10.0
@@ -98,9 +99,10 @@ async def listening(
     broker: int = 9,
     limits: Limits = ENOUGH,
     kind: type[HostedGroups] = AnsweringAtOnce,
+    settings: GroupSettings = AT_ONCE,
 ) -> AsyncIterator[Served]:
     """Serve at a free port, and end all of it."""
-    line, counts, port = LocalLine(kind), Counted(folder), free_place()
+    line, counts, port = LocalLine(kind, settings), Counted(folder), free_place()
     lines: list[Any] = [line]  # it has all that is asked of one
     topics = Topics(lines, [HostPort(HOST, broker)], counts)
     workers: Any = LocalWorkers()
