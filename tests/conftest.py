@@ -30,7 +30,7 @@ KINDS = ({"spark", "cluster"}, {"spark"}, {"cluster"}, set[str]())
 
 ROWS = {
     **dict.fromkeys(("connectors", "transforms"), "second"),
-    **dict.fromkeys(("conformance", "spark_connect"), "last"),
+    **dict.fromkeys(("conformance", "spark_cluster", "spark_connect"), "last"),
 }
 """The folders of tests with Spark that are taken beside all the others with Spark.
 

@@ -15,13 +15,15 @@ from fairlead.runtime.pipeline.spark.java import JVM_OPENS, find_java, spark_hom
 from fairlead.runtime.pipeline.spark.settings import properties
 
 HOST = "127.0.0.1"
+SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1")
+"""How a JVM starts at the least cost."""
 DEPLOY = "org.apache.spark.deploy"
 
 
 class Standalone:
     """Its daemons ask for a secret; the worker's executors do not see what lies in `hidden`."""
 
-    def __init__(self, folder: Path, hidden: Path) -> None:
+    def __init__(self, folder: Path, *, cores: int, memory: str, hidden: Path | None) -> None:
         self.secret = secrets.token_hex(16)
         self.master = f"spark://{HOST}:{free_port()}"
         self._folder = folder
@@ -41,10 +43,10 @@ class Standalone:
         self._processes: list[subprocess.Popen[bytes]] = []
         port = self.master.rpartition(":")[2]
         self._start("master", "I have been elected leader", ["--port", port])
-        work = ["--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work"), self.master]
+        work = ["--cores", str(cores), "--memory", memory, "--work-dir", str(folder / "work")]
         hide = f'mount -t tmpfs none {hidden} && exec "$@"'
-        within = ["unshare", "--mount", "sh", "-c", hide, "sh"]
-        self._start("worker", "Successfully registered with master", work, within)
+        within = ["unshare", "--mount", "sh", "-c", hide, "sh"] if hidden else []
+        self._start("worker", "Successfully registered with master", [*work, self.master], within)
 
     def executors(self) -> list[psutil.Process]:
         """The executors that run now."""
@@ -71,7 +73,7 @@ class Standalone:
         self, name: str, says: str, options: Sequence[str], within: Sequence[str] = ()
     ) -> None:
         log = self._folder / f"{name}.log"
-        java = [str(find_java().command), "-Xmx256m", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
+        java = [str(find_java().command), "-Xmx256m", *SHORT_LIVED]
         java += [f"--add-opens={each}=ALL-UNNAMED" for each in JVM_OPENS]
         java += ["-cp", str(spark_home() / "jars" / "*"), f"{DEPLOY}.{name}.{name.capitalize()}"]
         java += ["--host", HOST, "--webui-port", "0", "--properties-file", str(self._conf)]
