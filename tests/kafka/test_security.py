@@ -1,6 +1,8 @@
 # pyright: basic, reportPrivateImportUsage=false
 """TLS, SCRAM and ACLs against the broker: who is let in, and what is said to who is not."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -190,15 +193,70 @@ def test_a_topic_that_the_user_may_not_write_is_waited_for_with_what_the_broker_
     sink.close()
 
 
+def test_the_rights_that_the_readme_names_are_enough_to_write_and_to_read(
+    broker: Broker, topic: str, tmp_path: Path
+) -> None:
+    task, may = Resource(topic, 0), AclOperation
+    transactions = f"fairlead.{task}"
+    rights = [
+        (ResourceType.TOPIC, topic, may.WRITE),
+        (ResourceType.TOPIC, topic, may.READ),
+        (ResourceType.TOPIC, topic, may.DESCRIBE_CONFIGS),
+        (ResourceType.TRANSACTIONAL_ID, transactions, may.WRITE),
+        (ResourceType.GROUP, transactions, may.READ),
+    ]
+    rules = [rule("User:reader", *each) for each in rights]
+    others = rule("User:nobody", ResourceType.BROKER, "kafka-cluster", may.ALL)
+    with allowed(broker, *rules, others):  # what anybody has rights on, others may not use
+        given = {**READER, "value_converter": "string"}
+        config = sink_config(broker.with_password, tmp_path, topic=topic, **given)
+        log = SinkLog(task)
+        for value in "ab":
+            sink = sink_of(config, log.task)
+            log.acquire(sink, FIRST)
+            log.write(sink, pa.table({"_value": [value]}))
+            sink.close()
+    with allowed(broker, rule("User:reader", ResourceType.TOPIC, topic, may.READ), others):
+        reading = Reading(source_config(broker.with_password, topics=topic, **READER))
+        assert reading.read(2)["_value"].to_pylist() == ["a", "b"]
+        reading.source.close()
+
+
+def rule(
+    who: str,
+    kind: ResourceType,
+    name: str,
+    what: AclOperation,
+    answer: AclPermissionType = AclPermissionType.ALLOW,
+) -> AclBinding:
+    return AclBinding(kind, name, ResourcePatternType.LITERAL, who, "*", what, answer)
+
+
+@contextmanager
+def allowed(broker: Broker, *rules: AclBinding) -> Generator[None]:
+    """Have these rules in the context."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for answer in admin.create_acls([*rules]).values():
+        answer.result(20)
+    try:
+        yield
+    finally:
+        filters = [
+            AclBindingFilter(
+                *(each.restype, each.name, each.resource_pattern_type, each.principal, each.host),
+                *(each.operation, each.permission_type),
+            )
+            for each in rules
+        ]
+        for answer in admin.delete_acls(filters).values():
+            answer.result(20)
+
+
 def deny(broker: Broker, topic: str, operation: AclOperation) -> None:
     """Let everybody do everything with a topic, but for one thing that `reader` may not do."""
-    rules = [
-        ("User:*", AclOperation.ALL, AclPermissionType.ALLOW),
-        ("User:reader", operation, AclPermissionType.DENY),
-    ]
     found = [
-        AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, who, "*", what, answer)
-        for who, what, answer in rules
+        rule("User:*", ResourceType.TOPIC, topic, AclOperation.ALL),
+        rule("User:reader", ResourceType.TOPIC, topic, operation, AclPermissionType.DENY),
     ]
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     for answer in admin.create_acls(found).values():
