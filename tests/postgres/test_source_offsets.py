@@ -13,6 +13,7 @@ from fairlead.runtime.pipeline.connectors.postgres.tables import windows
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import BadInput, OffsetRefused, SourceAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
+from fairlead_tests.connectors.pipes import take
 from fairlead_tests.postgres_pipes import AMPLE, Reading, source_config
 from fairlead_tests.postgres_server import Database
 
@@ -90,6 +91,28 @@ def test_a_database_that_was_restored_is_told_and_not_read(read: Read) -> None:
     reading.offsets[identity(TABLE)] = {"horizon": 1 << 40, "cursor": 3, "whole": True}
     with pytest.raises(BadInput, match="the database knows of none after"):
         reading.take()
+
+
+@pytest.mark.parametrize("given", [NUMBER, TIME, {"mode": "xmin"}], ids=["number", "time", "xmin"])
+def test_a_failover_is_told_until_somebody_says_that_it_lost_nothing(
+    database: Database, read: Read, given: dict[str, str]
+) -> None:
+    reading = read(**given)
+    reading.begin()
+    database.run("INSERT INTO ev VALUES (6, now())")
+    assert len(reading.rows("id")) == 6
+    offset = reading.offsets[identity(TABLE)]
+    assert offset["timeline"] == 1
+    for timeline, told in ((7, "the server went from timeline 7 to 1 (a failover): if"), (1, "")):
+        reading.offsets[identity(TABLE)] = {**offset, "timeline": timeline}
+        for _ in range(2):
+            reading.begin()
+            database.run("UPDATE ev SET at = now() WHERE id = 6")
+            (source,) = reading.sources
+            plan = source.plan(reading.offsets, AMPLE)
+            assert plan.remark.startswith(told)
+            assert bool(plan.remark) == bool(told)
+            take(source, plan, reading.offsets)
 
 
 def test_transactions_that_cannot_be_told_apart_any_more_are_told(

@@ -251,7 +251,7 @@ def _log_source(
 
     told, parts = settings.text(keys.TASK_LOG), TaskShare.parse(settings.text(keys.TASK_SHARE))
     log = LogShare.parse(told) if told else None
-    followed = (*parts.tables, *(log.tables if log else ()))
+    known = log.tables if log else parts.tables
     since = max((each.since for each in parts.tables), default="")
     renews = settings.text(keys.SNAPSHOT_MODE) == keys.WHEN_NEEDED
     slot = slot_of(settings, context.resource.connector)
@@ -263,7 +263,7 @@ def _log_source(
         log,
         CountingOffsets(
             since,
-            {each.name: each.oid for each in followed},
+            {each.name: each.oid for each in known},
             renews,
             context.published_offsets,
         ),

@@ -31,6 +31,7 @@ _MORE: Final[Mapping[str, type]] = {
     "begin": int,
     "file": int,
     "oid": int,
+    "timeline": int,
 }
 
 
@@ -77,7 +78,9 @@ def _place(
     cursor = cursor_of(settings, table.name, shape)
     if to is SeekEnd.LATEST:
         highest = cursor.highest_in(snapshot, table.name)
-        return TablePlace.at_horizon(snapshot.horizon().lo, highest, None, table.oid)
+        seen = snapshot.horizon()
+        place = TablePlace.at_horizon(seen.lo, highest, None, table.oid)
+        return place._replace(timeline=seen.timeline)
     if not isinstance(cursor, TimeCursor) or not isinstance(to, datetime):
         raise OffsetRefused(
             f"to: only {keys.MODE}={keys.STAMPED} and {keys.BOTH} know times: give an end"

@@ -120,6 +120,8 @@ class Horizon(NamedTuple):
     hi: int
     written: str = ""
     """The end of the WAL then; empty: in recovery, or unknown."""
+    timeline: int = 0
+    """The timeline of the WAL, which a failover changes; 0: in recovery, or unknown."""
 
 
 class DatabaseSnapshot:
@@ -145,6 +147,8 @@ class DatabaseSnapshot:
 
 _HORIZON = sql.SQL(
     "SELECT pg_snapshot_xmin(s)::text::int8 AS lo, pg_snapshot_xmax(s)::text::int8 AS hi,"
-    " CASE WHEN pg_is_in_recovery() THEN '' ELSE pg_current_wal_insert_lsn()::text END AS written"
+    " CASE WHEN pg_is_in_recovery() THEN '' ELSE pg_current_wal_insert_lsn()::text END AS written,"
+    " CASE WHEN pg_is_in_recovery() THEN 0 ELSE ('x' || left(pg_walfile_name("
+    "pg_current_wal_insert_lsn()), 8))::bit(32)::int8 END AS timeline"
     " FROM pg_current_snapshot() s"
 )

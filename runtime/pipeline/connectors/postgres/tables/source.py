@@ -107,6 +107,8 @@ class TableSource(Source[pa.Table]):
         """The oldest open transaction, and the monotonic time since when it is the oldest."""
         self._waits = ""
         """What a table waits for, by the last poll."""
+        self._forked = ""
+        """The remark that the server was failed over."""
         audit_s = settings.number(keys.AUDIT_MS) / 1000
         self._tables = deque(
             _TableState(each, has_snapshot=self._has_snapshot, audit=TableAudit(audit_s))
@@ -162,7 +164,7 @@ class TableSource(Source[pa.Table]):
     def _with_audits(self, remark: str) -> str:
         """Return the remark with the counts of missed rows added."""
         audits = (each.audit.remark(each.share.name) for each in self._tables)
-        return "; ".join(filter(None, (remark, *audits)))
+        return "; ".join(filter(None, (remark, self._forked, *audits)))
 
     def _fetch(self, look: _Look) -> FetchedRows | None:
         for table in self._tables:
@@ -207,6 +209,7 @@ class TableSource(Source[pa.Table]):
         start = look.logged(table.share)
         place = self._begun(look, table.share, start)
         check_place(table.share.name, look.seen, place)
+        self._forked = self._forked or place.remark(table.share.name, look.seen)
         if not table.rest.is_over or not self._may_follow(table, place, start):
             return None
         if place.until is None:
@@ -216,7 +219,8 @@ class TableSource(Source[pa.Table]):
                 place = place._replace(horizon=max(place.horizon, table.seen))
         reader = self._reader(look.snapshot, table)
         refuse_replaced(table.share.name, place.oid, reader.shape.oid)
-        place = place._replace(oid=reader.shape.oid)
+        timeline = place.timeline or look.seen.timeline
+        place = place._replace(oid=reader.shape.oid, timeline=timeline)
         table.audit.count(look.snapshot, reader, table.cursor, place)
         began, limit = time.monotonic(), look.limit
         most = max(1, min(limit.rows, limit.bytes // reader.shape.row_bytes))

@@ -51,6 +51,8 @@ class TablePlace(NamedTuple):
     """The table's relfilenode, if a window is partly read: ctids belong to it."""
     oid: int = 0
     """The table's oid; 0: unknown."""
+    timeline: int = 0
+    """The server's timeline when the table was first read; 0: unknown."""
 
     @classmethod
     def parse(cls, offset: Document) -> "TablePlace":
@@ -67,6 +69,7 @@ class TablePlace(NamedTuple):
             get("begin"),
             get("file"),
             int(get("oid") or 0),
+            int(get("timeline") or 0),
         )
 
     @classmethod
@@ -75,6 +78,17 @@ class TablePlace(NamedTuple):
     ) -> "TablePlace":
         """Return the position at a horizon; `begin` is the horizon of the snapshot."""
         return cls(horizon, cursor, None, None, cursor, begin is None, begin, oid=oid)
+
+    def remark(self, name: TableName, seen: Horizon) -> str:
+        """Return the remark that the server was failed over; empty: it was not."""
+        if not self.timeline or seen.timeline in {0, self.timeline}:
+            return ""
+        return (
+            f"the server went from timeline {self.timeline} to {seen.timeline} (a failover): if "
+            f"the new primary lacked commits, rows of {name} that were written since may not be "
+            "read, for they have the old transactions' numbers: read it again (seek to earliest). "
+            f"If it lacked none, set timeline in its offset to {seen.timeline}"
+        )
 
     @property
     def document(self) -> Document:
@@ -92,6 +106,8 @@ class TablePlace(NamedTuple):
             found["begin"] = self.begin
         if self.oid:
             found["oid"] = self.oid
+        if self.timeline:
+            found["timeline"] = self.timeline
         return {**found, "whole": True} if self.is_whole else found
 
 
