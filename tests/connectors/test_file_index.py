@@ -1,16 +1,19 @@
 """What a look at a folder finds, with as little work as the folders' times of change allow."""
 
+import errno
 import os
 import time
 from pathlib import Path
 from threading import Event
 from threading import enumerate as enumerate_threads
+from typing import Any
 
 import pytest
 
 from fairlead.runtime.pipeline.connectors.files.arrivals import Arrivals
 from fairlead.runtime.pipeline.connectors.files.source import file_index
 from fairlead.runtime.pipeline.connectors.files.source.file_index import FileIndex
+from fairlead.runtime.pipeline.connectors.files.source.listing import Skip, walk
 from fairlead.runtime.pipeline.spi.errors import NotReady
 
 PATIENCE_S = 20.0
@@ -135,6 +138,55 @@ def test_what_changes_in_place_is_seen_when_all_files_are_looked_at(
 
 
 @pytest.mark.usefixtures("quick")
+class Disk:
+    """What refuses to list some folders."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.errors: dict[Path, OSError] = {}
+        self._scandir = os.scandir
+        monkeypatch.setattr(os, "scandir", self.scandir)
+
+    def scandir(self, folder: Path) -> Any:
+        if error := self.errors.get(Path(folder)):
+            raise error
+        return self._scandir(folder)
+
+
+def test_a_closed_subfolder_is_skipped_and_read_once_it_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_index, "_REST", 0)
+    for path in ("a.csv", "lost+found/b.csv"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text("x")
+    disk, index = Disk(monkeypatch), FileIndex(tmp_path, "*")
+    disk.errors[tmp_path / "lost+found"] = PermissionError(errno.EACCES, "Permission denied")
+    version, found = names(index, 0)
+    assert (found, index.skipped) == ({"a.csv": 1}, {"lost+found/": Skip.CLOSED})
+    assert [each.path for each in walk(tmp_path, "*")] == ["a.csv"]
+    assert names(index, version) == (version, {})
+    disk.errors.clear()
+    assert names(index, version)[1] == {"lost+found/b.csv": 1}
+    assert index.skipped == {}
+
+
+def test_what_could_be_listed_is_noted_once_however_often_another_folder_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.csv").write_text("x")
+    disk, index = Disk(monkeypatch), FileIndex(tmp_path, "*")
+    index.refresh()
+    (tmp_path / "b.csv").write_text("x")
+    version = index.since(0).version
+    disk.errors[tmp_path / "sub"] = OSError(errno.EIO, "Input/output error")
+    for _ in range(3):
+        with pytest.raises(OSError, match="Input/output error"):
+            index.refresh()
+    disk.errors.clear()
+    assert names(index, version) == (version + 1, {"b.csv": 1})
+
+
 def test_a_folder_that_is_gone_is_waited_for_and_read_anew(tmp_path: Path) -> None:
     root = tmp_path / "in"
     index = FileIndex(root, "*")

@@ -123,12 +123,12 @@ class FileIndex:
                 folder = self._folder(path, everything=everything)
             except (FileNotFoundError, NotADirectoryError):
                 continue  # removed meanwhile
-            seen[path] = folder
+            # At once: if another folder cannot be read, this one need not be read again.
+            seen[path] = self._folders[path] = folder
             waiting.extend(folder.entries.folders)
         for path in self._folders.keys() - seen.keys():
-            self._note(self._folders[path].entries.files, {})
+            self._note(self._folders.pop(path).entries.files, {})
             self._watches.pop(path, None)
-        self._folders = seen
         self.skipped = {
             path: why for each in seen.values() for path, why in each.entries.skipped.items()
         }
@@ -155,10 +155,12 @@ class FileIndex:
         try:
             # The most of what waiting for files costs: a `Path` takes three times as long.
             status = os.stat(f"{self._root}/{path}", follow_symlinks=not path)  # noqa: PTH116
+        except PermissionError:
+            return (0, 0)  # reading the folder reports the error
         except (FileNotFoundError, NotADirectoryError):
             if path:
                 raise
-            return (0, 0)  # reading the folder reports the error
+            return (0, 0)
         return (status.st_ino, status.st_mtime_ns)
 
     def _fill(self, entries: Entries) -> None:

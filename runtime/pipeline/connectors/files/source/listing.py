@@ -40,6 +40,7 @@ class Skip(Enum):
     LINK = "symbolic links are not followed: move or copy what they lead to here"
     NAME = "names are not UTF-8: rename them"
     SPECIAL = "are neither files nor folders"
+    CLOSED = "folders cannot be listed by this node's user: let it read them"
 
 
 @dataclass(slots=True)
@@ -97,9 +98,9 @@ def read_folder(
     """List one folder; raises `NotReady` if the root does not exist, else `OSError`.
 
     Names that begin with a dot or an underscore, files that Hadoop is writing, and empty files are
-    ignored. Links, names that are not UTF-8, and special files are skipped with a remark. A glob
-    without a slash is matched with the file's name, others with its relative path. Known files are
-    not checked again.
+    ignored. Links, names that are not UTF-8, special files and closed subfolders are skipped with a
+    remark. A glob without a slash is matched with the file's name, others with its relative path.
+    Known files are not checked again.
     """
     known = known or {}
     found = Entries()
@@ -115,11 +116,15 @@ def read_folder(
         if folder:
             raise
         raise NotReady(f"{root} is not a folder (yet)") from None
+    except PermissionError:
+        if not folder:
+            raise
+        return Entries(skipped={folder: Skip.CLOSED})
     return found
 
 
 def stat_file(root: Path, path: str) -> SourceFile | None:
-    """Return a file's present state; None if it is gone, or its path now has a link.
+    """Return a file's present state; None if it is gone, closed, or its path now has a link.
 
     The root itself may be a link, since the user chose it.
     """
@@ -130,7 +135,7 @@ def stat_file(root: Path, path: str) -> SourceFile | None:
             if at.is_symlink():
                 return None
         status = (root / path).lstat()
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
     return _found(path, status) if stat.S_ISREG(status.st_mode) else None
 
