@@ -21,6 +21,7 @@ from .verbs import (
     configs,
     connectors,
     history,
+    listing,
     log,
     node,
     offsets,
@@ -64,13 +65,14 @@ for _verb in (
     node.up,
     node.down,
     node.worker,
+    node.prepare,
     node.demo,
     simulate.simulate,
 ):
     app.command(rich_help_panel=RUN)(_verb)
 for _verb in (
     reading.status,
-    reading.get,
+    listing.get,
     reading.describe,
     history.history,
     history.explain,

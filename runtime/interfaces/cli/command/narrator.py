@@ -149,7 +149,8 @@ def _connector(_: Narrator, record: ConnectorConfig) -> str:
     facts = f"version {record.version}, {made_by or 'no class'}, {len(record.config)} keys"
     ending = ", is being deleted" if record.deleting else ""
     kept = ", its source is to remove what it keeps outside" if record.to_forget else ""
-    return f"{record.connector} {facts}{ending}{kept}"
+    lost = f", {record.given_up} unpublished batches are given up" if record.given_up else ""
+    return f"{record.connector} {facts}{ending}{kept}{lost}"
 
 
 def _split(_: Narrator, record: TaskConfigs) -> str:

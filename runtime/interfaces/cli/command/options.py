@@ -89,12 +89,11 @@ def of_group(place: PlaceT, group: str | None) -> PlaceT:
 KindT = TypeVar("KindT", bound=StrEnum)
 
 
-def of_kind(kinds: type[KindT], shown: str) -> ArgumentInfo:
-    """Return the argument for one of some kinds, in the singular or in the plural.
-
-    `shown` is its help.
-    """
+def of_kind(kinds: type[KindT]) -> ArgumentInfo:
+    """Return the argument for one of some kinds, in the singular or in the plural."""
     names = [each.value for each in kinds]
+    *others, last = names
+    shown = f"{', '.join(others)} or {last}." if others else f"{last}."
 
     def read(text: str) -> KindT:
         for each in kinds:

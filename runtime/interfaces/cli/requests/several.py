@@ -1,9 +1,13 @@
-"""One order for each of several names."""
+"""Several names: one order for each, or the objects that have them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from ..command.client import Refused
+from ..command.phrases import NAMES_MAX
 from ..command.printing import Failed
+
+T = TypeVar("T")
 
 
 def for_each(names: Iterable[str], order: Callable[[str], None]) -> None:
@@ -24,3 +28,21 @@ def for_each(names: Iterable[str], order: Callable[[str], None]) -> None:
         raise refused[0]
     if told:
         raise Failed("\n".join(told))
+
+
+def pick(
+    kind: str, wanted: Sequence[str], found: Sequence[T], names_of: Callable[[T], Sequence[str]]
+) -> list[T]:
+    """Return the objects with the wanted names, all of them if there is no wanted name.
+
+    An object may have several names, of which the first is shown. Raises `Failed`, if a name is
+    none of theirs.
+    """
+    named = [(names_of(each), each) for each in found]
+    for name in wanted:
+        if not any(name in names for names, _ in named):
+            there = list(dict.fromkeys(names[0] for names, _ in named))
+            more = f" and {len(there) - NAMES_MAX} more" if len(there) > NAMES_MAX else ""
+            listed = ", ".join(there[:NAMES_MAX]) or "none"
+            raise Failed(f"there is no {kind} {name}; there is: {listed}{more}")
+    return [each for names, each in named if not wanted or not set(wanted).isdisjoint(names)]

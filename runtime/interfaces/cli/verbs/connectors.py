@@ -29,7 +29,7 @@ class ConnectorKind(StrEnum):
     CONNECTOR = "connector"
 
 
-OneKind = Annotated[ConnectorKind, of_kind(ConnectorKind, "connector.")]
+OneKind = Annotated[ConnectorKind, of_kind(ConnectorKind)]
 
 
 @takes(There)

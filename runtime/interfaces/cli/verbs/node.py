@@ -1,4 +1,4 @@
-"""The commands `up`, `down`, `worker`, `demo` and `config`: a node on this machine."""
+"""The commands `up`, `down`, `worker`, `prepare`, `demo` and `config`: a node on this machine."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from .....events.placement import LARGEST_CAPACITY, flaw_in_labels
 from ..command.options import Here, Output, ReadHere, takes
-from ..command.printing import FactList, Misused, Section, Table, show
+from ..command.printing import FactList, Failed, Misused, Section, Table, show
 
 if TYPE_CHECKING:
     from ....config.load import Loaded
@@ -123,6 +123,18 @@ def classic_mode(loaded: "Loaded", protocol: str | None) -> str | None:
         return None
     said = protocol or loaded.config.group_protocol
     return loaded.config.connect_protocol if said == "classic" else ""
+
+
+def prepare() -> None:
+    """Have Spark start in half the time from now on, by an archive of its classes (180 MB)."""
+    from ....node.engine.class_data import NotWritten, write_archive  # noqa: PLC0415
+    from ....pipeline.spark.java import JavaNotFound  # noqa: PLC0415
+
+    try:
+        archive = write_archive(typer.echo)
+    except (NotWritten, JavaNotFound) as error:
+        raise Failed(str(error)) from None
+    typer.echo(f"Spark's classes are in {archive}")
 
 
 class Scene(StrEnum):

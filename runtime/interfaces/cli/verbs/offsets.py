@@ -31,14 +31,7 @@ def get(place: ReadThere, name: Connector) -> None:
     `offsets set` accepts what -o json prints.
     """
     reply = client_of(place).get(ConnectorOffsets, "connectors", name, "offsets")
-    rows = [
-        (format_document(each.partition), format_document(each.offset)) for each in reply.offsets
-    ]
-    sections: list[Section] = [Table(("PARTITION", "OFFSET"), rows, "no offsets")]
-    if reply.lag is not None:
-        left = f"{reply.lag.ranges} ranges, {reply.lag.bytes} bytes"
-        sections.append(FactList([("Left to read", left)]))
-    show(place.output, reply, sections)
+    show(place.output, reply, offset_tables(reply))
 
 
 @offsets.command("set")
@@ -102,6 +95,18 @@ def seek(
     body = {"to": to, "dry_run": dry_run}
     reply = client_of(place).post(OffsetsSought, "connectors", name, "offsets", "seek", body=body)
     show(place.output, reply, seek_tables(reply))
+
+
+def offset_tables(reply: ConnectorOffsets) -> list[Section]:
+    """Return the table of a connector's offsets, and what is left to read."""
+    rows = [
+        (format_document(each.partition), format_document(each.offset)) for each in reply.offsets
+    ]
+    sections: list[Section] = [Table(("PARTITION", "OFFSET"), rows, "no offsets")]
+    if reply.lag is not None:
+        left = f"{reply.lag.ranges} ranges, {reply.lag.bytes} bytes"
+        sections.append(FactList([("Left to read", left)]))
+    return sections
 
 
 def seek_tables(reply: OffsetsSought) -> Sequence[Section]:

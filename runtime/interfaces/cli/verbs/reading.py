@@ -1,7 +1,7 @@
-"""The commands `status`, `get` and `describe`, which show the state of a cluster."""
+"""The commands `status` and `describe`, which show the state of a cluster."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Final, Generic, TypeVar
@@ -15,11 +15,10 @@ from ...replies.connectors import (
     ConnectorInfo,
     ConnectorState,
     ConnectorStateInfo,
-    ExpandedConnector,
     PluginInfo,
 )
 from ...replies.groups import GroupDescription, GroupSummary
-from ...replies.node import AssignorList, Health, ServerInfo, WorkerDescription, WorkerList
+from ...replies.node import Health, ServerInfo, WorkerDescription, WorkerList
 from ...replies.progress import ConnectorProgressInfo
 from ..command import client_tables
 from ..command import connector_tables as connectors
@@ -27,7 +26,9 @@ from ..command import group_tables as groups
 from ..command.client import Client, Refused, client_of
 from ..command.connector_tables import ConnectorInFull, Expanded, PluginInFull, TaskLine, list_tasks
 from ..command.options import OfGroup, ReadThere, of_kind, takes
-from ..command.printing import FactList, Failed, Section, Table, show
+from ..command.printing import FactList, Section, Table, show
+from ..requests.several import pick
+from .listing import fetch_connectors, names_of_plugin, names_of_worker
 
 T = TypeVar("T")
 
@@ -50,17 +51,6 @@ class ClusterStatus(Struct, frozen=True):
     tasks: list[TaskLine]
 
 
-class Listed(StrEnum):
-    """The types that `get` lists."""
-
-    CONNECTORS = "connectors"
-    TASKS = "tasks"
-    WORKERS = "workers"
-    GROUPS = "groups"
-    PLUGINS = "plugins"
-    ASSIGNORS = "assignors"
-
-
 class Described(StrEnum):
     """The types that `describe` shows."""
 
@@ -70,24 +60,10 @@ class Described(StrEnum):
     PLUGIN = "plugin"
 
 
-def _choice(kinds: type[StrEnum]) -> str:
-    *others, last = [each.value for each in kinds]
-    return f"{', '.join(others)} or {last}."
-
-
-@takes(ReadThere)
-def get(
-    place: ReadThere,
-    what: Annotated[Listed, of_kind(Listed, _choice(Listed))],
-) -> None:
-    """List all connectors, tasks, workers, groups, plugins or assignors."""
-    LISTS[what].show(place)
-
-
 @takes(ReadThere)
 def describe(
     place: ReadThere,
-    what: Annotated[Described, of_kind(Described, _choice(Described))],
+    what: Annotated[Described, of_kind(Described)],
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name.", show_default=False)],
 ) -> None:
     """Show one connector, worker, group or plugin in full."""
@@ -105,7 +81,7 @@ def status(place: ReadThere, group: OfGroup = None) -> None:
         return
     client = client_of(place)
     root = client.get(ServerInfo)
-    expanded = _connectors(client)
+    expanded = fetch_connectors(client)
     reply = ClusterStatus(
         client.base,
         root.version,
@@ -125,10 +101,10 @@ class View(Generic[T]):
     """A request to a cluster, and the tables of its response."""
 
     fetch: Callable[[Client, str], T]
-    """Sends the request; the name is "" for a list."""
+    """Sends the request."""
     sections: Callable[[T], Sequence[Section]]
 
-    def show(self, place: ReadThere, name: str = "") -> None:
+    def show(self, place: ReadThere, name: str) -> None:
         """Send the request, and print the response."""
         reply = self.fetch(client_of(place), name)
         show(place.output, reply, self.sections(reply))
@@ -211,11 +187,6 @@ def _troubles(reply: ClusterStatus) -> list[Section]:
     return [Table(("TROUBLE", "REASON"), rows, title="Troubles")] if rows else []
 
 
-def _connectors(client: Client) -> Expanded:
-    kind = dict[str, ExpandedConnector]
-    return client.get(kind, "connectors", expand=("status", "info", "progress"))
-
-
 def _connector(client: Client, name: str) -> ConnectorInFull:
     info = client.get(ConnectorInfo, "connectors", name)
     status = client.get(ConnectorStateInfo, "connectors", name, "status")
@@ -225,48 +196,16 @@ def _connector(client: Client, name: str) -> ConnectorInFull:
 
 def _worker(client: Client, name: str) -> WorkerDescription:
     reply = client.get(WorkerList, "workers").workers
-    return _one_of("worker", name, ((_names_of_worker(each), each) for each in reply))
+    return pick("worker", [name], reply, names_of_worker)[0]
 
 
 def _plugin(client: Client, name: str) -> PluginInFull:
     reply = client.get(list[PluginInfo], "connector-plugins")
-    named = ((_names_of_plugin(each), each) for each in reply)
-    plugin = _one_of("plugin", name, named)
+    plugin = pick("plugin", [name], reply, names_of_plugin)[0]
     keys = client.get(list[ConfigKeyInfo], "connector-plugins", plugin.class_name, "config")
     return PluginInFull(**asdict(plugin), configs=keys)
 
 
-def _one_of(kind: str, name: str, named: Iterable[tuple[Sequence[str], T]]) -> T:
-    """Return the only object with this name, of several per object; raises `Failed`."""
-    known: list[str] = []
-    for names, reply in named:
-        if name in names:
-            return reply
-        known.append(names[0])
-    raise Failed(f"there is no {kind} {name}; there is: {', '.join(known) or 'none'}")
-
-
-def _names_of_worker(reply: WorkerDescription) -> Sequence[str]:
-    member_id = reply.member.member_id if reply.member else ""
-    return groups.worker_label(reply), reply.worker_id, member_id
-
-
-def _names_of_plugin(reply: PluginInfo) -> Sequence[str]:
-    return reply.class_name.rpartition(".")[2], reply.class_name
-
-
-LISTS: Final[Mapping[Listed, View[Any]]] = {
-    Listed.CONNECTORS: View(lambda client, _: _connectors(client), connectors.connectors),
-    Listed.TASKS: View(lambda client, _: list_tasks(_connectors(client)), connectors.tasks),
-    Listed.WORKERS: View(lambda client, _: client.get(WorkerList, "workers"), groups.workers),
-    Listed.GROUPS: View(lambda client, _: client.get(list[GroupSummary], "groups"), groups.groups),
-    Listed.PLUGINS: View(
-        lambda client, _: client.get(list[PluginInfo], "connector-plugins"), connectors.plugins
-    ),
-    Listed.ASSIGNORS: View(
-        lambda client, _: client.get(AssignorList, "assignors"), groups.assignors
-    ),
-}
 DESCRIPTIONS: Final[Mapping[Described, View[Any]]] = {
     Described.CONNECTOR: View(_connector, connectors.connector),
     Described.WORKER: View(_worker, groups.worker),

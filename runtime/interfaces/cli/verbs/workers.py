@@ -61,7 +61,7 @@ def expect(
 @takes(There)
 def remove(
     place: There,
-    what: Annotated[Removable, of_kind(Removable, "worker.")],
+    what: Annotated[Removable, of_kind(Removable)],
     name: Worker,
     *,
     force: Annotated[

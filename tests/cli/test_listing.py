@@ -1,0 +1,100 @@
+"""`get` of some objects only, of offsets and loggers, and in other forms."""
+
+import json
+from typing import Any
+
+import pytest
+from cli.conftest import Asked, Cluster, Run
+
+from fairlead_tests.cli import answered
+
+EXPANDED = "/connectors?expand=status&expand=info&expand=progress"
+REASON = "waits for " + "space " * 12 + "on the disk"
+OTHER_TASK = {"id": 0, "state": "RUNNING", "worker_id": answered.URL_2, "version": "1"}
+LOGGERS = {
+    "root": {"level": "INFO", "last_modified": None},
+    "fairlead.actors": {"level": "DEBUG", "last_modified": 1_357_000_000_000},
+}
+
+
+def entry_of(name: str, **task: object) -> dict[str, Any]:
+    status = {**answered.STATUS, "name": name, "tasks": [{**OTHER_TASK, **task}]}
+    return {"status": status, "info": {**answered.INFO, "name": name}}
+
+
+@pytest.fixture
+def two(cluster: Cluster) -> Cluster:
+    """A cluster with connectors a and b, each with one task."""
+    cluster.answer("GET", EXPANDED, {"a": entry_of("a"), "b": entry_of("b", reason=REASON)})
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("connectors", "a b"),
+        ("connector b", "b"),
+        ("tasks", "a-0 b-0"),
+        ("task a", "a-0"),
+        ("workers w3 w1", "w1 w3"),
+        ("groups", "connect"),
+        ("plugins SparkPipeline", "SparkPipeline"),
+        ("assignors mine", "mine"),
+        ("loggers root", "root"),
+    ],
+)
+def test_names_are_one_in_each_line_of_all_or_of_those_that_are_asked_for(
+    words: str, named: str, run: Run, two: Cluster
+) -> None:
+    two.answer("GET", "/admin/loggers", LOGGERS)
+    told = run("get", *words.split(), "-o", "name", "--url", two.url)
+    assert told == (0, "".join(f"{each}\n" for each in named.split()), "")
+
+
+def test_a_list_of_some_is_the_same_in_each_format(run: Run, two: Cluster) -> None:
+    told = run("get", "connectors", "a", "-o", "json", "--url", two.url)
+    assert json.loads(told.out) == {"a": entry_of("a")}
+    table = run("get", "connectors", "a", "--url", two.url)
+    lines = [each.split()[:3] for each in table.out.splitlines()]
+    assert lines == [["NAME", "TYPE", "STATE"], ["a", "source", "RUNNING"]]
+
+
+def test_a_wide_list_cuts_nothing(run: Run, two: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert REASON not in run("get", "tasks", "b", "--url", two.url).out
+    assert REASON in run("get", "tasks", "b", "-o", "wide", "--url", two.url).out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("connectors c", 1, "there is no connector c; there is: a, b"),
+        ("tasks a c", 1, "there is no connector c; there is: a, b"),
+        ("workers w9", 1, "there is no worker w9; there is: w1, w2, w3"),
+        ("offsets", 2, "offsets are of one connector: get offsets NAME"),
+        ("offsets a b", 2, "offsets are of one connector: get offsets NAME"),
+    ],
+)
+def test_a_name_that_there_is_not_fails(
+    words: str, code: int, said: str, run: Run, two: Cluster
+) -> None:
+    assert run("get", *words.split(), "--url", two.url) == (code, "", f"fairlead: {said}\n")
+
+
+def test_offsets_are_those_of_the_command_offsets(run: Run, cluster: Cluster) -> None:
+    one = {"partition": {"path": "a.csv"}, "offset": {"size": 4}}
+    cluster.answer("GET", "/connectors/flights/offsets", {"offsets": [one]})
+    told = run("get", "offsets", "flights", "--url", cluster.url)
+    assert told == run("offsets", "get", "flights", "--url", cluster.url)
+    assert told.out == 'PARTITION          OFFSET\n{"path": "a.csv"}  {"size": 4}\n'
+
+
+def test_loggers_are_listed_with_their_levels(run: Run, cluster: Cluster) -> None:
+    cluster.answer("GET", "/admin/loggers", LOGGERS)
+    assert run("get", "loggers", "--url", cluster.url).out == (
+        "LOGGER           LEVEL  SET AT\n"
+        "root             INFO\n"
+        "fairlead.actors  DEBUG  2013-01-01T00:26:40.000Z\n"
+    )
+    assert cluster.asked == [Asked("GET", "/admin/loggers", None)]
