@@ -45,6 +45,7 @@ class Error(Enum):
     FENCED = "FENCED"
     """A commit or a task split came with a token that is not the current one."""
     INVALID_CONFIG = "INVALID_CONFIG"
+    UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"
     ALREADY_EXISTS = "ALREADY_EXISTS"
     UNKNOWN_CONNECTOR = "UNKNOWN_CONNECTOR"
 
@@ -120,6 +121,9 @@ MEANINGS: Mapping[Error, Meaning] = {
     ),
     Error.GROUP_AUTHORIZATION_FAILED: Meaning(
         30, Remedy.FATAL, "have the group's owner allow it, or use another key"
+    ),
+    Error.UNSUPPORTED_VERSION: Meaning(
+        35, Remedy.FATAL, "for consumers: commit with version 9 or later, which has member epochs"
     ),
     Error.INVALID_CONFIG: Meaning(40, Remedy.FATAL, "correct the setting that the message names"),
     Error.INVALID_REQUEST: Meaning(42, Remedy.FATAL, "correct the field that the message names"),

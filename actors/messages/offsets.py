@@ -35,7 +35,7 @@ class OffsetCommit:
     member_id: str = ""
     epoch: int = NO_EPOCH
     instance_id: str | None = None
-    knows_epochs: bool = False
+    knows_epochs: bool = True
     """Whether the request's version (9) has member epochs."""
     number: int = 0
 

@@ -90,6 +90,27 @@ def test_a_member_of_no_group_commits_nothing(
     assert [each.error for each in driver.asks(commit).verdicts] == [Error.UNKNOWN_MEMBER_ID]
 
 
+def test_a_consumer_commits_with_member_epochs_alone(driver: ConsumerDriver) -> None:
+    epoch = driver.joins("A", "t4").member_epoch
+    classic = driver.asks(joining())
+    told = [
+        driver.asks(OffsetCommit(driver.group_id, COMMIT, who, at, knows_epochs=False)).error
+        for who, at in (("A", epoch), (classic.member_id, classic.generation), ("B", epoch))
+    ]
+    assert told == [Error.UNSUPPORTED_VERSION, Error.NONE, Error.UNKNOWN_MEMBER_ID]
+
+
+def test_a_member_that_has_gone_fetches_no_offsets_of_its_empty_group(
+    driver: ConsumerDriver,
+) -> None:
+    fetch = OffsetFetch(driver.group_id, None, "A", 2)
+    before = driver.asks(fetch).error
+    driver.joins("A", "t4")
+    driver.beats("A", -1)
+    told = before, driver.asks(fetch).error, driver.asks(OffsetFetch(driver.group_id)).error
+    assert told == (Error.NONE, Error.UNKNOWN_MEMBER_ID, Error.NONE)
+
+
 @pytest.mark.parametrize("offset", [-1, -5, -(1 << 63) + 1])
 def test_a_negative_offset_is_committed(driver: ConsumerDriver, offset: int) -> None:
     committed = TopicOffset("t4", 1, offset, metadata="")

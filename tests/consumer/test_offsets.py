@@ -74,7 +74,7 @@ def test_an_epoch_that_has_passed_is_good_for_what_the_member_had_then_and_has_s
 def test_who_is_no_member_commits_while_there_is_none_and_the_group_comes_into_being(
     driver: ConsumerDriver,
 ) -> None:
-    assert commit(driver, epoch=3) == [Error.ILLEGAL_GENERATION]
+    assert commit(driver, epoch=3, knows_epochs=False) == [Error.ILLEGAL_GENERATION]
     assert commit(driver) == [Error.NONE]
     driver.joins("A", "t4")
     assert commit(driver) == [Error.UNKNOWN_MEMBER_ID]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ....events.kafka.consumers import Topic
-from ....events.model import Resource
+from ....events.model import GroupType, Resource
 from ...classic.embedded import CONSUMER, topics_of_consumers
 from ...group.commit import OffsetLedger
 from ...group.shard import Now
@@ -68,7 +68,7 @@ class OffsetDesk:
 
     def _refuse_fetch(self, call: OffsetFetch) -> Error | None:
         is_told = call.member_id is not None or call.epoch > NO_EPOCH
-        if is_told and self._sides.group.members:
+        if is_told and self._sides.group.type is GroupType.CONSUMER:
             return self._refuse_member(call.member_id or "", call.epoch)
         return None
 
@@ -88,6 +88,9 @@ class OffsetDesk:
     def _refuse_commit(self, call: OffsetCommit, now: Now) -> Error | None:
         group = self._sides.group
         if group.members:
+            member = group.members.get(call.member_id)
+            if member and member.metadata.classic is None and not call.knows_epochs:
+                return Error.UNSUPPORTED_VERSION
             error = self._refuse_member(call.member_id, call.epoch)
             is_owner = error is Error.STALE_MEMBER_EPOCH and self._had_and_has_all(call)
             return None if is_owner else error
