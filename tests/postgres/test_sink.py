@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from fairlead.events.model import Token
+from fairlead.runtime.pipeline.connectors.postgres.sink import sink as sink_module
 from fairlead.runtime.pipeline.spi.errors import BadInput, RowsRefused, SchemaRefused, SinkBroken
 from fairlead_tests.connectors.publish_once import SinkLog
 from fairlead_tests.postgres_pipes import sink_of, tables_of
@@ -150,6 +151,41 @@ def test_a_row_that_breaks_a_constraint_is_told_before_it_counts(
     log.write(sink, pa.table({"n": [1, 7, 7], "u": [one, None, None]}))
     sink.close()
     assert len(database.run("SELECT * FROM t")) == 4
+
+
+def test_a_constraint_that_is_added_under_way_is_seen_after_a_while(
+    database: Database, log: SinkLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.run("CREATE TABLE t (n int)")
+    sink = sink_of(database)
+    log.acquire(sink)
+    log.write(sink, pa.table({"n": [1]}))
+    database.run("ALTER TABLE t ADD CHECK (n < 5)")
+    monkeypatch.setattr(sink_module, "_FITTED_S", 0.0)
+    with pytest.raises(RowsRefused, match="it breaks t_n_check"):
+        log.stage(sink, pa.table({"n": [7]}))
+    sink.close()
+
+
+def test_a_table_is_looked_at_again_when_a_batch_cannot_be_put_in_place(
+    database: Database, log: SinkLog
+) -> None:
+    database.run("CREATE TABLE t (n int)")
+    sink = sink_of(database)
+    log.acquire(sink)
+    log.write(sink, pa.table({"n": [1]}))
+    database.run("ALTER TABLE t ADD CHECK (n < 5)")
+    log.count(log.stage(sink, pa.table({"n": [2, 7]})))
+    with pytest.raises(SinkBroken, match=r'violates check constraint "t_n_check".*DELETE') as told:
+        log.publish(sink)
+    (staged,) = re.findall(r"waits \((\S+)\)", str(told.value))
+    with database.server.connected(database.name) as connection:
+        connection.execute(f"DELETE FROM {staged} WHERE n = 7".encode())
+    log.publish(sink)
+    with pytest.raises(RowsRefused, match="it breaks t_n_check"):
+        log.stage(sink, pa.table({"n": [8]}))
+    sink.close()
+    assert database.run("SELECT n FROM t") == [(1,), (2,)]
 
 
 def test_rows_that_are_added_may_have_a_key_that_the_table_does_not_know(

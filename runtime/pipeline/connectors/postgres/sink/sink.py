@@ -6,6 +6,7 @@ directly.
 """
 
 import json
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
@@ -31,6 +32,8 @@ from .tables import TableRules, TargetTable
 
 T = TypeVar("T")
 
+_FITTED_S: Final = 10.0
+"""How long a target table is taken to be as it was found."""
 _WITH: Final = "with"
 """Key in manifest notes: `prepared` if the batch is a prepared transaction."""
 _OTHERS: Final = """
@@ -74,6 +77,8 @@ class PostgresSink(Sink["pa.Table"]):
         """The ADBC connection for staging."""
         self._fitted: dict[tuple[TableName, pa.Schema], TargetTable] = {}
         """The target tables that were checked, by name and schema of the rows."""
+        self._fitted_since = time.monotonic()
+        """Since when tables are kept as they were found."""
 
     def acquire(self, tenure: Tenure) -> None:
         """Terminate the sessions of former owners, and check the marker against the log."""
@@ -226,6 +231,9 @@ class PostgresSink(Sink["pa.Table"]):
         return TableChange(target.name, chosen, key, layout.mode, name, has_deletes, layout.order)
 
     def _fit(self, rows: TargetRows) -> TargetTable:
+        if time.monotonic() - self._fitted_since >= _FITTED_S:
+            self._fitted.clear()
+            self._fitted_since = time.monotonic()
         key = (rows.name, rows.rows.schema)
         if key not in self._fitted:
             with self._talking() as connection:
@@ -242,6 +250,7 @@ class PostgresSink(Sink["pa.Table"]):
         except BaseException as error:
             self._take_back()
             if isinstance(error, adbc.Error):
+                self._fitted.clear()
                 raise self._told(error) from None
             raise
 
@@ -259,6 +268,9 @@ class PostgresSink(Sink["pa.Table"]):
             self._connection = self._reached(self._server.connect)
         try:
             yield self._connection
+        except SinkBroken:
+            self._fitted.clear()
+            raise
         except psycopg.Error as error:
             if is_away(error) and not is_data(error):
                 self.close()
