@@ -20,7 +20,10 @@ class BadInput(Exception):  # noqa: N818  # names who is to blame
     """A part of the source cannot be read; the text names the part and the reason."""
 
     is_put_off = False
-    """Whether the source now plans that part last; the task is FAILED and reads the rest."""
+    """Whether that part is tried again even when all restarts are used up.
+
+    The source plans it last; the task is FAILED and reads the rest. False: the whole batch failed.
+    """
 
 
 class LostRange(NamedTuple):

@@ -15,7 +15,7 @@ from ....actors.settings import not_blank
 from ..spark.queries.query import INPUT
 from ..spi.config import ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import Context
-from ..spi.errors import BadInput
+from ..spi.errors import BadInput, SourceAway
 from ..spi.key_kinds import choice_key, text_key
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Lookup:
         """The cached table, with the fingerprint of its files."""
 
     def table(self, spark: "SparkSession") -> "DataFrame":
-        """Return the present table; raises `BadInput` if it cannot be read."""
+        """Return the present table; raises `BadInput` if it is unusable, else `SourceAway`."""
         seen = self._fingerprint()
         for _ in range(_MOST_READS):
             if self._holds(seen, spark):
@@ -71,7 +71,7 @@ class Lookup:
             if before == seen:
                 self._held = seen, table
         if self._held is None or self._held[0] != seen:
-            raise BadInput(f"the lookup {self._name} changes while it is read: {self._path}")
+            raise SourceAway(f"the lookup {self._name} changes while it is read: {self._path}")
         return self._held[1]
 
     def _holds(self, seen: Fingerprint, spark: "SparkSession") -> bool:
@@ -85,7 +85,7 @@ class Lookup:
             return spark.createDataFrame(reader.load(str(self._path)).toArrow())
         except Exception as error:
             told = str(error).partition("\n")[0]
-            raise BadInput(f"the lookup {self._name} cannot be read: {told}") from error
+            raise _unusable(f"the lookup {self._name} cannot be read: {told}") from error
 
     def _fingerprint(self) -> Fingerprint:
         """Return the present fingerprint, without hidden files, which Spark ignores."""
@@ -96,15 +96,22 @@ class Lookup:
             # With links, anyone who may write to the folder could make the node read any file.
             for link in (each for each in read if each != path and each.is_symlink()):
                 told = f"{link} is a link, which is not followed: copy what it leads to"
-                raise BadInput(f"{what} cannot be read: {told}")
+                raise _unusable(f"{what} cannot be read: {told}")
             stats = [(each, each.stat()) for each in read]
         except OSError as error:
             told = (error.strerror or str(error)).lower()
-            raise BadInput(f"{what} cannot be read: {path}: {told}") from None
+            raise SourceAway(f"{what} cannot be read: {path}: {told}") from error
         if sum(stat.st_size for _, stat in stats) > MOST_BYTES:
             told = f"{path} holds more than {MOST_BYTES >> 20} MB"
-            raise BadInput(f"{what} is no small table: {told}")
+            raise _unusable(f"{what} is no small table: {told}")
         return tuple((str(each), stat.st_size, stat.st_mtime_ns) for each, stat in stats)
+
+
+def _unusable(text: str) -> BadInput:
+    """Return an error of a table that somebody has to mend; no row of the batch is to blame."""
+    error = BadInput(text)
+    error.is_put_off = True
+    return error
 
 
 def _is_hidden(path: Path) -> bool:
