@@ -25,7 +25,7 @@ demo: .venv/ready
 
 # JVMs of tests start in half the time once one of them has written down the classes that it loaded.
 .venv/classes: .venv/ready
-	PYTHONPATH=tests $(BIN)/python -m fairlead_tests.spark_engine.class_data
+	$(BIN)/fairlead prepare
 	touch $@
 
 # Servers that tests run against come from packages of the system, where that may be done.
@@ -40,17 +40,21 @@ test-fast: .venv/ready
 
 bench: .venv/ready
 	$(INSTALL) --editable '.[bench]'
+	$(BIN)/fairlead prepare
 	@for each in tests/benchmarks/bench_*.py; do PYTHONPATH=tests $(BIN)/python $$each || exit 1; done
 
-# What needs Spark, on the oldest that pyproject.toml allows. That PySpark leaves sockets open until
-# they are collected.
-oldest: .venv/oldest/ready
-	.venv/oldest/bin/pytest -m "spark and not soak" -o cache_dir=.pytest_cache/oldest \
+# What needs Spark, on the oldest that pyproject.toml allows, or with PYSPARK=4.2.0, say, on another. That
+# PySpark leaves sockets open until they are collected.
+PYSPARK ?= 4.1.0
+OLDER := .venv/pyspark-$(PYSPARK)
+
+oldest: $(OLDER)/ready
+	$(OLDER)/bin/pytest -m "spark and not soak" -o cache_dir=.pytest_cache/pyspark-$(PYSPARK) \
 		-W ignore::ResourceWarning
 
-.venv/oldest/ready: .venv/ready
-	$(PYTHON) -m venv .venv/oldest
-	.venv/oldest/bin/python -m pip install --quiet --editable '.[test]' 'pyspark==4.1.0'
+$(OLDER)/ready: .venv/ready
+	$(PYTHON) -m venv $(OLDER)
+	$(OLDER)/bin/python -m pip install --quiet --editable '.[test]' 'pyspark==$(PYSPARK)'
 	touch $@
 
 soak: .venv/ready

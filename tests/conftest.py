@@ -23,7 +23,6 @@ from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import EngineState
 from fairlead_tests import TESTS
 from fairlead_tests.conformance.outcomes import Outcomes
-from fairlead_tests.spark_engine.class_data import shared_options
 
 KINDS = ({"spark", "cluster"}, {"spark"}, {"cluster"}, set[str]())
 """What marks tests that wait for each other have; those of the last kind wait for none."""
@@ -36,6 +35,10 @@ ROWS = {
 
 Those of the last row start engines of their own, and close the one that others share.
 """
+
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m -XX:ParallelGCThreads=1"
+"""Of JVMs that do a little of everything: no optimising compiler, no collection for the room that
+classes take, and collections by one thread, since there is always other work."""
 
 SERVERS = ("kafka", "postgres")
 """The folders of tests that share a server, which each process that runs some of them starts."""
@@ -103,7 +106,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         elif folder in SERVERS:
             item.add_marker(pytest.mark.xdist_group(folder))
         if "spark" in kind and isinstance(item, pytest.Function):
-            item.fixturenames.insert(0, "class_data")
+            item.fixturenames.insert(0, "quick_jvms")
 
 
 @pytest.fixture(scope="session")
@@ -136,11 +139,11 @@ def engine_to_end(engine: Embedded) -> Embedded:
 
 
 @pytest.fixture(scope="session")
-def class_data() -> Iterator[None]:
-    """Have all JVMs share what they load."""
+def quick_jvms() -> Iterator[None]:
+    """Have all JVMs be quick to start."""
     mine = os.environ.get("JAVA_TOOL_OPTIONS", "")
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("JAVA_TOOL_OPTIONS", f"{mine} {shared_options()}")
+        environment.setenv("JAVA_TOOL_OPTIONS", f"{mine} {QUICK_JVM}")
         yield
 
 

@@ -110,6 +110,25 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     raise JavaNotFound(f"Spark needs Java {OLDEST} or later ({looked}): set JAVA_HOME to one")
 
 
+def archive_of(java: Java) -> Path:
+    """Return where the archive of Spark's classes for a Java lies; it may not be there.
+
+    It is in the Python environment, beside the jars that it is made of: who may write there can run
+    code in a node anyway. For other jars it is another one: their time of change is in its name.
+    """
+    jars = (spark_home() / "jars").stat().st_mtime_ns
+    return Path(sys.prefix) / "share" / "fairlead" / f"spark-{java.version}-{jars}.jsa"
+
+
+def sharing_options(java: Java) -> list[str]:
+    """Return the options of a JVM that maps the archive, none unless it is there.
+
+    Where it does not fit, since a class path begins otherwise, the JVM loads its classes itself.
+    """
+    archive = archive_of(java)
+    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off"] if archive.exists() else []
+
+
 @dataclass(frozen=True, slots=True)
 class JvmLaunch:
     """All that a JVM is started with."""
@@ -220,6 +239,7 @@ def _java_options(launch: JvmLaunch, folder: Path, log: Path) -> list[str]:
         f"-Xmx{launch.heap}",
         *(f"--add-opens={package}=ALL-UNNAMED" for package in JVM_OPENS),
         *_OPTIONS,
+        *sharing_options(launch.java),
         f"-Djava.io.tmpdir={folder / SCRATCH}",
         f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
         f"-XX:ErrorFile={log.with_name('jvm-crash-%p.log')}",
