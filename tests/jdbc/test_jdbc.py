@@ -9,17 +9,19 @@ from uuid import uuid4
 
 import pytest
 
-from fairlead.events.commits import identity
+from fairlead.events.commits import Document, identity
 from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.jdbc.connecting import why_away
+from fairlead.runtime.pipeline.connectors.jdbc.source import JdbcSource
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Engine
 from fairlead.runtime.pipeline.spi.connector import Delivery
 from fairlead.runtime.pipeline.spi.context import Outside, Reach
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused
+from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.java_peer import NoPeer, kafka_jars
@@ -144,6 +146,27 @@ def test_rows_are_copied_in_bounded_batches_and_followed_by_who_comes_after(
         assert runner.close(30) == frozenset()
     assert [each.batch for each in ledger.accepted] == [0, 1, 2, 3, 0]
     assert ledger.offsets("orders")[identity({"table": "orders"})] == {"incrementing": 2_000_049}
+
+
+@pytest.mark.spark
+def test_a_range_is_wide_where_numbers_are_sparse_and_narrow_before_dense_ones(
+    derby: Derby, engine: Embedded
+) -> None:
+    derby.run("CREATE TABLE orders (id bigint PRIMARY KEY)")
+    sparse = [number * 1_000_000_000 for number in range(1, 19)]
+    dense = range(sparse[-1] + 1, sparse[-1] + 41)
+    derby.run("INSERT INTO orders VALUES " + ",".join(f"({each})" for each in (*sparse, *dense)))
+    on_spark = partial(engine.run, "test")
+    source = JdbcSource({"url": derby.url}, {"orders": "orders"}, "id", "", 60, on_spark)
+    offsets: dict[str, Document] = {}
+    found = []
+    while (plan := source.plan(offsets, Limit(20, 1 << 20, 1))).ranges:
+        (advance,), (part,) = plan.advances, plan.ranges
+        offsets[identity(advance.partition)] = advance.end or {}
+        query = f"SELECT COUNT(*) FROM orders WHERE id > {part.above} AND id <= {part.last}"
+        assert derby.run(query) == [(part.rows,)]
+        found.append(part.rows)
+    assert found == [6, 6, 2, 2, 1, 20, 20, 1]
 
 
 @pytest.mark.spark

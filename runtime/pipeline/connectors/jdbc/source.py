@@ -3,7 +3,8 @@
 
 Numbers are unique, so a range has at most as many rows as numbers: batches are cut without ORDER
 BY, which would read all remaining rows for each batch, and without LIMIT, whose syntax differs
-between databases.
+between databases. Where few of the numbers have a row, as with ids that hold a time, rows are
+counted to find a wider range.
 """
 
 import time
@@ -27,15 +28,18 @@ _ROW_BYTES: Final = 64
 """The assumed size of a row."""
 _ROWS_EACH: Final = 50_000
 """The rows for one more parallel connection, up to one for each core."""
+_STEP: Final = 4
+"""How much wider or narrower the next range is that is tried."""
 
 
 class TableRange(NamedTuple):
-    """Rows of a table with numbers in (above, last], or all rows."""
+    """Rows of a table with numbers in (above, last]; None: without that limit."""
 
     table: str
     above: int | None = None
     last: int | None = None
-    """None: all rows."""
+    rows: int = 0
+    """How many rows it may have, where both limits are known."""
 
 
 class JdbcSource(Source[TableRange]):
@@ -62,6 +66,8 @@ class JdbcSource(Source[TableRange]):
         self._on_spark = on_spark
         self._look_at: dict[str, float] = {}
         """The monotonic time of the next poll of an idle table."""
+        self._widths: dict[str, int] = {}
+        """How many numbers the last range of a table had room for."""
         self._next = 0
         """The table to poll first, in turn."""
 
@@ -86,8 +92,8 @@ class JdbcSource(Source[TableRange]):
         (part,) = ranges
         query = f"SELECT * FROM {self._rows_of(part)}"  # noqa: S608  # by whoever may ask anything
         told = {**self._options, "dbtable": f"({query}) fairlead_rows"}
-        if part.above is not None and part.last is not None and self._column.isidentifier():
-            readers = min(_cores(spark), 1 + (part.last - part.above) // _ROWS_EACH)
+        if part.last is not None and self._column.isidentifier():
+            readers = min(_cores(spark), 1 + part.rows // _ROWS_EACH)
             if readers > 1:
                 told |= {
                     "partitionColumn": self._column,
@@ -117,37 +123,68 @@ class JdbcSource(Source[TableRange]):
         first, highest = bounds
         above = first - 1 if above is None else above
         most = max(1, min(limit.rows, limit.bytes // _ROW_BYTES))
-        last = min(highest, first + most - 1)
+        last, rows = self._fitting(name, bounds, most)
         advance = Advance({"table": name}, start, {_NUMBER: last})
-        rows = TableRange(name, above, last)
-        return BatchPlan((rows,), (advance,), _ROW_BYTES * (last - above), backlog=last < highest)
+        part = TableRange(name, above, last, rows)
+        return BatchPlan((part,), (advance,), _ROW_BYTES * rows, backlog=last < highest)
+
+    def _fitting(self, name: str, bounds: tuple[int, int], most: int) -> tuple[int, int]:
+        """Return the last number of a range with at most `most` rows, and how many it may have.
+
+        Nothing is counted if there are no more numbers than that.
+        """
+        first, highest = bounds
+        if highest - first < most:
+            return highest, highest - first + 1
+        width = max(most, self._widths.get(name, most))
+        rows = self._count(name, bounds, width)
+        while rows > most and width > most:
+            width = max(most, width // _STEP)
+            rows = self._count(name, bounds, width)
+        while first + width <= highest and rows * _STEP <= most:
+            wider = self._count(name, bounds, width * _STEP)
+            if wider > most:
+                break
+            width, rows = width * _STEP, wider
+        self._widths[name] = width
+        return min(highest, first + width - 1), rows
+
+    def _count(self, name: str, bounds: tuple[int, int], width: int) -> int:
+        """Return how many rows have one of so many numbers from the lowest on."""
+        first, highest = bounds
+        last = min(highest, first + width - 1)
+        (rows,) = self._ask("COUNT(*) AS fairlead_rows", TableRange(name, first - 1, last))
+        return int(rows)
 
     def _bounds(self, name: str, above: int | None) -> tuple[int, int] | None:
         """Return the lowest and the highest number above a number; None: there is none."""
         what = f"MIN({self._column}) AS fairlead_first, MAX({self._column}) AS fairlead_last"
-        query = f"SELECT {what} FROM {self._tables[name]}"  # noqa: S608  # as above
-        query += "" if above is None else f" WHERE {self._column} > {above}"
-
-        def ask(spark: "SparkSession") -> Any:  # noqa: ANN401  # a Spark row
-            told = {**self._options, "dbtable": f"({query}) fairlead_bounds"}
-            return spark.read.format("jdbc").options(**told).load().collect()[0]
-
-        try:
-            first, last = self._on_spark(ask)
-        except Exception as error:
-            self.blame(error)
-            raise
+        first, last = self._ask(what, TableRange(name, above))
         if first is None or last is None:
             return None
         if int(first) != first or int(last) != last:
             raise BadInput(f"{name}: {self._column} has {first}: it must hold whole numbers")
         return int(first), int(last)
 
+    def _ask(self, what: str, part: TableRange) -> Any:  # noqa: ANN401  # a Spark row
+        """Return the row that a query finds about a range."""
+        query = f"SELECT {what} FROM {self._rows_of(part)}"  # noqa: S608  # as above
+
+        def ask(spark: "SparkSession") -> Any:  # noqa: ANN401  # as above
+            told = {**self._options, "dbtable": f"({query}) fairlead_asked"}
+            return spark.read.format("jdbc").options(**told).load().collect()[0]
+
+        try:
+            return self._on_spark(ask)
+        except Exception as error:
+            self.blame(error)
+            raise
+
     def _rows_of(self, part: TableRange) -> str:
-        relation = self._tables[part.table]
-        if part.last is None:
-            return relation
-        return f"{relation} WHERE {self._column} > {part.above} AND {self._column} <= {part.last}"
+        limits = [f"{self._column} > {part.above}"] if part.above is not None else []
+        limits += [f"{self._column} <= {part.last}"] if part.last is not None else []
+        where = f" WHERE {' AND '.join(limits)}" if limits else ""
+        return f"{self._tables[part.table]}{where}"
 
 
 def _all(name: str, start: Document | None) -> BatchPlan[TableRange] | None:
