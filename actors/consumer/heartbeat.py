@@ -9,19 +9,23 @@ from dataclasses import replace
 
 from ...events.group import Group, Member
 from ...events.kafka.consumers import ConsumerSubscription
-from ...events.model import Cause, Why
+from ...events.model import Cause, GroupType, Why
 from ...events.records import GroupMetadata, MemberMetadata, Record, Tombstone
 from ..group.members.admission import refuse, refuse_heartbeat
 from ..group.members.depart import leave
 from ..group.members.heartbeat import MemberUpdate, apply_request, change_in_assignors, take_step
 from ..group.members.seats import seat_of
 from ..group.state.soft_state import Decision, SoftState, bump
+from ..messages.errors import Error
 from ..messages.members import JOIN_EPOCH, Heartbeat
 from .topics import has_returned_topic, shares_anew, topic_records
 
 
 def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
     """Decide a consumer's heartbeat."""
+    if group.type is GroupType.CLASSIC and request.member_epoch != JOIN_EPOCH:
+        message = f"Group {group.group_id} is not a consumer group: join it with epoch 0"
+        return refuse_heartbeat(soft, request, Error.GROUP_ID_NOT_FOUND, message)
     seat = seat_of(group, request)
     if refused := refuse(group, soft, seat, request):
         return refuse_heartbeat(soft, request, *refused)

@@ -13,7 +13,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch, TopicOffset
 from fairlead.actors.shards.packets import numbered
 from fairlead.events.model import GroupType
-from fairlead_tests.consumer.classic import joining
+from fairlead_tests.consumer.classic import alone, joining
 from fairlead_tests.consumer.driver import ConsumerDriver
 
 COMMIT = (TopicOffset("t4", 1, 7),)
@@ -109,6 +109,18 @@ def test_a_member_that_has_gone_fetches_no_offsets_of_its_empty_group(
     driver.beats("A", -1)
     told = before, driver.asks(fetch).error, driver.asks(OffsetFetch(driver.group_id)).error
     assert told == (Error.NONE, Error.UNKNOWN_MEMBER_ID, Error.NONE)
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+@pytest.mark.parametrize("epoch", [-2, -1, 1])
+def test_a_classic_group_is_no_group_for_a_consumer_that_does_not_join_it(
+    driver: ConsumerDriver, *, epoch: int, is_empty: bool
+) -> None:
+    member_id = alone(driver)
+    if is_empty:
+        driver.asks(LeaveGroup(driver.group_id, (Leaver(member_id),)))
+    told = driver.beats("A", epoch, instance_id="one")
+    assert (told.error, driver.group.type) == (Error.GROUP_ID_NOT_FOUND, GroupType.CLASSIC)
 
 
 @pytest.mark.parametrize("offset", [-1, -5, -(1 << 63) + 1])
