@@ -18,6 +18,7 @@ class ConnectorConfig:
     only then the key gets its tombstone. `offsets_before` is how many offsets there were of an
     earlier connector of this name when it was created: they count for this one. `to_forget` stands
     beside `deleting` until its source has removed what it keeps outside, such as a slot.
+    `given_up` is how many batches counted and were not published when they were given up.
     """
 
     connector: str
@@ -27,6 +28,7 @@ class ConnectorConfig:
     deleting: bool = False
     offsets_before: int = 0
     to_forget: bool = False
+    given_up: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,7 @@ class OffsetLedger:
             self.all_progress,
             self.alteration,
             self.has_unpublished,
+            self.unpublished,
             has_acknowledged,
             self.consumer_offsets,
         )
@@ -238,6 +239,11 @@ class OffsetLedger:
             for (kind, key), record in self._laid.items()
         )
         return laid or bool(self._log.scan(*entry_key(Committed, (connector,))))
+
+    def unpublished(self, connector: str) -> list[CommitId]:
+        """Return the commits of a connector that wait to be published."""
+        found = self._all(Committed, connector)
+        return [each.commit.commit_id for each in found if isinstance(each, Committed)]
 
     def _all(self, kind: type, *begin: str) -> Iterable[Record | None]:
         """Return the latest record of each key that begins so; None for a tombstone."""

@@ -57,14 +57,16 @@ class Restart:
 class DeleteConnector:
     """Stop a connector for good; its offsets stay, as in Kafka Connect.
 
-    With `forgets` it is gone only once its source has removed what it keeps outside. Without, one
-    that is being deleted waits for that no longer.
+    With `forgets` it is gone only once its source has removed what it keeps outside, and with
+    `publishes` only once all that counts is published. Without, one that is being deleted waits for
+    that no longer: batches that are not published are given up.
     """
 
     group_id: str
     connector: str
     principal: str | None = None
     forgets: bool = False
+    publishes: bool = True
 
 
 MUST_BE_STOPPED: Final = (

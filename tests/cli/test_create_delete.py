@@ -188,6 +188,17 @@ def test_delete_says_what_it_waits_for(run: Run, cluster: Cluster) -> None:
     assert run("delete", "connector", "a", "--url", cluster.url) == (0, f"{told}\n", "")
 
 
+def test_delete_gives_up_rows_only_if_it_is_told_to(run: Run, cluster: Cluster) -> None:
+    told = "connector a is deleted; given up is batch 0 of a-1"
+    cluster.answer("DELETE", "/connectors/a?publish=false", {"message": told})
+    assert run("delete", "connector", "a", "--give-up", "--url", cluster.url) == (
+        0,
+        f"{told}\n",
+        "",
+    )
+    assert cluster.asked == [Asked("DELETE", "/connectors/a?publish=false", None)]
+
+
 def test_delete_of_what_is_not_there_fails(run: Run, cluster: Cluster) -> None:
     assert run("delete", "connector", "x", "--url", cluster.url) == (
         1,

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from fairlead.actors.group.state.soft_state import DecisionFacts
 from fairlead.actors.messages.commands import CommandReply, FinishDeletion
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import (
@@ -14,6 +15,8 @@ from fairlead.actors.messages.members import (
     StatusUpdate,
 )
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
+from fairlead.events.catalogue import commit_key
+from fairlead.events.commits import CommitId, Committed
 from fairlead.events.connectors import ConnectorConfig, TaskConfigs, TaskStatus
 from fairlead.events.group import token_of
 from fairlead.events.model import RunState, TaskConfig, Token
@@ -113,6 +116,24 @@ def test_a_deleted_connector_is_buried_once_its_source_forgot_or_is_to_be_left_a
         assert not decider.group.connectors["A"].to_forget
         assert decider.carry_out(enough).records == ()
     assert decider.carry_out(FinishDeletion("A")).records != ()
+
+
+def test_what_can_never_be_published_is_given_up_by_a_deletion_that_says_so(
+    decider: Decider,
+) -> None:
+    left = tuple(CommitId("A", task, Token(1, 1), 0) for task in range(2))
+    graves = tuple(Tombstone(Committed, commit_key(each)) for each in left)
+    given_up = DeleteConnector("connect", "A", publishes=False)
+    before = copy(decider.group.connectors["A"])
+    with decider.knowing(DecisionFacts(unpublished=lambda _: left)):
+        assert decider.carry_out(DeleteConnector("connect", "A")).offset_records == ()
+        later = decider.carry_out(given_up)
+        ending = replace(before, deleting=True, given_up=2)
+        assert (later.records, later.offset_records) == ((ending,), graves)
+        decider.write(before)
+        at_once = decider.carry_out(given_up)
+        assert (at_once.records[0], at_once.offset_records) == (ending, graves)
+    assert decider.command(given_up).error is Error.UNKNOWN_CONNECTOR, "nothing is left"
 
 
 def test_a_connector_that_is_being_deleted_can_not_be_put_or_deleted(

@@ -11,7 +11,7 @@ from fairlead.events.log.space import Room
 from fairlead.events.model import Resource, RunState
 from fairlead.events.records import ConnectorsTasksMetadata
 from fairlead.runtime.interfaces.rest.backend import logs
-from fairlead.runtime.interfaces.rest.routes import connector_commands
+from fairlead.runtime.interfaces.rest.routes import connector_commands, lifecycle
 from fairlead.runtime.interfaces.rest.routes.node import READY
 from fairlead.runtime.pipeline.spi.config import Validation
 from fairlead_tests.rest.client import Client
@@ -154,7 +154,7 @@ def test_a_batch_that_no_running_task_publishes_is_told_wherever_one_asks(api: R
 def test_what_keeps_a_connector_from_being_deleted_is_told_wherever_one_asks(
     api: RestApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connector_commands, "PUBLISH_SECONDS", 0)
+    monkeypatch.setattr(lifecycle, "PUBLISH_SECONDS", 0)
     monkeypatch.setattr(connector_commands, "DELETION_SECONDS", 0)
     client = api.client
     create(client)
@@ -172,6 +172,25 @@ def test_what_keeps_a_connector_from_being_deleted_is_told_wherever_one_asks(
     ]
     assert [each.status_code for each in replies] == [202, 404, 404, 409, 200]
     assert all(waits in each.json()["message"] for each in replies)
+
+
+def test_batches_that_can_never_be_published_are_given_up_by_a_deletion_that_says_so(
+    api: RestApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(lifecycle, "PUBLISH_SECONDS", 0)
+    client = api.client
+    create(client)
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"}, {"n": "1"})
+    api.group.ask("commit", Resource("a", 1), 0, 10, 9)
+    assert client.delete("/connectors/a").status_code == 202
+    batch = "batch 0 of a-1 (token 2-1, 9 rows)"
+    given_up = client.delete("/connectors/a?publish=false")
+    told = f"connector a is deleted; given up is {batch}, which the offsets count as read"
+    assert (given_up.status_code, given_up.json()) == (200, {"message": told})
+    assert client.delete("/connectors/a?publish=false").json() == GONE
+    assert f"gave up what a had not published: {batch}" in caplog.messages[-1]
+    assert client.get("/health").json()["message"] == READY
 
 
 def test_what_was_never_created_is_a_404(client: Client) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ....events.catalogue import key_of
+from ....events.catalogue import commit_key, key_of
+from ....events.commits import Committed
 from ....events.connectors import (
     ConnectorConfig,
     OffsetsAltered,
@@ -86,21 +87,28 @@ def _flaw_in_config(config: Mapping[str, str]) -> str:
 def delete_connector(
     group: Group, soft: SoftState, command: DeleteConnector, now_ms: int
 ) -> Decision:
-    """Remove a connector and its tasks from what is configured; its config is buried last."""
+    """Remove a connector and its tasks from what is configured; its config is buried last.
+
+    One that is being deleted may be told to wait for less.
+    """
     name = command.connector
     old = group.connectors.get(name)
-    if old is not None and old.to_forget and not command.forgets:
-        return accept(group, soft, [replace(old, to_forget=False)])
+    given_up = () if command.publishes else soft.facts.unpublished(name)
+    graves = tuple(Tombstone(Committed, commit_key(each)) for each in given_up)
+    if old is not None and old.deleting and (graves or (old.to_forget and not command.forgets)):
+        to_forget, count = old.to_forget and command.forgets, old.given_up + len(graves)
+        decision = accept(group, soft, [replace(old, to_forget=to_forget, given_up=count)])
+        return replace(decision, offset_records=graves)
     if old is None or old.deleting:
         message = f"there is no connector {name} to delete, or no longer; nothing was changed"
         return refuse(soft, Error.UNKNOWN_CONNECTOR, message)
     rest = frozenset(resource for resource in group.configured if resource.connector != name)
     to_forget = command.forgets and name in group.task_configs
-    ending = replace(old, deleting=True, to_forget=to_forget)
+    ending = replace(old, deleting=True, to_forget=to_forget, given_up=len(graves))
     records: list[Record] = [ending, ConnectorsTasksMetadata(rest)]
     if group.members:
         records.append(bump(group, Why.CONNECTOR_DELETED, name, now_ms, command.principal))
-    return accept(group, soft, records)
+    return replace(accept(group, soft, records), offset_records=graves)
 
 
 def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: int) -> Decision:

@@ -7,7 +7,7 @@ flight is forgotten, and a member is chosen again.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....events.commits import Document, Offset, OffsetRecord, TaskProgress
+from ....events.commits import CommitId, Document, Offset, OffsetRecord, TaskProgress
 from ....events.connectors import OffsetsAltered
 from ....events.group import Group
 from ....events.kafka.consumers import ConsumerOffset, Topic
@@ -66,6 +66,8 @@ class DecisionFacts:
     """How people set a connector's offsets last, by the offset log."""
     has_unpublished: Callable[[str], bool] = lambda _: False
     """Whether any committed batch of a connector is not published yet."""
+    unpublished: Callable[[str], Sequence[CommitId]] = lambda _: ()
+    """The committed batches of a connector that are not published yet."""
     has_acknowledged: Callable[[str], bool] = lambda _: True
     """Whether a member, by its id, has ever owned anything; else it has nothing to lose."""
     consumer_offsets: Callable[[], Sequence[ConsumerOffset]] = lambda: ()

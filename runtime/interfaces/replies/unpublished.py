@@ -23,7 +23,7 @@ def deletion_waits(group: Group, name: str, unpublished: Sequence[Commit]) -> st
     return (
         f"it waits until what counts already is published in {_roots(unpublished)} "
         f"({describe_unpublished(unpublished)}); what keeps that from being done is in "
-        "logs/actors.log"
+        "logs/actors.log. To give these rows up, delete the connector once more with ?publish=false"
     )
 
 

@@ -45,9 +45,15 @@ def delete(
             help="Remove what its source keeps elsewhere, such as a replication slot.",
         ),
     ] = True,
+    give_up: Annotated[
+        bool,
+        typer.Option("--give-up", help="Give up the rows that could not be published so far."),
+    ] = False,
 ) -> None:
     """Delete connectors: their tasks stop, their offsets stay."""
     query = dict[str, str]() if forget else {"forget": "false"}
+    if give_up:
+        query["publish"] = "false"
     client = client_of(place)
 
     def order(name: str) -> None:

@@ -1,4 +1,4 @@
-"""The routes that create, change and delete connectors, in Connect's format and codes.
+"""The routes that create and change connectors, in Connect's format and codes.
 
 No request is refused because of a rebalance; creating a connector waits for the end of a deletion
 of the same name. A config is validated before it is sent. The response to a repeated command is
@@ -12,14 +12,13 @@ from http import HTTPStatus
 from typing import Annotated, Final
 from urllib.parse import quote
 
-from fastapi import Query
 from msgspec import structs
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from starlette.concurrency import run_in_threadpool
 
 from .....actors.messages.commands import CommandReply
 from .....actors.messages.errors import Error
-from .....actors.messages.orders import DeleteConnector, PutConnector
+from .....actors.messages.orders import PutConnector
 from .....actors.settings import trimmed
 from .....events.connectors import ConnectorConfig
 from .....events.log.errors import NoLogError
@@ -27,15 +26,15 @@ from .....events.model import RunState
 from ....config.secrets import hide_secrets
 from ....pipeline.connectors.common_keys import NAME
 from ...replies.connectors import ConnectorInfo, ConnectorTaskId, InitialState
-from ...replies.node import Message
-from ..backend.configs import Prepared, check_name, invalid, keeps_outside, prepare, with_name
+from ..backend.configs import Prepared, check_name, invalid, prepare, with_name
 from ..backend.errors import ApiError, not_found
 from ..backend.schema import Changes, ChangesBody, Extended, HttpAnswer, Routes, text_of
-from ..backend.service import ORDER_ERRORS, Principal, Served, Service, refuse, require_written
+from ..backend.service import Principal, Served, Service, refuse, require_written
 from .connectors import (
     MISSING,
-    deletion_waits,
     describe_connector,
+    find_connector,
+    reason_kept,
     require_connector,
     with_warnings,
 )
@@ -45,10 +44,6 @@ CONFLICTS = (HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE)
 LOOK_SECONDS: Final = 0.05
 DELETION_SECONDS: Final = 10.0
 """How long creating a connector waits for the end of a deletion of the same name."""
-PUBLISH_SECONDS: Final = 1.0
-"""How long a deletion waits for the publication of committed batches."""
-FORGET_SECONDS: Final = 5.0
-"""How long a deletion waits for the end of tasks and the removal of external state."""
 
 
 def _name_of(value: object) -> object:
@@ -64,10 +59,6 @@ def _state_of(value: object) -> object:
 
 
 Name = Annotated[str, BeforeValidator(_name_of)]
-Forget = Annotated[
-    bool,
-    Query(description="Whether its source removes its external state."),
-]
 
 
 class NewConnector(BaseModel):
@@ -104,7 +95,7 @@ async def create_connector(
     outcome = await service.commands.carry_out(command)
     mine = outcome.repeated and outcome.reply.error is Error.ALREADY_EXISTS
     if mine:
-        after = await run_in_threadpool(_find, service, name)
+        after = await run_in_threadpool(find_connector, service, name)
         mine = after is not None and after.config == config and not after.deleting
     if not mine:
         refuse(outcome.reply)
@@ -141,7 +132,7 @@ async def patch_config(
     extended: Extended = False,  # noqa: FBT002
 ) -> HttpAnswer[ConnectorInfo]:
     """Change keys of a config, and remove those that are null (KIP-477)."""
-    before = await run_in_threadpool(_find, service, connector)
+    before = await run_in_threadpool(find_connector, service, connector)
     if before is None or before.deleting:
         raise not_found(f"Connector {connector} not found")
     if changes is None:  # Connect looks for the connector before it looks for a body
@@ -153,46 +144,6 @@ async def patch_config(
     if not config[NAME]:
         raise invalid([f"Invalid value  for configuration {NAME}: String may not be empty"])
     return await _put(service, principal, connector, config, before, extended=extended)
-
-
-@routes.add(
-    "DELETE /connectors/{connector}",
-    status=HTTPStatus.NO_CONTENT,
-    also={HTTPStatus.ACCEPTED: Message},
-    errors=ORDER_ERRORS,
-)
-async def delete_connector(
-    service: Served,
-    principal: Principal,
-    connector: str,
-    forget: Forget = True,  # noqa: FBT002
-) -> HttpAnswer[Message] | None:
-    """Delete a connector; its committed batches are published, and its offsets are kept.
-
-    The response is 202, with the reason, if a batch cannot be published yet, or if the source
-    cannot remove its external state yet, such as a replication slot. With `forget=false` external
-    state is kept.
-    """
-    before = await run_in_threadpool(_find, service, connector)
-    gives_up = before is not None and before.to_forget and not forget
-    if before is None or (before.deleting and not gives_up):
-        waits = await run_in_threadpool(_reason_kept, service, connector) if before else ""
-        why = f": it is being deleted{waits}" if waits else ""
-        raise not_found(f"Connector {connector} not found{why}")
-    forgets = forget and await run_in_threadpool(keeps_outside, service.plugins, before.config)
-    command = DeleteConnector(service.group_id, connector, principal, forgets)
-    outcome = await service.commands.carry_out(command)
-    if not (outcome.repeated and outcome.reply.error is Error.UNKNOWN_CONNECTOR):
-        refuse(outcome.reply)
-    until = time.monotonic() + (FORGET_SECONDS if forgets else PUBLISH_SECONDS)
-    waits = await run_in_threadpool(_reason_kept, service, connector)
-    while waits and time.monotonic() < until:
-        await asyncio.sleep(LOOK_SECONDS)
-        waits = await run_in_threadpool(_reason_kept, service, connector)
-    if waits:
-        message = f"connector {connector} is being deleted{waits}"
-        return HttpAnswer(Message(message), HTTPStatus.ACCEPTED)
-    return None
 
 
 async def _put(
@@ -220,21 +171,12 @@ async def _find_settled(service: Service, name: str) -> ConnectorConfig | None:
 
     If that takes longer than `DELETION_SECONDS`, the connector is returned as it is.
     """
-    found = await run_in_threadpool(_find, service, name)
+    found = await run_in_threadpool(find_connector, service, name)
     until = time.monotonic() + DELETION_SECONDS
     while found is not None and found.deleting and time.monotonic() < until:
         await asyncio.sleep(LOOK_SECONDS)
-        found = await run_in_threadpool(_find, service, name)
+        found = await run_in_threadpool(find_connector, service, name)
     return found
-
-
-def _find(service: Service, name: str) -> ConnectorConfig | None:
-    """Return a connector from the log, None if there is none or no log."""
-    try:
-        with service.logs.reading(service.group_id) as logs:
-            return logs.group.connectors.get(name)
-    except NoLogError:
-        return None
 
 
 def _tasks(service: Service, name: str) -> list[ConnectorTaskId]:
@@ -288,13 +230,6 @@ async def _answer_with(
 def _name_conflict(service: Service, found: ConnectorConfig) -> ApiError:
     name, told = found.connector, f"Connector {found.connector} already exists"
     if found.deleting:
-        why = _reason_kept(service, name)
+        why = reason_kept(service, name)
         told = f"connector {name} is being deleted: create it once it is gone{why}"
     return ApiError(HTTPStatus.CONFLICT, told)
-
-
-def _reason_kept(service: Service, name: str) -> str:
-    """Return why the deletion of a connector is not finished, as the end of a sentence."""
-    with service.logs.reading(service.group_id) as logs:
-        waits = deletion_waits(logs, name)
-    return f"; {waits}" if waits else ""

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator
 
 from .....events.connectors import ConnectorConfig
 from .....events.group import Group
+from .....events.log.errors import NoLogError
 from .....projections import views
 from ....config.secrets import hide_secrets
 from ...replies import connectors as replies
@@ -167,9 +168,25 @@ def require_connector(logs: FollowedGroup, name: str, unknown: str = "") -> Conn
     raise not_found(f"{told}: it is being deleted; {waits}" if waits else told)
 
 
+def find_connector(service: Service, name: str) -> ConnectorConfig | None:
+    """Return a connector from the log, None if there is none or no log."""
+    try:
+        with service.logs.reading(service.group_id) as logs:
+            return logs.group.connectors.get(name)
+    except NoLogError:
+        return None
+
+
 def deletion_waits(logs: FollowedGroup, name: str) -> str:
     """Return why the deletion of a connector is not finished; "" if it is."""
     return unpublished.deletion_waits(logs.group, name, logs.unpublished(name))
+
+
+def reason_kept(service: Service, name: str) -> str:
+    """Return why the deletion of a connector is not finished, as the end of a sentence."""
+    with service.logs.reading(service.group_id) as logs:
+        waits = deletion_waits(logs, name)
+    return f"; {waits}" if waits else ""
 
 
 def publication_warnings(logs: FollowedGroup, name: str) -> tuple[str, ...]:

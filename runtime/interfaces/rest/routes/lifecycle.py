@@ -1,4 +1,4 @@
-"""The routes that pause, resume, stop and restart a connector, in Connect's format and codes.
+"""The routes that pause, resume, stop, restart and delete a connector, as Connect does.
 
 An order is durable when it is answered; workers then follow it. The restart of one connector or one
 task is answered when it runs again, or after `START_SECONDS`, as in Connect. A restart with
@@ -6,29 +6,55 @@ task is answered when it runs again, or after `START_SECONDS`, as in Connect. A 
 """
 
 import asyncio
+import logging
 import time
 from http import HTTPStatus
 from typing import Annotated, Final
 
+from fastapi import Query
 from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
 
 from .....actors.group.orders.lifecycle import chosen_for_restart
-from .....actors.messages.orders import Restart, SetTargetState
+from .....actors.messages.errors import Error
+from .....actors.messages.orders import DeleteConnector, Restart, SetTargetState
+from .....events.commits import Commit
 from .....events.group import Group
 from .....events.model import Resource, RunState
 from .....projections.views import doing
+from ....pipeline.connectors.naming import describe_unpublished
 from ...replies.connectors import ConnectorStateInfo
+from ...replies.node import Message
+from ..backend.configs import keeps_outside
 from ..backend.errors import not_found
 from ..backend.schema import HttpAnswer, Routes, flag
-from ..backend.service import ORDER_ERRORS, Principal, Served, Service, carry_out
-from .connectors import TaskNumber, describe_state, require_connector
+from ..backend.service import ORDER_ERRORS, Principal, Served, Service, carry_out, refuse
+from .connectors import (
+    TaskNumber,
+    describe_state,
+    find_connector,
+    reason_kept,
+    require_connector,
+)
 
 routes = Routes("connectors")
 LOOK_SECONDS: Final = 0.05
 START_SECONDS: Final = 5.0
 """How long a request waits for the end of a restart."""
+PUBLISH_SECONDS: Final = 1.0
+"""How long a deletion waits for the publication of committed batches."""
+FORGET_SECONDS: Final = 5.0
+"""How long a deletion waits for the end of tasks and the removal of external state."""
+LOGGER = logging.getLogger(__name__)
 Flag = Annotated[bool, flag(default=False)]
+Forget = Annotated[
+    bool,
+    Query(description="Whether its source removes its external state."),
+]
+Publish = Annotated[
+    bool,
+    Query(description="Whether it waits until its committed batches are published."),
+]
 
 
 @routes.add("PUT /connectors/{connector}/pause", status=HTTPStatus.ACCEPTED, errors=ORDER_ERRORS)
@@ -85,6 +111,73 @@ async def restart_task(
     restart = Restart(service.group_id, Resource(connector, task), principal=principal)
     await carry_out(service, restart, _nothing)
     await _started(service, restart.resource)
+
+
+@routes.add(
+    "DELETE /connectors/{connector}",
+    status=HTTPStatus.NO_CONTENT,
+    also={HTTPStatus.OK: Message, HTTPStatus.ACCEPTED: Message},
+    errors=ORDER_ERRORS,
+)
+async def delete_connector(
+    service: Served,
+    principal: Principal,
+    connector: str,
+    forget: Forget = True,  # noqa: FBT002
+    publish: Publish = True,  # noqa: FBT002
+) -> HttpAnswer[Message] | None:
+    """Delete a connector; its committed batches are published, and its offsets are kept.
+
+    The response is 202, with the reason, if a batch cannot be published yet, or if the source
+    cannot remove its external state yet, such as a replication slot. With `forget=false` external
+    state is kept. With `publish=false` batches that are not published are given up; the response is
+    200 and names them if there are any. Both also count for a connector that is being deleted.
+    """
+    before = await run_in_threadpool(find_connector, service, connector)
+    left = list[Commit]()
+    if before is not None and not publish:
+        left = await run_in_threadpool(_unpublished, service, connector)
+    gives_up = before is not None and ((before.to_forget and not forget) or left)
+    if before is None or (before.deleting and not gives_up):
+        waits = await run_in_threadpool(reason_kept, service, connector) if before else ""
+        why = f": it is being deleted{waits}" if waits else ""
+        raise not_found(f"Connector {connector} not found{why}")
+    forgets = forget and await run_in_threadpool(keeps_outside, service.plugins, before.config)
+    command = DeleteConnector(service.group_id, connector, principal, forgets, publish)
+    outcome = await service.commands.carry_out(command)
+    if not (outcome.repeated and outcome.reply.error is Error.UNKNOWN_CONNECTOR):
+        refuse(outcome.reply)
+    lost = _tell_given_up(connector, principal, left) if left else ""
+    waits = await _await_deletion(
+        service, connector, FORGET_SECONDS if forgets else PUBLISH_SECONDS
+    )
+    if waits:
+        message = f"connector {connector} is being deleted{lost}{waits}"
+        return HttpAnswer(Message(message), HTTPStatus.ACCEPTED)
+    return HttpAnswer(Message(f"connector {connector} is deleted{lost}")) if lost else None
+
+
+async def _await_deletion(service: Service, name: str, seconds: float) -> str:
+    """Wait for the end of a deletion; return why it has not ended, as the end of a sentence."""
+    until = time.monotonic() + seconds
+    waits = await run_in_threadpool(reason_kept, service, name)
+    while waits and time.monotonic() < until:
+        await asyncio.sleep(LOOK_SECONDS)
+        waits = await run_in_threadpool(reason_kept, service, name)
+    return waits
+
+
+def _unpublished(service: Service, name: str) -> list[Commit]:
+    with service.logs.reading(service.group_id) as logs:
+        return list(logs.unpublished(name))
+
+
+def _tell_given_up(name: str, principal: str, left: list[Commit]) -> str:
+    """Log which batches were given up; return them as the end of a sentence."""
+    LOGGER.warning(
+        "%s gave up what %s had not published: %s", principal, name, describe_unpublished(left)
+    )
+    return f"; given up is {describe_unpublished(left)}, which the offsets count as read"
 
 
 async def _set(service: Service, command: SetTargetState) -> None:
