@@ -241,6 +241,9 @@ def test_flaws_are_found_before_a_connector_is_made() -> None:
     SparkPipeline.check_offset(sound, {"table": "orders"}, {"incrementing": 7})
     with pytest.raises(OffsetRefused, match="incrementing"):
         SparkPipeline.check_offset(sound, {"table": "orders"}, {"done": True})
+    SparkPipeline.check_offset(sound, {"table": "former"}, None)
+    with pytest.raises(OffsetRefused, match=r"partition\.table: this connector reads orders"):
+        SparkPipeline.check_offset(sound, {"table": "order"}, {"incrementing": 7})
 
 
 @pytest.mark.parametrize(

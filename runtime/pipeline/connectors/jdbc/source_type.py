@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from .....events.commits import Document
-from ...spi.config import Definition, ParsedConfig
+from ...spi.config import Definition, ParsedConfig, is_deferred
 from ...spi.connector import Delivery, Promise
 from ...spi.context import Context, Outside
+from ...spi.errors import OffsetRefused
 from ...spi.lineage import Dataset
 from ...spi.offsets import check_members
 from ...spi.types import Look, SourceType
@@ -65,11 +66,16 @@ class JdbcSourceType(SourceType):
     def check_offset(
         cls, config: Mapping[str, str], partition: Document, offset: Document | None
     ) -> None:
-        """Check that an offset is a table's number, or marks a bulk table as read."""
+        """Check that an offset is the number of a table that is read, or marks it as read."""
         check_members("partition", partition, {"table": str})
-        if offset is not None:
-            is_bulk = config.get(keys.MODE) == keys.BULK
-            check_members("offset", offset, {"done": bool} if is_bulk else {"incrementing": int})
+        if offset is None:
+            return
+        is_bulk = config.get(keys.MODE) == keys.BULK
+        check_members("offset", offset, {"done": bool} if is_bulk else {"incrementing": int})
+        tables = config.get(keys.TABLES) or _QUERY
+        known = [each.strip() for each in tables.split(",")]
+        if not is_deferred(tables) and partition["table"] not in known:
+            raise OffsetRefused(f"partition.table: this connector reads {', '.join(known)}")
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Assign the tables in turn."""
