@@ -3,6 +3,7 @@
 
 import datetime as dt
 from collections.abc import Callable
+from typing import LiteralString
 
 import pytest
 
@@ -174,6 +175,32 @@ def test_what_keeps_a_table_from_being_followed_is_found_beforehand(
     findings = SparkPipeline.check_outside(source_config(database, given), Outside())
     assert told in findings.errors[f"source.{key}"]
     assert "wrong-one" not in str(findings)
+
+
+@pytest.mark.parametrize("key", ["table_include_list", "table_whitelist"])
+@pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
+@pytest.mark.parametrize("mode", ["xmin", "bulk", "log"])
+def test_a_view_that_is_named_as_a_table_is_told_beforehand(
+    database: Database, key: str, kind: LiteralString, mode: str
+) -> None:
+    database.run(f"CREATE {kind} ev AS SELECT 1 AS id")
+    config = source_config(database, {"mode": mode, key: r"public\.ev"})
+    assert SparkPipeline.check_outside(config, Outside()).errors == {
+        f"source.{key.replace('_', '.')}": f"public.ev is a {kind.lower()}, which is not read as "
+        "tables are: name it in source.query"
+    }
+
+
+def test_views_beside_tables_are_passed_over_and_told_where_tables_are_named(
+    database: Database,
+) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY)")
+    database.run("CREATE VIEW ev AS SELECT 1 AS id")
+    told = "public.ev is a view, which is not read as tables are: name it in source.query"
+    for include, warnings in (({}, ()), ({"table_include_list": r"public\..*"}, (told,))):
+        config = source_config(database, {"mode": "xmin", **include})
+        findings = SparkPipeline.check_outside(config, Outside())
+        assert (findings.errors, findings.warnings) == ({}, warnings)
 
 
 def test_a_table_that_may_not_be_read_is_told(database: Database) -> None:

@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -31,7 +30,7 @@ def look_at(session: ReadSession, config: Mapping[str, str], settings: ParsedCon
         seen = _look(snapshot, settings)
         found = TableFilter.of(settings).find(snapshot)
     flaws = _flaws_in_log(session.server, config, settings, found)
-    return replace(seen, errors=flaws, warnings=(*seen.warnings, *_idle(config)))
+    return seen.plus(Look(flaws, _idle(config)))
 
 
 def _idle(config: Mapping[str, str]) -> tuple[str, ...]:
@@ -61,7 +60,19 @@ def _flaws_in_log(
 
 
 def _look(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> Look:
-    found = TableFilter.of(settings).find(snapshot)
+    tables = TableFilter.of(settings)
+    found = tables.find(snapshot)
+    views = tables.find_views(snapshot) if tables.include else {}
+    kinds = ", ".join(f"{name} is {kind}" for name, kind in views.items())
+    told = f"{kinds}, which is not read as tables are: name it in {keys.QUERY}" if views else ""
+    if told and not found:
+        return Look({keys.INCLUDE if settings.items(keys.INCLUDE) else keys.WHITELIST: told})
+    return _look_at_tables(snapshot, settings, found).plus(Look(warnings=(told,) if told else ()))
+
+
+def _look_at_tables(
+    snapshot: DatabaseSnapshot, settings: ParsedConfig, found: Sequence[FoundTable]
+) -> Look:
     if not found:
         return Look(warnings=("no table is there that is to be read; new ones are looked for",))
     mode, shapes = settings.text(keys.MODE), []

@@ -2,7 +2,7 @@
 """The tables to read, and their columns, from the catalog."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -24,6 +24,12 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid)::oid, c.oid)
 JOIN pg_namespace rn ON rn.oid = r.relnamespace
 WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND n.nspname !~ '^pg_'
+    AND n.nspname <> 'information_schema' ORDER BY 1, 2"""
+_VIEWS: Final = """
+SELECT n.nspname::text AS schema, c.relname::text AS name, CASE c.relkind WHEN 'v' THEN 'a view'
+    WHEN 'm' THEN 'a materialized view' ELSE 'a foreign table' END AS kind
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('v', 'm', 'f') AND c.relpersistence <> 't' AND n.nspname !~ '^pg_'
     AND n.nspname <> 'information_schema' ORDER BY 1, 2"""
 _SHAPE: Final = """
 SELECT c.oid::int8 AS oid, pg_table_size(c.oid)::int8 AS bytes,
@@ -82,12 +88,18 @@ class TableFilter:
             )
             for each in rows
         ]
-        return [each for each in found if self._means(each)]
+        return [each for each in found if self._means(each.name, each.topic)]
 
-    def _means(self, table: FoundTable) -> bool:
-        names = {str(table.name), table.topic}
+    def find_views(self, snapshot: DatabaseSnapshot) -> Mapping[TableName, str]:
+        """Return what matches and is not a table that can be read, with what it is instead."""
+        rows = snapshot.table(sql.SQL(_VIEWS)).to_pylist()
+        found = {TableName(each["schema"], each["name"]): each["kind"] for each in rows}
+        return {name: kind for name, kind in found.items() if self._means(name, str(name))}
+
+    def _means(self, name: TableName, topic: str) -> bool:
+        names = {str(name), topic}
         is_in = not self.include or _fits(self.include, names)
-        is_own = _OWN.fullmatch(table.name.table)
+        is_own = _OWN.fullmatch(name.table)
         return is_in and not is_own and not _fits(self.exclude, names)
 
 
