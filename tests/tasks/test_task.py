@@ -540,6 +540,31 @@ def test_a_source_that_stays_away_for_too_long_is_a_failure(
     runner.stop(TASK)
 
 
+def test_a_source_that_answers_in_between_is_not_away_for_too_long(
+    root: Path,
+    hooks: Hooks,
+    runner: Runner,
+    reports: Reports,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[None] = []
+
+    def look() -> None:
+        looks.append(None)
+        if len(looks) % 2:
+            raise SourceAway("the database does not answer")
+        if len(looks) > 6:
+            raise ValueError("the test is over")
+
+    monkeypatch.setattr(restarts, "_AWAY_S", 0.01)
+    hooks.at["plan"] = look
+    more = {"errors.retry.timeout": "0", "task.restart.budget": "0"}
+    runner.start(numbers_launch(root, OLD, last=0, more=more))
+    failed = reports.wait_status(state=RunState.FAILED)
+    assert failed.reason == "ValueError: the test is over"
+    runner.stop(TASK)
+
+
 def test_a_remark_that_stays_is_not_told_anew_with_each_batch(
     root: Path,
     engine: LocalEngine,

@@ -124,7 +124,7 @@ class Outage:
 
     @property
     def is_on(self) -> bool:
-        """Whether the last attempt found it out of reach, and no batch was staged since."""
+        """Whether the last attempt found it out of reach, and it has not ended since."""
         return self._attempts > 0
 
     def wait(self, away: Away) -> None:
@@ -145,7 +145,7 @@ class Outage:
         return backoff.pause(self._attempts)
 
     def end(self) -> None:
-        """Learn that a batch was staged."""
+        """Learn that the source and the sink answer, as far as there is something to do."""
         self._attempts = 0
 
 

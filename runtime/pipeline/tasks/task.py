@@ -242,9 +242,11 @@ class Task:
             return BatchPlan()
         check_plan(plan, offsets, self._calls.limits.memory)
         self._remark = plan.remark
-        if self._restarts.is_unproven and not plan.ranges:  # a first look may find nothing yet
-            self._restarts.is_unproven = time.monotonic() < self._looks_until
-        if not (self._restarts.is_unproven or (self._outage.is_on and plan.ranges)):
+        if not plan.ranges:
+            self._outage.end()
+            # A first look may find nothing yet.
+            self._restarts.is_unproven &= time.monotonic() < self._looks_until
+        if not self._is_unproven:
             self._tell_runs()
         return plan
 
