@@ -10,6 +10,7 @@ import pytest
 from fairlead.events.commits import Document, identity
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.postgres.source import config_check
 from fairlead.runtime.pipeline.connectors.postgres.tables import windows
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import BadInput, OffsetRefused, SourceAway
@@ -201,6 +202,26 @@ def test_views_beside_tables_are_passed_over_and_told_where_tables_are_named(
         config = source_config(database, {"mode": "xmin", **include})
         findings = SparkPipeline.check_outside(config, Outside())
         assert (findings.errors, findings.warnings) == ({}, warnings)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"mode": "xmin"}, "than the last 2^32 of them comes again when the number of its"),
+        ({"mode": "log"}, "than the last 2^32 of them may be missing in the snapshot when the"),
+        ({"mode": "bulk"}, ""),
+        (NUMBER, ""),
+    ],
+)
+def test_a_server_whose_old_rows_look_new_is_told_beforehand(
+    database: Database, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], told: str
+) -> None:
+    database.run("CREATE TABLE ev (id int PRIMARY KEY)")
+    config = source_config(database, given)
+    assert SparkPipeline.check_outside(config, Outside()).warnings == ()
+    monkeypatch.setattr(config_check, "XMIN_RANGE", 1)
+    warnings = SparkPipeline.check_outside(config, Outside()).warnings
+    assert [told in each for each in warnings] == ([True] if told else [])
 
 
 def test_a_table_that_may_not_be_read_is_told(database: Database) -> None:

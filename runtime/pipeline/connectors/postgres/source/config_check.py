@@ -14,7 +14,7 @@ from ..connecting import Server
 from ..tables import keys
 from ..tables.catalog import FoundTable, TableFilter, TableShape
 from ..tables.columns import TypeMapping
-from ..tables.cursors import cursor_of
+from ..tables.cursors import XMIN_RANGE, cursor_of
 from ..tables.session import DatabaseSnapshot, ReadSession
 from .log.rows import COLUMNS
 from .log.session import LogSession
@@ -67,7 +67,20 @@ def _look(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> Look:
     told = f"{kinds}, which is not read as tables are: name it in {keys.QUERY}" if views else ""
     if told and not found:
         return Look({keys.INCLUDE if settings.items(keys.INCLUDE) else keys.WHITELIST: told})
-    return _look_at_tables(snapshot, settings, found).plus(Look(warnings=(told,) if told else ()))
+    warnings = (*((told,) if told else ()), *_ambiguous(snapshot, settings))
+    return _look_at_tables(snapshot, settings, found).plus(Look(warnings=warnings))
+
+
+def _ambiguous(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> tuple[str, ...]:
+    """Return a warning if rows may be older than the 32 bits of xmin can tell."""
+    mode, seen = settings.text(keys.MODE), snapshot.horizon()
+    if mode not in {keys.XMIN, keys.LOG} or seen.hi < XMIN_RANGE:
+        return ()
+    happens = "comes again" if mode == keys.XMIN else "may be missing in the snapshot"
+    return (
+        f"{keys.MODE}={mode}: the server has had {seen.hi} transactions, and a row that is older "
+        f"than the last 2^32 of them {happens} when the number of its transaction is given again",
+    )
 
 
 def _look_at_tables(

@@ -16,7 +16,9 @@ from .catalog import TableShape
 from .session import DatabaseSnapshot, Horizon
 
 CursorValue = int | str | None
-_XID_MASK: Final = (1 << 32) - 1
+XMIN_RANGE: Final = 1 << 32
+"""The number of transactions after which xmin, which has 32 bits, begins again."""
+_XID_MASK: Final = XMIN_RANGE - 1
 _TRUE: Final = sql.SQL("true")
 _NUMBERS: Final = frozenset({"int2", "int4", "int8", "oid"})
 _TIMES: Final = frozenset({"timestamp", "timestamptz", "date"})
