@@ -123,6 +123,15 @@ def test_a_classic_group_is_no_group_for_a_consumer_that_does_not_join_it(
     assert (told.error, driver.group.type) == (Error.GROUP_ID_NOT_FOUND, GroupType.CLASSIC)
 
 
+def test_a_classic_consumer_comes_to_a_group_of_consumers_with_any_id(
+    driver: ConsumerDriver,
+) -> None:
+    driver.joins("A", "t4")
+    told = driver.asks(joining("of before", asks_for_id=True))
+    assert (told.error, told.member_id) == (Error.NONE, "of before")
+    assert driver.group.members.keys() == {"A", "of before"}
+
+
 @pytest.mark.parametrize("offset", [-1, -5, -(1 << 63) + 1])
 def test_a_negative_offset_is_committed(driver: ConsumerDriver, offset: int) -> None:
     committed = TopicOffset("t4", 1, offset, metadata="")

@@ -65,7 +65,8 @@ def join(group: Group, soft: SoftState, joining: Joining, terms: Terms, now_ms: 
     refused = refused or refuse_metadata(call)
     if refused:
         return _refuse(soft, call, *refused)
-    found = _identify(joining, seat)
+    is_expected = joining.is_expected or terms.translation.takes_any_id
+    found = _identify(joining, seat, is_expected=is_expected)
     if isinstance(found, Error):
         return _refuse(soft, call, found)
     if not call.member_id and call.instance_id is None and call.asks_for_id:
@@ -117,11 +118,11 @@ def _refuse_protocols(
     return Error.INCONSISTENT_GROUP_PROTOCOL, message
 
 
-def _identify(joining: Joining, seat: Member | None) -> _Seating | Error:
+def _identify(joining: Joining, seat: Member | None, *, is_expected: bool) -> _Seating | Error:
     call, fresh = joining.call, joining.fresh
     if not call.member_id:
         return _Seating(f"{call.instance_id or call.client_id}-{fresh}", seat)
-    if joining.is_expected and call.instance_id is None and seat is None:
+    if is_expected and call.instance_id is None and seat is None:
         return _Seating(call.member_id)
     if seat is not None and seat.member_id != call.member_id:
         return Error.FENCED_INSTANCE_ID
