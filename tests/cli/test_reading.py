@@ -375,13 +375,37 @@ def test_an_empty_cluster_says_what_to_do(run: Run, cluster: Cluster) -> None:
     )
 
 
+def test_keys_that_only_some_configs_have_are_told_by_what_selects_them(
+    run: Run, cluster: Cluster
+) -> None:
+    topic = {**answered.KEYS[0], "name": "source.topic", "only_with": "source.type=kafka"}
+    path = f"/connector-plugins/{answered.CLASS}/config"
+    cluster.answer("GET", path, [*answered.KEYS, topic])
+    told = run("describe", "plugin", "SparkPipeline", "--url", cluster.url)
+    assert (told.code, told.out.partition("\n\nKeys with")[2]) == (
+        0,
+        " source.type=kafka\n"
+        "KEY           TYPE    DEFAULT   MEANING\n"
+        "source.topic  string  required  The folder that files land in.\n",
+    )
+
+
+def test_a_transform_is_described_as_a_connector_class_is(run: Run, cluster: Cluster) -> None:
+    name = answered.TRANSFORM["class"]
+    cluster.answer("GET", f"/connector-plugins/{name.replace('$', '%24')}/config", [])
+    described = f"Class:    {name}\nType:     transformation\nVersion:  1\n\nno keys\n"
+    for each in ("InsertField$Value", name):
+        told = run("describe", "plugin", each, "--url", cluster.url)
+        assert told == (0, described, "")
+
+
 @pytest.mark.parametrize(
     ("what", "said"),
     [
         ("connector x", "there is no /connectors/x (HTTP 404)"),
         ("group x/y", "there is no /groups/x%2Fy (HTTP 404)"),
         ("worker w9", "there is no worker w9; there is: w1, w2, w3"),
-        ("plugin X", "there is no plugin X; there is: SparkPipeline"),
+        ("plugin X", "there is no plugin X; there is: SparkPipeline, InsertField$Value"),
     ],
 )
 def test_what_is_not_there_fails(what: str, said: str, run: Run, cluster: Cluster) -> None:

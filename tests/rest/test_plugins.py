@@ -19,6 +19,22 @@ def test_plugins_are_listed_with_what_they_promise(client: Client) -> None:
     assert extended == {**listed, "delivery": "at-least-once"}
 
 
+def test_the_keys_of_each_installed_type_are_listed_on_request(client: Client) -> None:
+    path = "/connector-plugins/SparkPipeline/config"
+    plain, extended = (client.get(f"{path}{query}").json() for query in ("", "?extended=true"))
+    assert extended[: len(plain)] == plain
+    optional = {(each["only_with"], each["name"]) for each in extended[len(plain) :]}
+    assert {selection for selection, _ in optional} == {
+        f"{end}.type={name}" for end in ("source", "sink") for name in ("jdbc", "kafka", "postgres")
+    }
+    assert {
+        ("source.type=postgres", "source.table.include.list"),
+        ("sink.type=kafka", "sink.bootstrap.servers"),
+    } <= optional
+    locked = "/connector-plugins/Locked/config"
+    assert client.get(locked).json() == client.get(f"{locked}?extended=true").json()
+
+
 def test_transforms_and_predicates_are_listed_where_they_are_asked_for(client: Client) -> None:
     connectors = client.get("/connector-plugins").json()
     listed = client.get("/connector-plugins?connectorsOnly=false").json()

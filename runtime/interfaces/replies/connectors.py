@@ -129,7 +129,7 @@ class PluginInfo(Struct, frozen=True, omit_defaults=True):
     """The strongest delivery guarantee of a connector class."""
 
 
-class ConfigKeyInfo(Struct, frozen=True):
+class ConfigKeyInfo(Struct, frozen=True, omit_defaults=True):
     """Connect's `ConfigKeyInfo`: one key of a connector class."""
 
     name: str
@@ -144,6 +144,8 @@ class ConfigKeyInfo(Struct, frozen=True):
     display_name: str
     dependents: tuple[str, ...]
     """The keys that depend on this one."""
+    only_with: str = ""
+    """What selects this key, such as `source.type=kafka`; "" if all configs may have it."""
 
 
 class ConfigValueInfo(Struct, frozen=True):

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from ....events.commits import CommitId, Document, Manifest
 from ....events.model import Resource, Token
-from .config import ConfigDef, Validation
+from .config import ConfigDef, Definition, Validation
 from .context import Context, Findings, Outside
 from .errors import SinkBroken
 from .lineage import NO_LINEAGE, Lineage
@@ -115,6 +115,11 @@ class Connector(ABC):
     @abstractmethod
     def config(cls) -> ConfigDef:
         """Return the definitions of all keys, including the common ones."""
+
+    @classmethod
+    def optional_keys(cls) -> Mapping[str, Sequence[Definition]]:
+        """Return keys that only some configs have, by what selects them: `source.type=kafka`."""
+        return {}
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> Validation:

@@ -228,6 +228,7 @@ KEYS = [
         "display_name": "tasks.max",
     },
 ]
+TRANSFORM = {"class": "org.example.InsertField$Value", "type": "transformation", "version": "1"}
 ROOT = {"version": "0.1.0", "commit": "unknown", "kafka_cluster_id": "abc"}
 HEALTH = {"status": "healthy", "message": "group connect takes commands"}
 DEGRADED = {
@@ -247,6 +248,7 @@ ANSWERS: dict[str, object] = {
     "/groups": GROUPS,
     "/groups/connect": GROUP,
     "/connector-plugins": PLUGINS,
+    "/connector-plugins?connectorsOnly=false": [*PLUGINS, TRANSFORM],
     "/assignors": ASSIGNORS,
     f"/connector-plugins/{CLASS}/config": KEYS,
 }

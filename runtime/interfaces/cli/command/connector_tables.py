@@ -161,6 +161,11 @@ def plugin(reply: PluginInFull) -> list[Section]:
         ("Version", reply.version),
         ("Delivery", reply.delivery),
     )
+    tables = {each.only_with: _key_table(reply.configs, each.only_with) for each in reply.configs}
+    return [FactList(facts), *(tables.values() or [_key_table([], "")])]
+
+
+def _key_table(keys: Sequence[ConfigKeyInfo], only_with: str) -> Table:
     rows = [
         (
             each.name,
@@ -168,10 +173,11 @@ def plugin(reply: PluginInFull) -> list[Section]:
             "required" if each.required else each.default_value or "",
             each.documentation,
         )
-        for each in reply.configs
+        for each in keys
+        if each.only_with == only_with
     ]
-    columns = ("KEY", "TYPE", "DEFAULT", "MEANING")
-    return [FactList(facts), Table(columns, rows, "no keys", rigid=True)]
+    title = f"Keys with {only_with}" if only_with else ""
+    return Table(("KEY", "TYPE", "DEFAULT", "MEANING"), rows, "no keys", title, rigid=True)
 
 
 def _tasks_of(

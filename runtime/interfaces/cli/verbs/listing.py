@@ -61,12 +61,21 @@ def get(
         ),
     ] = None,
     *,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Of plugins: also converters, transforms and predicates."),
+    ] = False,
     output: Annotated[
         ListOutput, typer.Option("--output", "-o", help="The output format.")
     ] = ListOutput.TABLE,
 ) -> None:
     """List connectors, tasks, workers and so on: all, or those that are named."""
-    LISTS[what].show(client_of(place), names or [], output)
+    view = LISTS[what]
+    if every:
+        if what is not Listed.PLUGINS:
+            raise Misused("--all is of plugins")
+        view = replace(view, fetch=fetch_all_plugins)
+    view.show(client_of(place), names or [], output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +105,12 @@ def fetch_connectors(client: Client, names: Sequence[str] = ()) -> Expanded:
     kind = dict[str, ExpandedConnector]
     found = client.get(kind, "connectors", expand=("status", "info", "progress"))
     return {name: found[name] for name in pick("connector", names, [*found], lambda name: [name])}
+
+
+def fetch_all_plugins(client: Client, names: Sequence[str]) -> list[PluginInfo]:
+    """Return plugins of all types, not connector classes alone."""
+    found = client.get(list[PluginInfo], "connector-plugins", connectorsOnly="false")
+    return pick("plugin", names, found, names_of_plugin)
 
 
 def names_of_worker(reply: WorkerDescription) -> Sequence[str]:

@@ -28,7 +28,7 @@ from ..command.connector_tables import ConnectorInFull, Expanded, PluginInFull, 
 from ..command.options import OfGroup, ReadThere, of_kind, takes
 from ..command.printing import FactList, Section, Table, show
 from ..requests.several import pick
-from .listing import fetch_connectors, names_of_plugin, names_of_worker
+from .listing import fetch_all_plugins, fetch_connectors, names_of_plugin, names_of_worker
 
 T = TypeVar("T")
 
@@ -200,8 +200,9 @@ def _worker(client: Client, name: str) -> WorkerDescription:
 
 
 def _plugin(client: Client, name: str) -> PluginInFull:
-    reply = client.get(list[PluginInfo], "connector-plugins")
-    plugin = pick("plugin", [name], reply, names_of_plugin)[0]
+    connectors_only = client.get(list[PluginInfo], "connector-plugins")
+    named = [each for each in connectors_only if name in names_of_plugin(each)]
+    plugin = (named or fetch_all_plugins(client, [name]))[0]
     keys = client.get(list[ConfigKeyInfo], "connector-plugins", plugin.class_name, "config")
     return PluginInFull(**asdict(plugin), configs=keys)
 

@@ -1,9 +1,9 @@
 """The routes of plugins: connector classes, converters and transforms; config validation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from fastapi import Query
 from msgspec.structs import replace
@@ -85,9 +85,13 @@ def get_plugin_config(
     service: Served,
     plugin: str,
     version: Annotated[str, Query(description="A version, a range of them, or latest.")] = LATEST,
+    extended: Extended = False,  # noqa: FBT002
 ) -> list[ConfigKeyInfo]:
-    """List the keys of a connector class, a converter, a transform or a predicate."""
-    name, installed, keys = _find_any(service, plugin)
+    """List the keys of a connector class, a converter, a transform or a predicate.
+
+    With `extended` also those that only some configs have, such as those of a type of source.
+    """
+    name, installed, keys, optional = _find_any(service, plugin)
     wanted = version.strip()
     asked = wanted if wanted == LATEST or wanted.startswith(("[", "(")) else f"[{wanted},{wanted}]"
     if not wanted or flaw_in_version(asked, installed):
@@ -96,7 +100,14 @@ def get_plugin_config(
             f" available versions: [{installed}]"
         )
         raise ApiError(HTTPStatus.BAD_REQUEST, told)
-    return [_describe_key(each) for each in (*keys.definitions, *keys.families)]
+    described = [_describe_key(each) for each in (*keys.definitions, *keys.families)]
+    if extended:
+        described += [
+            replace(_describe_key(each), only_with=selection)
+            for selection, selected in optional.items()
+            for each in selected
+        ]
+    return described
 
 
 @routes.add(
@@ -145,8 +156,17 @@ def _bare(name: str) -> str:
     return name.removesuffix("Connector") or name
 
 
-def _find_any(service: Service, name: str) -> tuple[str, str, ConfigDef]:
-    """Return the full name of a plugin, its version and its keys; raises `ApiError`."""
+class _Found(NamedTuple):
+    """A plugin of any type."""
+
+    name: str
+    version: str
+    keys: ConfigDef
+    optional_keys: Mapping[str, Sequence[Definition]] = {}
+
+
+def _find_any(service: Service, name: str) -> _Found:
+    """Return a plugin by its name; raises `ApiError`."""
     from ....pipeline.transforms.types import (  # noqa: PLC0415  # loads Spark's libraries
         find_predicate,
         find_transform,
@@ -155,9 +175,10 @@ def _find_any(service: Service, name: str) -> tuple[str, str, ConfigDef]:
     for find in (find_converter, find_transform, find_predicate):
         with suppress(PluginUnknown):
             found = find(name)
-            return name, found.version, found.config()
+            return _Found(name, found.version, found.config())
     connector = _find(service, name)
-    return connector.name, connector.made_by.version, connector.made_by.config()
+    made_by = connector.made_by
+    return _Found(connector.name, made_by.version, made_by.config(), made_by.optional_keys())
 
 
 def _find(service: Service, name: str) -> Plugin:

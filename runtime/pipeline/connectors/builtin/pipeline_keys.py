@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from .....actors.settings import SettingType, between
 from ...spark.settings import flaw_of_connector
-from ...spi.config import ConfigDef, Importance, strip_prefix
+from ...spi.config import ConfigDef, Definition, Importance, strip_prefix
 from ...spi.errors import PluginUnknown
 from ...spi.key_kinds import number_key, text_key, with_group
 from ...spi.types import SinkType, SourceType
@@ -91,6 +91,21 @@ def keys_of(config: Mapping[str, str]) -> ConfigDef:
     found = replace(found, families=(*found.families, *transforms.FAMILIES, _SPARK_SETTING))
     settings = (replace(_SPARK_SETTING, name=key) for key in config if key.startswith(SPARK_CONF))
     return found.plus([*transforms.definitions(config), *settings])
+
+
+def keys_of_types() -> dict[str, list[Definition]]:
+    """Return the keys of each type but `files`, by what selects it: `source.type=kafka`.
+
+    A type that cannot be loaded is left out.
+    """
+    found: dict[str, list[Definition]] = {}
+    for key, types in ((SOURCE_TYPE, SOURCE_TYPES), (SINK_TYPE, SINK_TYPES)):
+        for name in (*types.built_in, *types.further):
+            with suppress(PluginUnknown):
+                kind = types.find(name)
+                found[f"{key}={name}"] = [*kind.keys(), *kind.families()]
+        del found[f"{key}={FILES}"]
+    return found
 
 
 def flaws_in_settings(config: Mapping[str, str]) -> Mapping[str, str]:

@@ -6,7 +6,14 @@ from math import inf
 from typing import ClassVar
 
 from .....events.commits import Document
-from ...spi.config import ConfigDef, ParsedConfig, Validation, raise_if_invalid, strip_prefix
+from ...spi.config import (
+    ConfigDef,
+    Definition,
+    ParsedConfig,
+    Validation,
+    raise_if_invalid,
+    strip_prefix,
+)
 from ...spi.connector import Connector, Delivery, Pace, Pipeline, Promise
 from ...spi.context import Context, Findings, Outside
 from ...spi.offsets import Offsets, Seek
@@ -40,6 +47,11 @@ class SparkPipeline(Connector):
     def config(cls) -> ConfigDef:
         """Return the definitions, without those of transforms, which depend on the config."""
         return keys.keys_of({})
+
+    @classmethod
+    def optional_keys(cls) -> Mapping[str, Sequence[Definition]]:
+        """Return the keys of each installed type except the defaults."""
+        return keys.keys_of_types()
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> Validation:
