@@ -19,7 +19,13 @@ from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPip
 from fairlead.runtime.pipeline.connectors.kafka.sink.staging import StagingFolder
 from fairlead.runtime.pipeline.spi.connector import Delivery
 from fairlead.runtime.pipeline.spi.context import Outside
-from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused, SinkAway, SinkBroken
+from fairlead.runtime.pipeline.spi.errors import (
+    BadInput,
+    SchemaRefused,
+    SinkAway,
+    SinkBroken,
+    SinkFull,
+)
 from fairlead.runtime.pipeline.spi.sink import Sink, Tenure
 from fairlead.runtime.pipeline.spi.types import WrittenColumns
 from fairlead_tests.connectors.pipes import CLUSTER, sink_of
@@ -168,6 +174,22 @@ def test_what_never_counted_is_removed_with_its_token_and_older_ones(tmp_path: P
     left = sorted(str(each.relative_to(folder.root)) for each in folder.root.rglob("*.arrow"))
     assert left == ["a%2Fb-0/2-0/0.arrow", "a%2Fb-1/1-0/0.arrow"]
     assert folder.write(CommitId("é" * 99, 0, FIRST, 0), records)
+
+
+def test_a_batch_that_found_no_room_to_be_staged_is_staged_once_there_is_some(
+    topics: Topics, topic: str, sink: Any, log: SinkLog, tmp_path: Path
+) -> None:
+    opened, rows = sink(topic=topic), pa.table({"n": [1]})
+    commit_id = CommitId(*log.task, FIRST, 0)
+    file = tmp_path / "staging" / StagingFolder(tmp_path).name_of(commit_id)
+    file.parent.mkdir(parents=True)
+    file.symlink_to("/dev/full")
+    with pytest.raises(SinkFull, match=rf"^{file}: no space left on device$"):
+        log.stage(opened, rows)
+    opened.discard(commit_id)
+    log.batch = 0
+    log.write(opened, rows)
+    assert topics.values(topic) == ['{"n":1}']
 
 
 def test_a_staged_file_that_is_not_on_this_host_is_told(
