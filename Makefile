@@ -25,7 +25,7 @@ demo: .venv/ready
 
 # JVMs of tests start in half the time once one of them has written down the classes that it loaded.
 .venv/classes: .venv/ready
-	PYTHONPATH=tests $(BIN)/python -m fairlead_tests.spark_engine.class_data
+	$(BIN)/fairlead prepare
 	touch $@
 
 # Servers that tests run against come from packages of the system, where that may be done.
@@ -40,6 +40,7 @@ test-fast: .venv/ready
 
 bench: .venv/ready
 	$(INSTALL) --editable '.[bench]'
+	$(BIN)/fairlead prepare
 	@for each in tests/benchmarks/bench_*.py; do PYTHONPATH=tests $(BIN)/python $$each || exit 1; done
 
 # What needs Spark, on the oldest that pyproject.toml allows, or with PYSPARK=4.2.0, say, on another. That
