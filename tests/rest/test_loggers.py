@@ -38,10 +38,20 @@ def test_a_level_is_set_in_all_processes_and_told_with_its_time(api: RestApi) ->
     assert api.gateway.announced == 1
 
 
+def test_loggers_that_are_off_are_not_listed_and_told_each_time_as_in_connect(api: RestApi) -> None:
+    path = f"/admin/loggers/{QUIET}"
+    for _ in range(2):
+        assert api.client.put(path, json={"level": "OFF"}).json() == [QUIET]
+        assert api.client.get(path).json()["level"] == "OFF"
+        assert QUIET not in api.client.get("/admin/loggers").json()
+    assert api.client.put(path, json={"level": "INFO"}).json() == [QUIET]
+    assert api.client.get("/admin/loggers").json()[QUIET]["level"] == "INFO"
+
+
 def test_only_loggers_whose_level_is_another_now_are_told(api: RestApi) -> None:
     path = f"/admin/loggers/{QUIET}"
     answers = [
-        api.client.put(f"{path}{scope}", json={"level": "OFF"})
+        api.client.put(f"{path}{scope}", json={"level": "ERROR"})
         for scope in ("", "?scope=worker", "?scope=bogus", "?scope=", "?scope=CLUSTER")
     ]
     assert [each.status_code for each in answers] == [200, 200, 200, 200, 204]

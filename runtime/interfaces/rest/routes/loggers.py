@@ -22,6 +22,7 @@ from ..backend.service import Principal, Served, Service
 LOGGER = logging.getLogger(__name__)
 routes = Routes("this process")
 CLUSTER: Final = "cluster"
+OFF: Final = "OFF"
 _NOT_TOLD: Final = (
     "the level counts here, and for processes that start from now on; the others were not told:"
     " the supervisor of this node does not answer, try again"
@@ -31,9 +32,9 @@ LevelBody = Annotated[Changes, Body(description="The level, as `level`.")]
 
 @routes.add("GET /admin/loggers")
 def list_loggers(service: Served) -> dict[str, LoggerLevel]:
-    """List the loggers of this process."""
+    """List the loggers of this process; as in Connect, without those that are OFF."""
     found = log_levels.loggers(service.log_folder)
-    return {name: _describe(each) for name, each in found.items()}
+    return {name: _describe(each) for name, each in found.items() if each.level != OFF}
 
 
 @routes.add("GET /admin/loggers/{logger}", errors=(HTTPStatus.NOT_FOUND,))
@@ -61,7 +62,8 @@ async def set_level(
 ) -> HttpAnswer[list[str]] | None:
     """Set the level of a logger and of all below it, in all processes of the node.
 
-    Tells which loggers of this process have another level now; nothing for scope cluster.
+    Tells which loggers of this process have another level now, or are OFF, as in Connect; nothing
+    for scope cluster.
     """
     given = body.get("level")
     if given is None:
@@ -92,7 +94,7 @@ def _set(service: Service, logger: str, level: str, principal: str) -> list[str]
     after = log_levels.loggers(folder)
     # Another request may set levels, or import a module with new loggers, at the same time.
     mine = (name for name in before if log_levels.is_below(name, logger))
-    return [name for name in mine if after[name].level != before[name].level]
+    return [name for name in mine if after[name].level != before[name].level or level == OFF]
 
 
 def _require_logger(logger: str) -> str:
