@@ -132,6 +132,14 @@ def test_a_classic_consumer_comes_to_a_group_of_consumers_with_any_id(
     assert driver.group.members.keys() == {"A", "of before"}
 
 
+def test_a_consumer_without_an_instance_id_joins_again_with_one(driver: ConsumerDriver) -> None:
+    driver.joins("A", "t4")
+    driver.joins("B", "t4", instance_id="of B")
+    taken = [driver.joins("A", "t4", instance_id=each).error for each in ("of B", "of A", "new")]
+    assert taken == [Error.UNRELEASED_INSTANCE_ID, Error.NONE, Error.INVALID_REQUEST]
+    assert driver.group.instances == {"of A": "A", "of B": "B"}
+
+
 @pytest.mark.parametrize("offset", [-1, -5, -(1 << 63) + 1])
 def test_a_negative_offset_is_committed(driver: ConsumerDriver, offset: int) -> None:
     committed = TopicOffset("t4", 1, offset, metadata="")

@@ -71,10 +71,16 @@ def _refuse_join(group: Group, request: Heartbeat, owner: str | None) -> tuple[E
     if owner is not None and not _may_be_taken(group.members[owner]):
         message = f"instance id {instance_id!r} is in use by {owner}, who keeps it"
         return Error.UNRELEASED_INSTANCE_ID, f"{message}: ask again once it has gone"
-    if member_id in group.members:
+    member = group.members.get(member_id)
+    if member is not None and not _may_name_itself(group, member):
         message = f"{member_id} has a seat of its own: leave it before you join as {instance_id!r}"
         return Error.INVALID_REQUEST, message
     return None
+
+
+def _may_name_itself(group: Group, member: Member) -> bool:
+    """Tell whether a member may take a free instance id: a consumer without one, as at a broker."""
+    return group.topics is not None and member.metadata.instance_id is None
 
 
 def _may_be_taken(seat: Member) -> bool:
