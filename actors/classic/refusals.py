@@ -121,8 +121,13 @@ def seat_of(turn: Turn, call: JoinGroup) -> str | None:
 
 
 def _refuse_protocols(turn: Turn, call: JoinGroup) -> Refusal | None:
-    """Refuse a member without a protocol that all others offer; its earlier ones do not count."""
-    state, itself = turn.state, seat_of(turn, call)
+    """Refuse a member without a protocol that all others offer.
+
+    Those that it offered earlier count as well, as at a broker; but a worker of the node may change
+    all of its protocols.
+    """
+    state = turn.state
+    itself = seat_of(turn, call) if turn.settings.goes_by_grants else None
     names = {each.name for each in call.protocols}
     if not call.protocol_type or not names:
         return Error.INCONSISTENT_GROUP_PROTOCOL, "no protocol, or no type of it, is named"
@@ -135,7 +140,7 @@ def _refuse_protocols(turn: Turn, call: JoinGroup) -> Refusal | None:
     own = {each.name for each in state.seats[itself].member.protocols} if itself else set[str]()
     if all(state.offers.get(name, 0) - (name in own) < others for name in names):
         common = [each for each, count in state.offers.items() if count - (each in own) == others]
-        message = f"all other members have {', '.join(sorted(common))} in common; this one has not"
+        message = f"the members have {', '.join(sorted(common))} in common; this one has not"
         return Error.INCONSISTENT_GROUP_PROTOCOL, message
     return None
 

@@ -28,7 +28,7 @@ class ConsumerTranslation:
     """The `Translation` of consumers: subscriptions, and owned partitions."""
 
     protocol_type = CONSUMER
-    takes_any_id = True
+    is_of_clients = True
 
     def read(self, offered: ClassicProtocol) -> OfferedMetadata:
         """Return a consumer's metadata; an eager one owns nothing. Raises UnreadableError."""

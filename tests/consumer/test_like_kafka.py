@@ -176,6 +176,22 @@ def test_the_only_member_of_a_group_keeps_its_protocol_type(driver: ConsumerDriv
     assert told.error is Error.INCONSISTENT_GROUP_PROTOCOL
 
 
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_the_only_classic_member_of_a_group_keeps_one_of_its_protocols(
+    driver: ConsumerDriver, *, is_mixed: bool
+) -> None:
+    if is_mixed:
+        driver.joins("A", "t4")
+    again = joining(driver.asks(joining()).member_id)
+    (offered,) = again.protocols
+    other = replace(offered, name="range")
+    told = [
+        driver.asks(replace(again, protocols=protocols)).error
+        for protocols in ((other,), (other, offered), (other,))
+    ]
+    assert told == [Error.INCONSISTENT_GROUP_PROTOCOL, Error.NONE, Error.NONE]
+
+
 @pytest.mark.parametrize(
     ("protocol_type", "protocol"), [("", "cooperative-sticky"), ("consumer", "")]
 )

@@ -16,7 +16,7 @@ class ConnectTranslation:
     """The `Translation` of workers: owned resources, URL, and how far they have read configs."""
 
     protocol_type = CONNECT
-    takes_any_id = False
+    is_of_clients = False
 
     def read(self, offered: ClassicProtocol) -> OfferedMetadata:
         """Return what a worker's metadata say; raises UnreadableError."""

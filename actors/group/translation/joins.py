@@ -65,7 +65,7 @@ def join(group: Group, soft: SoftState, joining: Joining, terms: Terms, now_ms: 
     refused = refused or refuse_metadata(call)
     if refused:
         return _refuse(soft, call, *refused)
-    is_expected = joining.is_expected or terms.translation.takes_any_id
+    is_expected = joining.is_expected or terms.translation.is_of_clients
     found = _identify(joining, seat, is_expected=is_expected)
     if isinstance(found, Error):
         return _refuse(soft, call, found)
@@ -102,7 +102,10 @@ def _refuse_size(group: Group, settings: ClassicSettings, seat: Member | None) -
 def _refuse_protocols(
     group: Group, call: JoinGroup, seat: Member | None, translation: Translation
 ) -> Refusal | None:
-    """Refuse another protocol type, and a member without a protocol that all others offer."""
+    """Refuse another protocol type, and a member without a protocol that all others offer.
+
+    A client of Kafka has to keep one of its own as well.
+    """
     common = {each.name for each in call.protocols}
     if call.protocol_type != translation.protocol_type or not common:
         message = f"the group takes in classic members of the type {translation.protocol_type!a}"
@@ -110,7 +113,8 @@ def _refuse_protocols(
         return Error.INCONSISTENT_GROUP_PROTOCOL, told
     for member_id in group.translated:
         classic = group.members[member_id].metadata.classic
-        if classic is not None and (seat is None or seat.member_id != member_id):
+        is_another = seat is None or seat.member_id != member_id
+        if classic is not None and (is_another or translation.is_of_clients):
             common &= {each.name for each in classic.protocols}
     if common:
         return None

@@ -62,8 +62,9 @@ class Translation(Protocol):
     """Reads and writes the bytes of one protocol type; raises UnreadableError."""
 
     protocol_type: str
-    takes_any_id: bool
-    """Whether a newcomer to a mixed group may come with an id that the group has not given out."""
+    is_of_clients: bool
+    """Whether the members are clients of Kafka, whose broker is less strict with ids, and stricter
+    with protocols."""
 
     def read(self, offered: ClassicProtocol) -> OfferedMetadata:
         """Return a member's metadata."""
