@@ -20,6 +20,7 @@ from .command.printing import FAILED, MISUSED, Failed, escape_controls
 from .verbs import (
     configs,
     connectors,
+    following,
     history,
     listing,
     log,
@@ -78,6 +79,8 @@ for _verb in (
     history.explain,
     plan.plan,
     configs.diff,
+    following.top,
+    following.logs,
     node.config,
 ):
     app.command(rich_help_panel=LOOK)(_verb)
@@ -99,6 +102,7 @@ for _verb in (
     connectors.stop,
     connectors.restart,
     connectors.wait,
+    following.log_level,
     workers.cordon,
     workers.uncordon,
     workers.drain,

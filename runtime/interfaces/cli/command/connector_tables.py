@@ -225,13 +225,13 @@ def _task_row(each: TaskLine) -> tuple[str, ...]:
         worker_name(each.worker_id),
         str(progress.rows_out) if progress else "",
         str(progress.batches) if progress else "",
-        _lag(progress.lag if progress else None),
+        format_lag(progress.lag if progress else None),
         age(progress.last_commit_ms if progress else None),
         _reason(each),
     )
 
 
-def _lag(lag: UnreadInput | None) -> str:
+def format_lag(lag: UnreadInput | None) -> str:
     """Return the lag in bytes if known, else as a number of ranges."""
     if lag is None:
         return ""

@@ -98,7 +98,7 @@ def patch(
     name: Connector,
     values: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KEY=VALUE...", help="Keys to set.", show_default=False),
+        typer.Argument(metavar="KEY=VALUE", help="Keys to set.", show_default=False),
     ] = None,
     *,
     remove: Annotated[

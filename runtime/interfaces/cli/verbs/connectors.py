@@ -19,7 +19,7 @@ from ..requests.several import for_each
 from ..requests.waiting import ONE_MINUTE, Awaited, Timeout, Waiting, milliseconds, wait_for
 
 Connectors = Annotated[
-    list[str], typer.Argument(metavar="NAME...", help="Their names.", show_default=False)
+    list[str], typer.Argument(metavar="NAME", help="Their names.", show_default=False)
 ]
 
 

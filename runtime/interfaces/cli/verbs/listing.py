@@ -1,5 +1,7 @@
 """The command `get`, which lists objects of one kind: all, or those that are named."""
 
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -23,6 +25,7 @@ from ..requests.several import pick
 from .offsets import format_document, offset_tables
 
 T = TypeVar("T")
+WATCH_SECONDS: Final = 1.0
 
 
 class Listed(StrEnum):
@@ -55,7 +58,7 @@ def get(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME...]",
+            metavar="NAME",
             help="Only these; of tasks and offsets: those of these connectors.",
             show_default=False,
         ),
@@ -64,6 +67,9 @@ def get(
     every: Annotated[
         bool,
         typer.Option("--all", help="Of plugins: also converters, transforms and predicates."),
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Print it again when it changes, until Ctrl-C.")
     ] = False,
     output: Annotated[
         ListOutput, typer.Option("--output", "-o", help="The output format.")
@@ -75,7 +81,15 @@ def get(
         if what is not Listed.PLUGINS:
             raise Misused("--all is of plugins")
         view = replace(view, fetch=fetch_all_plugins)
-    view.show(client_of(place), names or [], output)
+    client = client_of(place)
+    last = view.show(client, names or [], output)
+    try:
+        while watch:
+            sys.stdout.flush()
+            time.sleep(WATCH_SECONDS)
+            last = view.show(client, names or [], output, last)
+    except KeyboardInterrupt:  # the normal end of `--watch`
+        return
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +101,14 @@ class ListView(Generic[T]):
     sections: Callable[[T], Sequence[Section]]
     names: Callable[[T], Sequence[str]]
 
-    def show(self, client: Client, names: Sequence[str], output: ListOutput) -> None:
-        """Ask the cluster, and print the objects."""
+    def show(
+        self, client: Client, names: Sequence[str], output: ListOutput, last: T | None = None
+    ) -> T:
+        """Ask the cluster, print the objects unless they are the last ones, and return them."""
         reply = self.fetch(client, names)
         match output:
+            case _ if reply == last:
+                pass
             case ListOutput.NAME:
                 for name in self.names(reply):
                     say(name)
@@ -98,6 +116,7 @@ class ListView(Generic[T]):
                 show_sections([_uncut(each) for each in self.sections(reply)])
             case _:
                 show(Output(output.value), reply, self.sections(reply))
+        return reply
 
 
 def fetch_connectors(client: Client, names: Sequence[str] = ()) -> Expanded:
