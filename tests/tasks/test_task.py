@@ -469,6 +469,37 @@ def test_a_source_that_is_away_is_waited_for_with_a_reason_and_costs_no_restart(
     ]
 
 
+@pytest.mark.parametrize(
+    ("point", "failure"),
+    [
+        ("plan", (ConnectionRefusedError("refused"), "source: source.plan: refused")),
+        ("read", (ConnectionResetError("reset"), "source: source.read: reset")),
+        ("stage", (TimeoutError("timed out"), "sink: sink.stage: timed out")),
+        ("publish", (BrokenPipeError("broken"), "sink: sink.publish: broken")),
+    ],
+)
+def test_a_connection_that_fails_says_that_the_source_or_the_sink_is_away(
+    point: str,
+    failure: tuple[Exception, str],
+    root: Path,
+    hooks: Hooks,
+    runner: Runner,
+    reports: Reports,
+) -> None:
+    error, reason = failure
+
+    def fail_once() -> None:
+        hooks.at.clear()
+        raise error
+
+    hooks.at[point] = fail_once
+    runner.start(numbers_launch(root, OLD))
+    reports.wait(lambda _: written(root) == ALL)
+    told = [(each.state, each.reason) for each in reports.statuses if each.error]
+    assert told == [(RunState.RUNNING, f"waiting for the {reason}")]
+    runner.stop(TASK)
+
+
 @pytest.fixture
 def nothing_is_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
     def discard(*_: object) -> None:

@@ -22,7 +22,10 @@ def lost_touch(error: Exception, text: str | None) -> bool:
     """Tell whether an error may come from a JVM that is going or gone."""
     if isinstance(error, Py4JJavaError | PySparkException):
         return "SparkContext was shut down" in (text or "") or _is_of_session(error)
-    return isinstance(error, Py4JError | ConnectionError | EOFError)
+    return any(
+        isinstance(each, Py4JError | ConnectionError | EOFError)
+        for each in (error, error.__cause__)  # a plugin's guard has taken it for the plugin's own
+    )
 
 
 def session_is_gone(error: BaseException | None) -> bool:

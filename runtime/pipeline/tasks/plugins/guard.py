@@ -1,4 +1,7 @@
-"""The objects of a plugin as a task sees them: each call of them has a deadline."""
+"""The objects of a plugin as a task sees them: each call of them has a deadline.
+
+A source or a sink that a connection fails to is away, also where a plugin does not say so.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -6,10 +9,11 @@ from functools import wraps
 from typing import Any, Final, cast
 
 from ...spi.connector import Connector, Pipeline
-from ...spi.errors import ContractBroken
+from ...spi.errors import Away, ContractBroken, SinkAway, SourceAway
 from ...spi.sink import Sink
 from ...spi.source import Source
 from ...spi.transform import Transform
+from ..failures import reason_of
 from .calls import Calls
 from .results import check_manifest
 
@@ -27,6 +31,7 @@ class _Guarded:
         calls: Calls,
         jobs: Collection[str] = (),
         checks: Mapping[str, Callable[[object], None]] | None = None,
+        away: type[Away] | None = None,
     ) -> None:
         self._role = role
         self._of = of
@@ -35,6 +40,8 @@ class _Guarded:
         """The calls that a Spark job runs in."""
         self._checks = checks or {}
         """What raises `ContractBroken` at what a call must not return, by its name."""
+        self._away = away
+        """What a failed connection is told as; None: it is not known what is away."""
 
     def __getattr__(self, name: str) -> object:
         what = f"{self._role}.{name}"
@@ -49,7 +56,12 @@ class _Guarded:
 
         @wraps(found)
         def call(*args: object, **kwargs: object) -> object:
-            result = run(what, found, *args, **kwargs)
+            try:
+                result = run(what, found, *args, **kwargs)
+            except (ConnectionError, TimeoutError) as error:
+                if self._away is None:
+                    raise
+                raise self._away(f"{what}: {reason_of(error)}") from error
             check(result)
             return result
 
@@ -71,16 +83,16 @@ def guard_pipeline(pipeline: Pipeline, calls: Calls) -> Pipeline:
     jobs = () if pipeline.sink.takes_arrow else ("stage", "write")
     checks = {"stage": check_manifest, "write": check_manifest}
     letters = pipeline.dead_letters and _Guarded(
-        "dead letters", pipeline.dead_letters, calls, ("stage",), checks
+        "dead letters", pipeline.dead_letters, calls, ("stage",), checks, SinkAway
     )
     return replace(
         pipeline,
-        source=cast("Source[Any]", _Guarded("source", pipeline.source, calls)),
+        source=cast("Source[Any]", _Guarded("source", pipeline.source, calls, away=SourceAway)),
         transforms=tuple(
             cast("Transform", _Guarded(f"transform {type(each).__name__}", each, calls))
             for each in pipeline.transforms
         ),
-        sink=cast("Sink[Any]", _Guarded("sink", pipeline.sink, calls, jobs, checks)),
+        sink=cast("Sink[Any]", _Guarded("sink", pipeline.sink, calls, jobs, checks, SinkAway)),
         dead_letters=cast("Sink[Any] | None", letters),
     )
 
