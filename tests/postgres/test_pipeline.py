@@ -5,19 +5,22 @@ import os
 import signal
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, LiteralString
 
 import pytest
 
-from fairlead.events.model import Resource, RunState, Token
+from fairlead.actors.backoff import Backoff
+from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.postgres import hang_detection
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Engine
-from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
+from fairlead.runtime.pipeline.tasks import restarts
+from fairlead.runtime.pipeline.tasks.reports import StatusChanged, TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.postgres_pipes import sink_config, source_config
 from fairlead_tests.postgres_server import Database, wait_until
@@ -45,6 +48,12 @@ def start(runner: Runner, reports: Reports, config: Mapping[str, str], token: To
     assert isinstance(made, TaskConfigsChanged)
     for task, told in enumerate(made.configs):
         runner.start(Launch(Resource("orders", task), token, config, told))
+
+
+def last_of(reports: Reports, resource: Resource) -> StatusChanged:
+    """Return the last status of a resource."""
+    told = (each for each in reversed(reports.told) if isinstance(each, StatusChanged))
+    return next(each for each in told if each.resource == resource)
 
 
 def is_copied(database: Database, source: list[tuple[Any, ...]]) -> bool:
@@ -75,6 +84,12 @@ def run(engine: Engine, database: Database, config: dict[str, str], wanted: Lite
             assert runner.close(60) == frozenset()
     assert threading.active_count() < 30
 
+
+FULL = """CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
+    END $$;
+    CREATE TRIGGER no_room BEFORE INSERT ON copy EXECUTE FUNCTION no_room()"""
+"""What every insert meets while the server has no room, whoever writes."""
 
 WAYS = {
     "table": {},
@@ -161,6 +176,37 @@ def test_a_row_that_the_table_refuses_becomes_a_dead_letter_and_no_other_comes_t
     (letter,) = map(json.loads, letters.read_text().splitlines())
     assert "i13" in letter["raw"]
     assert "check" in letter["reason"].lower()
+    left = database.run("SELECT relname FROM pg_class WHERE relname LIKE 'fairlead\\_%\\_0\\_%'")
+    assert (left, database.run("SELECT gid FROM pg_prepared_xacts")) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [*WAYS.values(), {"sink.dry.run": "false"}],
+    ids=[*WAYS, "publication"],
+)
+def test_a_task_waits_for_a_server_whose_disk_is_full_and_goes_on_with_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch, given: Mapping[str, str]
+) -> None:
+    monkeypatch.setattr(restarts, "_FULL_BACKOFF", Backoff(0.01, 0.05))
+    database.run(SHOP)
+    database.run("INSERT INTO orders (item) SELECT 'i' || i FROM generate_series(1, 20) i")
+    database.run("CREATE TABLE copy (LIKE orders INCLUDING INDEXES)")
+    database.run(FULL)
+    reports = Reports()
+    runner = Runner(LocalEngine(), MemoryLedger(), find_plugins(), reports)
+    start(runner, reports, config_of(database, **given), Token(1, 0))
+    try:
+        waits = reports.wait_status("could not extend file: No space left on device")
+        assert (waits.state, waits.error) == (RunState.RUNNING, ErrorClass.OUTSIDE)
+        assert waits.reason.startswith("waiting for the sink: 127.0.0.1:")
+        assert database.run("SELECT * FROM copy") == []
+        database.run("DROP TRIGGER no_room ON copy")
+        wait_until(lambda: is_copied(database, database.run("SELECT * FROM orders ORDER BY id")))
+        goes = replace(waits, reason="", error=None)
+        wait_until(lambda: last_of(reports, waits.resource) == goes)
+    finally:
+        assert runner.close(60) == frozenset()
     left = database.run("SELECT relname FROM pg_class WHERE relname LIKE 'fairlead\\_%\\_0\\_%'")
     assert (left, database.run("SELECT gid FROM pg_prepared_xacts")) == ([], [])
 
