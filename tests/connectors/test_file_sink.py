@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.connectors.files.sink import marks
+from fairlead.runtime.pipeline.connectors.files.sink.spark_errors import explain_spark_error
 from fairlead.runtime.pipeline.spi.errors import SinkAway, SinkBroken, SinkFull
 from fairlead_tests.connectors.sinks import (
     FILES,
@@ -370,3 +372,21 @@ def test_a_mark_tells_the_last_commit_that_was_published(root: Path) -> None:
     assert mark.published == (FIRST, 1)
     assert marks.read_owner(root) == "a"
     assert marks.read_mark(root, Resource("c", 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "full"),
+    [
+        ("[TASK_WRITE_FAILED] Task failed: {}", "no space left on the disk of /"),
+        ("[TASK_WRITE_FAILED] Task failed: calling spill() on x : {}", "no space left for Spark's"),
+        ("Job aborted due to stage failure: Lost task 1: {}", "no space left for Spark's temp"),
+        ("{}", "no space left on the disk of /"),
+    ],
+)
+def test_a_full_disk_of_sparks_temporary_files_is_not_told_as_that_of_the_sink(
+    told: str, full: str
+) -> None:
+    error = PySparkException(told.format("java.io.IOException: No space left on device"))
+    explained = explain_spark_error(Path("/"), error)
+    assert isinstance(explained, SinkFull)
+    assert str(explained).startswith(full)

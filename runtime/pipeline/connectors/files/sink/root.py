@@ -22,11 +22,10 @@ from typing import Final, NamedTuple
 
 from ....spi.config import ParsedConfig
 from ....spi.context import Context
-from ....spi.errors import BadInput, NotReady, RowsRefused, SinkAway, SinkBroken, SinkFull
+from ....spi.errors import NotReady, SinkAway, SinkBroken, SinkFull
 from .. import keys
 from . import marks
 from .marks import SinkClaim
-from .null_folder import NULL_FOLDER
 from .staging import make_folder
 
 _WRITER_BYTES: Final = 4
@@ -46,14 +45,6 @@ _AWAY: Final = frozenset(
     }
 )
 """Errors of an unmounted folder or a lost device, which may come back."""
-
-_FULL_WORDS: Final = ("No space left on device", "Disk quota exceeded")
-_LIKE_NULL: Final = f"""has the text {NULL_FOLDER}, and also null: both would be in one \
-folder. Nothing of the batch was written: change the text by a transform"""
-_NO_FOLDER: Final = "Mkdirs failed to create"
-_LONGEST_NAME: Final = 255
-"""The most bytes in the name of a folder."""
-_AWAY_WORDS: Final = ("Read-only file system", "Stale file handle", "Input/output error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,20 +171,6 @@ def translate_errors(root: Path, alias: str = "") -> Generator[None]:
         raise _sink_error(error, root, alias) from error
 
 
-def explain_spark_error(root: Path, text: str) -> SinkAway | BadInput | None:
-    """Return the sink's error behind the error of a Spark job; None: the sink did not cause it."""
-    if NULL_FOLDER in text and "already exists" in text:
-        return BadInput(f"a column of {keys.SINK_PARTITION_BY} {_LIKE_NULL}")
-    names = text.split("/") if _NO_FOLDER in text else []
-    if any(len(each.encode()) > _LONGEST_NAME or "\0" in each for each in names):
-        why = "has a NUL, so it cannot" if "\0" in text else "is too long to"
-        return RowsRefused(f"a value of `{keys.SINK_PARTITION_BY}` {why} name a folder")
-    if any(each in text for each in _FULL_WORDS):
-        return _full(root)
-    found = next((each for each in _AWAY_WORDS if each in text), "")
-    return SinkAway(f"{root}: {found.lower()}") if found else None
-
-
 def _claimed(place: SinkLocation) -> SinkClaim:
     with _made(place.root) as folder:
         marks.write_owner(place.root, place.cluster, replaces=False)
@@ -278,7 +255,7 @@ def _sink_error(error: OSError, root: Path, alias: str) -> SinkAway | SinkBroken
     where = str(error.filename or root)
     where = str(root) + where[len(alias) :] if alias and where.startswith(alias) else where
     if error.errno in _FULL:
-        return _full(root)
+        return sink_full(root)
     if error.errno == errno.ENOENT and where == str(root):
         return SinkAway(
             f"{root} is gone: it existed before, so it is not created again; the task continues "
@@ -288,7 +265,8 @@ def _sink_error(error: OSError, root: Path, alias: str) -> SinkAway | SinkBroken
     return SinkAway(text) if error.errno in _AWAY else SinkBroken(text)
 
 
-def _full(root: Path) -> SinkFull:
+def sink_full(root: Path) -> SinkFull:
+    """Return the error for a full disk of a sink, with its room."""
     try:
         usage = shutil.disk_usage(root)
         room = f" ({usage.free >> 20} of {usage.total >> 20} MiB are free now)"

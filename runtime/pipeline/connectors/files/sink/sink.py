@@ -13,7 +13,6 @@ from pyspark.sql.types import StructType
 
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource, Token
-from ....spark.failures import failure_text
 from ....spark.sessions import runs_elsewhere
 from ....spi.errors import SinkAway, SinkBroken
 from ....spi.rows import ArrowSchema
@@ -30,8 +29,9 @@ from .publishing import (
     publish_rest,
     unknown_row_count,
 )
-from .root import OpenRoot, SinkLocation, explain_spark_error, open_root
+from .root import OpenRoot, SinkLocation, open_root
 from .small_batches import SmallBatches
+from .spark_errors import explain_spark_error
 from .writing import WriteFormat
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class FileSink(Sink["DataFrame"]):
         try:
             return self._form.write(rows, where, input_bytes, is_there=not elsewhere)
         except Exception as error:
-            explained = explain_spark_error(self._place.root, failure_text(error) or "")
+            explained = explain_spark_error(self._place.root, error)
             if explained is not None:
                 raise explained from error
             with open_root(self._place):  # raises if a missing root is the cause
