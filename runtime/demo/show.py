@@ -80,7 +80,7 @@ class Show:
     def run(self) -> ExpectedRows:
         """Run the whole demo, until every row is published or the time is over."""
         screen, stage = self._screen, self._stage
-        screen.tell(f"starting a node with {self._workers} workers, a Spark each")
+        screen.tell(f"starting a node with {self._workers} workers that share a Spark")
         node = stage.start_node(self._workers)
         screen.tell(f"the node is up: REST on {node.rest}")
         expected = expect_flights()
