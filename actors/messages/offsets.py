@@ -51,7 +51,7 @@ class PartitionVerdict:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitReply:
-    """The group answers with a verdict on each offset, in their order; all of them are durable."""
+    """The group answers with a verdict on each offset, unknown topics first; all are durable."""
 
     verdicts: tuple[PartitionVerdict, ...]
     message: str = ""

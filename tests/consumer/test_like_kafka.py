@@ -140,6 +140,22 @@ def test_a_consumer_without_an_instance_id_joins_again_with_one(driver: Consumer
     assert driver.group.instances == {"of A": "A", "of B": "B"}
 
 
+def test_topics_that_are_not_there_are_told_first_whatever_the_group_says(
+    driver: ConsumerDriver,
+) -> None:
+    driver.joins("A", "t4")
+    offsets = TopicOffset("t4", 1, 7), TopicOffset("nobody", 0, 7), TopicOffset("t4", 4, 7)
+    unknown = Error.UNKNOWN_TOPIC_OR_PARTITION
+    told = driver.asks(OffsetCommit(driver.group_id, offsets, "B", 1)).verdicts
+    assert [(each.topic, each.partition, each.error) for each in told] == [
+        ("nobody", 0, unknown),
+        ("t4", 4, unknown),
+        ("t4", 1, Error.UNKNOWN_MEMBER_ID),
+    ]
+    nowhere = ConsumerDriver().asks(OffsetDelete("g", {"nobody": (0,), "t4": (4,)}))
+    assert (nowhere.error, {each.error for each in nowhere.verdicts}) == (Error.NONE, {unknown})
+
+
 @pytest.mark.parametrize("offset", [-1, -5, -(1 << 63) + 1])
 def test_a_negative_offset_is_committed(driver: ConsumerDriver, offset: int) -> None:
     committed = TopicOffset("t4", 1, offset, metadata="")
@@ -154,8 +170,8 @@ def test_offsets_of_what_is_not_there_are_not_deleted(driver: ConsumerDriver) ->
     places = {"t4": (1, 4), "nobody": (0,), "\udc80": (0,)}
     told = driver.asks(OffsetDelete(driver.group_id, places))
     assert [each.error for each in told.verdicts] == [
-        Error.NONE,
         *([Error.UNKNOWN_TOPIC_OR_PARTITION] * 3),
+        Error.NONE,
     ]
 
 

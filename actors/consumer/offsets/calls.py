@@ -1,6 +1,6 @@
 """OffsetCommit, OffsetFetch and OffsetDelete on a group's offset log, partition by partition."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from ....events.catalogue import key_of
@@ -27,17 +27,35 @@ from ...messages.offsets import (
 LONGEST_METADATA: Final = 4_096
 """Bytes of the metadata of an offset, as Kafka's `offset.metadata.max.bytes`."""
 
+UNKNOWN: Final = Error.UNKNOWN_TOPIC_OR_PARTITION
 LARGEST_INT32: Final = (1 << 31) - 1
 
 
-def refuse_call(call: OffsetCall, error: Error, message: str = "") -> OffsetReply:
-    """Return the answer to a call that changes nothing."""
-    if isinstance(call, OffsetCommit):
-        verdicts = (PartitionVerdict(each.topic, each.partition, error) for each in call.offsets)
-        return OffsetCommitReply(tuple(verdicts), message, call.number, error)
+def refuse_call(
+    call: OffsetCall, error: Error, message: str = "", topics: Mapping[str, Topic] | None = None
+) -> OffsetReply:
+    """Return the answer to a call that changes nothing.
+
+    A broker looks at topics before it asks the group: it tells of unknown ones all the same, and of
+    nothing else if all are unknown. `topics` are those of the cluster, None: unknown.
+    """
     if isinstance(call, OffsetFetch):
         return OffsetFetchReply(error, message=message, number=call.number)
+    if isinstance(call, OffsetCommit):
+        places = [(each.topic, each.partition) for each in call.offsets]
+        told = [(place, _flaw_in_place(*place, topics)) for place in places]
+        verdicts = [PartitionVerdict(*place, flaw or error) for place, flaw in told]
+        return OffsetCommitReply(_unknown_first(verdicts), message, call.number, error)
+    told = [(place, _flaw_in_place(*place, topics)) for place in _places(call.partitions)]
+    if told and all(flaw for _, flaw in told):
+        verdicts = [PartitionVerdict(*place, flaw) for place, flaw in told if flaw]
+        return OffsetDeleteReply(Error.NONE, tuple(verdicts), number=call.number)
     return OffsetDeleteReply(error, message=message, number=call.number)
+
+
+def _unknown_first(verdicts: Iterable[PartitionVerdict]) -> tuple[PartitionVerdict, ...]:
+    """Return verdicts in a broker's order: it is done with unknown topics first."""
+    return tuple(sorted(verdicts, key=lambda each: each.error is not UNKNOWN))
 
 
 def commit_offsets(
@@ -57,24 +75,22 @@ def commit_offsets(
         ledger.write(records)
     except UnwritableRecordError as flaw:  # no rule refused what is not encodable
         return refuse_call(call, Error.INVALID_REQUEST, str(flaw))
-    return OffsetCommitReply(tuple(verdicts), number=call.number)
+    return OffsetCommitReply(_unknown_first(verdicts), number=call.number)
 
 
-def _flaw_in_place(name: str, partition: int, topics: Mapping[str, Topic] | None) -> Error:
+def _flaw_in_place(name: str, partition: int, topics: Mapping[str, Topic] | None) -> Error | None:
     """Return UNKNOWN_TOPIC_OR_PARTITION if there cannot be such a partition, or is none."""
     if not is_topic_name(name) or not 0 <= partition <= LARGEST_INT32:
-        return Error.UNKNOWN_TOPIC_OR_PARTITION
+        return UNKNOWN
     topic = None if topics is None else topics.get(name)
-    if topics is not None and (topic is None or partition >= topic.partitions):
-        return Error.UNKNOWN_TOPIC_OR_PARTITION
-    return Error.NONE
+    is_missing = topics is not None and (topic is None or partition >= topic.partitions)
+    return UNKNOWN if is_missing else None
 
 
 def _find_flaw(offset: TopicOffset, topics: Mapping[str, Topic] | None) -> Error:
     """Return why an offset is not committed, or NONE."""
-    error = _flaw_in_place(offset.topic, offset.partition, topics)
-    if error is not Error.NONE:
-        return error
+    if flaw := _flaw_in_place(offset.topic, offset.partition, topics):
+        return flaw
     # Kafka commits negative offsets as well: they are for the clients to understand.
     if abs(offset.offset) > LARGEST_EPOCH or not -1 <= offset.leader_epoch <= LARGEST_INT32:
         return Error.INVALID_REQUEST
@@ -135,7 +151,7 @@ def delete_offsets(
     verdicts: list[PartitionVerdict] = []
     graves: list[Tombstone] = []
     for topic, partition in _places(call.partitions):
-        error = _flaw_in_place(topic, partition, topics)
+        error = _flaw_in_place(topic, partition, topics) or Error.NONE
         if error is Error.NONE and topic in in_use:
             error = Error.GROUP_SUBSCRIBED_TO_TOPIC
         verdicts.append(PartitionVerdict(topic, partition, error))
@@ -143,4 +159,4 @@ def delete_offsets(
         if known is not None:
             graves.append(Tombstone(ConsumerOffset, key_of(known)))
     ledger.write(graves)
-    return OffsetDeleteReply(Error.NONE, tuple(verdicts), number=call.number)
+    return OffsetDeleteReply(Error.NONE, _unknown_first(verdicts), number=call.number)

@@ -43,7 +43,7 @@ class OffsetDesk:
     def answer(self, call: OffsetCall, topics: Mapping[str, Topic] | None, now: Now) -> OffsetReply:
         """Carry out a call unless it may not be; `topics` are those there are, None: not known."""
         if refused := self._refuse(call, now):
-            return refuse_call(call, *refused)
+            return refuse_call(call, *refused, topics)
         if isinstance(call, OffsetFetch):
             return fetch_offsets(self._ledger, call, topics)
         if isinstance(call, OffsetDelete):
