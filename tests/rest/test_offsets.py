@@ -1,6 +1,7 @@
 """Offsets over REST: Connect's shapes and words, what is refused, and seek."""
 
 import asyncio
+import json
 import os
 from http import HTTPStatus
 from pathlib import Path
@@ -13,6 +14,7 @@ from fairlead.actors.messages.commands import FinishStop
 from fairlead.actors.messages.orders import SetTargetState
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.backend import bodies, offsets
 from fairlead_tests.rest.client import Client
 
 PATH = "/connectors/a/offsets"
@@ -146,10 +148,24 @@ def test_a_body_that_is_no_offsets_is_refused_with_its_place_and_changes_nothing
     assert listed(stopped) == NOTHING
 
 
-def test_a_body_that_is_too_large_is_not_read(stopped: Client) -> None:
-    many = [{"partition": {"path": "x" * 100}, "offset": None}] * 10_000
-    status, refused = patch(stopped, *many)
-    assert (status, refused["error_code"]) == (413, 413)
+def test_offsets_of_a_large_folder_are_taken_in_one_request(stopped: Client, folder: Path) -> None:
+    many = [of(folder, 0)] * 9_000
+    assert len(json.dumps(many)) > bodies.MOST_BYTES, "more than another body may have"
+    assert patch(stopped, *many) == (200, ALTERED)
+    assert listed(stopped) == {"offsets": [of(folder, 0)]}
+
+
+def test_offsets_are_limited_in_their_number_and_in_their_bytes(
+    stopped: Client, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offsets, "MOST_MOVES", 1)
+    status, refused = patch(stopped, of(folder, 0), of(folder, 1))
+    told = "2 offsets are given, at most 1 are changed at once; nothing was changed"
+    assert (status, refused["message"]) == (400, f"{told}: send them in several requests")
+    monkeypatch.setattr(bodies, "MOST_BYTES_OF_OFFSETS", 99)
+    status, refused = patch(stopped, of(folder, 0))
+    assert (status, refused["message"]) == (413, "a body may have 99 bytes at most")
+    assert listed(stopped) == NOTHING
 
 
 def test_what_the_source_refuses_is_told_with_its_place_and_all_stays_as_it_is(

@@ -34,7 +34,10 @@ from ...pipeline.connectors.builtin.plugins import find_plugins
 from ...pipeline.spi.context import Outside, Reach
 from .app import make_app
 from .backend.gateway import CommandGateway
-from .backend.listeners import (
+from .backend.logs import NodeLogs
+from .backend.outside import OutsideChecks
+from .backend.service import Service
+from .listeners import (
     BACKLOG,
     DEFAULT,
     CannotListen,
@@ -43,9 +46,6 @@ from .backend.listeners import (
     parse,
     where,
 )
-from .backend.logs import NodeLogs
-from .backend.outside import OutsideChecks
-from .backend.service import Service
 
 LOGGER = logging.getLogger(__name__)
 EXIT_FAILED = 1

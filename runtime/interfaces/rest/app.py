@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ....projections.metrics import RequestMetrics
+from .backend.bodies import limited
 from .backend.errors import ApiError, error_reply, handle_errors
-from .backend.listeners import DEFAULT, RestListener, parse
 from .backend.paths import ConnectPaths
 from .backend.schema import describe_answers
 from .backend.service import Service
+from .listeners import DEFAULT, RestListener, parse
 from .routes import (
     config_diff,
     connector_commands,
@@ -57,7 +57,6 @@ SUBJECTS = (
 """All routes; if two match a request, the first is used."""
 
 
-MOST_BYTES = 1 << 20
 UNMATCHED = "unmatched"
 SETTING = "rest.allowed.hosts"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -126,28 +125,11 @@ class RequestMeter:
             await send(message)
 
         try:
-            await self._app(scope, limited(receive), note_status)
+            await self._app(scope, limited(scope, receive), note_status)
         finally:
             route = getattr(scope.get("route"), "path_format", UNMATCHED)
             seconds = time.perf_counter() - began
             self._requests.observe(scope["method"], route, code, seconds)
-
-
-def limited(receive: Receive) -> Receive:
-    """Wrap an ASGI `receive`: it raises once the body is too large."""
-    size = 0
-
-    async def receive_counted() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > MOST_BYTES:
-            raise HTTPException(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {MOST_BYTES} bytes at most"
-            )
-        return message
-
-    return receive_counted
 
 
 class OriginCheck:

@@ -25,7 +25,7 @@ from .service import Service
 
 T = TypeVar("T")
 MOST_MOVES: Final = 200_000
-"""The maximum number of offsets that a seek changes: the group gets them in one message."""
+"""The maximum number of offsets that are changed at once: the group gets them in one message."""
 _KEPT: Final = "nothing was changed"
 
 
@@ -56,7 +56,12 @@ class Judge:
         return judge
 
     def check(self, offsets: Sequence[PartitionOffset]) -> None:
-        """Raise `ApiError` for the first offset that is invalid for the class."""
+        """Raise `ApiError` if there are too many, or for the first that the class refuses."""
+        if len(offsets) > MOST_MOVES:
+            told = f"{len(offsets)} offsets are given, at most {MOST_MOVES} are changed at once"
+            raise ApiError(
+                HTTPStatus.BAD_REQUEST, f"{told}; {_KEPT}: send them in several requests"
+            )
 
         def check_each(_: Outside) -> None:
             for number, (partition, offset) in enumerate(offsets):

@@ -5,33 +5,27 @@ type: in an `HttpAnswer` if status or headers vary, or None for an empty respons
 """
 
 import json
-import re
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from http import HTTPMethod, HTTPStatus
+from http import HTTPStatus
 from inspect import iscoroutinefunction
 from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
-from fastapi import APIRouter, Body, Depends, FastAPI, Query
+from fastapi import APIRouter, Body, FastAPI, Query
 from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
 from pydantic import BeforeValidator
-from starlette.requests import Request
 from starlette.responses import Response
 
 from ...replies.node import ErrorMessage
-from .errors import JSON, bare_error
+from .bodies import JsonRoute, Negotiates, Numeral
+from .errors import JSON
 from .paths import template
 
 T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
-_MEDIA_TYPE = re.compile(r"[^\s/,]+/[^\s/,]+")
-_ANY_JSON = frozenset({"", JSON, "application/*", "*/*"})
-_TAKES_JSON = ("/connectors", "/connector-plugins", "/admin/")
-"""The paths at which another Content-Type is refused even for a request without a body."""
 REFERENCE = "#/components/schemas/{name}"
 BODY_ERRORS = (
     HTTPStatus.BAD_REQUEST,
@@ -39,43 +33,6 @@ BODY_ERRORS = (
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 )
 """The error statuses of every request with a body."""
-
-
-class Numeral(float):
-    """A JSON number that is not an integer, with its text in the document."""
-
-    text: str
-
-    def __new__(cls, text: str) -> "Numeral":
-        """Parse the text of a number."""
-        made = super().__new__(cls, text)
-        made.text = text
-        return made
-
-
-class JsonRequest(Request):
-    """A request with a strict JSON body (RFC 8259): no NaN or infinities."""
-
-    async def json(self) -> object:
-        """Decode the body, with a `Numeral` for each number that is not an integer."""
-        return json.loads(await self.body(), parse_float=Numeral, parse_constant=_no_number)
-
-
-class JsonRoute(APIRoute):
-    """A route that gets a `JsonRequest`."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler of requests."""
-        answer = super().get_route_handler()
-
-        async def answer_json(request: Request) -> Response:
-            return await answer(JsonRequest(request.scope, request.receive))
-
-        return answer_json
-
-
-def _no_number(text: str) -> object:
-    raise json.JSONDecodeError(f"{text} is no number", text, 0)
 
 
 def text_of(value: object) -> object:
@@ -128,36 +85,6 @@ Extended = Annotated[
     flag(default=False),
     Query(description="Whether to add fields that Connect's own response does not have."),
 ]
-
-
-async def _negotiate(request: Request) -> None:
-    """Refuse a body that is not declared as JSON, and a client that does not accept JSON.
-
-    A web page can send forms to another site without a CORS preflight, but neither JSON nor a range
-    of types: so the type is required even if the body is not used.
-    """
-    headers = request.headers
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if "content-type" in headers and not _MEDIA_TYPE.fullmatch(kind):
-        raise bare_error(HTTPStatus.BAD_REQUEST)
-    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-    if request.method == HTTPMethod.GET:
-        is_refused = kind not in _ANY_JSON and request.scope["path"].startswith(_TAKES_JSON)
-    else:
-        is_refused = kind != JSON if has_body else kind not in _ANY_JSON
-    if is_refused:
-        raise bare_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-    if not _takes_json(",".join(headers.getlist("accept"))):
-        raise bare_error(HTTPStatus.NOT_ACCEPTABLE)
-
-
-def _takes_json(accept: str) -> bool:
-    """Return whether an Accept header includes JSON with any quality; an empty one does."""
-    kinds = {each.partition(";")[0].strip() for each in accept.lower().split(",")}
-    return not accept.strip() or not kinds.isdisjoint({JSON, "application/*", "*/*", "*"})
-
-
-Negotiates = Depends(_negotiate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .errors import JSON, error_reply
+from .backend.errors import JSON, error_reply
 
 DEFAULT = "http://127.0.0.1:8083"
 LOOPBACK = "127.0.0.1"

@@ -1,0 +1,119 @@
+"""Bodies of requests: their type, their size, and strict JSON."""
+
+import json
+import re
+from collections.abc import Callable, Coroutine
+from http import HTTPMethod, HTTPStatus
+from typing import Any
+
+from fastapi import Depends
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope
+
+from .errors import JSON, bare_error
+
+_MEDIA_TYPE = re.compile(r"[^\s/,]+/[^\s/,]+")
+_ANY_JSON = frozenset({"", JSON, "application/*", "*/*"})
+_TAKES_JSON = ("/connectors", "/connector-plugins", "/admin/")
+"""The paths at which another Content-Type is refused even for a request without a body."""
+MOST_BYTES = 1 << 20
+"""The largest body."""
+MOST_BYTES_OF_OFFSETS = 64 << 20
+"""The same for the offsets of a connector: there may be one for each file of a large folder."""
+
+
+class Numeral(float):
+    """A JSON number that is not an integer, with its text in the document."""
+
+    text: str
+
+    def __new__(cls, text: str) -> "Numeral":
+        """Parse the text of a number."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+class JsonRequest(Request):
+    """A request with a strict JSON body (RFC 8259): no NaN or infinities."""
+
+    async def json(self) -> object:
+        """Decode the body, with a `Numeral` for each number that is not an integer."""
+        body = await self.body()
+        if len(body) > MOST_BYTES:  # the loop goes on serving other requests
+            return await run_in_threadpool(_parse, body)
+        return _parse(body)
+
+
+class JsonRoute(APIRoute):
+    """A route that gets a `JsonRequest`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler of requests."""
+        answer = super().get_route_handler()
+
+        async def answer_json(request: Request) -> Response:
+            return await answer(JsonRequest(request.scope, request.receive))
+
+        return answer_json
+
+
+def _parse(body: bytes) -> object:
+    return json.loads(body, parse_float=Numeral, parse_constant=_no_number)
+
+
+def _no_number(text: str) -> object:
+    raise json.JSONDecodeError(f"{text} is no number", text, 0)
+
+
+def limited(scope: Scope, receive: Receive) -> Receive:
+    """Wrap an ASGI `receive`: it raises once the body of this request is too large."""
+    is_offsets = scope["method"] == HTTPMethod.PATCH and scope["path"].endswith("/offsets")
+    most_bytes = MOST_BYTES_OF_OFFSETS if is_offsets else MOST_BYTES
+    size = 0
+
+    async def receive_counted() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > most_bytes:
+            raise HTTPException(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {most_bytes} bytes at most"
+            )
+        return message
+
+    return receive_counted
+
+
+async def _negotiate(request: Request) -> None:
+    """Refuse a body that is not declared as JSON, and a client that does not accept JSON.
+
+    A web page can send forms to another site without a CORS preflight, but neither JSON nor a range
+    of types: so the type is required even if the body is not used.
+    """
+    headers = request.headers
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if "content-type" in headers and not _MEDIA_TYPE.fullmatch(kind):
+        raise bare_error(HTTPStatus.BAD_REQUEST)
+    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    if request.method == HTTPMethod.GET:
+        is_refused = kind not in _ANY_JSON and request.scope["path"].startswith(_TAKES_JSON)
+    else:
+        is_refused = kind != JSON if has_body else kind not in _ANY_JSON
+    if is_refused:
+        raise bare_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+    if not _takes_json(",".join(headers.getlist("accept"))):
+        raise bare_error(HTTPStatus.NOT_ACCEPTABLE)
+
+
+def _takes_json(accept: str) -> bool:
+    """Return whether an Accept header includes JSON with any quality; an empty one does."""
+    kinds = {each.partition(";")[0].strip() for each in accept.lower().split(",")}
+    return not accept.strip() or not kinds.isdisjoint({JSON, "application/*", "*/*", "*"})
+
+
+Negotiates = Depends(_negotiate)
