@@ -63,11 +63,14 @@ def _look(snapshot: DatabaseSnapshot, settings: ParsedConfig) -> Look:
     tables = TableFilter.of(settings)
     found = tables.find(snapshot)
     views = tables.find_views(snapshot) if tables.include else {}
-    kinds = ", ".join(f"{name} is {kind}" for name, kind in views.items())
-    told = f"{kinds}, which is not read as tables are: name it in {keys.QUERY}" if views else ""
+    told = tuple(
+        f"{name} is {kind}, which is not read as tables are: name it in {keys.QUERY}"
+        for name, kind in views.items()
+    )
     if told and not found:
-        return Look({keys.INCLUDE if settings.items(keys.INCLUDE) else keys.WHITELIST: told})
-    warnings = (*((told,) if told else ()), *_ambiguous(snapshot, settings))
+        key = keys.INCLUDE if settings.items(keys.INCLUDE) else keys.WHITELIST
+        return Look({key: "; ".join(told)})
+    warnings = (*told, *_ambiguous(snapshot, settings))
     return _look_at_tables(snapshot, settings, found).plus(Look(warnings=warnings))
 
 

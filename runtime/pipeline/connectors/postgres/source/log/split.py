@@ -100,10 +100,10 @@ class LogSplit:
             partition = table_partition(self.slot.name, str(table.name))
             offset: Any = logged.get(identity(partition), {})
             known = self._known.get(table.name)
-            earlier = offset.get("oid") or (known.oid if known else 0)
             if not self._renews:
+                earlier = offset.get("oid") or (known.oid if known else 0)
                 refuse_replaced(table.name, earlier, table.oid)
-            elif earlier not in {0, table.oid}:
+            elif known and known.oid not in {0, table.oid}:
                 self._context.warn(f"{table.name} was made anew: it is read again")
 
     def _logged(self) -> Mapping[str, Document]:
