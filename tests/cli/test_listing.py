@@ -100,3 +100,34 @@ def test_loggers_are_listed_with_their_levels(run: Run, cluster: Cluster) -> Non
         "fairlead.actors  DEBUG  2013-01-01T00:26:40.000Z\n"
     )
     assert cluster.asked == [Asked("GET", "/admin/loggers", None)]
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("get connectors ", "a b"),
+        ("get tasks b", "b"),
+        ("describe connector ", "a b"),
+        ("describe group ", "connect"),
+        ("describe plugin ", ""),
+        ("delete connector a ", "a b"),
+        ("patch connector ", "a b"),
+        ("stop a b", "b"),
+        ("offsets seek ", "a b"),
+        ("drain ", "w1 w2 w3"),
+        ("remove worker w3", "w3"),
+        ("history --group ", "connect"),
+    ],
+)
+def test_a_shell_completes_names(
+    line: str, completed: str, run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.answer("GET", "/connectors", ["a", "b"])
+    monkeypatch.setenv("FAIRLEAD_LISTENERS", cluster.url)
+    monkeypatch.setenv("_FAIRLEAD_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"fairlead {line}")
+    monkeypatch.setenv("COMP_CWORD", str(line.count(" ") + 1))
+    told = run()
+    assert (told.out.split(), told.err) == (completed.split(), "")
+    cluster.answers.clear()
+    assert run() == (told.code, "\n", "")

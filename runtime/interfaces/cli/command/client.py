@@ -70,6 +70,8 @@ class Client:
         """Its URL without user name and password."""
         self._name = f"{self.base} ({origin})"
         self._expected = expected
+        self.answer_seconds = ANSWER_SECONDS
+        """How long it waits for an answer."""
 
     def get(self, kind: type[T], *path: str, **query: str | tuple[str, ...]) -> T:
         """GET a path; raises `Failed`, `Unreachable`."""
@@ -122,7 +124,7 @@ class Client:
         import httpx  # noqa: PLC0415  # verbs that ask nobody start faster
 
         url = "/".join((self._address, *(quote(part, safe="") for part in path)))
-        timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+        timeout = httpx.Timeout(self.answer_seconds, connect=CONNECT_SECONDS)
         doing = "GET"
         try:
             # A proxy from the environment cannot reach this machine's loopback address.

@@ -73,9 +73,6 @@ class There(Here):
     ] = None
 
 
-OfGroup = Annotated[
-    str | None, typer.Option("--group", metavar="NAME", help="A group other than the node's.")
-]
 PlaceT = TypeVar("PlaceT", bound=Here)
 
 

@@ -16,13 +16,10 @@ from ..command.connector_tables import config_diffs
 from ..command.options import ReadThere, There, takes
 from ..command.printing import FAILED, Failed, Misused, as_yaml, say, show, show_sections
 from ..requests.files import ConnectorFile, read_connectors
+from ..requests.names import Connector
 from ..requests.several import for_each
 from ..requests.waiting import Awaited, Waiting, wait_for
 from .connectors import OneKind
-
-Connector = Annotated[
-    str, typer.Argument(metavar="NAME", help="The connector's name.", show_default=False)
-]
 
 
 @takes(Waiting)

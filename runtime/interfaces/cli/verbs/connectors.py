@@ -15,12 +15,9 @@ from ...replies.node import Message
 from ..command.client import Client, client_of
 from ..command.options import There, of_kind, takes
 from ..command.printing import Misused, say
+from ..requests.names import Connectors
 from ..requests.several import for_each
 from ..requests.waiting import ONE_MINUTE, Awaited, Timeout, Waiting, milliseconds, wait_for
-
-Connectors = Annotated[
-    list[str], typer.Argument(metavar="NAME", help="Their names.", show_default=False)
-]
 
 
 class ConnectorKind(StrEnum):

@@ -17,6 +17,7 @@ from ..command.connector_tables import TaskLine, format_lag, list_tasks
 from ..command.options import Here, ReadThere, There, takes
 from ..command.printing import Misused, Section, Table, say, show
 from ..requests.log_files import entries_of
+from ..requests.names import names_in_shell
 from ..requests.waiting import milliseconds
 from .listing import fetch_connectors
 
@@ -79,6 +80,7 @@ def logs(
             metavar="NAME",
             help="Only what names one of these connectors, tasks or workers.",
             show_default=False,
+            autocompletion=names_in_shell("connector"),
         ),
     ] = None,
     *,

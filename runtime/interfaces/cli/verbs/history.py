@@ -19,8 +19,9 @@ from ...replies.moves import ResourceHistory, describe_moves
 from ..command.client import Client, client_of, note_of
 from ..command.epoch_tables import explanation_tables, history_tables, move_tables
 from ..command.logs import GroupFolder, LogName
-from ..command.options import OfGroup, ReadThere, of_group, takes
+from ..command.options import ReadThere, of_group, takes
 from ..command.printing import Failed, Unreachable, show
+from ..requests.names import OfGroup
 
 T = TypeVar("T")
 LINES: Final = 50

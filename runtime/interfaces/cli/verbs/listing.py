@@ -21,6 +21,7 @@ from ..command.connector_tables import Expanded, TaskLine, list_tasks
 from ..command.options import Output, There, of_kind, takes
 from ..command.phrases import moment
 from ..command.printing import Misused, Section, Table, say, show, show_sections
+from ..requests.names import names_in_shell
 from ..requests.several import pick
 from .offsets import format_document, offset_tables
 
@@ -61,6 +62,7 @@ def get(
             metavar="NAME",
             help="Only these; of tasks and offsets: those of these connectors.",
             show_default=False,
+            autocompletion=names_in_shell(),
         ),
     ] = None,
     *,

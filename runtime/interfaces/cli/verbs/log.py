@@ -30,9 +30,10 @@ from ..command.logs import (
     printer_of,
 )
 from ..command.names import MemberNames
-from ..command.options import Here, OfGroup, Output, ReadHere, of_group, takes
+from ..command.options import Here, Output, ReadHere, of_group, takes
 from ..command.phrases import format_resource_set, moment, seconds
 from ..command.printing import Failed, Table, say, show
+from ..requests.names import OfGroup
 
 INDENT: Final = "    "
 REPORTED: Final = ("low", "end", "entries", "commits", "keys")

@@ -14,13 +14,11 @@ from ...replies.progress import ConnectorOffsets, OffsetsSought
 from ..command.client import client_of
 from ..command.options import ReadThere, There, takes
 from ..command.printing import FactList, Failed, Misused, Section, Table, say, show
+from ..requests.names import Connector
 
 STANDARD_INPUT: Final = Path("-")
 
 offsets = typer.Typer(no_args_is_help=True)
-Connector = Annotated[
-    str, typer.Argument(metavar="NAME", help="The connector's name.", show_default=False)
-]
 
 
 @offsets.command()

@@ -23,6 +23,7 @@ from ..command.options import ReadThere, takes
 from ..command.phrases import cause_of, group_ids, member_name, moment, worker_name
 from ..command.printing import FactList, Misused, Section, Table, show
 from ..requests.files import read_connectors
+from ..requests.names import OfGroup
 
 UNMEASURED: Final = "not measured yet"
 SCALE: Final = re.compile(r"(?P<connector>.+)=(?P<tasks>[0-9]{1,10})", re.DOTALL)
@@ -71,9 +72,7 @@ class Proposed(ReadThere):
         list[str] | None,
         typer.Option("--delete", metavar="CONNECTOR", help="A connector is deleted."),
     ] = None
-    group: Annotated[
-        str | None, typer.Option("--group", metavar="NAME", help="A group other than the node's.")
-    ] = None
+    group: OfGroup = None
 
     def body(self) -> Mapping[str, object]:
         """Return the changes as the body of a request; raises `Failed`, `Misused`."""

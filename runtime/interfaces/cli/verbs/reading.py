@@ -25,8 +25,9 @@ from ..command import connector_tables as connectors
 from ..command import group_tables as groups
 from ..command.client import Client, Refused, client_of
 from ..command.connector_tables import ConnectorInFull, Expanded, PluginInFull, TaskLine, list_tasks
-from ..command.options import OfGroup, ReadThere, of_kind, takes
+from ..command.options import ReadThere, of_kind, takes
 from ..command.printing import FactList, Section, Table, show
+from ..requests.names import OfGroup, names_in_shell
 from ..requests.several import pick
 from .listing import fetch_all_plugins, fetch_connectors, names_of_plugin, names_of_worker
 
@@ -64,7 +65,15 @@ class Described(StrEnum):
 def describe(
     place: ReadThere,
     what: Annotated[Described, of_kind(Described)],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Its name.",
+            show_default=False,
+            autocompletion=names_in_shell(),
+        ),
+    ],
 ) -> None:
     """Show one connector, worker, group or plugin in full."""
     DESCRIPTIONS[what].show(place, name)

@@ -9,14 +9,8 @@ from ...replies.node import GroupWorkerOrder, WorkerRemoval
 from ..command.client import client_of
 from ..command.options import There, of_kind, takes
 from ..command.printing import say
+from ..requests.names import Worker
 from ..requests.waiting import milliseconds
-
-Worker = Annotated[
-    str,
-    typer.Argument(
-        metavar="WORKER", help="Its name, as `get workers` shows it.", show_default=False
-    ),
-]
 
 
 class Removable(StrEnum):
