@@ -33,7 +33,7 @@ class ConsumerTranslation:
     def read(self, offered: ClassicProtocol) -> OfferedMetadata:
         """Return a consumer's metadata; an eager one owns nothing. Raises UnreadableError."""
         told = read_subscription(offered.metadata)
-        return OfferedMetadata(frozenset(told.owned), version=told.version)
+        return OfferedMetadata(frozenset(told.owned), rack=told.rack or None, version=told.version)
 
     def stops_first(self, protocol: str) -> bool:
         """Return False: an eager consumer names nothing as owned when it joins."""

@@ -156,6 +156,16 @@ def test_topics_that_are_not_there_are_told_first_whatever_the_group_says(
     assert (nowhere.error, {each.error for each in nowhere.verdicts}) == (Error.NONE, {unknown})
 
 
+def test_a_classic_consumer_keeps_its_rack_in_a_group_of_consumers(driver: ConsumerDriver) -> None:
+    one: str = driver.asks(joining(rack="a")).member_id
+    driver.joins("A", "t4", rack_id="b")
+    two: str = driver.asks(joining(rack="c")).member_id
+    racks = {each: member.metadata.rack for each, member in driver.group.members.items()}
+    assert racks == {one: "a", "A": "b", two: "c"}
+    driver.asks(joining(two, rack="d"))
+    assert driver.group.members[two].metadata.rack == "d"
+
+
 @pytest.mark.parametrize("offset", [-1, -5, -(1 << 63) + 1])
 def test_a_negative_offset_is_committed(driver: ConsumerDriver, offset: int) -> None:
     committed = TopicOffset("t4", 1, offset, metadata="")

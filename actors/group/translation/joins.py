@@ -182,9 +182,7 @@ def _sit_down(
         call.group_id, seating.member_id, JOIN_EPOCH, instance_id=call.instance_id, url=url
     )
     member = take_seat(group, seat, request)
-    blank = replace(
-        member.metadata, assignors=(), server_assignor=None, rack=None, node="", classic=None
-    )
+    blank = replace(member.metadata, assignors=(), server_assignor=None, node="", classic=None)
     metadata = _update_metadata(replace(blank, instance_id=call.instance_id), call, translation)
     records = bury(group, ended_by(group, request))
     if seat is None:
@@ -199,9 +197,11 @@ def _update_metadata(
 ) -> MemberMetadata:
     """Return a member's metadata after its JoinGroup."""
     spoke = old.classic.protocol if old.classic else ""
+    offered = translation.read(call.protocols[0])
     return replace(
         old,
-        url=translation.read(call.protocols[0]).url,
+        rack=offered.rack,
+        url=offered.url,
         rebalance_timeout_ms=call.rebalance_timeout_ms,
         session_timeout_ms=call.session_timeout_ms,
         client_id=call.client_id,

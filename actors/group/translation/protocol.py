@@ -27,6 +27,8 @@ class OfferedMetadata:
     """How far a worker has read the configs."""
     version: int = 0
     """The version of the metadata."""
+    rack: str | None = None
+    """The rack of a consumer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,12 +215,14 @@ def _metadata(
     told = last.protocol if member.member_id in converting.heard else None
     told = told or member.protocols[0].name
     returns = Succession(member.returns, member.member_id, generation) if member.returns else None
+    offered = converting.translation.read(member.protocols[0])
     return MemberMetadata(
         member.member_id,
         joined_epoch=generation,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         instance_id=member.instance_id,
-        url=converting.translation.read(member.protocols[0]).url,
+        rack=offered.rack,
+        url=offered.url,
         client_id=member.client_id,
         client_host=member.client_host,
         session_timeout_ms=member.session_timeout_ms,

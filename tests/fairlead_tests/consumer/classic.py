@@ -17,9 +17,14 @@ from fairlead_tests.consumer.driver import ConsumerDriver
 ALL = [Resource("t4", each) for each in range(4)]
 
 
-def joining(member_id: str = "", owned: list[Resource] | None = None, **told: Any) -> JoinGroup:
+def joining(
+    member_id: str = "",
+    owned: list[Resource] | None = None,
+    rack: str | None = None,
+    **told: Any,
+) -> JoinGroup:
     """Return the JoinGroup request of a member that owns some partitions."""
-    said = encode_subscription(Subscription(["t4"], owned=owned or []))
+    said = encode_subscription(Subscription(["t4"], owned=owned or [], rack=rack))
     offered = (ClassicProtocol("cooperative-sticky", said),)
     fields: dict[str, Any] = {"client_id": "c", "asks_for_id": False, **told}
     return JoinGroup("g", member_id, "consumer", offered, 6_000, 20_000, **fields)
