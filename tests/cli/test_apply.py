@@ -88,6 +88,20 @@ def test_diff_shows_what_apply_would_change_and_fails_if_that_is_anything(
     assert told == [{**same_x, "name": "flights", "changes": CHANGES}, same_x]
 
 
+def test_a_connector_that_is_refused_hides_no_difference_of_the_others(
+    run: Run, cluster: Cluster
+) -> None:
+    Path("c").write_text("[{name: x}, {name: flights}]")
+    refusal = {"error_code": 400, "message": "the config is invalid"}
+    cluster.answer("PUT", "/connectors/x/config/diff", refusal, 400)
+    said = "fairlead: connector x: the config is invalid (HTTP 400)\n"
+    compared(cluster, changes=CHANGES)
+    assert run("diff", "-f", "c", "--url", cluster.url) == (1, TABLE, said)
+    cluster.answer("PUT", "/connectors/flights/config/diff", refusal, 400)
+    told = run("diff", "-f", "c", "--url", cluster.url)
+    assert told == (1, "", said + said.replace(" x:", " flights:"))
+
+
 def test_patch_sets_and_removes_keys(run: Run, cluster: Cluster) -> None:
     cluster.answer("PATCH", PATH, {**answered.INFO, "warnings": ["unknown key rate"]})
     words = ["rate=a=b", "empty=", "--remove", "header"]

@@ -82,8 +82,11 @@ def diff(place: ReadThere, file: ConnectorFile) -> None:
     configs = dict(read_connectors(file))
     client = client_of(place)
     diffs: list[ConfigDiff] = []
-    for_each(configs, lambda name: diffs.append(_compare(client, name, configs[name])))
-    show(place.output, diffs, config_diffs(diffs))
+    try:
+        for_each(configs, lambda name: diffs.append(_compare(client, name, configs[name])))
+    finally:
+        if diffs:  # what is refused hides nothing of the others
+            show(place.output, diffs, config_diffs(diffs))
     if any(each.changes for each in diffs):
         raise typer.Exit(FAILED)
 
