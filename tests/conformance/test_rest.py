@@ -9,7 +9,7 @@ otherwise on purpose: all others pass.
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,7 +19,14 @@ from fairlead_tests import TESTS
 from fairlead_tests.cluster.node import Node, eventually
 from fairlead_tests.cluster.remains import launch, without_remains
 from fairlead_tests.conformance.chosen import conformance_dir
-from fairlead_tests.conformance.rest_player import Step, play_all, play_alone, read_player
+from fairlead_tests.conformance.outcomes import LEFT_OUT
+from fairlead_tests.conformance.rest_player import (
+    Step,
+    left_out,
+    play_all,
+    play_alone,
+    read_player,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -73,7 +80,10 @@ def url(home: Path) -> Iterator[str]:
 
 
 def test_every_step_is_answered_as_connect_does_but_for_those_that_readme_names(
-    url: str, home: Path, pytestconfig: pytest.Config
+    url: str,
+    home: Path,
+    pytestconfig: pytest.Config,
+    record_property: Callable[[str, object], None],
 ) -> None:
     folder = conformance_dir(pytestconfig)
     if not (folder / "rest.yaml").exists():
@@ -82,6 +92,8 @@ def test_every_step_is_answered_as_connect_does_but_for_those_that_readme_names(
         read_player(folder, url, home / "outside") as player,
         ThreadPoolExecutor(AT_ONCE) as threads,
     ):
+        for name, why in left_out(player).items():
+            record_property(LEFT_OUT, f"conversation {name}, which {why}")
         told = play_all(player, threads, ONE_BY_ONE)
         allowed = differing()
         # What others make and delete moves work meanwhile, which is UNASSIGNED for a moment.

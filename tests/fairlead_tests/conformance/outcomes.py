@@ -16,6 +16,8 @@ from fairlead_tests.conformance.chosen import conformance_dir, is_our_own, is_pl
 
 OUTCOME = "conformance"
 ABSENT = "absent"
+LEFT_OUT = "conformance left out"
+"""The property of a test that names a case which it leaves out, and why."""
 
 
 def mark(report: pytest.TestReport, outcome: str) -> None:
@@ -28,10 +30,12 @@ class Outcomes:
 
     def __init__(self) -> None:
         self._counted: Counter[str] = Counter()
+        self._left_out = set[str]()  # each property is in several reports of its test
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count the result of a case in a report."""
+        """Count the result of a case in a report, and keep what was left out."""
         self._counted.update(str(told) for name, told in report.user_properties if name == OUTCOME)
+        self._left_out |= {str(told) for name, told in report.user_properties if name == LEFT_OUT}
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Fail a run that skipped cases."""
@@ -40,18 +44,18 @@ class Outcomes:
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         """Print how many cases ran, and which did not."""
-        if not self._counted:
+        if not self._counted and not self._left_out:
             return
         folder = conformance_dir(config)
         terminalreporter.section("conformance")
         if not folder.is_dir():
             terminalreporter.line(f"not run: there is no folder {folder}")
             return
-        told = Counter(self._counted)
-        del told[ABSENT]
+        counted = Counter(self._counted)
+        del counted[ABSENT]
         terminalreporter.line(
-            f"{told.total()} cases of {folder}: {told['passed']} passed,"
-            f" {told['failed']} failed, {told['skipped']} skipped"
+            f"{counted.total()} cases of {folder}: {counted['passed']} passed,"
+            f" {counted['failed']} failed, {counted['skipped']} skipped"
         )
         unplayed = [
             case.case_id
@@ -62,3 +66,5 @@ class Outcomes:
             terminalreporter.line(f"not run, told in words: {', '.join(unplayed)}")
         if unread := unread_cases(folder):
             terminalreporter.line(f"not run, not for a machine to read: {', '.join(unread)}")
+        for told in sorted(self._left_out):
+            terminalreporter.line(f"not run: {told}")

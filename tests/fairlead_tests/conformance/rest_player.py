@@ -63,16 +63,24 @@ def play_all(
     threads: Executor,
     one_by_one: Collection[str],
 ) -> list[Difference]:
-    """Play all conversations that the class supports; return the differences."""
-    chosen = [
-        each
-        for each in player.document["scenarios"]
-        if not each.get("only_told") and set(each.get("needs") or ()) <= player.caps
-    ]
+    """Play all conversations but those of `left_out`; return the differences."""
+    unplayed = left_out(player)
+    chosen = [each for each in player.document["scenarios"] if each["name"] not in unplayed]
     at_once = [each for each in chosen if each["name"] not in one_by_one]
     played = [*threads.map(lambda one: _play(player, one), at_once)]
     played += [_play(player, each) for each in chosen if each["name"] in one_by_one]
     return [each for found in played for each in found]
+
+
+def left_out(player: Any) -> dict[str, str]:
+    """Return the conversations that the class does not support, each with what it lacks."""
+    found = dict[str, str]()
+    for each in player.document["scenarios"]:
+        if each.get("only_told"):
+            found[each["name"]] = "is told only"
+        elif lacking := sorted(set(each.get("needs") or ()) - player.caps):
+            found[each["name"]] = f"needs {', '.join(lacking)}"
+    return found
 
 
 def play_alone(player: Any, names: Collection[str]) -> list[Difference]:
