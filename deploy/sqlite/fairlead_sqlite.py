@@ -8,6 +8,7 @@ so such keys become visible in their order, and none is reused.
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from typing import Any
 
 import pyarrow as pa
 
@@ -86,7 +87,8 @@ class SqliteSource(FetchingSource):
         try:
             with _open(self._database, "ro") as database:
                 cursor = database.execute(query, (start["rowid"] if start else 0, limit.rows))
-                rows, names = cursor.fetchall(), [each[0] for each in cursor.description[1:]]
+                rows, is_full = _fetched(cursor, limit.bytes)
+                names = [each[0] for each in cursor.description[1:]]
         except sqlite3.OperationalError as error:
             raise SourceAway(f"{self._database}: {error}") from None
         if not rows:
@@ -94,7 +96,7 @@ class SqliteSource(FetchingSource):
         _, *columns = zip(*rows, strict=True)
         advance = Advance(partition, start, {"rowid": rows[-1][0]})
         table = pa.table(dict(zip(names, map(list, columns), strict=True)))
-        return Fetched(table, (advance,), backlog=len(rows) == limit.rows)
+        return Fetched(table, (advance,), backlog=is_full or len(rows) == limit.rows)
 
 
 class SqliteSinkType(SinkType):
@@ -186,6 +188,17 @@ _MARK = """INSERT INTO _fairlead_published VALUES (?, ?, ?)
 def _staging(commit_id: CommitId) -> str:
     connector, task, token, batch = commit_id
     return f"_fairlead|{connector}-{task}|{token[0]}|{token[1]}|{batch}"
+
+
+def _fetched(cursor: sqlite3.Cursor, most_bytes: int) -> tuple[list[tuple[Any, ...]], bool]:
+    """Return rows up to about a size, and whether that was reached."""
+    rows, size = list[tuple[Any, ...]](), 0
+    for row in cursor:
+        rows.append(row)
+        size += sum(len(each) if isinstance(each, str | bytes) else 8 for each in row)
+        if size >= most_bytes:
+            return rows, True
+    return rows, False
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from fairlead.runtime.pipeline.spi.context import Context, Outside
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused, SinkAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.sink import Sink
+from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.local_assignors.packages import install_example
@@ -163,6 +164,19 @@ def test_a_type_of_ones_own_goes_with_those_built_in_and_with_transforms(
     )
     flow(back, 200)
     assert rows_of(shop, "dear") == [(f"item {n}", n / 4) for n in range(800, 1000)]
+
+
+@pytest.mark.usefixtures("example")
+def test_a_batch_holds_no_more_than_its_limit_in_rows_and_in_bytes(shop: Path) -> None:
+    config = config_of(source_type="sqlite", source_database=str(shop), source_table="orders")
+    settings = keys.task_keys_of(config).parse(
+        config | {"sink.path": "/out", "sink.format": "json"}
+    )
+    context = Context(Resource("c", 0), print)
+    source = keys.SOURCE_TYPES.find("sqlite").source(context, config, settings)
+    limits = Limit(10, 1 << 20, 1), Limit(1_000, 100, 1), Limit(2_000, 1 << 20, 1)
+    plans = [source.plan({}, limit) for limit in limits]
+    assert [(plan.rows, plan.backlog) for plan in plans] == [(10, True), (5, True), (1_000, False)]
 
 
 @pytest.mark.usefixtures("example")

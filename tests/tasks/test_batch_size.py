@@ -1,17 +1,23 @@
 """A batch is as large as its time and its rate allow, and begins when nothing is owed any more."""
 
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 
+from fairlead.events.commits import Document
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.spi.connector import Pace, Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
-from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead.runtime.pipeline.spi.errors import ContractBroken
+from fairlead.runtime.pipeline.spi.source import Fetched, FetchingSource, Limit
 from fairlead.runtime.pipeline.tasks import batch_size
 from fairlead.runtime.pipeline.tasks.batch_size import BatchSize, Rate
+from fairlead.runtime.pipeline.tasks.plugins.results import plan_within
 from fairlead.runtime.pipeline.tasks.reports import Ending
 from fairlead.runtime.pipeline.tasks.task import Task, TaskHost
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
@@ -196,3 +202,34 @@ def test_a_task_that_waits_for_its_rate_reads_nothing_and_ends_at_once_when_drai
     assert (waits.is_set(), written(root)) == (True, [0, 1, 2])
     remark = "its batches wait for its rate limit: 0.001 rows per second"
     assert remark in {each.reason for each in reports.statuses}
+
+
+class Rows(FetchingSource):
+    """A source that keeps to the rows of its limit alone; each takes eight bytes."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def fetch(self, offsets: Mapping[str, Document], limit: Limit) -> Fetched:
+        del offsets
+        self.asked.append(limit.rows)
+        table: Any = cast("Any", pa).table({"n": range(limit.rows)})
+        return Fetched(table, ())
+
+
+def test_a_source_that_knows_rows_alone_is_asked_for_fewer_until_they_fit_into_memory() -> None:
+    source, size = Rows(), BatchSize(Pace(CEILING))
+    plan = plan_within(source, {}, size, 100_000)
+    first, second = source.asked
+    assert first == 250_000
+    assert (plan.rows, size.limit.rows) == (second, second)
+    assert plan.bytes == 8 * second == 50_000
+    size.learn(0.01, Limit(second, plan.bytes, 1), backlog=True)
+    assert plan_within(source, {}, size, 100_000).rows == second, "it is not asked in vain again"
+
+
+def test_a_plan_that_does_not_fit_however_few_rows_are_asked_for_is_refused() -> None:
+    source = Rows()
+    with pytest.raises(ContractBroken, match="holds 8 bytes of rows: a task may hold 7 "):
+        plan_within(source, {}, BatchSize(Pace(CEILING)), 7)
+    assert source.asked[1:] == [1, 1]

@@ -338,8 +338,16 @@ class Fat:
     nbytes = 300
 
 
-def test_a_plan_that_holds_more_than_its_task_may_is_refused(scene: Scene) -> None:
-    scene.start("fat", "source.plan", changed(ranges=(Fat(),)), task_memory="299")
+def test_a_plan_that_holds_more_than_its_task_may_is_refused(scene: Scene, deeds: Deeds) -> None:
+    looks: list[None] = []
+
+    def fat(right: Callable[[], Any]) -> Any:
+        looks.append(None)
+        if len(looks) < 3:
+            deeds.of["fat", "source.plan"] = fat
+        return changed(ranges=(Fat(),))(right)
+
+    scene.start("fat", "source.plan", fat, task_memory="299")
     scene.is_well()
     assert scene.told() == {
         "fat": "source.plan holds 300 bytes of rows: a task may hold 299 (task.memory). Nothing "

@@ -79,6 +79,11 @@ class BatchSize:
         step = Limit(*(_STEP * each for each in self.limit))
         self.limit = _within(_within(wanted, step), self._ceiling)
 
+    def take_fewer(self, rows: int) -> None:
+        """Take at most so many rows from now on."""
+        self._ceiling = self._ceiling._replace(rows=max(1, rows))
+        self.limit = _within(self.limit, self._ceiling)
+
     def _in_time(self, past: _Past) -> Limit:
         """Return what can be done in the target time at the speed of what is past."""
         share = self._target_s / past.seconds

@@ -32,7 +32,7 @@ from .halving import BatchHalved
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
-from .plugins.results import check_plan
+from .plugins.results import plan_within
 from .reports import BadRowsTold, BatchClock, BatchDone, Ending, Report, StatusReports
 from .restarts import Halt, Outage, RestartPolicy, Restarts, persist
 
@@ -236,11 +236,10 @@ class Task:
     ) -> BatchPlan[Any]:
         self._news.clear()  # before: what comes while it looks is not missed
         try:
-            plan = pipeline.source.plan(offsets, size.limit)
+            plan = plan_within(pipeline.source, offsets, size, self._calls.limits.memory)
         except NotReady as waiting:
             self._status.tell(RunState.RUNNING, str(waiting), error=ErrorClass.OUTSIDE)
             return BatchPlan()
-        check_plan(plan, offsets, self._calls.limits.memory)
         self._remark = plan.remark
         if not plan.ranges:
             self._outage.end()

@@ -6,11 +6,12 @@ What the log cannot hold would be refused only by the group, which knows no plug
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from .....events.commits import Advance, Document, Lag, Manifest, Part, identity
 from ...spi.errors import ContractBroken
-from ...spi.source import BatchPlan
+from ...spi.source import BatchPlan, Source
+from ..batch_size import BatchSize
 
 T = TypeVar("T")
 
@@ -20,13 +21,37 @@ LONGEST_OFFSET: Final = 64 << 10
 """The most bytes of a source offset, as JSON: some hold a list of transactions."""
 
 _LARGEST: Final = (1 << 63) - 1
+_MOST_PLANS: Final = 3
+"""How often a source is asked for a batch that fits into memory."""
 
 
-def check_plan(given: object, offsets: Mapping[str, Document], memory: int) -> None:
-    """Raise `ContractBroken` if what `plan` returned cannot be a batch behind these offsets.
+def plan_within(
+    source: Source[Any], offsets: Mapping[str, Document], size: BatchSize, memory: int
+) -> BatchPlan[Any]:
+    """Have a source plan a batch that holds at most `memory` bytes of rows.
 
-    `memory` is how many bytes it may hold: those of Arrow tables are known, others are not.
+    A source may know of rows only how many there are: it is asked again, for fewer of them. Those
+    of Arrow tables count, others are not known. Raises `ContractBroken`.
     """
+    held = 0
+    for _ in range(_MOST_PLANS):
+        plan = check_plan(source.plan(offsets, size.limit), offsets)
+        held = sum(
+            nbytes for each in plan.ranges if isinstance(nbytes := getattr(each, "nbytes", 0), int)
+        )
+        if held <= memory:
+            return plan
+        rows = min(size.limit.rows, plan.rows) if plan.rows > 0 else size.limit.rows
+        size.take_fewer(rows * memory // (2 * held))
+        del plan  # before there is another one
+    raise ContractBroken(
+        f"source.plan holds {held} bytes of rows: a task may hold {memory} (task.memory). "
+        "Nothing was committed. Lower batch.max.bytes or batch.max.rows, or raise task.memory"
+    )
+
+
+def check_plan(given: object, offsets: Mapping[str, Document]) -> BatchPlan[Any]:
+    """Return a plan; raises `ContractBroken` if it cannot be a batch behind these offsets."""
     plan = cast("BatchPlan[object]", _of("source.plan", given, BatchPlan))
     _of("source.plan: its ranges", plan.ranges, tuple)
     _of("source.plan: its advances", plan.advances, tuple)
@@ -38,12 +63,7 @@ def check_plan(given: object, offsets: Mapping[str, Document], memory: int) -> N
         _count("source.plan: its lag in ranges", lag.ranges, 0)
         _count("source.plan: its lag in bytes", lag.bytes, 0)
     _check_advances(plan.advances, offsets)
-    held = sum(size for each in plan.ranges if isinstance(size := getattr(each, "nbytes", 0), int))
-    if held > memory:
-        raise ContractBroken(
-            f"source.plan holds {held} bytes of rows: a task may hold {memory} (task.memory). "
-            "Nothing was committed. Lower batch.max.bytes or batch.max.rows, or raise task.memory"
-        )
+    return plan
 
 
 def check_manifest(given: object) -> None:
