@@ -304,6 +304,21 @@ def test_a_tombstone_deletes_the_row_of_its_key(database: Database, log: SinkLog
     assert database.run("SELECT * FROM t ORDER BY id") == [(3, "d"), (9, "nine")]
 
 
+def test_tombstones_alone_need_no_columns_beside_their_key(
+    database: Database, log: SinkLog
+) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, v text NOT NULL, w text)")
+    database.run("INSERT INTO t VALUES (1, 'one'), (2, 'two')")
+    upsert = {"insert_mode": "upsert", "pk_mode": "record_key", "pk_fields": "id"}
+    sink = sink_of(database, **upsert, delete_enabled="true")
+    log.acquire(sink)
+    log.write(sink, TOMBSTONES.select(["_key", "_topic"]).slice(0, 1))
+    with pytest.raises(SchemaRefused, match="demands v, which rows do not have"):
+        log.stage(sink, pa.table({"_key": [{"id": 3}], "w": ["w"]}))
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(2, "two", None)]
+
+
 @pytest.mark.parametrize(
     "given",
     [

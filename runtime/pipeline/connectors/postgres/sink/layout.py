@@ -30,6 +30,13 @@ class TargetRows(NamedTuple):
     is_emptied: bool = False
     """Whether the table is truncated before."""
 
+    @property
+    def only_deletes(self) -> bool:
+        """Whether no row is put in, so that columns beside the key are not needed."""
+        if self.deletes is None:
+            return not self.rows.num_rows
+        return bool(pc.all(self.deletes).as_py())
+
 
 @dataclass(frozen=True)
 class RowLayout:
@@ -100,7 +107,7 @@ class RowLayout:
         the row of their key with nulls.
         """
         value = [each for each in table.column_names if each not in METADATA]
-        if KEY not in table.column_names or not value:
+        if KEY not in table.column_names:
             return None
         found = pc.is_valid(table[KEY])
         for each in value:

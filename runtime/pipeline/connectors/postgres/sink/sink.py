@@ -75,8 +75,8 @@ class PostgresSink(Sink["pa.Table"]):
         self._connection: psycopg.Connection[Any] | None = None
         self._copying: adbc.Connection | None = None
         """The ADBC connection for staging."""
-        self._fitted: dict[tuple[TableName, pa.Schema], TargetTable] = {}
-        """The target tables that were checked, by name and schema of the rows."""
+        self._fitted: dict[tuple[TableName, pa.Schema, bool], TargetTable] = {}
+        """The target tables that were checked, by name, schema of the rows and `only_deletes`."""
         self._fitted_since = time.monotonic()
         """Since when tables are kept as they were found."""
 
@@ -234,10 +234,13 @@ class PostgresSink(Sink["pa.Table"]):
         if time.monotonic() - self._fitted_since >= _FITTED_S:
             self._fitted.clear()
             self._fitted_since = time.monotonic()
-        key = (rows.name, rows.rows.schema)
+        key = (rows.name, rows.rows.schema, rows.only_deletes)
         if key not in self._fitted:
             with self._talking() as connection:
-                self._fitted[key] = self._rules.fitted(connection, rows.name, rows.rows.schema)
+                name, schema, only_deletes = key
+                self._fitted[key] = self._rules.fitted(
+                    connection, name, schema, only_deletes=only_deletes
+                )
         return self._fitted[key]
 
     @contextmanager

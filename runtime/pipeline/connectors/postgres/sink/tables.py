@@ -129,16 +129,22 @@ class TableRules:
     """Whether to make a dry run if constraints only show at a write."""
 
     def fitted(
-        self, connection: "psycopg.Connection[Any]", name: TableName, schema: pa.Schema
+        self,
+        connection: "psycopg.Connection[Any]",
+        name: TableName,
+        schema: pa.Schema,
+        *,
+        only_deletes: bool = False,
     ) -> TargetTable:
         """Create or alter a table for rows of a schema, and return it; raises `SchemaRefused`.
 
-        Concurrent tasks are serialised by a lock.
+        `only_deletes`: the rows need no columns that the table demands. Concurrent tasks are
+        serialised by a lock.
         """
         with connection.transaction():
             found = look(connection, name)
             if found and not self._missing(found, schema) and not self._narrow(found, schema):
-                return self._checked(connection, found, schema)
+                return self._checked(connection, found, schema, only_deletes=only_deletes)
             lock = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
             connection.execute(lock, (f"fairlead {name}",))
             found = look(connection, name)
@@ -147,7 +153,7 @@ class TableRules:
             else:
                 self._evolve(connection, found, schema)
             if made := look(connection, name):
-                return self._checked(connection, made, schema)
+                return self._checked(connection, made, schema, only_deletes=only_deletes)
             raise SchemaRefused(f"{name} is gone again")
 
     def _keyed(self, table: TargetTable) -> TargetTable:
@@ -215,7 +221,12 @@ class TableRules:
         return {name: wider for name, wider in found.items() if wider}
 
     def _checked(
-        self, connection: "psycopg.Connection[Any]", table: TargetTable, schema: pa.Schema
+        self,
+        connection: "psycopg.Connection[Any]",
+        table: TargetTable,
+        schema: pa.Schema,
+        *,
+        only_deletes: bool,
     ) -> TargetTable:
         """Check that rows fit a table; return it with its constraints. Raises `SchemaRefused`."""
         table = self._keyed(table)
@@ -223,7 +234,7 @@ class TableRules:
         lacking = [
             each.name for each in table.columns if each.is_required and each.name not in given
         ]
-        if lacking:
+        if lacking and not only_deletes:
             raise SchemaRefused(
                 f"{table.name} demands {', '.join(lacking)}, which rows do not have: give it a "
                 "default, let it be null, or add it by a transform"
