@@ -285,6 +285,21 @@ def test_a_sink_path_that_changed_is_claimed_anew_and_what_is_left_goes_to_the_o
     assert (published(root), published(tmp_path / "other")) == ([1], [2])
 
 
+def test_rows_that_are_lost_in_the_folder_of_an_earlier_config_are_given_up_by_going_back_to_it(
+    root: Path, tmp_path: Path
+) -> None:
+    config, sink, log = begun(root)
+    commit(sink, log, [1, 2])
+    shutil.rmtree(root / "_fairlead/staging")
+    moved = claimed(tmp_path / "other", "a", config, sink_adopt="true")
+    remedy = f"set the path back to {root}, with sink.adopt=true, until the batch is published"
+    with pytest.raises(SinkBroken, match=remedy):
+        begin(sink_of(moved), log, SECOND)
+    back = claimed(root, "a", moved, sink_adopt="true")
+    begin(sink_of(back), log, LATER)
+    assert (log.unpublished, published(root)) == ([], [])
+
+
 def test_an_unreadable_mark_is_named(root: Path) -> None:
     config = claimed(root)
     (root / marks.OWNER).write_text("{")

@@ -18,6 +18,7 @@ from ....spi.errors import SinkAway, SinkBroken
 from ....spi.rows import ArrowSchema
 from ....spi.sink import Sink, Tenure
 from ...marks import PublishedBatch, is_ahead
+from .. import keys
 from . import marks, staging
 from .columns import align_columns, reconcile_columns
 from .marks import SinkClaim, TaskMark
@@ -191,9 +192,15 @@ class FileSink(Sink["DataFrame"]):
                 self._warn(f"{missing}; the sink was adopted, so the task continues without them")
                 publish_rest(root.path, manifest, commit_id, rows_of)
                 return
+            remedy = place.adopt_remedy
+            if place is not self._place:  # to adopt claims the folder of the config
+                remedy = (
+                    f"set the path back to {place.root}, with {keys.SINK_ADOPT}=true, until the "
+                    "batch is published"
+                )
             raise SinkBroken(
                 f"{missing}. Nothing was moved or removed. Restore them, or, to continue without "
-                f"their rows, {place.adopt_remedy}"
+                f"their rows, {remedy}"
             ) from None
 
     def _refuse_intruders(self, root: OpenRoot, commit_id: CommitId) -> None:
