@@ -119,7 +119,7 @@ def test_a_pipeline_needs_a_source_and_a_sink() -> None:
         ({"source.format": "xls"}, "source.format"),
         ({"sink.mode": "overwrite"}, "sink.mode"),
         ({"tasks.max": "0"}, "tasks.max"),
-        ({"poll.interval.ms": "1001"}, "poll.interval.ms"),
+        ({"poll.interval.ms": "3600001"}, "poll.interval.ms"),
         (
             {"transforms": "a,a", "transforms.a.type": "sql", "transforms.a.query": "x"},
             "transforms",

@@ -169,7 +169,7 @@ _BATCHES = (
         500,
         kind=SettingType.INT,
         importance=Importance.LOW,
-        validator=between(10, 1000),
+        validator=between(10, 3_600_000),
     ),
     number_key(
         LINGER_MS,
