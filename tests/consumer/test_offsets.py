@@ -124,6 +124,16 @@ def test_each_offset_is_judged_by_itself(driver: ConsumerDriver) -> None:
     assert fetch(driver) == {("t4", 0): 1}
 
 
+@pytest.mark.parametrize(
+    ("metadata", "error"),
+    [("\u4e00" * 4_096, Error.NONE), ("\U0001f600" * 2_049, Error.OFFSET_METADATA_TOO_LARGE)],
+)
+def test_metadata_of_an_offset_are_counted_in_units_of_utf_16(
+    driver: ConsumerDriver, metadata: str, error: Error
+) -> None:
+    assert commit(driver, TopicOffset("t4", 0, 1, metadata=metadata)) == [error]
+
+
 def test_an_offset_that_is_not_encodable_is_refused_with_its_call(driver: ConsumerDriver) -> None:
     assert commit(driver, TopicOffset("t4", 0, 1, metadata="\udc80")) == [Error.INVALID_REQUEST]
     assert fetch(driver, partitions={"\udc80": (0,)}) == {("\udc80", 0): -1}

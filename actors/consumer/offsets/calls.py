@@ -25,7 +25,7 @@ from ...messages.offsets import (
 )
 
 LONGEST_METADATA: Final = 4_096
-"""Bytes of the metadata of an offset, as Kafka's `offset.metadata.max.bytes`."""
+"""Units of UTF-16 in the metadata of an offset: so Kafka counts `offset.metadata.max.bytes`."""
 
 UNKNOWN: Final = Error.UNKNOWN_TOPIC_OR_PARTITION
 LARGEST_INT32: Final = (1 << 31) - 1
@@ -94,8 +94,8 @@ def _find_flaw(offset: TopicOffset, topics: Mapping[str, Topic] | None) -> Error
     # Kafka commits negative offsets as well: they are for the clients to understand.
     if abs(offset.offset) > LARGEST_EPOCH or not -1 <= offset.leader_epoch <= LARGEST_INT32:
         return Error.INVALID_REQUEST
-    metadata = (offset.metadata or "").encode(errors="backslashreplace")
-    return Error.OFFSET_METADATA_TOO_LARGE if len(metadata) > LONGEST_METADATA else Error.NONE
+    units = len((offset.metadata or "").encode("utf-16-le", errors="surrogatepass")) // 2
+    return Error.OFFSET_METADATA_TOO_LARGE if units > LONGEST_METADATA else Error.NONE
 
 
 def fetch_offsets(
