@@ -127,11 +127,12 @@ class ClientGroup:
         return self._remove(call, now)
 
     def _remove(self, call: RemoveGroup, now: Now) -> RemoveGroupReply:
-        if self.group.members or not self._sides.classic.is_unused:
+        if self.group.members or not self._sides.classic.is_empty:
             message = f"group {call.group_id!a} has members: nothing was deleted"
             return RemoveGroupReply(Error.NON_EMPTY_GROUP, message)
         if self._sides.room.is_low:
             return RemoveGroupReply(Error.COORDINATOR_NOT_AVAILABLE, self._sides.room.refusal())
+        self._sides.classic.hand_over()  # no id that was given out is one of the next group
         self._shard.remove(now)
         return RemoveGroupReply(Error.NONE)
 

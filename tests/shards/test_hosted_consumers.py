@@ -39,13 +39,13 @@ def asked(driver: ShardDriver, call: Any) -> Any:
     return reply
 
 
-def joins(driver: ShardDriver, group_id: str, member_id: str) -> ConsumerGroupHeartbeatReply:
-    reply = asked(
-        driver,
-        ConsumerGroupHeartbeat(
-            group_id, member_id, 0, None, None, 20_000, ("t4",), topic_partitions={}
-        ),
+def joins(
+    driver: ShardDriver, group_id: str, member_id: str, **told: Any
+) -> ConsumerGroupHeartbeatReply:
+    join = ConsumerGroupHeartbeat(
+        group_id, member_id, 0, None, None, 20_000, ("t4",), topic_partitions={}, **told
     )
+    reply = asked(driver, join)
     assert isinstance(reply, ConsumerGroupHeartbeatReply)
     return reply
 
@@ -195,6 +195,16 @@ def test_many_groups_are_not_looked_at_all_at_once(driver: ShardDriver) -> None:
         names = [each.group_id for each in states(driver)]
         left.add(len(names))
     assert len(left) > 5
+
+
+def test_a_group_of_consumers_without_members_has_the_default_assignor(driver: ShardDriver) -> None:
+    driver.asks(TellTopics({"t4": T4}))
+    joins(driver, A, "m1", server_assignor="range")
+    before = asked(driver, DescribeConsumerGroup(A))
+    beats(driver, "m1", -1)
+    after = asked(driver, DescribeConsumerGroup(A))
+    told = [(each.state, each.assignor) for each in (before, after)]
+    assert told == [("Stable", "range"), ("Empty", "uniform")]
 
 
 def test_each_kind_of_group_is_described_as_what_it_is(driver: ShardDriver) -> None:

@@ -129,6 +129,17 @@ def test_a_group_that_nobody_has_joined_is_forgotten(driver: ShardDriver) -> Non
     assert len(driver.groups) == 0
 
 
+def test_a_group_that_has_only_given_out_an_id_is_deleted_and_the_id_with_it(
+    driver: ShardDriver,
+) -> None:
+    (told,) = driver.asks(joining(A, asks_for_id=True))
+    assert isinstance(told, JoinGroupReply)
+    (removed,) = driver.asks(RemoveGroup(A))
+    assert (removed.error, len(driver.groups)) == (Error.NONE, 0)
+    (refused,) = driver.asks(joining(A, told.member_id))
+    assert refused.error is Error.UNKNOWN_MEMBER_ID
+
+
 def test_an_empty_group_is_listed_until_it_is_deleted(driver: ShardDriver) -> None:
     member_id = driver.member_of(A)
     (refused,) = driver.asks(RemoveGroup(A))
