@@ -102,6 +102,28 @@ def test_loggers_are_listed_with_their_levels(run: Run, cluster: Cluster) -> Non
     assert cluster.asked == [Asked("GET", "/admin/loggers", None)]
 
 
+def test_placements_are_those_that_operators_ordered_in_groups_of_workers(
+    run: Run, cluster: Cluster
+) -> None:
+    assert run("get", "placements", "--url", cluster.url) == (
+        0,
+        "no placements: configs alone decide\n",
+        "",
+    )
+    orders = [
+        answered.resource("flights", weight=5, pins=[]),
+        answered.resource("flights", 1, weight=1, pins=["w1", "w2"]),
+    ]
+    cluster.answer("GET", "/groups/connect", {**answered.GROUP, "placements": orders})
+    assert run("get", "placements", "--url", cluster.url).out == (
+        "GROUP    RESOURCE   WEIGHT  WORKERS\n"
+        "connect  flights    5\n"
+        "connect  flights-1  1       w1,w2\n"
+    )
+    told = run("get", "placement", "flights-1", "-o", "json", "--url", cluster.url)
+    assert json.loads(told.out) == [{"group_id": "connect", **orders[1]}]
+
+
 @pytest.mark.parametrize(
     ("line", "completed"),
     [

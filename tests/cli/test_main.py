@@ -19,7 +19,7 @@ VERBS = {
     "worker": ["--name", "--zone", "--tag", "--capacity", "--config", "--set", "--data-dir"],
     "demo": ["--seconds", "--workers", "--keep"],
     "status": ["--config", "--set", "--data-dir", "--url", "--output", "-o"],
-    "get": ["KIND", "NAME", "groups", "loggers", "--url", "-o", "--set"],
+    "get": ["KIND", "NAME", "groups", "placements", "--url", "-o", "--set"],
     "describe": ["KIND", "NAME", "connector, worker, group or plugin", "--url", "-o", "--set"],
     "config": ["--config", "--set", "--data-dir", "-o"],
     "create": ["--filename", "-f", "--url", "--set"],

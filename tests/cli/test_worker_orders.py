@@ -1,9 +1,11 @@
-"""`cordon`, `uncordon`, `drain` and `expect`: what is ordered, and what is said of it."""
+"""`cordon`, `uncordon`, `drain`, `expect`, `rebalance`: what is ordered, and what is said of it."""
 
 from typing import Any
 
 import pytest
 from cli.conftest import Asked, Cluster, Run
+
+from fairlead_tests.cli import answered
 
 OPEN: dict[str, Any] = {
     "group_id": "connect",
@@ -87,3 +89,14 @@ def test_only_workers_are_removed(run: Run, cluster: Cluster) -> None:
     status, _, said = run("remove", "connector", "a", "--url", cluster.url)
     assert (status, cluster.asked) == (2, [])
     assert "worker" in said
+
+
+@pytest.mark.parametrize(("words", "group"), [([], "connect"), (["--group", "g"], "g")])
+def test_a_rebalance_is_asked_of_the_group(
+    words: list[str], group: str, run: Run, cluster: Cluster
+) -> None:
+    path = f"/groups/{group}/rebalance"
+    cluster.answer("POST", path, {**answered.GROUPS[0], "group_id": group}, 202)
+    told = run("rebalance", *words, "--url", cluster.url)
+    assert told == (0, f"group {group} rebalances: it is Stable at epoch 4\n", "")
+    assert cluster.asked == [Asked("POST", path, None)]

@@ -108,6 +108,7 @@ for _verb in (
     workers.drain,
     workers.expect,
     workers.remove,
+    workers.rebalance,
 ):
     app.command(rich_help_panel=CHANGE)(_verb)
 app.add_typer(

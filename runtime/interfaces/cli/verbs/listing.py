@@ -11,7 +11,7 @@ import typer
 from msgspec import structs
 
 from ...replies.connectors import ExpandedConnector, PluginInfo
-from ...replies.groups import GroupSummary
+from ...replies.groups import GroupDescription, GroupPlacement, GroupSummary
 from ...replies.node import AssignorList, LoggerLevel, WorkerDescription, WorkerList
 from ...replies.progress import ConnectorOffsets
 from ..command import connector_tables as connectors
@@ -39,6 +39,7 @@ class Listed(StrEnum):
     PLUGINS = "plugins"
     ASSIGNORS = "assignors"
     OFFSETS = "offsets"
+    PLACEMENTS = "placements"
     LOGGERS = "loggers"
 
 
@@ -175,6 +176,24 @@ def _offsets(client: Client, names: Sequence[str]) -> ConnectorOffsets:
     return client.get(ConnectorOffsets, "connectors", names[0], "offsets")
 
 
+def _placements(client: Client, names: Sequence[str]) -> list[GroupPlacement]:
+    """Return the placements that operators have ordered in all groups of workers."""
+    groups_of_workers = [each for each in _groups(client, ()) if each.shard is None]
+    found = [
+        GroupPlacement(described.group_id, *structs.astuple(order))
+        for each in groups_of_workers
+        for described in [client.get(GroupDescription, "groups", each.group_id)]
+        for order in described.placements
+    ]
+    return pick("placement", names, found, lambda it: [it.id])
+
+
+def _placement_table(reply: Sequence[GroupPlacement]) -> list[Section]:
+    rows = [(each.group_id, each.id, str(each.weight), ",".join(each.pins)) for each in reply]
+    empty = "no placements: configs alone decide"
+    return [Table(("GROUP", "RESOURCE", "WEIGHT", "WORKERS"), rows, empty)]
+
+
 def _loggers(client: Client, names: Sequence[str]) -> dict[str, LoggerLevel]:
     found = client.get(dict[str, LoggerLevel], "admin", "loggers")
     return {name: found[name] for name in pick("logger", names, [*found], lambda name: [name])}
@@ -210,6 +229,9 @@ LISTS: Final[Mapping[Listed, ListView[Any]]] = {
         _offsets,
         offset_tables,
         lambda reply: [format_document(each.partition) for each in reply.offsets],
+    ),
+    Listed.PLACEMENTS: ListView(
+        _placements, _placement_table, lambda reply: [each.id for each in reply]
     ),
     Listed.LOGGERS: ListView(_loggers, _logger_table, list),
 }

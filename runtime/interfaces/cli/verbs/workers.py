@@ -1,15 +1,16 @@
-"""The commands for workers: `cordon`, `uncordon`, `drain`, `expect`, `remove`."""
+"""The commands for workers: `cordon`, `uncordon`, `drain`, `expect`, `remove`, `rebalance`."""
 
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from ...replies.groups import GroupSummary
 from ...replies.node import GroupWorkerOrder, WorkerRemoval
 from ..command.client import client_of
 from ..command.options import There, of_kind, takes
 from ..command.printing import say
-from ..requests.names import Worker
+from ..requests.names import OfGroup, Worker
 from ..requests.waiting import milliseconds
 
 
@@ -70,6 +71,14 @@ def remove(
     removal = client_of(place).delete(WorkerRemoval, "workers", name, **query)
     if removal:
         say(f"{what.value} {removal.worker}: {removal.message}")
+
+
+@takes(There)
+def rebalance(place: There, group: OfGroup = None) -> None:
+    """Compute a new target for the group, although nothing has changed."""
+    group_id = group or place.configured().group_id
+    reply = client_of(place).post(GroupSummary, "groups", group_id, "rebalance", body=None)
+    say(f"group {reply.group_id} rebalances: it is {reply.state} at epoch {reply.group_epoch}")
 
 
 def _order(place: There, worker: str, verb: str, body: object = None) -> None:
