@@ -32,6 +32,8 @@ class EngineSpec:
     is_shared: bool = False
     master: str = ""
     """The URL of a Spark cluster whose executors run the jobs; empty: threads of the JVM do."""
+    memory_bytes: int = 0
+    """The most memory of each worker, without a JVM; 0: there is no limit."""
 
 
 def assignor_log(data_dir: Path) -> Path:

@@ -127,6 +127,12 @@ class NodeSettings(KafkaSettings):
         "",
         "The tags of this node's workers, with commas; a connector may ask for tags.",
     )
+    worker_memory_max: str = _setting(
+        kinds.WORKER_MEMORY,
+        "",
+        "The most memory of each worker, without its JVM. Beyond it a plugin's call gets a"
+        " MemoryError. Empty: no limit.",
+    )
     worker_capacity: int = _setting(
         kinds.CAPACITY,
         1,

@@ -31,6 +31,7 @@ HEAP_MIN_MIB: Final = 466
 """Below this Spark does not start: it needs 450 MiB without one survivor space of the heap."""
 MEMORY_MIN_MIB: Final = 64
 """An idle assignor process uses half of it."""
+WORKER_MEMORY_MIN_MIB: Final = 2_048  # 1.3 GiB of these Arrow sets aside, used or not
 
 LOOPBACK: Final = "127.0.0.1"
 REST_PORT: Final = 8083
@@ -205,8 +206,8 @@ def _check_heap(text: str) -> str:
     return text
 
 
-def _check_memory(text: str) -> str:
-    if not MEMORY_MIN_MIB << 20 <= bytes_of(text) < 1 << 62:
+def _check_memory(text: str, least_mib: int = MEMORY_MIN_MIB) -> str:
+    if not least_mib << 20 <= bytes_of(text) < 1 << 62:
         raise ValueError("it is too small or too large for a process")
     return text
 
@@ -267,11 +268,13 @@ SPARK_MASTER: Final = Domain(
     "local, local[N] or local[*], spark://HOST:PORT, yarn, k8s://URL, sc://HOST:PORT, or nothing:"
     " this machine's cores shared by the workers",
 )
-HEAP: Final = Domain(
-    _check_heap, f"a size as Java spells it, such as 1g; at least {HEAP_MIN_MIB}m", "bytes"
-)
-MEMORY: Final = Domain(
-    _check_memory, f"a size as Java spells it, such as 1g; at least {MEMORY_MIN_MIB}m", "bytes"
+_SIZE: Final = "a size as Java spells it, such as 1g; at least"
+HEAP: Final = Domain(_check_heap, f"{_SIZE} {HEAP_MIN_MIB}m", "bytes")
+MEMORY: Final = Domain(_check_memory, f"{_SIZE} {MEMORY_MIN_MIB}m", "bytes")
+WORKER_MEMORY: Final = Domain(
+    lambda text: text and _check_memory(text, WORKER_MEMORY_MIN_MIB),
+    f"{_SIZE} {WORKER_MEMORY_MIN_MIB}m, or nothing",
+    "bytes",
 )
 ASSIGNOR_NAMES: Final = Domain(_check_names, "names of assignors, with commas between them")
 JVM_KIND: Final = Domain(word("auto", "embedded", "shared"), "auto, embedded or shared")

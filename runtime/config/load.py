@@ -125,6 +125,10 @@ class Config(NodeSettings):
         """Return the memory limit of the assignor process in bytes."""
         return bytes_of(self.assignor_memory_max)
 
+    def worker_memory(self) -> int:
+        """Return the memory limit of each worker in bytes; 0: it has none."""
+        return bytes_of(self.worker_memory_max) if self.worker_memory_max else 0
+
     def settings(self) -> GroupSettings:
         """Return the settings of a group's coordinator."""
         return GroupSettings(

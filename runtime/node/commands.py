@@ -62,6 +62,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
             config.batches(),
             config.is_shared,
             config.cluster,
+            config.worker_memory(),
         ),
         backoff_ms=Backoff(config.worker_restart_backoff_ms, config.worker_restart_backoff_max_ms),
         answer_timeout_ms=config.process_answer_timeout_ms,

@@ -52,6 +52,7 @@ def test_nothing_given_is_all_defaults() -> None:
         "assignor.moves.interval.ms": 30_000,
         "client.rack": "",
         "worker.tags": "",
+        "worker.memory.max": "",
         "worker.capacity": 1,
         "assignment.interval.ms": 0,
         "group.initial.rebalance.delay.ms": 3_000,

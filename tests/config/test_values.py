@@ -16,6 +16,7 @@ WHOLE = "a whole number of milliseconds, from 1 to 2147483647"
 HOSTS = "allowed is hosts as HOST or HOST:PORT, with commas between them, or nothing"
 LISTENER = "allowed is one URL such as http://127.0.0.1:8083"
 NAMES = "allowed is names of assignors, with commas between them"
+WORKER = "allowed is a size as Java spells it, such as 1g; at least 2048m, or nothing"
 MEMORY = "allowed is a size as Java spells it, such as 1g; at least 64m"
 HEAP = "allowed is a size as Java spells it, such as 1g; at least 466m"
 
@@ -76,6 +77,7 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
         ("group.local.assignors=a, b,a", f"a name occurs twice; {NAMES}"),
         ("assignor.memory.max=much", f"it is not a size; {MEMORY}"),
         ("assignor.memory.max=63m", f"it is too small or too large for a process; {MEMORY}"),
+        ("worker.memory.max=2047m", f"it is too small or too large for a process; {WORKER}"),
         ("group.max.size=0", "allowed is a whole number, from 1 to 2147483647"),
         (
             "assignment.interval.ms=-1",
