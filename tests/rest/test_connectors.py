@@ -194,8 +194,9 @@ def test_batches_that_can_never_be_published_are_given_up_by_a_deletion_that_say
 
 
 def test_what_was_never_created_is_a_404(client: Client) -> None:
-    replies = [client.get(f"/connectors/a{path}") for path in ("", "/config", "/tasks", "/topics")]
-    assert [each.json() for each in [*replies, client.delete("/connectors/a")]] == [GONE] * 5
+    replies = [client.get(f"/connectors/a{path}") for path in ("", "/config", "/tasks")]
+    assert [each.json() for each in [*replies, client.delete("/connectors/a")]] == [GONE] * 4
+    assert client.get("/connectors/a/topics").json() == {"a": {"topics": []}}, "as Connect says"
     for path, of in (("", "connector a"), ("/tasks/0", "task a-0")):
         none = {"error_code": 404, "message": f"No status found for {of}"}
         assert client.get(f"/connectors/a{path}/status").json() == none

@@ -97,7 +97,7 @@ def test_the_names_of_a_proxy_are_let_in_where_a_setting_says_so(api: RestApi) -
     ],
 )
 def test_a_change_is_json_or_has_no_body(api: RestApi, method: str, path: str, kind: str) -> None:
-    headers = {"content-type": kind} if kind else {}
+    headers = {"content-type": kind} if kind else {"origin": HERE}
     refused = api.client.request(method, path, headers=headers, content=b"weight=1")
     assert (refused.status_code, refused.json()["message"]) == (
         415,
@@ -106,3 +106,15 @@ def test_a_change_is_json_or_has_no_body(api: RestApi, method: str, path: str, k
     empty = api.client.request(method, path, headers={"content-type": "text/plain"})
     assert empty.status_code == 415
     assert api.gateway.sent == []
+
+
+def test_a_body_that_is_not_used_needs_no_type_as_in_connect_unless_a_page_sends_it(
+    api: RestApi,
+) -> None:
+    calls = [("PUT", "/connectors/a/pause"), ("POST", "/connectors/a/restart")]
+    for method, path in [*calls, ("PUT", "/connectors/a/config")]:
+        answers = [
+            api.client.request(method, path, headers=headers, content=b"x").status_code
+            for headers in ({}, {"origin": HERE})
+        ]
+        assert answers == [404 if (method, path) in calls else 415, 415], path

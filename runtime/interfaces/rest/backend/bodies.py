@@ -93,7 +93,8 @@ async def _negotiate(request: Request) -> None:
     """Refuse a body that is not declared as JSON, and a client that does not accept JSON.
 
     A web page can send forms to another site without a CORS preflight, but neither JSON nor a range
-    of types: so the type is required even if the body is not used.
+    of types: so the type is required even if the body is not used. As in Connect, a body that is
+    not used may have no type at all; a page would name its site in `Origin`.
     """
     headers = request.headers
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -103,11 +104,18 @@ async def _negotiate(request: Request) -> None:
     if request.method == HTTPMethod.GET:
         is_refused = kind not in _ANY_JSON and request.scope["path"].startswith(_TAKES_JSON)
     else:
-        is_refused = kind != JSON if has_body else kind not in _ANY_JSON
+        needs_type = bool(kind) or not _is_unused(request) or "origin" in headers
+        is_refused = kind != JSON if has_body and needs_type else kind not in _ANY_JSON
     if is_refused:
         raise bare_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     if not _takes_json(",".join(headers.getlist("accept"))):
         raise bare_error(HTTPStatus.NOT_ACCEPTABLE)
+
+
+def _is_unused(request: Request) -> bool:
+    """Return whether the route of a request reads no body."""
+    route = request.scope.get("route")
+    return isinstance(route, APIRoute) and route.body_field is None
 
 
 def _takes_json(accept: str) -> bool:

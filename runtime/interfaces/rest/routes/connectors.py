@@ -141,10 +141,10 @@ def get_task_status(
 
 @routes.add("GET /connectors/{connector}/topics", errors=MISSING)
 def get_topics(service: Served, connector: str) -> dict[str, ActiveTopics]:
-    """Return the topics that a connector has read, from its offsets."""
+    """Return the topics that a connector has read, from its offsets; none for an unknown one."""
     with service.logs.reading(service.group_id) as logs:
-        require_connector(logs, connector)
-        return {connector: ActiveTopics(logs.topics(connector))}
+        is_known = connector in views.connector_names(logs.group)
+        return {connector: ActiveTopics(logs.topics(connector) if is_known else [])}
 
 
 @routes.add("PUT /connectors/{connector}/topics/reset", errors=(HTTPStatus.FORBIDDEN, *MISSING))
