@@ -40,6 +40,8 @@ class SourceEnd(ABC):
     """A source into which a thread writes rows from `start` until `stop`."""
 
     kind: ClassVar[str]
+    only_adds: ClassVar[bool] = True
+    """Whether rows stay as they were written; if not, only a sink that upserts can have them."""
     away: ClassVar[tuple[type[Exception], ...]] = ()
     """The errors of a writer while its server is away: it retries."""
 

@@ -21,6 +21,13 @@ from fairlead_tests.postgres_server import PASSWORD, Database, PostgresServer
 WRITERS = 4
 _PREPARED = ("kafka", "log")
 """Sources whose batches wait in prepared transactions; the others' wait in tables."""
+_UPSERTED = "changes"
+_UPSERTS = {
+    "sink.insert.mode": "upsert",
+    "sink.pk.mode": "record_value",
+    "sink.pk.fields": "id",
+    "sink.delete.enabled": "true",
+}
 LATEST_S = 3.0
 """The maximum duration of a writer's transaction."""
 
@@ -42,7 +49,7 @@ class PostgresSource(SourceEnd):
 
     def __init__(self, server: PostgresServer, seed: int, pause_s: float) -> None:
         super().__init__(seed, pause_s / WRITERS)
-        self._database = server.empty(f"source_{self.mode}")
+        self._database = server.empty(f"source_{self.kind}")
         self._database.run("CREATE TABLE orders (id bigserial PRIMARY KEY, amount bigint NOT NULL)")
         self._sessions = [_Session() for _ in range(WRITERS)]
 
@@ -110,6 +117,23 @@ class PostgresLogSource(PostgresSource):
     mode: ClassVar[str] = "log"
 
 
+class PostgresChangesSource(PostgresLogSource):
+    """Such a table, in which rows are also updated and deleted."""
+
+    kind: ClassVar[str] = _UPSERTED
+    only_adds: ClassVar[bool] = False
+
+    def _begin(self, session: _Session) -> None:
+        super()._begin(session)
+        assert session.connection is not None
+        for change in ("UPDATE orders SET amount = amount + 1", "DELETE FROM orders"):
+            # Rows of open transactions are passed over: the same thread will commit those.
+            chosen = "SELECT id FROM orders WHERE id %% %s = 0 LIMIT 10 FOR UPDATE SKIP LOCKED"
+            session.connection.execute(
+                f"{change} WHERE id IN ({chosen})", (self._dice.randint(2, 50),)
+            )
+
+
 class PostgresSink(SinkEnd):
     """A table for each pair."""
 
@@ -138,6 +162,7 @@ class PostgresSink(SinkEnd):
             "sink.table.name.format": _table(pair),
             "sink.auto.create": "true",
             "sink.stage.with": "prepared" if pair.startswith(_PREPARED) else "table",
+            **(_UPSERTS if pair.startswith(_UPSERTED) else {}),
         }
 
     def tally(self, pair: str) -> Tally:

@@ -16,7 +16,12 @@ from fairlead_tests.matrix.faults import Disks, Faults
 from fairlead_tests.matrix.files import FilesSink, FilesSource
 from fairlead_tests.matrix.kafka import KafkaSink, KafkaSource
 from fairlead_tests.matrix.pairs import Pair, pairs_of, wait_whole
-from fairlead_tests.matrix.postgres import PostgresLogSource, PostgresSink, PostgresSource
+from fairlead_tests.matrix.postgres import (
+    PostgresChangesSource,
+    PostgresLogSource,
+    PostgresSink,
+    PostgresSource,
+)
 from fairlead_tests.postgres_server import PostgresServer, started
 
 _CUSTOMIZED = Path(__file__).parent / "points"
@@ -104,6 +109,7 @@ def _sources(
         FilesSource(room, seed, pause_s),
         PostgresSource(database, seed, pause_s),
         PostgresLogSource(database, seed, pause_s),
+        PostgresChangesSource(database, seed, pause_s),
         KafkaSource(broker, seed, pause_s),
     ]
 
