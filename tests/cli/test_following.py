@@ -109,10 +109,13 @@ def test_logs_that_are_followed_are_printed_by_whole_lines_and_from_new_files(
         monkeypatch,
         lambda: file.write_text(REST + new[:30]),
         lambda: file.write_text(REST + new),
+        file.unlink,
         lambda: file.write_text("2026-01-01 12:00:00,000 INFO anew\n"),
+        lambda: (log_folder / "kafka.log").write_text("2026-01-01 12:00:01,000 INFO begins\n"),
     )
     told = run("logs", "--follow", "--data-dir", log_folder.parent)
-    followed = [new.rstrip(), "2026-01-01 12:00:00,000 INFO anew"]
+    anew = ["2026-01-01 12:00:00,000 INFO anew", "2026-01-01 12:00:01,000 INFO begins"]
+    followed = [new.rstrip(), *anew]
     assert (told.code, told.out.splitlines()[4:]) == (0, followed)
 
 

@@ -111,3 +111,35 @@ def test_a_connector_is_created_in_another_state(run: Run, cluster: Cluster) -> 
     run("create", "-f", "c", "--initial-state", "STOPPED", "--url", cluster.url)
     sent = {"name": "flights", "config": {"a": "b"}, "initial_state": "STOPPED"}
     assert cluster.asked == [Asked("POST", "/connectors", sent)]
+
+
+@pytest.mark.parametrize("verb", ["create", "apply"])
+def test_connectors_of_a_file_are_waited_for(verb: str, run: Run, cluster: Cluster) -> None:
+    Path("c").write_text(json.dumps({"name": "flights", "config": {"a": "b"}}))
+    cluster.answer("POST", "/connectors", answered.INFO, 201)
+    cluster.answer("PUT", "/connectors/flights/config", answered.INFO, 201)
+    change = {"key": "a", "from": None, "to": "b"}
+    compared = {"name": "flights", "is_new": True, "changes": [change], "warnings": []}
+    cluster.answer("PUT", "/connectors/flights/config/diff", compared)
+    state_of(cluster, "RUNNING", "RUNNING")
+    told = run(verb, "-f", "c", "--wait", "--url", cluster.url)
+    assert told == (0, "connector flights created\nconnector flights is running\n", "")
+
+
+def test_a_connector_that_is_created_stopped_is_waited_for_as_such(
+    run: Run, cluster: Cluster
+) -> None:
+    Path("c").write_text(json.dumps({"name": "flights", "config": {"a": "b"}}))
+    cluster.answer("POST", "/connectors", answered.INFO, 201)
+    state_of(cluster, "STOPPED")
+    state = ["--initial-state", "STOPPED", "--wait"]
+    told = run("create", "-f", "c", *state, "--url", cluster.url)
+    assert told == (0, "connector flights created\nconnector flights is stopped\n", "")
+
+
+def test_a_time_that_is_none_is_a_misuse_before_anything_is_sent(
+    run: Run, cluster: Cluster
+) -> None:
+    told = run("stop", "flights", "--wait", "--timeout", "soon", "--url", cluster.url)
+    said = "fairlead: 'soon' is no time, or too long a one: write 90s, 10m or 2h\n"
+    assert (told, cluster.asked) == ((2, "", said), [])

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from heapq import merge
 from pathlib import Path
 from typing import Final
@@ -34,6 +34,8 @@ class LogFileReader:
                     self._position = 0
                 file.seek(self._position)
                 content = file.read()
+        except FileNotFoundError:  # it was put aside, and its successor begins with a next line
+            return []
         except OSError as error:
             raise Failed(f"{self._path} cannot be read: {error.strerror or error}") from None
         whole = content[: content.rfind(b"\n") + 1]  # the rest is being written
@@ -52,17 +54,20 @@ def entries_of(folder: Path, *, follow: bool) -> Iterator[str]:
 
     Raises `Failed`.
     """
-    readers = [LogFileReader(path) for path in sorted(folder.glob("*.log"))]
-    if not readers:
-        raise Failed(f"{folder} has no log files: has a node run here? See --data-dir")
-    yield from _merged(readers)
-    while follow:
+    readers: dict[Path, LogFileReader] = {}
+    while True:
+        for path in sorted(folder.glob("*.log")):
+            readers.setdefault(path, LogFileReader(path))
+        if not readers:
+            raise Failed(f"{folder} has no log files: has a node run here? See --data-dir")
+        yield from _merged(readers.values())
+        if not follow:
+            return
         time.sleep(LOOK_SECONDS)
-        yield from _merged(readers)
 
 
-def _merged(readers: Sequence[LogFileReader]) -> Iterator[str]:
-    """Yield new entries by their times; the files are complete in themselves."""
+def _merged(readers: Iterable[LogFileReader]) -> Iterator[str]:
+    """Yield new entries in the order of their times."""
     return merge(*(each.read() for each in readers), key=_time_of)
 
 

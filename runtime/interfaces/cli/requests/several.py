@@ -15,19 +15,17 @@ def for_each(names: Iterable[str], order: Callable[[str], None]) -> None:
 
     Raises `Failed` at the end, with the names and messages of those that were refused.
     """
-    refused: list[Refused] = []
-    told: list[str] = []
     names = dict.fromkeys(names)
+    refused: dict[str, Refused] = {}
     for name in names:
         try:
             order(name)
         except Refused as error:
-            refused.append(error)
-            told.append(f"connector {name}: {error}")
-    if len(names) == 1 and refused:
-        raise refused[0]
-    if told:
-        raise Failed("\n".join(told))
+            if len(names) == 1:
+                raise
+            refused[name] = error
+    if refused:
+        raise Failed("\n".join(f"connector {name}: {error}" for name, error in refused.items()))
 
 
 def pick(
