@@ -71,7 +71,7 @@ def warm(standalone: Standalone, folder: Path, shared: Path) -> Generator[Embedd
     }
     made = Embedded(folder, cores=2, conf=conf, cluster=cluster)
     made.open()
-    assert made.wait_warm(120), made.detail
+    assert made.wait_warm(180), made.detail
     yield made
     made.close(20)
 
@@ -133,6 +133,7 @@ def test_jobs_run_on_executors_in_folders_that_they_share_and_the_secret_is_kept
     assert on_cluster.run("again", lambda spark: spark.range(9).repartition(2).count()) == 9
 
 
+@pytest.mark.timeout(400)
 def test_rows_of_files_come_once_each_through_a_cluster_whose_executor_is_killed(
     on_small_cluster: OnCluster, shared: Path
 ) -> None:
