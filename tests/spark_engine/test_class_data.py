@@ -33,7 +33,7 @@ def test_a_jvm_passes_over_an_archive_that_does_not_fit_without_a_word(archive: 
     archive.parent.mkdir(parents=True)
     archive.write_bytes(bytes(4096))  # as one that was cut off: its head is written last
     java = find_java()
-    asked = [java.command, *sharing_options(java), "-version"]
+    asked = [str(java.command), *sharing_options(java), "-version"]
     ran = subprocess.run(asked, capture_output=True, text=True, check=True)
     assert ran.stdout == ""
 
