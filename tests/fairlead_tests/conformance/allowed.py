@@ -92,7 +92,7 @@ class Allowed:
         fields = each.asked["fields"]
         if each.ours is None:
             return
-        if fields.get("SubscribedTopicRegex"):
+        if fields.get("SubscribedTopicRegex") and not each.ours["ErrorCode"]:
             self._others.add(group_id)
         is_refused = each.ours.get("ErrorCode") == INCONSISTENT_GROUP_PROTOCOL
         if is_refused and any(

@@ -3,17 +3,22 @@
 
 from collections.abc import Iterable, Iterator
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
+from fairlead.actors.assignors.classic.protocol import VERSIONS
+from fairlead.actors.classic.bytes.consumer import decode_assignment
 from fairlead.actors.consumer.patterns import find_matches, flaw_in_pattern
 from fairlead.events.kafka.consumers import Topic
 from fairlead_tests.conformance.cases import Case
-from fairlead_tests.conformance.conversations import read_exchanges, read_frames
+from fairlead_tests.conformance.conversations import read_carried, read_exchanges, read_frames
 
 CALL = "ConsumerGroupHeartbeat"
 
 
 def topics_in(conversation: Case) -> dict[str, Topic]:
     """Return the topics of a conversation by name, with as many partitions as occur.
+
+    None, if nobody asks for what depends on that.
 
     An id is that of the name which stands beside it; else that of the name which is left of those
     that its member subscribes to; else names and ids belong together as they come.
@@ -37,7 +42,8 @@ def topics_in(conversation: Case) -> dict[str, Topic]:
         for topic_id, name in names.items()
         if sizes.get(topic_id)
     }
-    return {**_committed(conversation), **topics} if topics else {}
+    is_asked_for = any(each["api"] == CALL for each in read_frames(conversation))
+    return {**_named(conversation), **topics} if is_asked_for else {}
 
 
 def _size(partitions: Iterable[Any]) -> int:
@@ -46,15 +52,25 @@ def _size(partitions: Iterable[Any]) -> int:
     return max((1 + number for number in numbers), default=0)
 
 
-def _committed(conversation: Case) -> dict[str, Topic]:
-    """Return the topics of which an offset was committed, with ids of our own."""
-    told = [t["fields"] for a, t in read_exchanges(conversation) if a["api"] == "OffsetCommit"]
-    found = (topic for fields in told for topic in fields["Topics"])
-    return {
-        each["Name"]: Topic(f"id of {each['Name']}", _size(each["Partitions"]))
-        for each in found
-        if each.get("Name") and any(not p["ErrorCode"] for p in each["Partitions"])
-    }
+def _named(conversation: Case) -> dict[str, Topic]:
+    """Return the topics that classic consumers are assigned, or of which an offset is committed.
+
+    Their ids are our own.
+    """
+    sizes: dict[str, int] = {}
+    for asked, told in read_exchanges(conversation):
+        for each in told["fields"]["Topics"] if asked["api"] == "OffsetCommit" else ():
+            name, known = (
+                each.get("Name", ""),
+                [p for p in each["Partitions"] if not p["ErrorCode"]],
+            )
+            sizes[name] = max(sizes.get(name, 0), _size(known))
+    for carried in read_carried(conversation):
+        if not carried.is_metadata and carried.protocol not in VERSIONS:
+            for topic, number in decode_assignment(carried.data).partitions:
+                sizes[topic] = max(sizes.get(topic, 0), number + 1)
+    ids = {name: uuid5(NAMESPACE_URL, name).hex for name in sizes}
+    return {name: Topic(ids[name], size) for name, size in sizes.items() if name and size}
 
 
 def _wanted(conversation: Case) -> dict[str, list[str]]:

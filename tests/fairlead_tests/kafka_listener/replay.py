@@ -4,6 +4,7 @@
 import asyncio
 from typing import Any
 
+from fairlead.actors.messages.members import LEAVE_EPOCH
 from fairlead.runtime.kafka.wire.served import SERVED
 from fairlead_tests.classic.replay import in_order
 from fairlead_tests.conformance.cases import Case
@@ -146,8 +147,8 @@ class Epochs:
         if api == "LeaveGroup":
             members -= {each["MemberId"] for each in fields.get("Members", [fields])}
         elif api in {"JoinGroup", "ConsumerGroupHeartbeat"} and theirs["ErrorCode"] == 0:
-            if fields.get("MemberEpoch", 0) < 0:
-                members.discard(theirs["MemberId"])
+            if (epoch := fields.get("MemberEpoch", 0)) < 0:
+                members -= {theirs["MemberId"]} if epoch == LEAVE_EPOCH else set()
                 return
             name = "GenerationId" if api == "JoinGroup" else "MemberEpoch"
             if not members:
