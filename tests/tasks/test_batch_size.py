@@ -16,8 +16,7 @@ from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import ContractBroken
 from fairlead.runtime.pipeline.spi.source import Fetched, FetchingSource, Limit
 from fairlead.runtime.pipeline.tasks import batch_size
-from fairlead.runtime.pipeline.tasks.batch_size import BatchSize, Rate
-from fairlead.runtime.pipeline.tasks.plugins.results import plan_within
+from fairlead.runtime.pipeline.tasks.batch_size import BatchSize, Rate, plan_within
 from fairlead.runtime.pipeline.tasks.reports import Ending
 from fairlead.runtime.pipeline.tasks.task import Task, TaskHost
 from fairlead_tests.tasks.memory_ledger import MemoryLedger

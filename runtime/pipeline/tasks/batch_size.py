@@ -10,10 +10,14 @@ until the rate has caught up with what it took. A sink may ask that batches fill
 import math
 import time
 from collections import deque
-from typing import Final, NamedTuple, Self
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Self
 
+from ....events.commits import Document
 from ..spi.connector import Pace
-from ..spi.source import Limit
+from ..spi.errors import ContractBroken
+from ..spi.source import BatchPlan, Limit, Source
+from .plugins.results import check_plan
 
 _FIRST: Final = Limit(250_000, 16 << 20, 512)
 """The first batch: 16 MB reach 97 % of the speed of all at once, and end within seconds.
@@ -33,6 +37,9 @@ _SAVED_S: Final = 1.0
 
 _HELD_S: Final = 5.0
 """How long batches wait for their rate, one after another, before a status tells it, in seconds."""
+
+_MOST_PLANS: Final = 3
+"""How often a source is asked for a batch that fits into memory."""
 
 _LATE: Final = 2
 """How many times longer than it should a batch may take before the next one is smaller."""
@@ -88,6 +95,31 @@ class BatchSize:
         """Return what can be done in the target time at the speed of what is past."""
         share = self._target_s / past.seconds
         return Limit(int(share * past.rows), int(share * past.bytes), int(share * past.ranges))
+
+
+def plan_within(
+    source: Source[Any], offsets: Mapping[str, Document], size: BatchSize, memory: int
+) -> BatchPlan[Any]:
+    """Have a source plan a batch that holds at most `memory` bytes of rows.
+
+    A source may know of rows only how many there are: it is asked again, for fewer of them. Those
+    of Arrow tables count, others are not known. Raises `ContractBroken`.
+    """
+    held = 0
+    for _ in range(_MOST_PLANS):
+        plan = check_plan(source.plan(offsets, size.limit), offsets)
+        held = sum(
+            nbytes for each in plan.ranges if isinstance(nbytes := getattr(each, "nbytes", 0), int)
+        )
+        if held <= memory:
+            return plan
+        rows = min(size.limit.rows, plan.rows) if plan.rows > 0 else size.limit.rows
+        size.take_fewer(rows * memory // (2 * held))
+        del plan  # before there is another one
+    raise ContractBroken(
+        f"source.plan holds {held} bytes of rows: a task may hold {memory} (task.memory). "
+        "Nothing was committed. Lower batch.max.bytes or batch.max.rows, or raise task.memory"
+    )
 
 
 class Rate:

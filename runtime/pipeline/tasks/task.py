@@ -24,7 +24,7 @@ from ..spi.connector import Pipeline
 from ..spi.context import Context
 from ..spi.errors import Away, CallTimedOut, NotReady
 from ..spi.source import BatchPlan, Limit
-from .batch_size import BatchSize, Rate
+from .batch_size import BatchSize, Rate, plan_within
 from .commits import TaskCommits, TaskMemory, advance_offsets
 from .contention import Admission, IdlePauses
 from .failures import reason_of, told_to
@@ -32,7 +32,6 @@ from .halving import BatchHalved
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
-from .plugins.results import plan_within
 from .reports import BadRowsTold, BatchClock, BatchDone, Ending, Report, StatusReports
 from .restarts import Halt, Outage, RestartPolicy, Restarts, persist
 

@@ -13,7 +13,6 @@ from ...spi.errors import Away, ContractBroken, SinkAway, SourceAway
 from ...spi.sink import Sink
 from ...spi.source import Source
 from ...spi.transform import Transform
-from ..failures import reason_of
 from .calls import Calls
 from .results import check_manifest
 
@@ -61,7 +60,7 @@ class _Guarded:
             except (ConnectionError, TimeoutError) as error:
                 if self._away is None:
                     raise
-                raise self._away(f"{what}: {reason_of(error)}") from error
+                raise self._away(f"{what}: {error.strerror or error}") from error
             check(result)
             return result
 

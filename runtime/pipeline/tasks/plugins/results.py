@@ -10,8 +10,7 @@ from typing import Any, Final, TypeVar, cast
 
 from .....events.commits import Advance, Document, Lag, Manifest, Part, identity
 from ...spi.errors import ContractBroken
-from ...spi.source import BatchPlan, Source
-from ..batch_size import BatchSize
+from ...spi.source import BatchPlan
 
 T = TypeVar("T")
 
@@ -21,33 +20,6 @@ LONGEST_OFFSET: Final = 64 << 10
 """The most bytes of a source offset, as JSON: some hold a list of transactions."""
 
 _LARGEST: Final = (1 << 63) - 1
-_MOST_PLANS: Final = 3
-"""How often a source is asked for a batch that fits into memory."""
-
-
-def plan_within(
-    source: Source[Any], offsets: Mapping[str, Document], size: BatchSize, memory: int
-) -> BatchPlan[Any]:
-    """Have a source plan a batch that holds at most `memory` bytes of rows.
-
-    A source may know of rows only how many there are: it is asked again, for fewer of them. Those
-    of Arrow tables count, others are not known. Raises `ContractBroken`.
-    """
-    held = 0
-    for _ in range(_MOST_PLANS):
-        plan = check_plan(source.plan(offsets, size.limit), offsets)
-        held = sum(
-            nbytes for each in plan.ranges if isinstance(nbytes := getattr(each, "nbytes", 0), int)
-        )
-        if held <= memory:
-            return plan
-        rows = min(size.limit.rows, plan.rows) if plan.rows > 0 else size.limit.rows
-        size.take_fewer(rows * memory // (2 * held))
-        del plan  # before there is another one
-    raise ContractBroken(
-        f"source.plan holds {held} bytes of rows: a task may hold {memory} (task.memory). "
-        "Nothing was committed. Lower batch.max.bytes or batch.max.rows, or raise task.memory"
-    )
 
 
 def check_plan(given: object, offsets: Mapping[str, Document]) -> BatchPlan[Any]:
