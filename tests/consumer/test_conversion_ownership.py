@@ -117,15 +117,16 @@ def test_an_id_that_a_consumer_has_taken_is_no_newcomers() -> None:
     assert driver.asks(joining(taken, asks_for_id=True)).error is Error.UNKNOWN_MEMBER_ID
 
 
-@pytest.mark.parametrize("epoch", [-1, -2])
-def test_a_classic_member_does_not_leave_by_the_words_of_the_other_protocol(epoch: int) -> None:
+def test_a_classic_member_leaves_by_the_words_of_the_other_protocol_but_not_for_a_while() -> None:
     driver = ConsumerDriver()
     driver.joins("M", "t4")
     one: str = driver.asks(joining(instance_id="j")).member_id
-    left = driver.asks(ConsumerGroupHeartbeat("g", one, epoch, "j"))
-    assert left.error is Error.UNKNOWN_MEMBER_ID
-    driver.joins("N", "t4")
-    assert driver.asks(joining(one, instance_id="j")).error is Error.NONE
+    told = [driver.asks(ConsumerGroupHeartbeat("g", one, epoch, "j")).error for epoch in (-2, -1)]
+    assert told == [Error.UNKNOWN_MEMBER_ID, Error.NONE]
+    assert (set(driver.group.members), driver.group.type) == ({"M"}, GroupType.CONSUMER)
+    driver.passes(5_000)
+    driver.settles()
+    assert driver.holds() == {"M": WHOLE}
 
 
 def test_a_consumer_that_subscribes_to_nothing_goes_on_where_a_classic_group_had_come() -> None:

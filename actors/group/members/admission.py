@@ -6,7 +6,7 @@ from ....events.records import CurrentAssignment, MemberMetadata
 from ...assignors.built_in.catalogue import SERVER_ASSIGNORS
 from ...messages.commands import Reply
 from ...messages.errors import Error
-from ...messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ...messages.members import JOIN_EPOCH, LEAVE_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.elect import Electorate, range_of
 from ..state.soft_state import Decision, SoftState
 from ..state.validate import LONGEST_NAME, LONGEST_SESSION_MS, flaw, flaw_in_first_join
@@ -63,7 +63,9 @@ def _refuse_member(
         return Error.INVALID_REQUEST, f"{found}; nothing was changed"
     if refused := refuse_instance(group, request):
         return refused
-    if member.metadata.classic is not None and request.member_epoch < JOIN_EPOCH:
+    leaves = request.member_epoch < JOIN_EPOCH
+    is_removal = group.topics is not None and request.member_epoch == LEAVE_EPOCH  # as at a broker
+    if member.metadata.classic is not None and leaves and not is_removal:
         message = f"{request.member_id} is a classic member, and leaves by LeaveGroup"
         return Error.UNKNOWN_MEMBER_ID, message
     returns = member.is_away and request.member_epoch == JOIN_EPOCH
