@@ -70,7 +70,7 @@ def describe_consumers(sides: Sides) -> DescribeConsumerGroupReply:
         group.state.value,
         group.group_epoch,
         group.assignment_epoch,
-        preferred or (group.members and group.target.assignor) or DEFAULT_ASSIGNOR,
+        preferred or (group.target.assignor if group.members else "") or DEFAULT_ASSIGNOR,
         tuple(_describe_member(group, each) for _, each in sorted(group.members.items())),
         group.topics or {},
     )

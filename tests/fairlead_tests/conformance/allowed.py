@@ -44,7 +44,7 @@ class Allowed:
         self, conversation: Case, older: Collection[str] = (), taken_over: Collection[str] = ()
     ) -> None:
         self._older = frozenset(older)
-        """A group that was there before the recording: nobody knows what was in it."""
+        """Groups that were there before the recording: nobody knows what was in them."""
         self._modern = groups_that_speak(conversation, {"ConsumerGroupHeartbeat"})
         self._called_late = frozenset(_called_late(conversation))
         """A broker computes a target with the next heartbeat of KIP-848, and we do at once."""
@@ -77,6 +77,8 @@ class Allowed:
         named = {group_id, *_names_of(theirs)}
         if theirs == ours or named & self._older:
             return True
+        if theirs is None or ours is None:
+            return False
         if group_id in self._modern and call_of(each.told) in self._called_late:
             return bool(ours["ErrorCode"] == REBALANCE_IN_PROGRESS)
         return bool(named & self._others) and _differs_by_target(theirs, ours)
@@ -168,8 +170,6 @@ def without_target(fields: Any) -> Any:
 
 def _differs_by_target(theirs: Any, ours: Any) -> bool:
     """Tell whether answers differ by who has what: one of them may call or fence the member."""
-    if theirs is None or ours is None:
-        return False
     errors = {theirs.get("ErrorCode"), ours.get("ErrorCode")}
     is_called = 0 in errors and bool(errors & CALLED_OR_FENCED)
     return is_called or without_target(theirs) == without_target(ours)
