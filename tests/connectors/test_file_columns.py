@@ -86,6 +86,7 @@ def test_bytes_name_no_folder(run: Run, folders: dict[str, str], tmp_path: Path)
     config = {**folders, "source.format": "parquet", "sink.format": "parquet"}
     (told,) = {each.trace for each in run({**config, "sink.partition.by": "b"}).statuses} - {""}
     assert told.startswith(
+        f"{tmp_path}/in/a, in a batch of its own: "
         "column `B` of sink.partition.by is BINARY, and bytes cannot name a folder"
     )
     assert [*(tmp_path / "out").rglob("part-*")] == []
