@@ -140,6 +140,16 @@ def test_a_consumer_without_an_instance_id_joins_again_with_one(driver: Consumer
     assert driver.group.instances == {"of A": "A", "of B": "B"}
 
 
+def test_a_consumer_leaves_its_seat_before_it_takes_that_of_another(driver: ConsumerDriver) -> None:
+    driver.joins("A", "t4", instance_id="of A")
+    driver.joins("B", "t4")
+    driver.beats("A", -2, instance_id="of A")
+    classic: str = driver.asks(joining("", instance_id="of C")).member_id
+    taken = [driver.joins("B", "t4", instance_id=each).error for each in ("of A", "of C")]
+    assert taken == [Error.INVALID_REQUEST] * 2
+    assert driver.group.instances == {"of A": "A", "of C": classic}
+
+
 def test_topics_that_are_not_there_are_told_first_whatever_the_group_says(
     driver: ConsumerDriver,
 ) -> None:

@@ -72,7 +72,7 @@ def _refuse_join(group: Group, request: Heartbeat, owner: str | None) -> tuple[E
         message = f"instance id {instance_id!r} is in use by {owner}, who keeps it"
         return Error.UNRELEASED_INSTANCE_ID, f"{message}: ask again once it has gone"
     member = group.members.get(member_id)
-    if member is not None and not _may_name_itself(group, member):
+    if member is not None and (owner is not None or not _may_name_itself(group, member)):
         message = f"{member_id} has a seat of its own: leave it before you join as {instance_id!r}"
         return Error.INVALID_REQUEST, message
     return None
