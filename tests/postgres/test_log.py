@@ -169,6 +169,25 @@ def test_what_counts_is_not_read_again_although_the_slot_was_not_advanced(
     assert found == {"public.t": [*range(1, 31)], "public.u": [*range(1, 10)]}
 
 
+def test_changes_of_a_plan_that_was_not_committed_come_again_in_smaller_batches(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    database.run("CREATE TABLE u (id int PRIMARY KEY)")
+    reading = read()
+    assert told(reading, "id") == []
+    with database.session() as session:
+        session.execute("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 30) i")
+        session.execute("INSERT INTO u SELECT generate_series(1, 9)")
+        session.execute("INSERT INTO t SELECT i, 'x' FROM generate_series(31, 50) i")
+    found: dict[str, list[int]] = {"public.t": [], "public.u": []}
+    (source,) = reading.sources
+    while source.plan(reading.offsets, Limit(35, 1 << 20, 9)).ranges:
+        table = take(source, source.plan(reading.offsets, SMALL), reading.offsets)
+        found[table["_topic"][0].as_py()] += table["id"].to_pylist()
+    assert found == {"public.t": [*range(1, 51)], "public.u": [*range(1, 10)]}
+
+
 def _planned(reading: Reading) -> Any:
     (source,) = reading.sources
     plan = source.plan(reading.offsets, SMALL)

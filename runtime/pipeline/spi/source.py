@@ -54,7 +54,8 @@ class Source(ABC, Generic[R]):
         """Choose the next batch after `offsets`, which are keyed by partition identity.
 
         It runs in the worker without Spark; an empty plan costs no job. Each advance starts at the
-        given offset, and a plan has at most one advance for a partition.
+        given offset, and a plan has at most one advance for a partition. A plan may be discarded:
+        called again with the same offsets, it plans the same rows again, up to the new limit.
         """
 
     @abstractmethod

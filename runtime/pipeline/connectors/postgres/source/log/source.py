@@ -83,6 +83,8 @@ class LogSource(Source[pa.Table]):
         """The snapshot of each table; None: not all snapshots are read."""
         self._batches: deque[_Batch] = deque()
         """The remaining batches of a window."""
+        self._planned: Sequence[Advance] = ()
+        """The advances of the last plan that had any."""
         self._pause = PollPause()
         self._moved_at = time.monotonic()
         """When the offset moved last, likewise."""
@@ -93,7 +95,12 @@ class LogSource(Source[pa.Table]):
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
         """Fetch the next rows, all of one table."""
-        return self._counting.plan(self._fetch, offsets, limit)
+        if any(offsets.get(identity(each.partition)) != each.end for each in self._planned):
+            self._batches.clear()  # its rows were not committed: they are read again
+            self._stream.rewind()
+        plan = self._counting.plan(self._fetch, offsets, limit)
+        self._planned = plan.advances or self._planned
+        return plan
 
     def read(self, spark: "SparkSession", ranges: Sequence[pa.Table]) -> pa.Table:
         """Return the fetched rows."""

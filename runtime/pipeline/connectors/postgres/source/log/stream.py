@@ -127,6 +127,10 @@ class ChangeStream:
             self._quiet = 0 if window.groups or window.has_more else peek.slot.written
             return window
 
+    def rewind(self) -> None:
+        """Have the next window begin at its place, although the last one ended elsewhere."""
+        self._peek = None
+
     def _begin(
         self, connection: "psycopg.Connection[Any]", place: Position, limit: Limit
     ) -> _Peek | None:
