@@ -47,6 +47,7 @@ from fairlead_tests.tasks.numbers import (
 OLD, NEW = Token(1, 0), Token(2, 0)
 TASK = Resource("n", 0)
 ALL = list(range(9))
+LOOKS = "fairlead.runtime.pipeline.tasks.task._LOOK_S"
 
 
 def task(
@@ -588,11 +589,71 @@ def test_a_source_that_answers_in_between_is_not_away_for_too_long(
             raise ValueError("the test is over")
 
     monkeypatch.setattr(restarts, "_AWAY_S", 0.01)
+    monkeypatch.setattr(LOOKS, 0.0)
     hooks.at["plan"] = look
     more = {"errors.retry.timeout": "0", "task.restart.budget": "0"}
     runner.start(numbers_launch(root, OLD, last=0, more=more))
     failed = reports.wait_status(state=RunState.FAILED)
     assert failed.reason == "ValueError: the test is over"
+    runner.stop(TASK)
+
+
+def test_a_first_look_that_finds_nothing_yet_does_not_end_the_time_that_the_sink_is_away(
+    root: Path,
+    hooks: Hooks,
+    runner: Runner,
+    reports: Reports,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan, looked = CountingSource.plan, list[CountingSource]()
+
+    def look(
+        self: CountingSource, offsets: Mapping[str, Document], limit: Limit
+    ) -> BatchPlan[range]:
+        if self not in looked:
+            looked.append(self)
+            return BatchPlan()
+        return plan(self, offsets, limit)
+
+    def stage() -> None:
+        raise SinkAway("the disk is gone")
+
+    monkeypatch.setattr(restarts, "_AWAY_S", 0.01)
+    monkeypatch.setattr(CountingSource, "plan", look)
+    hooks.at["stage"] = stage
+    more = {"errors.retry.timeout": "0", "task.restart.budget": "0"}
+    runner.start(numbers_launch(root, OLD, more=more))
+    reports.wait_status(state=RunState.FAILED)
+    assert [(each.state, each.reason) for each in reports.statuses] == [
+        (RunState.RUNNING, ""),
+        (RunState.RUNNING, "waiting for the sink: the disk is gone"),
+        (RunState.FAILED, "the disk is gone"),
+    ]
+    runner.stop(TASK)
+
+
+def test_a_sink_that_takes_what_is_left_is_not_away_any_more_though_there_is_nothing_new(
+    root: Path,
+    hooks: Hooks,
+    runner: Runner,
+    reports: Reports,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def publish() -> None:
+        hooks.at.clear()
+        raise SinkAway("the disk is gone")
+
+    monkeypatch.setattr(restarts, "_AWAY_S", 0.01)
+    monkeypatch.setattr(LOOKS, 0.0)
+    hooks.at["publish"] = publish
+    runner.start(numbers_launch(root, OLD, last=3))
+    reports.wait(lambda _: len(reports.statuses) == 3)
+    assert [(each.state, each.reason) for each in reports.statuses] == [
+        (RunState.RUNNING, ""),
+        (RunState.RUNNING, "waiting for the sink: the disk is gone"),
+        (RunState.RUNNING, ""),
+    ]
+    assert written(root) == [0, 1, 2]
     runner.stop(TASK)
 
 

@@ -39,7 +39,7 @@ _FENCED_BACKOFF = Backoff(0.5, 30.0)
 _LEDGER_PAUSE_S = 2.0
 _WARM_POLL_S = 0.2
 _LOOK_S = 5.0
-"""How long nothing must be there to read for input that could not be read to be gone."""
+"""How long nothing must be there to read for what the last attempt failed at to be gone."""
 _TURN_S = 0.2
 """How often it is looked whether what comes before a batch is in the sink."""
 _BEHIND = "waiting for another task to publish what it has read of the same partitions before"
@@ -240,10 +240,10 @@ class Task:
             self._status.tell(RunState.RUNNING, str(waiting), error=ErrorClass.OUTSIDE)
             return BatchPlan()
         self._remark = plan.remark
-        if not plan.ranges:
+        # A first look may find nothing yet.
+        if not plan.ranges and time.monotonic() >= self._looks_until:
             self._outage.end()
-            # A first look may find nothing yet.
-            self._restarts.is_unproven &= time.monotonic() < self._looks_until
+            self._restarts.is_unproven = False
         if not self._is_unproven:
             self._tell_runs()
         return plan
