@@ -1,6 +1,7 @@
 """`apply`, `diff`, `patch`, `scale` and `edit`: how configs are changed from the command line."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -157,7 +158,10 @@ def test_edit_applies_the_text_that_the_editor_leaves(
     told = run("edit", "connector", "flights", "--url", cluster.url)
     assert told == (0, "connector flights configured\n", "")
     changed = {**CONFIG, "password": "********", "tasks.max": "8"}
-    assert cluster.asked[1:] == [Asked("PUT", f"{PATH}/diff", changed), Asked("PUT", PATH, changed)]
+    assert [each for each in cluster.asked if each.method != "GET"] == [
+        Asked("PUT", f"{PATH}/diff", changed),
+        Asked("PUT", PATH, changed),
+    ]
     assert list(tmp_path.glob("fairlead-*")) == []
 
 
@@ -198,3 +202,35 @@ def test_the_text_of_an_edit_that_fails_is_kept(
     said = said.format(file=file, editor=f"{sys.executable} {written_by_editor}")
     kept = f"your text is kept: `fairlead apply -f {file}` applies it"
     assert told == (code, "", f"fairlead: {said}\nfairlead: {kept}\n")
+
+
+def test_an_edit_takes_back_no_change_that_somebody_else_made_meanwhile(
+    run: Run, cluster: Cluster, written_by_editor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.answer("GET", PATH, CONFIG)
+
+    def edited(command: list[str], *, check: bool) -> subprocess.CompletedProcess[bytes]:
+        assert not check
+        file = Path(command[-1])
+        file.write_text(file.read_text().replace("s3cret", "t0psecret"))
+        cluster.answer("GET", PATH, {**CONFIG, "tasks.max": "8"})
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", edited)
+    told = run("edit", "connector", "flights", "--url", cluster.url)
+    assert (told.code, {each.method for each in cluster.asked}) == (1, {"GET"})
+    assert "connector flights was changed by somebody else meanwhile" in told.err
+    (file,) = written_by_editor.parent.glob("fairlead-*")
+    assert f"`fairlead apply -f {file}` applies it" in told.err
+
+
+def test_an_interrupt_while_the_editor_runs_is_the_editors(
+    run: Run, cluster: Cluster, written_by_editor: Path
+) -> None:
+    cluster.answer("GET", PATH, CONFIG)
+    interrupts = "import os, signal as s; s.signal(s.SIGINT, s.SIG_IGN); os.kill({}, s.SIGINT)"
+    written_by_editor.write_text(
+        f"{interrupts.format('os.getppid()')}; {interrupts.format('os.getpid()')}"
+    )
+    told = run("edit", "connector", "flights", "--url", cluster.url)
+    assert told == (0, "connector flights unchanged\n", "")

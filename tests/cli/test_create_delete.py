@@ -127,6 +127,7 @@ def test_a_refusal_is_told_in_the_cluster_s_words(run: Run, cluster: Cluster) ->
             "name: x\n key: [",
             "c is neither JSON nor YAML: mapping values are not allowed here in line 2",
         ),
+        (f"name: x\nkey: 0x{'f' * 6_000}", "a number is too long: put it in quotes"),
         ("[]", "c holds no connector: name and config are expected"),
         ("---\n---\n", "c holds no connector: name and config are expected"),
         ("name: x\nconfig:", "config in c holds no keys and values"),
@@ -145,7 +146,9 @@ def test_a_file_that_makes_no_sense_is_not_sent(
     assert cluster.asked == []
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"[" * 100_000, b"\x00", b"a: *b"])
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe\x00", b"[" * 100_000, b"\x00", b"a: *b", b'a: !!int ""']
+)
 def test_hostile_bytes_are_a_misuse(content: bytes, run: Run, cluster: Cluster) -> None:
     Path("c").write_bytes(content)
     ended = run("create", "-f", "c", "--url", cluster.url)

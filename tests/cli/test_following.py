@@ -119,6 +119,25 @@ def test_logs_that_are_followed_are_printed_by_whole_lines_and_from_new_files(
     assert (told.code, told.out.splitlines()[4:]) == (0, followed)
 
 
+def test_no_line_is_lost_when_a_log_file_is_put_aside(
+    run: Run, log_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = log_folder / "rest.log"
+    last = "2026-01-01 11:00:00,000 INFO the last in a full file\n"
+    after = "2026-01-01 12:00:00,000 INFO behind it, and longer than all of the former\n" * 3
+
+    def put_aside() -> None:
+        file.write_text(REST + last)
+        file.rename(log_folder / "rest.log.1")
+        file.write_text(after)
+
+    after_each_pause(monkeypatch, put_aside)
+    told = run("logs", "--follow", "--data-dir", log_folder.parent)
+    assert told.out.splitlines(keepends=True)[4:] == [last, *after.splitlines(keepends=True)]
+    again = run("logs", "--data-dir", log_folder.parent)
+    assert again.out == REST + last + ACTORS + after, "the full file comes first"
+
+
 def test_a_folder_without_logs_is_told(run: Run) -> None:
     told = run("logs", "--data-dir", "data")
     why = "has no log files: has a node run here? See --data-dir"

@@ -124,7 +124,8 @@ class Client:
         import httpx  # noqa: PLC0415  # verbs that ask nobody start faster
 
         url = "/".join((self._address, *(quote(part, safe="") for part in path)))
-        timeout = httpx.Timeout(self.answer_seconds, connect=CONNECT_SECONDS)
+        longest_s = self.answer_seconds
+        timeout = httpx.Timeout(longest_s, connect=min(CONNECT_SECONDS, longest_s))
         doing = "GET"
         try:
             # A proxy from the environment cannot reach this machine's loopback address.

@@ -83,7 +83,7 @@ def _parsed_yaml(file: Path, content: bytes) -> list[object]:
     except yaml.MarkedYAMLError as error:
         where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise Misused(f"{file} is neither JSON nor YAML: {error.problem}{where}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, IndexError, RecursionError) as error:
         told = str(error).partition("\n")[0]
         raise Misused(f"{file} is neither JSON nor YAML: {told}") from None
     if len(documents) > 1:  # empty text before the first `---` or after the last is no document
@@ -103,4 +103,7 @@ def _texts(file: Path, config: Mapping[object, object] | Mapping[str, object]) -
 
 
 def _text_of(value: str | float) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    except ValueError:  # Python writes out no number of more than 4,300 digits
+        raise Misused("a number is too long: put it in quotes") from None

@@ -1,8 +1,10 @@
 """The log files of a node: their entries, in the order of their times."""
 
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from heapq import merge
 from pathlib import Path
 from typing import Final
@@ -11,6 +13,8 @@ from ..command.printing import Failed
 
 BEGINS_ENTRY: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 TIME_LENGTH: Final = len("2013-01-31 23:59:59,999")
+ASIDE: Final = ".1"
+"""What is added to the name of a log file that is full."""
 LOOK_SECONDS: Final = 0.5
 """The time between two looks for new entries."""
 
@@ -20,17 +24,21 @@ class LogFileReader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._inode = 0
+        """Which file that was at the last look; 0: there was none yet."""
         self._position = 0
         """What was read of the file, in bytes."""
 
     def read(self) -> list[str]:
         """Return the entries since the last call; raises `Failed`.
 
-        A file that is shorter than before is a new one, and is read from its beginning.
+        What came last into a file that was put aside is among them. A file that is shorter than
+        before is a new one.
         """
         try:
+            rest = self._rest_put_aside()
             with self._path.open("rb") as file:
-                if file.seek(0, 2) < self._position:
+                if file.seek(0, os.SEEK_END) < self._position:
                     self._position = 0
                 file.seek(self._position)
                 content = file.read()
@@ -41,12 +49,24 @@ class LogFileReader:
         whole = content[: content.rfind(b"\n") + 1]  # the rest is being written
         self._position += len(whole)
         entries: list[str] = []
-        for line in whole.decode(errors="replace").splitlines():
+        for line in (rest + whole).decode(errors="replace").splitlines():
             if entries and not BEGINS_ENTRY.match(line):
                 entries[-1] += f"\n{line}"
             else:
                 entries.append(line)
         return entries
+
+    def _rest_put_aside(self) -> bytes:
+        """Return what was not read yet of a file in whose place there is another one now."""
+        former, self._inode = self._inode, self._path.stat().st_ino
+        if former in {0, self._inode}:
+            return b""
+        position, self._position = self._position, 0
+        with suppress(OSError), self._path.with_name(self._path.name + ASIDE).open("rb") as file:
+            if os.fstat(file.fileno()).st_ino == former:
+                file.seek(position)
+                return file.read()
+        return b""
 
 
 def entries_of(folder: Path, *, follow: bool) -> Iterator[str]:
@@ -54,6 +74,7 @@ def entries_of(folder: Path, *, follow: bool) -> Iterator[str]:
 
     Raises `Failed`.
     """
+    yield from _merged(LogFileReader(each) for each in folder.glob(f"*.log{ASIDE}"))
     readers: dict[Path, LogFileReader] = {}
     while True:
         for path in sorted(folder.glob("*.log")):

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -140,9 +141,9 @@ def edit(place: There, what: OneKind, name: Connector) -> None:
     A secret is shown as ********, and stays unless you write another one.
     """
     client = client_of(place)
-    before = client.get(dict[str, str], "connectors", name, "config")
-    with NamedTemporaryFile("w", prefix="fairlead-", suffix=".yaml", delete=False) as text:
-        text.write(as_yaml({"name": name, "config": before}))
+    before = _config_of(client, name)
+    with NamedTemporaryFile("wb", prefix="fairlead-", suffix=".yaml", delete=False) as text:
+        text.write(as_yaml({"name": name, "config": before}).encode())
     file = Path(text.name)
     try:
         _open_editor(file)
@@ -150,6 +151,7 @@ def edit(place: There, what: OneKind, name: Connector) -> None:
         if config == before:
             say(f"{what.value} {name} unchanged")
         else:
+            _require(client, name, before)
             _apply(client, name, config, dry_run=False)
     except Failed as error:
         kept = f"your text is kept: `fairlead apply -f {file}` applies it"
@@ -159,12 +161,20 @@ def edit(place: There, what: OneKind, name: Connector) -> None:
 
 def _open_editor(file: Path) -> None:
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    # Ctrl-C is the editor's while it runs, which may end by it or not.
+    interrupted = signal.signal(signal.SIGINT, _go_on)
     try:
         ended = subprocess.run([*shlex.split(editor), str(file)], check=False)  # noqa: S603  # the user's own
     except (OSError, ValueError) as error:
         raise Failed(f"the editor {editor} cannot be started: {error}") from None
+    finally:
+        signal.signal(signal.SIGINT, interrupted)
     if ended.returncode:
         raise Failed(f"the editor {editor} failed: nothing was changed")
+
+
+def _go_on(*_: object) -> None:
+    """Be interrupted by a signal, and do nothing; what is started does not inherit this."""
 
 
 def _config_in(file: Path, name: str) -> dict[str, str]:
@@ -188,6 +198,15 @@ def _apply(client: Client, name: str, config: Mapping[str, str], *, dry_run: boo
             client.put(ConnectorInfo, "connectors", name, "config", body=config)
         say(f"connector {name} {told}")
     _warn(name, compared.warnings)
+
+
+def _config_of(client: Client, name: str) -> dict[str, str]:
+    return client.get(dict[str, str], "connectors", name, "config")
+
+
+def _require(client: Client, name: str, config: Mapping[str, str]) -> None:
+    if _config_of(client, name) != config:
+        raise Failed(f"connector {name} was changed by somebody else meanwhile")
 
 
 def _compare(client: Client, name: str, config: Mapping[str, str]) -> ConfigDiff:
