@@ -177,7 +177,8 @@ def _tell_given_up(name: str, principal: str, left: list[Commit]) -> str:
     LOGGER.warning(
         "%s gave up what %s had not published: %s", principal, name, describe_unpublished(left)
     )
-    return f"; given up is {describe_unpublished(left)}, which the offsets count as read"
+    told = describe_unpublished(left)
+    return f"; given up is {told}, which the offsets count as read, unless it was published now"
 
 
 async def _set(service: Service, command: SetTargetState) -> None:

@@ -91,7 +91,7 @@ def get_plugin_config(
 
     With `extended` also those that only some configs have, such as those of a type of source.
     """
-    name, installed, keys, optional = _find_any(service, plugin)
+    name, installed, keys, optional_keys = _find_any(service, plugin)
     wanted = version.strip()
     asked = wanted if wanted == LATEST or wanted.startswith(("[", "(")) else f"[{wanted},{wanted}]"
     if not wanted or flaw_in_version(asked, installed):
@@ -104,7 +104,7 @@ def get_plugin_config(
     if extended:
         described += [
             replace(_describe_key(each), only_with=selection)
-            for selection, selected in optional.items()
+            for selection, selected in optional_keys().items()
             for each in selected
         ]
     return described
@@ -162,7 +162,7 @@ class _Found(NamedTuple):
     name: str
     version: str
     keys: ConfigDef
-    optional_keys: Mapping[str, Sequence[Definition]] = {}
+    optional_keys: Callable[[], Mapping[str, Sequence[Definition]]] = dict
 
 
 def _find_any(service: Service, name: str) -> _Found:
@@ -178,7 +178,7 @@ def _find_any(service: Service, name: str) -> _Found:
             return _Found(name, found.version, found.config())
     connector = _find(service, name)
     made_by = connector.made_by
-    return _Found(connector.name, made_by.version, made_by.config(), made_by.optional_keys())
+    return _Found(connector.name, made_by.version, made_by.config(), made_by.optional_keys)
 
 
 def _find(service: Service, name: str) -> Plugin:
