@@ -86,7 +86,7 @@ class Source(ABC, Generic[R]):
         return False
 
     def put_off(self, ranges: Sequence[R]) -> str:
-        """Plan the ranges of a failed batch last from now on, and in smaller batches.
+        """Plan the ranges of a failed batch in smaller batches from now on, a single one last.
 
         Returns their name for users; by default none: the order of the ranges matters, and the task
         does not go on without them. `Context.put_off` keeps them for the next attempt.

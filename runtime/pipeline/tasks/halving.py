@@ -1,7 +1,7 @@
 """What becomes of a batch that fails for its input, where the order of its ranges does not matter.
 
 A transform or a sink seldom says which range is to blame. So the source reads the ranges of such a
-batch last, and in halves, until one of them fails alone: no other range waits for that one.
+batch in halves, until one of them fails alone. That one is read last: no other range waits for it.
 """
 
 from collections.abc import Sequence

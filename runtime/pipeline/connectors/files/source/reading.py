@@ -49,9 +49,9 @@ _ANY: Final = sys.maxsize
 
 
 class PutOffFiles:
-    """The files that batches of one task failed with: they are read last, so that no other waits.
+    """The files that batches of one task failed with: read in halves, until one fails alone.
 
-    Each counts in the state in which it failed.
+    That one is read last, so that no other waits. Each counts in the state in which it failed.
     """
 
     def __init__(self, memory: dict[str, object]) -> None:
@@ -60,7 +60,7 @@ class PutOffFiles:
         alone. It outlives an attempt of the task."""
 
     def add(self, files: Sequence[SourceFile]) -> None:
-        """Put off the files of a batch that failed: they are read in halves, or last and alone."""
+        """Put off the files of a batch that failed: they are read in halves, a single one last."""
         for each in files:
             self._memory[each.path] = each, len(files) // 2
 
@@ -71,11 +71,11 @@ class PutOffFiles:
     def turn(self, file: SourceFile) -> tuple[bool, int]:
         """Return by what to sort files: those that failed alone come last.
 
-        The smallest parts of a failed batch come first among what was put off, so that the file
-        that is to blame is found soon.
+        The smallest parts of a failed batch come first, so that the file that is to blame is found
+        soon: what fails for all files would else halve batches of new ones for ever.
         """
         most = self._most(file)
-        return most == 0, 0 if most == _ANY else most
+        return most == 0, most
 
     def fits(self, file: SourceFile, taken: Sequence[SourceFile]) -> bool:
         """Tell whether a file may be read in one batch with others."""

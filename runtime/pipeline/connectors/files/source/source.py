@@ -146,7 +146,7 @@ class FileSource(Source[SourceFile]):
         return self._reading.blame(error)
 
     def put_off(self, ranges: Sequence[SourceFile]) -> str:
-        """Read the files of a failed batch last, in halves; return their names."""
+        """Read the files of a failed batch in halves, a single one last; return their names."""
         self._reading.put_off.add(ranges)
         return list_some([str(self._folder.root / each.path) for each in ranges])
 
