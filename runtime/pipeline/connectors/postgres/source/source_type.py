@@ -261,10 +261,5 @@ def _log_source(
         ChangeStream(LogSession.of(config, context), slot, find),
         publication_of(settings, slot),
         log,
-        CountingOffsets(
-            since,
-            {each.name: each.oid for each in known},
-            renews,
-            context.published_offsets,
-        ),
+        CountingOffsets(since, known, renews, context.published_offsets),
     )

@@ -6,7 +6,7 @@ and snapshots begin again. Older offsets refer to WAL that is gone; they stay in
 until they change, but are ignored. So are the offsets of a table that was dropped and made anew.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +15,10 @@ import pyarrow as pa
 from .......events.commits import Document, identity
 from .....spi.errors import NotReady
 from .....spi.source import BatchPlan, Limit
-from ...names import TableName
+from ...tables.shares import TableShare
 from ...tables.snapshots import LogSnapshot, parse_lsn
 from .positions import slot_partition
+from .shares import FollowedTable
 from .slot import READ_AGAIN, SlotGone
 
 
@@ -27,8 +28,8 @@ class CountingOffsets:
 
     since: str
     """Offsets from this LSN on are valid; empty: all."""
-    oids: Mapping[TableName, int]
-    """The present oids of tables."""
+    tables: Sequence[FollowedTable | TableShare]
+    """The tables, with their present oids and snapshots."""
     renews: bool
     """Whether the connector takes new snapshots by itself if the slot, or a table, is gone."""
     logged_as_settled: Callable[[], Mapping[str, Document]]
@@ -60,18 +61,25 @@ class CountingOffsets:
 
     def _valid(self, offsets: Mapping[str, Document]) -> Mapping[str, Document]:
         valid = offsets_since(offsets, self.since)
-        return offsets_of(valid, self.oids) if self.renews else valid
+        return offsets_of(valid, self.tables) if self.renews else valid
 
 
 def offsets_of(
-    offsets: Mapping[str, Document], oids: Mapping[TableName, int]
+    offsets: Mapping[str, Document], tables: Sequence[FollowedTable | TableShare]
 ) -> Mapping[str, Document]:
-    """Return the offsets without those of tables that had another oid."""
-    present = {repr(str(name)): oid for name, oid in oids.items()}
+    """Return the offsets without those of tables that had another oid.
+
+    Offsets of earlier releases have no oid: they count if their snapshot is that of the table.
+    """
+    present = {repr(str(each.name)): each for each in tables}
 
     def is_of(partition: str, offset: Document) -> bool:
-        oid = present.get(partition.partition("table=")[2], 0)
-        return "oid" not in offset or oid in {0, offset["oid"]}
+        table = present.get(partition.partition("table=")[2])
+        if table is None or not table.oid:
+            return True
+        if "oid" in offset:
+            return offset["oid"] == table.oid
+        return offset.get("snapshot", table.snapshot) == table.snapshot
 
     return {each: offset for each, offset in offsets.items() if is_of(each, offset)}
 
