@@ -7,9 +7,10 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from fairlead.events.commits import CommitId, Manifest
-from fairlead.events.model import ErrorClass, RunState, Token
+from fairlead.events.model import ErrorClass, Resource, RunState, Token
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
 from fairlead.runtime.pipeline.connectors.files.source.listing import SourceFile
 from fairlead.runtime.pipeline.connectors.files.source.offsets import Folder
@@ -19,6 +20,8 @@ from fairlead.runtime.pipeline.spark.engine import TaskError
 from fairlead.runtime.pipeline.spi.connector import Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import BadInput, SchemaRefused
+from fairlead.runtime.pipeline.spi.source import Limit
+from fairlead.runtime.pipeline.tasks.halving import put_off
 from fairlead.runtime.pipeline.tasks.reports import Warned
 from fairlead.runtime.pipeline.tasks.task import Task, TaskHost
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
@@ -117,3 +120,15 @@ def test_a_bad_file_that_fails_in_a_transform_or_the_sink_keeps_no_other_file_wa
     assert first == f"a batch of {some} and 5 more failed, and is read again in halves: {error}"
     (folder / "2.txt").write_text("22")
     wait_written(root, reports, [0, 1, 3, 4, 5, 6, 7, 9, 22])
+
+
+def test_a_batch_that_ends_with_the_session_of_its_server_says_nothing_of_its_files(
+    folder: Path,
+) -> None:
+    context = Context(Resource("n", 0), lambda _: None)
+    source = LineFiles(Folder(folder, "*", EVERYTHING), ReadFormat("csv", "n INT"), context)
+    files = source.plan({}, Limit(9, 1 << 20, 2)).ranges
+    error = TaskError("no session")
+    error.__cause__ = PySparkException(errorClass="NO_ACTIVE_SESSION", messageParameters={})
+    put_off(source, files, error)
+    assert (len(files), context.put_off) == (2, {})

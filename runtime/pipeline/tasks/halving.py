@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..spark.engine import TaskError
+from ..spark.failures import session_is_gone
 from ..spi.errors import BadInput
 from ..spi.source import Source
 
@@ -21,7 +22,8 @@ def put_off(source: Source[Any], ranges: Sequence[Any], error: BaseException) ->
 
     Then it raises `BatchHalved`, or for a single range `BadInput` with its name.
     """
-    if not isinstance(error, BadInput | TaskError) or getattr(error, "is_put_off", False):
+    is_of_input = isinstance(error, BadInput | TaskError) and not session_is_gone(error)
+    if not is_of_input or getattr(error, "is_put_off", False):
         return
     name = source.put_off(ranges)
     if not name:
