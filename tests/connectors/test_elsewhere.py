@@ -36,7 +36,15 @@ def shared(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def reader(shared: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Reading, list[FileSurvey]]:
+def paths(shared: Path) -> tuple[str, ...]:
+    """The folders that the operator allows; only one of them takes anything."""
+    return "/gone", str(shared), "/other"
+
+
+@pytest.fixture
+def reader(
+    shared: Path, paths: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> tuple[Reading, list[FileSurvey]]:
     """Return what reads files of a cluster with tolerance, and what Spark is given of them."""
     monkeypatch.setattr(reading, "runs_elsewhere", lambda _: True)
     given: list[FileSurvey] = []
@@ -49,11 +57,11 @@ def reader(shared: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Reading, list
     columns = StructType([StructField(each, StringType()) for each in "ns"])
     style = CsvStyle(header=False, encoding="ISO-8859-1")
     form = ReadFormat("csv", "n STRING, s STRING", style, tolerant=True, grown=columns)
-    context = replace(Context(Resource("c", 0), print), reach=Reach(paths=(str(shared), "/other")))
+    context = replace(Context(Resource("c", 0), print), reach=Reach(paths=paths))
     return Reading(shared, form, context), given
 
 
-def test_copies_for_executors_lie_in_the_first_shared_folder_for_every_user_and_no_source(
+def test_copies_for_executors_lie_in_the_first_writable_folder_for_every_user_and_no_source(
     reader: tuple[Reading, list[FileSurvey]], shared: Path
 ) -> None:
     (shared / "a:b.csv").write_bytes("1,é\n".encode("latin-1"))
@@ -66,6 +74,22 @@ def test_copies_for_executors_lie_in_the_first_shared_folder_for_every_user_and_
     assert stat.S_IMODE(copy.parent.stat().st_mode) & 0o555 == 0o555
     read.close()
     assert [each.name for each in shared.iterdir()] == ["a:b.csv"]
+
+
+@pytest.mark.parametrize("paths", [("/gone", "/other")])
+def test_no_shared_folder_that_takes_copies_for_executors_is_a_source_that_is_away(
+    reader: tuple[Reading, list[FileSurvey]], shared: Path
+) -> None:
+    (shared / "a.csv").write_bytes("1,é\n".encode("latin-1"))
+    file = stat_file(shared, "a.csv")
+    assert file is not None
+    read, _ = reader
+    with pytest.raises(SourceAway) as away:
+        read.read(MagicMock(), [file])
+    assert str(away.value) == (
+        "cannot copy input files to /gone: No such file or directory; let this node's user write "
+        "to one of /gone, /other"
+    )
 
 
 def test_a_file_that_only_executors_do_not_find_is_away_and_never_unreadable(

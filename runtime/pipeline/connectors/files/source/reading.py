@@ -99,8 +99,8 @@ class Reading:
         self._merges = False
         """Whether the files of the current batch may be merged."""
         self._ahead = LookAhead(root)
-        self._shared = next(iter(context.reach.paths), None)
-        """The folder for copies that executors elsewhere read, too."""
+        self._shared = context.reach.paths
+        """The folders that executors elsewhere read, too."""
         self._within: str | None = None
         """The parent of the last temporary folder."""
         self._files: Sequence[SourceFile] = ()
@@ -120,18 +120,22 @@ class Reading:
         self._clear()
         self._files = files
         elsewhere = runs_elsewhere(spark)
-        self._within = self._shared if elsewhere else scratch_of(spark)
+        self._within = _first_writable(self._shared) if elsewhere else scratch_of(spark)
         # With one column, an empty line is a value.
         is_one = len(self._form.columns.fields) == 1
         self._merges = self._may_merge and not (is_one or elsewhere)
         try:
             found = self._look_through(files)
         except OSError as error:
-            if error.errno not in _NO_ROOM:
-                raise
             where = self._within or tempfile.gettempdir()
+            if error.errno in _NO_ROOM:
+                remedy = "make room there"
+            elif elsewhere and not _is_writable(where):
+                remedy = f"let this node's user write to one of {', '.join(self._shared)}"
+            else:
+                raise
             raise SourceAway(
-                f"cannot copy input files to {where}: {error.strerror}; make room there"
+                f"cannot copy input files to {where}: {error.strerror}; {remedy}"
             ) from error
         if self._merges:
             with suppress(OSError):  # without disk space they are read one by one
@@ -228,6 +232,15 @@ class Reading:
     def _clear(self) -> None:
         self._copies.clear()
         self.rejects = ()
+
+
+def _first_writable(folders: Sequence[str]) -> str | None:
+    """Return the first folder that takes copies; if none does, the first one, for the error."""
+    return next(filter(_is_writable, folders), next(iter(folders), None))
+
+
+def _is_writable(folder: str) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def _can_merge(form: ReadFormat) -> bool:
