@@ -19,7 +19,7 @@ from fairlead.runtime.pipeline.connectors.jdbc.source import JdbcSource
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Engine
 from fairlead.runtime.pipeline.spi.connector import Delivery
-from fairlead.runtime.pipeline.spi.context import Outside, Reach
+from fairlead.runtime.pipeline.spi.context import Outside, Reach, SparkJob
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
@@ -167,6 +167,30 @@ def test_a_range_is_wide_where_numbers_are_sparse_and_narrow_before_dense_ones(
         assert derby.run(query) == [(part.rows,)]
         found.append(part.rows)
     assert found == [6, 6, 2, 2, 1, 20, 20, 1]
+
+
+@pytest.mark.spark
+def test_rows_are_not_counted_where_numbers_go_on_without_a_gap(
+    derby: Derby, engine: Embedded
+) -> None:
+    derby.run("CREATE TABLE orders (id bigint PRIMARY KEY)")
+    numbers = (*range(1, 61), *range(100, 141))
+    derby.run("INSERT INTO orders VALUES " + ",".join(f"({each})" for each in numbers))
+    asked: list[SparkJob] = []
+
+    def on_spark(job: SparkJob) -> Any:
+        asked.append(job)
+        return engine.run("test", job)
+
+    source = JdbcSource({"url": derby.url}, {"orders": "orders"}, "id", "", 60, on_spark)
+    offsets: dict[str, Document] = {}
+    found = []
+    while (plan := source.plan(offsets, Limit(20, 1 << 20, 1))).ranges:
+        (advance,), (part,) = plan.advances, plan.ranges
+        offsets[identity(advance.partition)] = advance.end or {}
+        found.append((part.last, len(asked)))
+        asked.clear()
+    assert found == [(20, 2), (40, 1), (60, 1), (119, 2), (139, 1), (140, 1)]
 
 
 @pytest.mark.spark

@@ -121,22 +121,26 @@ class JdbcSource(Source[TableRange]):
         if bounds is None:
             return None
         first, highest = bounds
-        above = first - 1 if above is None else above
         most = max(1, min(limit.rows, limit.bytes // _ROW_BYTES))
-        last, rows = self._fitting(name, bounds, most)
+        last, rows = self._fitting(name, bounds, most, has_gap=above != first - 1)
         advance = Advance({"table": name}, start, {_NUMBER: last})
-        part = TableRange(name, above, last, rows)
+        part = TableRange(name, first - 1 if above is None else above, last, rows)
         return BatchPlan((part,), (advance,), _ROW_BYTES * rows, backlog=last < highest)
 
-    def _fitting(self, name: str, bounds: tuple[int, int], most: int) -> tuple[int, int]:
+    def _fitting(
+        self, name: str, bounds: tuple[int, int], most: int, *, has_gap: bool
+    ) -> tuple[int, int]:
         """Return the last number of a range with at most `most` rows, and how many it may have.
 
-        Nothing is counted if there are no more numbers than that.
+        Nothing is counted if there are no more numbers than that, or if no wider range is known and
+        the numbers go on after the last range without a gap: few of them are likely to be free.
         """
         first, highest = bounds
         if highest - first < most:
             return highest, highest - first + 1
         width = max(most, self._widths.get(name, most))
+        if width == most and not has_gap:
+            return first + most - 1, most
         rows = self._count(name, bounds, width)
         while rows > most and width > most:
             width = max(most, width // _STEP)
