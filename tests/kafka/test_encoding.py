@@ -9,6 +9,7 @@ import json
 
 import pyarrow as pa
 import pytest
+from msgspec import Raw
 
 from fairlead.runtime.pipeline.connectors.kafka.sink.encoding import Converter, RecordEncoder
 from fairlead.runtime.pipeline.connectors.kafka.source.connect_schema import (
@@ -44,6 +45,19 @@ def test_a_name_in_a_schema_stays_a_name() -> None:
 def test_what_is_no_schema_is_told(schema: object) -> None:
     with pytest.raises(SchemaUnknown):
         columns_of(schema, "p")  # type: ignore[arg-type]
+
+
+def test_a_value_whose_decimals_are_numbers_stays_as_it_is() -> None:
+    decimal = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal"}
+    inner = {"type": "struct", "fields": [{"field": "d", **decimal}]}
+    array = {"type": "array", "items": inner}
+    schema = {"type": "map", "keys": {"type": "string"}, "values": array}
+    to_numbers = columns_of(schema, "p").to_numbers
+    assert to_numbers is not None
+    same = Raw(b'{"a": [{"d": 1.5, "s": 2}, null], "b": [], "c": null}')
+    assert to_numbers(same) is same
+    other = Raw(b'{"a": [{"d": "fQ==", "s": 2}, null], "b": [], "c": null}')
+    assert bytes(to_numbers(other)) == b'{"a":[{"d":125E0,"s":2},null],"b":[],"c":null}'
 
 
 @pytest.mark.parametrize("name", ["a", "é b", 'a"b', "a\\b", "self"])

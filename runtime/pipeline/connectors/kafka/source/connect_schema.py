@@ -6,6 +6,7 @@ number (`decimal.format=NUMERIC`), or base64 of its unscaled bytes, which Spark 
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import is_
 from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta, Raw
@@ -15,7 +16,7 @@ from ....spark.spelling import literal, quoted
 
 Schema = Mapping[str, Any]
 Rewrite = Callable[[Raw], Raw]
-"""Rewrites one JSON value; raises msgspec's `DecodeError`."""
+"""Rewrites one JSON value, or returns it itself; raises msgspec's `DecodeError`."""
 
 _PLAIN: Final[Mapping[str, str]] = {
     "int8": "TINYINT",
@@ -165,14 +166,21 @@ def _number(scale: int, found: Raw) -> Raw:
 def _struct(inside: Mapping[str, Rewrite], found: Raw) -> Raw:
     fields = _OBJECT.decode(found) or {}
     made = {name: inside[name](each) for name, each in fields.items() if name in inside}
-    return Raw(encode(fields | made)) if made else found
+    return _replaced(found, fields, made)
 
 
 def _array(item: Rewrite, found: Raw) -> Raw:
-    items = _ARRAY.decode(found)
-    return Raw(encode([*map(item, items)])) if items else found
+    items = _ARRAY.decode(found) or []
+    made = [item(each) for each in items]
+    return found if all(map(is_, made, items)) else Raw(encode(made))
 
 
 def _map(value: Rewrite, found: Raw) -> Raw:
-    values = _OBJECT.decode(found)
-    return Raw(encode({name: value(each) for name, each in values.items()})) if values else found
+    values = _OBJECT.decode(found) or {}
+    return _replaced(found, values, {name: value(each) for name, each in values.items()})
+
+
+def _replaced(found: Raw, values: dict[str, Raw], made: dict[str, Raw]) -> Raw:
+    """Return an object with some of its values replaced; itself if none of them changed."""
+    is_same = all(each is values[name] for name, each in made.items())
+    return found if is_same else Raw(encode(values | made))
