@@ -137,6 +137,19 @@ def test_a_folder_that_is_gone_or_closed_is_away_and_read_on_when_it_is_back(
     assert [each.path for each in files.plan({}, PLENTY).ranges] == ["a.csv"]
 
 
+@pytest.mark.parametrize("why", ["Input/output error", "Transport endpoint is not connected"])
+def test_a_file_that_spark_cannot_read_for_its_file_system_is_away(
+    tmp_path: Path, why: str
+) -> None:
+    put(tmp_path, "a.csv")
+    told = f"[FAILED_READ_FILE.NO_HINT] Encountered error while reading file {tmp_path}/a.csv. \n"
+    files = source(tmp_path)
+    files.plan({}, PLENTY)
+    with pytest.raises(SourceAway) as away:
+        files.blame(RuntimeError(f"{told}Caused by: java.io.IOException: {why}"))
+    assert str(away.value) == f"{tmp_path}/a.csv: {why}"
+
+
 def test_files_come_oldest_first_within_the_limit_and_a_large_one_alone(tmp_path: Path) -> None:
     big = put(tmp_path, "big", "x" * 100, at=1)
     small = [put(tmp_path, name, "x" * 4, at=at) for at, name in enumerate("cab", start=2)]

@@ -2,9 +2,12 @@
 """A text file is looked through before Spark reads it: its encoding, line ends and header."""
 
 import csv
+import errno
 import io
+import os
 import zlib
 from pathlib import Path
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -17,7 +20,7 @@ from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.connectors.files.line_ends import LineEndScan
 from fairlead.runtime.pipeline.connectors.files.source import text as text_files
 from fairlead.runtime.pipeline.connectors.files.source.text import survey_csv
-from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 
 PLAIN = CsvStyle(header=False)
 BACKSLASH = CsvStyle(header=False, escape="\\")
@@ -209,6 +212,20 @@ def test_a_link_that_took_the_place_of_a_file_is_not_opened(tmp_path: Path) -> N
     (tmp_path / "a.csv").symlink_to(tmp_path / "secret")
     with pytest.raises(BadInput, match=rf"^{tmp_path}/a.csv: "):
         survey_csv(tmp_path / "a.csv", PLAIN, Copies(), None)
+
+
+@pytest.mark.parametrize(
+    "number", [errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT], ids=os.strerror
+)
+def test_a_file_whose_file_system_does_not_answer_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    error = OSError(number, os.strerror(number))
+    monkeypatch.setattr(text_files, "decompress", Mock(side_effect=error))
+    (tmp_path / "a.csv").write_text("1\n")
+    with pytest.raises(SourceAway) as away:
+        survey_csv(tmp_path / "a.csv", PLAIN, Copies(), None)
+    assert str(away.value) == f"{tmp_path}/a.csv: {os.strerror(number).lower()}"
 
 
 def test_a_copy_that_finds_no_space_is_told_by_its_path(

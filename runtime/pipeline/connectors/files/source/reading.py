@@ -44,7 +44,13 @@ _OF_VALUES: Final = frozenset(_WORDS.split())
 """Csv options, in lower case, with which merged files can be read like single ones."""
 _NOT_FOUND: Final = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
-_AWAY_WORDS: Final = ("Input/output error", "Stale file handle", "No space left on device")
+_AWAY_WORDS: Final = (
+    "Input/output error",
+    "Stale file handle",
+    "Transport endpoint is not connected",
+    "Connection timed out",
+    "No space left on device",
+)
 _ANY: Final = sys.maxsize
 
 
@@ -191,7 +197,8 @@ class Reading:
     def blame(self, error: Exception) -> BadInput | None:
         """Return `BadInput` with the file and the reason, if a file caused Spark's error.
 
-        Raises `SourceAway` for a file that Spark does not find, and this process can read.
+        Raises `SourceAway` for a file that Spark does not find, and this process can read, and if
+        a file system does not answer.
         """
         blamed_file = _file_and_reason(str(error))
         if blamed_file is None:
@@ -203,12 +210,14 @@ class Reading:
                 f"{file} is there, and Spark does not find {plain}: is its folder mounted on all "
                 "hosts of executors, for their user too?"
             ) from error
+        if any(each in why for each in _AWAY_WORDS):
+            raise SourceAway(f"{file}: {why}") from error
         path = os.path.relpath(file, self._root)
         read = next((each for each in self._files if each.path == path), None)
-        if self._form.tolerant and read and not any(each in why for each in _AWAY_WORDS):
+        if self._form.tolerant and read:
             return Unreadable([LostRange(read, {"file": file}, why)])
         blamed = BadInput(f"{file}: {why}")
-        if read and not any(each in why for each in _AWAY_WORDS):
+        if read:
             self._read_last(read, blamed)
         return blamed
 
