@@ -21,6 +21,7 @@ from hypothesis import settings
 import fairlead
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import EngineState
+from fairlead.runtime.pipeline.spark.java import find_java, sharing_options
 from fairlead_tests import TESTS
 from fairlead_tests.conformance.outcomes import Outcomes
 
@@ -140,10 +141,11 @@ def engine_to_end(engine: Embedded) -> Embedded:
 
 @pytest.fixture(scope="session")
 def quick_jvms() -> Iterator[None]:
-    """Have all JVMs be quick to start."""
+    """Have all JVMs be quick to start; those of Spark share its classes."""
     mine = os.environ.get("JAVA_TOOL_OPTIONS", "")
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("JAVA_TOOL_OPTIONS", f"{mine} {QUICK_JVM}")
+        shared = " ".join(sharing_options(find_java()))  # also by JVMs that are none of ours
+        environment.setenv("JAVA_TOOL_OPTIONS", f"{mine} {QUICK_JVM} {shared}")
         yield
 
 

@@ -188,6 +188,7 @@ WRITTEN: list[Golden] = [
             "deleting": False,
             "offsets_before": 0,
             "to_forget": False,
+            "given_up": 0,
         },
     ),
     Golden(
@@ -486,7 +487,8 @@ def _earlier() -> Iterator[Golden]:
     status, member = now[TaskStatus], now[records.MemberMetadata]
     yield before(status, replace(status, restarts=AutoRestart()), "restarts", "restarted_ms")
     config = now[ConnectorConfig]
-    yield before(config, config, "to_forget")
+    yield before(config, config, "given_up")
+    yield before(config, config, "to_forget", "given_up")
     for head in records.HEADS:
         yield before(now[head], now[head], "shards")
     bump = now[records.GroupMetadata]

@@ -2,7 +2,7 @@
 """Spark's own parser and analyser where no Spark runs: a small JVM, started when it is needed.
 
 There is no session, no catalog and no data in it. What it says of a query over columns of given
-types is what a task would hear from Spark, two seconds after its start, or 20 ms later on.
+types is what a task would hear from Spark, some seconds after its start, or 20 ms later on.
 """
 
 import re
@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from ..failures import failure_text
-from ..java import JVM_OPENS, JavaNotFound, find_java, spark_home
+from ..java import JVM_OPENS, JavaNotFound, find_java, sharing_options, spark_home
 from ..settings import SQL_AS_WRITTEN
 from ..spelling import quoted
 from .query import (
@@ -164,9 +164,10 @@ class _Jvm:
     def __init__(self) -> None:
         self._gateway: JavaGateway | None = None
         """None until the JVM has told its port."""
+        java = find_java()
         self._process = subprocess.Popen(  # noqa: S603  # our own command line
             [
-                *(str(find_java().command), *_OPTIONS),
+                *(str(java.command), *_OPTIONS, *sharing_options(java)),
                 *(f"--add-opens={each}=ALL-UNNAMED" for each in JVM_OPENS),
                 *("-cp", str(spark_home() / "jars" / "*"), "py4j.GatewayServer"),
                 *("--die-on-broken-pipe", "--enable-auth", "0"),
