@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -245,6 +246,9 @@ def test_shutdown_ends_what_actors_left_behind(actor_system: Running) -> None:
     family = actor_system.processes()
     assert [each.name() for each in family].count("sleep") == 1
     actor_system.shut_down()
+    until = time.monotonic() + 10
+    while any(map(runs, family)) and time.monotonic() < until:
+        time.sleep(0.01)  # a process that was killed ends when it is its turn
     assert not any(map(runs, family))
 
 

@@ -1,8 +1,10 @@
 """`top`, `logs`, `log-level` and `get --watch`: what is going on now."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import pytest
@@ -20,12 +22,15 @@ flights-1  0          0           0 bytes  0 bytes
 
 def after_each_pause(monkeypatch: pytest.MonkeyPatch, *events: Callable[[], object]) -> None:
     """Let something happen in each pause of a command; the pause after the last is its end."""
-    left = list(events)
+    left, sleep = list(events), time.sleep
 
-    def pause(_: float) -> None:
-        if not left:
+    def pause(seconds: float) -> None:
+        if current_thread() is not main_thread():  # one that an earlier test has left
+            sleep(seconds)
+        elif not left:
             raise KeyboardInterrupt
-        left.pop(0)()
+        else:
+            left.pop(0)()
 
     monkeypatch.setattr("time.sleep", pause)
 
