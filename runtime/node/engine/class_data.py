@@ -1,7 +1,7 @@
 """Class data sharing: an archive of the classes that a JVM has loaded after usual work (JEP 350).
 
-Much of what a JVM does until it is warm is to load and check some 25,000 classes. One that maps them from
-an archive starts a third sooner, and shares that memory with others.
+Much of what a JVM does until it is warm is to load and check some 25,000 classes. One that
+maps them from an archive starts a third sooner, and shares that memory with others.
 """
 
 import time
