@@ -1,5 +1,7 @@
 """Who sends a request slowly, or many at once, keeps nobody else from being answered."""
 
+import asyncio
+import signal
 import socket
 import threading
 import time
@@ -26,13 +28,13 @@ def place(api: RestApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestListene
     monkeypatch.setattr(listeners, "MOST_CONNECTIONS", 8)
     (bound,) = listen([RestListener("127.0.0.1", 0)])
     app = make_app(api.service, [where(bound)])
-    server = uvicorn.Server(
+    server = listeners.RestServer(
         uvicorn.Config(app, http=listeners.ReceiveTimeoutProtocol, log_config=None, ws="none")
     )
     thread = threading.Thread(target=server.run, args=([bound],))
     thread.start()
     yield where(bound)
-    server.should_exit = True
+    server.handle_exit(signal.SIGTERM, None)
     thread.join(WAIT)
     assert not thread.is_alive()
 
@@ -79,6 +81,32 @@ def test_those_that_wait_longest_make_room_for_others(place: RestListener) -> No
         assert httpx.get(f"{place}/").status_code == 200
         assert all(_all(each).endswith((LATE, b"")) for each in crowd)
     assert httpx.get(f"{place}/").status_code == 200
+
+
+def test_each_answer_has_the_date_of_its_time(
+    place: RestListener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def date_at(seconds: float) -> str:
+        monkeypatch.setattr(listeners.time, "time", lambda: seconds)
+        return httpx.get(f"{place}/").headers["date"]
+
+    first, later = "Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 02 Jan 1970 00:00:00 GMT"
+    assert [date_at(0.0), date_at(0.9), date_at(86_400.0)] == [first, first, later]
+
+
+def test_a_server_that_nobody_asks_does_not_wake(
+    place: RestListener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses, sleep = list[float](), asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    assert httpx.get(f"{place}/").status_code == 200
+    time.sleep(0.3)  # uvicorn's own server looks ten times a second whether it is to end
+    assert pauses == []
 
 
 def _trickle(slow: socket.socket, piece: bytes) -> bytes:

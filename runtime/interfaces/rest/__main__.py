@@ -42,6 +42,7 @@ from .listeners import (
     DEFAULT,
     CannotListen,
     ReceiveTimeoutProtocol,
+    RestServer,
     listen,
     parse,
     where,
@@ -196,7 +197,7 @@ def _serve(
     for each in sockets:
         LOGGER.info("listening at %s", where(each))
     gc.freeze()  # what was imported stays: to collect it would take longest when the process ends
-    uvicorn.Server(config).run(sockets)
+    RestServer(config).run(sockets)
 
 
 def _say_ready(pipe: int | None) -> None:

@@ -1,20 +1,26 @@
-"""The listening sockets of the REST process, and the time limits for receiving a request.
+"""The listening sockets of the REST process, its server, and the time limits for a request.
 
 Sockets are bound before all other startup work. uvicorn has no time limit for a request whose first
 byte has come. The limit here runs from the first byte, so that a client that sends byte by byte
-(slowloris) gains nothing.
+(slowloris) gains nothing. And uvicorn's server wakes ten times a second, to look whether it is to
+end and what the date is; the one here is woken by signals, and tells the date where it is asked.
 """
 
 import asyncio
 import math
 import socket
+import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from email.utils import formatdate
+from functools import lru_cache
 from http import HTTPStatus
+from types import FrameType
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import h11
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .backend.errors import JSON, error_reply
@@ -96,6 +102,33 @@ def _listen(listener: RestListener) -> socket.socket:
     return bound
 
 
+class RestServer(uvicorn.Server):
+    """uvicorn's server, which does nothing while no request and no signal comes."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._has_to_end = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None  # none before the server has started
+
+    async def main_loop(self) -> None:
+        """Wait until a signal asks for an end."""
+        self._loop = asyncio.get_running_loop()
+        if not self.should_exit:
+            await self._has_to_end.wait()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Handle a signal that asks for an end."""
+        super().handle_exit(sig, frame)
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: the server has ended
+                self._loop.call_soon_threadsafe(self._has_to_end.set)
+
+
+@lru_cache(maxsize=1)
+def _date_at(second: int) -> tuple[bytes, bytes]:
+    return (b"date", formatdate(second, usegmt=True).encode())
+
+
 class ReceiveTimeoutProtocol(H11Protocol):
     """uvicorn's HTTP/1.1 connection with a time limit for receiving a request."""
 
@@ -117,6 +150,8 @@ class ReceiveTimeoutProtocol(H11Protocol):
         """Handle input, and update the time limit."""
         if self._refused:
             return
+        date = _date_at(int(time.time()))
+        self.server_state.default_headers = [date, *self.config.encoded_headers]
         super().data_received(data)
         self._watch()
 
