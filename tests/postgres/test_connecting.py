@@ -149,3 +149,13 @@ def test_names_of_tables_are_read_as_sql_reads_them() -> None:
     for wrong in ("", "a.", ".b"):
         with pytest.raises(ValueError, match="is no name of a table"):
             TableName.parse(wrong, "public")
+
+
+def test_a_database_that_takes_no_connections_for_now_is_away(database: Database) -> None:
+    made = database.server.empty("closed")
+    server = Server.of("sink", sink_config(made))
+    database.run("ALTER DATABASE closed ALLOW_CONNECTIONS false")
+    for connect in (server.connect, server.connect_adbc):
+        with pytest.raises(Away, match="is not currently accepting connections"):
+            connect()
+    database.run("ALTER DATABASE closed ALLOW_CONNECTIONS true")

@@ -534,3 +534,117 @@ def test_a_batch_that_waits_can_be_rid_of_the_row_that_it_waits_for(
     log.publish(sink)
     sink.close()
     assert database.run("SELECT * FROM t") == [(1, 1)]
+
+
+NOT_GIVEN = {
+    "partition": (
+        """CREATE TABLE t (id int) PARTITION BY RANGE (id);
+        CREATE TABLE t_one PARTITION OF t FOR VALUES FROM (1) TO (9)""",
+        'no partition of relation "t" found for row',
+    ),
+    "check of a partition": (
+        """CREATE TABLE t (id int) PARTITION BY RANGE (id);
+        CREATE TABLE t_one PARTITION OF t (CHECK (id < 7)) FOR VALUES FROM (1) TO (9)""",
+        "violates check constraint",
+    ),
+    "check of another column": (
+        "CREATE TABLE t (id int, paid bool, CHECK (id < 5 OR paid IS NOT NULL))",
+        "violates check constraint",
+    ),
+    "required domain": (
+        "CREATE DOMAIN named AS text NOT NULL; CREATE TABLE t (id int, who named)",
+        "domain named does not allow null values",
+    ),
+    "computed column": (
+        "CREATE TABLE t (id int, part int GENERATED ALWAYS AS (1 / (8 - id)) STORED)",
+        "division by zero",
+    ),
+    "view": (
+        "CREATE TABLE base (id int CHECK (id < 5)); CREATE VIEW t AS SELECT id FROM base",
+        "violates check constraint",
+    ),
+    "blind collation": (
+        """CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2',
+        deterministic = false);
+        CREATE TABLE t (id int, v text COLLATE blind UNIQUE)""",
+        "duplicate key value",
+    ),
+    "equal nulls": (
+        "CREATE TABLE t (id int, v text UNIQUE NULLS NOT DISTINCT)",
+        "duplicate key value",
+    ),
+}
+ROWS = {
+    "partition": {"id": [9]},
+    "blind collation": {"id": [1, 2], "v": ["a", "A"]},
+    "equal nulls": {"id": [1, 2], "v": [None, None]},
+}
+
+
+@pytest.mark.parametrize("what", NOT_GIVEN)
+def test_what_rows_do_not_show_themselves_is_told_before_they_count(
+    database: Database, log: SinkLog, what: str
+) -> None:
+    made, why = NOT_GIVEN[what]
+    with database.server.connected(database.name) as connection:
+        connection.execute(made.encode())
+    sink = sink_of(database)
+    log.acquire(sink)
+    with pytest.raises(RowsRefused, match=f"a row would be refused: .*{why}"):
+        log.stage(sink, pa.table(ROWS.get(what, {"id": [8]})))
+    sink.close()
+    assert database.run("SELECT * FROM t") == []
+
+
+ALIKE = {
+    "uuid": ("0ABC0000-0000-0000-0000-000000000000", "0abc0000-0000-0000-0000-000000000000"),
+    "char(4)": ("a", "a "),
+    "numeric": ("1.0", "1.00"),
+    "int[]": ([1, 2], [1, 2]),
+    "float8": (0.0, -0.0),
+}
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+def test_keys_that_are_alike_to_the_server_are_told_before_they_count(
+    database: Database, log: SinkLog, kind: str
+) -> None:
+    with database.server.connected(database.name) as connection:
+        connection.execute(f"CREATE TABLE t (k {kind} PRIMARY KEY)".encode())
+    sink = sink_of(database)
+    log.acquire(sink)
+    with pytest.raises(RowsRefused, match="it is not the only one of its batch"):
+        log.stage(sink, pa.table({"k": [*ALIKE[kind]]}))
+    log.write(sink, pa.table({"k": [ALIKE[kind][0]]}))
+    sink.close()
+    assert database.run("SELECT count(*) FROM t") == [(1,)]
+
+
+def test_a_role_that_may_only_add_rows_is_told_of_those_that_are_there(
+    database: Database, log: SinkLog
+) -> None:
+    database.run("CREATE TABLE t (n int PRIMARY KEY)")
+    database.run("INSERT INTO t VALUES (1)")
+    database.run("DROP ROLE IF EXISTS adder")
+    database.run("CREATE ROLE adder LOGIN PASSWORD 'p'")
+    database.run("GRANT ALL ON SCHEMA public TO adder; GRANT INSERT ON t TO adder")
+    sink = sink_of(database, connection_user="adder", connection_password="p")
+    log.acquire(sink)
+    with pytest.raises(RowsRefused, match="a row would be refused: duplicate key value"):
+        log.stage(sink, pa.table({"n": [1]}))
+    sink.close()
+
+
+def test_names_that_the_server_would_cut_are_refused_and_no_two_tables_become_one(
+    database: Database, log: SinkLog
+) -> None:
+    sink = sink_of(database, table_name_format="${topic}", auto_create="true")
+    log.acquire(sink)
+    topics = [f"{'a' * 63}{each}" for each in "xy"]
+    with pytest.raises(SchemaRefused, match=r"has no names of more than 63 bytes: a{63}x\. Rename"):
+        log.stage(sink, pa.table({"n": [1, 2], "_topic": topics}))
+    with pytest.raises(SchemaRefused, match=r"has no names of more than 63 bytes: b{64}\. Rename"):
+        log.stage(sink, pa.table({"b" * 64: [1], "_topic": ["t"]}))
+    log.write(sink, pa.table({"b" * 63: [1], "_topic": ["t"]}))
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(1,)]

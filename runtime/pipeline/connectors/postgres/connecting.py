@@ -21,14 +21,12 @@ from ...spi.errors import Away
 from ...spi.key_kinds import number_key, secret_key, text_key
 from ...spi.lineage import Dataset
 from .hang_detection import CallThread, Watch, WatchedAdbc, WatchedConnection
+from .names import NAME_BYTES
 
 CONNECT_S: Final = 10
 """The timeout of a new connection."""
 QUERY_TIMEOUT_MS: Final = 600_000
 """The default statement timeout, as in Debezium."""
-_NAME_BYTES: Final = 63
-"""The length at which PostgreSQL truncates names."""
-
 _SESSION: Final = {
     "application_name": "",
     "connect_timeout": str(CONNECT_S),
@@ -78,7 +76,14 @@ _WRONG_CONFIG: Final = (
     "authentication failed",
 )
 """Texts of permanent connection errors: libpq gives no error code for them."""
-_MAY_PASS: Final = ("starting up", "shutting down", "too many", "recovery", "not yet accepting")
+_MAY_PASS: Final = (
+    "starting up",
+    "shutting down",
+    "too many",
+    "recovery",
+    "not yet accepting",
+    "not currently",
+)
 
 _AWAY_CLASSES: Final = ("08", "57", "53", "40", "58")
 _AWAY_STATES: Final = ("55P03", "25006", "55006", "25P03", "25P04", "72000")
@@ -252,7 +257,7 @@ def application_name(kind: str, task: Resource, cluster_id: str) -> str:
     """Return the unique application name for the sessions of a task's source or sink."""
     digest = blake2b(f"{cluster_id}\0{task}".encode(), digest_size=4).hexdigest()
     shown = f"fairlead {kind} {task}".encode("ascii", "replace").decode()
-    return f"{shown[: _NAME_BYTES - len(digest) - 1]} {digest}"
+    return f"{shown[: NAME_BYTES - len(digest) - 1]} {digest}"
 
 
 def brief(text: str) -> str:

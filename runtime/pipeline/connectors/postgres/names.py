@@ -1,9 +1,12 @@
 """Names of tables and columns, in configs and in SQL."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from psycopg import sql
+
+NAME_BYTES: Final = 63
+"""The length at which PostgreSQL cuts names."""
 
 
 class TableName(NamedTuple):

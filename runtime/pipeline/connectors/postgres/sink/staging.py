@@ -32,6 +32,11 @@ from . import keys, prepared
 from .layout import IS_DELETE, SEQUENCE, TargetRows
 from .tables import TargetTable
 
+_ALIKE: Final = frozenset(
+    {"bool", "int2", "int4", "int8", "numeric", "text", "varchar", "bytea", "date", "time"}
+    | {"timestamp", "timestamptz"}
+)
+"""The types whose staged values are the same for Arrow where they are for the server."""
 _READABLE: Final = 16
 """How many characters of the connector's name the names of its tables have."""
 _OWN: Final = """
@@ -175,7 +180,7 @@ class StagedRows(NamedTuple):
     def _refuse_known(self, cursor: "adbc.Cursor", names: list[str]) -> None:
         """Raise `RowsRefused` if a key occurs twice in the batch, or in the target already."""
         remedy = f"set {keys.INSERT_MODE}={keys.UPSERT}, or leave it out by a transform"
-        if twice := self._first_twice(names):
+        if twice := self._first_twice(cursor, names):
             raise self._refused(names, twice, f"it is not the only one of its batch; {remedy}")
         same = sql.SQL(" AND ").join(
             sql.SQL("t.{0} = s.{0}").format(sql.Identifier(each)) for each in names
@@ -185,14 +190,29 @@ class StagedRows(NamedTuple):
         )
         self._refuse(cursor, names, there, f"there is one already; {remedy}")
 
-    def _first_twice(self, names: list[str]) -> Sequence[object]:
+    def _first_twice(self, cursor: "adbc.Cursor", names: list[str]) -> Sequence[object]:
         """Return a key that two rows have; empty if there is none."""
+        kinds = {self.target.by_name[each].kind for each in names}
+        if not kinds <= _ALIKE or any(self.given[each].is_cast for each in names):
+            return self._first_twice_there(cursor, names)
         values = pa.table({each: self.given[each].values for each in names}).drop_null()
-        if any(pa.types.is_nested(each.type) for each in values.schema):
-            return ()  # Arrow cannot group by this type; the server reports it later
         counted = values.group_by(names).aggregate([([], "count_all")])
         twice = counted.filter(pc.greater(counted["count_all"], 1)).slice(0, 1)
         return [each for column in twice.select(names).columns for each in column.to_pylist()]
+
+    def _first_twice_there(self, cursor: "adbc.Cursor", names: list[str]) -> Sequence[object]:
+        """Return a key that two rows have by the server's comparison; empty if there is none."""
+        values = typed({each: self.target.by_name[each].type for each in names})
+        identifiers = [sql.Identifier(each) for each in names]
+        shown = sql.SQL(", ").join(sql.SQL("{}::text").format(each) for each in identifiers)
+        there = sql.SQL(" AND ").join(
+            sql.SQL("{} IS NOT NULL").format(each) for each in identifiers
+        )
+        query = sql.SQL(
+            "SELECT {} FROM (SELECT {} FROM {}) s WHERE {} GROUP BY {} HAVING count(*) > 1 LIMIT 1"
+        ).format(shown, values, self.name.sql, there, sql.SQL(", ").join(identifiers))
+        cursor.execute(_text(query))
+        return cursor.fetchone() or ()
 
     def _refuse(
         self, cursor: "adbc.Cursor", names: list[str], which: sql.Composed, why: str

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from ....spi.errors import SchemaRefused
 from ..arrow_types import WIDENS, created_as
-from ..names import TableName, columns, words
+from ..names import NAME_BYTES, TableName, columns, words
 from . import keys
 
 _COLUMNS = """
@@ -34,15 +34,26 @@ FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum
 WHERE c.conrelid = to_regclass(%s) AND c.contype = 'c'
     AND pg_get_constraintdef(c.oid) NOT LIKE '%%NOT ENFORCED' GROUP BY c.oid"""
 _SHOWS_LATE = """
-SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND NOT tgisinternal AND tgenabled <> 'D')
+SELECT relkind <> 'r' OR relhasrules OR row_security_active(t)
+    OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND NOT tgisinternal AND tgenabled <> 'D')
     OR EXISTS (SELECT FROM pg_constraint WHERE (conrelid = t AND (contype IN ('f', 'x')
-        OR contype IN ('p', 'u') AND condeferrable))
+        OR contype IN ('p', 'u') AND condeferrable
+        OR contype = 'c' AND NOT coalesce(conkey <@ given, false)))
         OR (confrelid = t AND contype = 'f' AND NOT %(adds)s))
-    OR EXISTS (SELECT FROM pg_index WHERE indrelid = t AND indisunique
-        AND (indpred IS NOT NULL OR indexprs IS NOT NULL))
+    OR EXISTS (SELECT FROM pg_attribute a JOIN pg_type y ON y.oid = atttypid
+        WHERE attrelid = t AND attnum > 0 AND NOT attisdropped
+        AND (attgenerated <> '' OR typtype = 'd' AND attnum <> ALL (given)))
+    OR EXISTS (SELECT FROM pg_index i WHERE indrelid = t AND indisunique
+        AND (indpred IS NOT NULL OR indexprs IS NOT NULL
+        OR to_jsonb(i) ->> 'indnullsnotdistinct' = 'true'
+        OR EXISTS (SELECT FROM pg_collation l WHERE NOT collisdeterministic
+            AND l.oid = ANY (indcollation))))
     OR NOT %(adds)s AND (SELECT count(*) > 1 FROM pg_index WHERE indrelid = t AND indisunique)
-FROM (SELECT to_regclass(%(table)s)::oid AS t) asked"""
-"""Tells whether a table has constraints that only show at a write: triggers, foreign keys."""
+FROM (SELECT oid AS t, relkind, relhasrules, ARRAY(SELECT attnum FROM pg_attribute
+        WHERE attrelid = c.oid AND attname = ANY (%(given)s)) AS given
+    FROM pg_class c WHERE oid = to_regclass(%(table)s)) asked"""
+"""Tells whether rows with the columns `given` may be refused for what only shows at a write:
+triggers, foreign keys, partitions, constraints of columns that they do not have."""
 _MAY_READ = "SELECT has_table_privilege(to_regclass(%s), 'SELECT')"
 _TAKES_COPY = """
 SELECT relkind IN ('r', 'p') AND NOT relhasrules AND NOT row_security_active(oid)
@@ -141,6 +152,7 @@ class TableRules:
         `only_deletes`: the rows need no columns that the table demands. Concurrent tasks are
         serialised by a lock.
         """
+        _refuse_long(name, schema)
         with connection.transaction():
             found = look(connection, name)
             if found and not self._missing(found, schema) and not self._narrow(found, schema):
@@ -247,10 +259,22 @@ class TableRules:
         checks = (RowCheck(*each) for each in connection.execute(_CHECKS, regclass))
         may_read = connection.execute(_MAY_READ, regclass).fetchone() == (True,)
         once = table.unique if self.adds and may_read else ()
-        asked = {"adds": self.adds, "table": table.name.sql.as_string()}
-        late = self.has_dry_run and connection.execute(_SHOWS_LATE, asked).fetchone() == (True,)
+        asked = {"adds": self.adds, "table": table.name.sql.as_string(), "given": [*given]}
+        is_blind = self.adds and bool(table.unique) and not may_read
+        shows = is_blind or connection.execute(_SHOWS_LATE, asked).fetchone() == (True,)
+        late = self.has_dry_run and shows
         copied = connection.execute(_TAKES_COPY, regclass).fetchone() == (True,)
         return replace(table, checks=tuple(checks), once=once, shows_late=late, takes_copy=copied)
+
+
+def _refuse_long(name: TableName, schema: pa.Schema) -> None:
+    """Raise `SchemaRefused` for names that PostgreSQL would cut, so that two may become one."""
+    names = (name.schema, name.table, *schema.names)
+    if long := [each for each in names if len(each.encode()) > NAME_BYTES]:
+        raise SchemaRefused(
+            f"{name}: PostgreSQL has no names of more than {NAME_BYTES} bytes: {', '.join(long)}. "
+            f"Rename it by a transform, or see {keys.TABLE_FORMAT} and {keys.WHITELIST}"
+        )
 
 
 def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:
