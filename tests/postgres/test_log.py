@@ -15,6 +15,7 @@ import pytest
 from fairlead.events.commits import identity
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.postgres.source.log import source as log_source
+from fairlead.runtime.pipeline.connectors.postgres.tables import reading as reading_module
 from fairlead.runtime.pipeline.connectors.postgres.tables.snapshots import whole_xid
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import (
@@ -27,7 +28,7 @@ from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead_tests.connectors.pipes import take
 from fairlead_tests.postgres_pipes import AMPLE, Reading, rows, source_config
-from fairlead_tests.postgres_server import PASSWORD, Database, started
+from fairlead_tests.postgres_server import PASSWORD, Database, started, wait_until
 
 Read = Callable[..., Reading]
 SMALL = Limit(7, 1 << 20, 4096)
@@ -676,3 +677,109 @@ def test_a_server_that_logs_no_rows_and_a_slot_that_it_gave_up_are_told() -> Non
         with pytest.raises(BadInput, match=r"was invalidated: .* max_slot_wal_keep_size allows"):
             reading.take()
         reading.close()
+
+
+def test_a_table_made_anew_is_read_whatever_offset_an_earlier_release_had_for_it(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    reading = read(snapshot_mode="when_needed")
+    reading.begin()
+    reading.seek(SeekEnd.LATEST)
+    for partition, offset in reading.offsets.items():  # as earlier releases wrote them
+        reading.offsets[partition] = {each: offset[each] for each in offset if each != "oid"}
+    database.run("INSERT INTO t VALUES (2, 'two')")
+    assert told(reading, "id") == [("c", 2)]
+    for _ in range(2):
+        database.run("DROP TABLE t")
+        database.run(TABLE)
+        database.run("INSERT INTO t VALUES (3, 'before it is published')")
+        reading.begin()
+        assert told(reading, "id") == [("r", 3)]
+        database.run("INSERT INTO t VALUES (4, 'after')")
+        reading.begin()
+        assert told(reading, "id") == [("c", 4)]
+
+
+def test_labels_of_an_enum_that_were_renamed_since_are_read_as_they_were(
+    database: Database, read: Read
+) -> None:
+    database.run("CREATE TYPE mood AS ENUM ('sad', 'happy')")
+    database.run("CREATE TABLE t (id int PRIMARY KEY, m mood, more mood[])")
+    reading = read()
+    assert told(reading, "id") == []
+    database.run("INSERT INTO t VALUES (1, 'sad', '{sad,happy}')")
+    database.run("ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'")
+    database.run("INSERT INTO t VALUES (2, 'blue', NULL)")
+    found = told(reading, "id", "m", "more")
+    assert [each[:2] for each in found] == [("c", 1), ("c", 2)]
+    assert found[1][2] == "blue"
+
+
+def test_large_values_of_a_table_that_is_just_rewritten_are_found(
+    database: Database, read: Read
+) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, n int, big text NOT NULL)")
+    database.run("ALTER TABLE t ALTER big SET STORAGE EXTERNAL")
+    database.run("INSERT INTO t VALUES (1, 0, repeat('1', 9000))")
+    reading = read()
+    assert told(reading, "id") == [("r", 1)]
+    database.run("UPDATE t SET n = 1")
+    found: list[Any] = []
+    with database.session() as session:
+        session.execute("ALTER TABLE t ALTER COLUMN n TYPE bigint")
+        reads = threading.Thread(target=lambda: found.extend(told(reading, "id", "n", "big")))
+        reads.start()
+        wait_until(
+            lambda: database.run("SELECT count(*)::int FROM pg_locks WHERE NOT granted") == [(1,)]
+        )
+    reads.join()
+    assert found == [("u", 1, 1, "1" * 9000)]
+
+
+def test_a_snapshot_whose_table_is_rewritten_just_then_is_not_empty(
+    database: Database, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    reading = read()
+    reading.begin()
+    inner = reading_module.RowReader.read
+
+    def late(*given: Any) -> Any:
+        monkeypatch.setattr(reading_module.RowReader, "read", inner)
+        database.run("ALTER TABLE t ALTER COLUMN id TYPE bigint")
+        return inner(*given)
+
+    monkeypatch.setattr(reading_module.RowReader, "read", late)
+    with pytest.raises(SourceAway, match=r"public\.t was rewritten while it was read"):
+        reading.take()
+    with pytest.raises(BadInput, match=r"public\.t was rewritten \(TRUNCATE, VACUUM FULL"):
+        reading.take()
+
+
+@pytest.mark.parametrize("mode", ["initial", "when_needed"])
+def test_a_table_that_was_taken_out_of_the_publication_is_told_or_read_anew(
+    database: Database, read: Read, mode: str
+) -> None:
+    database.run(TABLE)
+    database.run("CREATE TABLE u (id int PRIMARY KEY)")
+    reading = read(snapshot_mode=mode)
+    reading.begin()
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    assert told(reading, "id") == [("c", 1)]
+    ((publication,),) = database.run("SELECT pubname FROM pg_publication")
+    with database.server.connected(database.name) as connection:
+        connection.execute(f"ALTER PUBLICATION {publication} DROP TABLE t".encode())
+    database.run("INSERT INTO t VALUES (2, 'in no log')")
+    if mode == "initial":
+        for _ in range(2):
+            with pytest.raises(BadInput, match=r"public\.t was taken out of the publication"):
+                reading.begin()
+        reading.seek(SeekEnd.EARLIEST)
+    reading.begin()
+    assert sorted(told(reading, "id")) == [("r", 1), ("r", 2)]
+    database.run("INSERT INTO t VALUES (3, 'three')")
+    reading.begin()
+    assert told(reading, "id") == [("c", 3)]

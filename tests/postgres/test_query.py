@@ -122,3 +122,12 @@ def test_a_query_is_no_table(database: Database) -> None:
         f"source.{key}" for key in ("mode", "table.include.list", "snapshot.mode")
     }
     assert "no transaction of their own" in wrong.errors["source.mode"][0]
+
+
+def test_the_first_page_is_small_as_nobody_knows_how_large_its_rows_are(
+    database: Database, read: Read
+) -> None:
+    add(database, 21, 3000)
+    reading = read(query="SELECT id FROM orders", **MODES["number"])
+    pages = [each.num_rows for each in reading.take()]
+    assert pages == [1000, 2000]

@@ -14,10 +14,11 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from fairlead.runtime.pipeline.connectors.postgres.tables import reading as reading_module
 from fairlead.runtime.pipeline.connectors.postgres.tables import source as source_module
 from fairlead.runtime.pipeline.connectors.postgres.tables.shares import TaskShare
 from fairlead.runtime.pipeline.spi.config import ConfigInvalid
-from fairlead.runtime.pipeline.spi.errors import BadInput
+from fairlead.runtime.pipeline.spi.errors import BadInput, SourceAway
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead_tests.connectors.pipes import take
@@ -544,3 +545,95 @@ def test_what_is_written_in_a_subtransaction_or_by_two_phases_is_read(
         assert reading.rows("who") == []
         session.tpc_commit()
     assert reading.rows("who") == [(1,)]
+
+
+def rewritten(database: Database, reading: Reading) -> None:
+    """Plan while the table is locked by a change of a type, which commits while the plan waits."""
+    told: list[Exception] = []
+
+    def plan() -> None:
+        try:
+            reading.sources[0].plan(reading.offsets, AMPLE)
+        except SourceAway as away:
+            told.append(away)
+
+    with database.session() as session:
+        session.execute("ALTER TABLE ev ALTER COLUMN who TYPE bigint")
+        planning = threading.Thread(target=plan)
+        planning.start()
+        wait_until(lambda: database.run(WAITING) == [(1,)])
+    planning.join()
+    assert [str(each).rpartition(": ")[2] for each in told] == ["public.ev was rewritten just now"]
+
+
+WAITING: LiteralString = "SELECT count(*)::int FROM pg_locks WHERE NOT granted"
+
+
+@pytest.mark.parametrize("mode", ["bulk", "xid8"])
+def test_a_table_that_is_rewritten_while_a_look_waits_for_it_does_not_look_empty(
+    database: Database, read: Read, mode: str
+) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO ev (who) VALUES (1)")
+    reading = read(**MODES.get(mode, {"mode": mode}))
+    reading.begin()
+    if mode == "xid8":
+        follow(database, reading)
+    rewritten(database, reading)
+    assert reading.rows("who") == [(1,) if mode == "bulk" else (3,)]
+
+
+def follow(database: Database, reading: Reading) -> None:
+    """Read a table of one row until its snapshot is caught up with, and add a row."""
+    assert reading.rows("who") == [(1,)]
+    database.run("INSERT INTO ev (who) VALUES (2)")
+    assert reading.rows("who") == [(2,)]
+    database.run("INSERT INTO ev (who) VALUES (3)")
+
+
+@pytest.mark.parametrize("mode", ["bulk", "xid8"])
+def test_a_table_that_is_rewritten_just_before_its_rows_are_read_does_not_look_empty(
+    database: Database, read: Read, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.run(TABLE)
+    database.run("INSERT INTO ev (who) VALUES (1)")
+    reading = read(**MODES.get(mode, {"mode": mode}))
+    reading.begin()
+    if mode == "xid8":
+        follow(database, reading)
+    inner = reading_module.RowReader.read
+
+    def late(*given: Any) -> Any:
+        monkeypatch.setattr(reading_module.RowReader, "read", inner)
+        database.run("ALTER TABLE ev ALTER COLUMN who TYPE bigint")
+        return inner(*given)
+
+    monkeypatch.setattr(reading_module.RowReader, "read", late)
+    with pytest.raises(SourceAway, match=r"public\.ev was rewritten while it was read"):
+        reading.take()
+    assert reading.rows("who") == [(1,) if mode == "bulk" else (3,)]
+
+
+def test_a_lock_of_a_table_that_is_not_read_keeps_nobody_waiting(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    database.run("CREATE TABLE other (n int)")
+    database.run("INSERT INTO ev (who) VALUES (1)")
+    with database.session() as session:
+        session.execute("LOCK TABLE other IN ACCESS EXCLUSIVE MODE")
+        reading = read(mode="xmin", table_include_list=r"public\.ev")
+        assert reading.rows("who") == [(1,)]
+
+
+def test_large_rows_of_a_table_that_the_server_has_not_counted_come_in_small_batches(
+    database: Database, read: Read
+) -> None:
+    database.run("CREATE TABLE ev (big text)")
+    database.run("ALTER TABLE ev ALTER big SET STORAGE EXTERNAL")
+    reading = read(mode="xmin")
+    assert reading.rows("big") == []
+    database.run("INSERT INTO ev SELECT repeat('x', 100000) FROM generate_series(1, 300)")
+    tables = reading.take(Limit(1_000_000, 1 << 20, 4096))
+    assert max(each.num_rows for each in tables) <= 100
+    assert sum(each.num_rows for each in tables) == 300

@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import pyarrow as pa
@@ -18,13 +18,17 @@ from .session import DatabaseSnapshot, TableChanged
 
 _TABLES: Final = """
 SELECT n.nspname::text AS schema, c.relname::text AS name, rn.nspname::text AS root_schema,
-    r.relname::text AS root, c.oid::int8 AS oid, pg_relation_filenode(c.oid)::int8 AS file,
-    pg_relation_size(c.oid) / current_setting('block_size')::int8 AS pages
+    r.relname::text AS root, c.oid::int8 AS oid, pg_relation_filenode(c.oid)::int8 AS file
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid)::oid, c.oid)
 JOIN pg_namespace rn ON rn.oid = r.relnamespace
 WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND n.nspname !~ '^pg_'
     AND n.nspname <> 'information_schema' ORDER BY 1, 2"""
+_PAGES: Final = """
+SELECT o AS oid,
+    coalesce(pg_relation_size(o::oid) / current_setting('block_size')::int8, 0)::int8 AS pages
+FROM unnest({}::int8[]) o"""
+"""The pages of some tables; a table that is locked exclusively has it wait."""
 _VIEWS: Final = """
 SELECT n.nspname::text AS schema, c.relname::text AS name, CASE c.relkind WHEN 'v' THEN 'a view'
     WHEN 'm' THEN 'a materialized view' ELSE 'a foreign table' END AS kind
@@ -35,6 +39,7 @@ _SHAPE: Final = """
 SELECT c.oid::int8 AS oid, pg_table_size(c.oid)::int8 AS bytes,
     pg_relation_size(c.oid) / current_setting('block_size')::int8 AS pages,
     greatest(c.reltuples, 0)::int8 AS rows, pg_relation_filenode(c.oid)::int8 AS file,
+    c.relfilenode::int8 AS seen_file,
     a.attname::text AS name, t.typname::text AS kind,
     CASE WHEN own.typtype = 'd' THEN own.typtypmod ELSE a.atttypmod END AS width,
     a.attndims::int4 AS dimensions, a.attnotnull AS required
@@ -43,6 +48,9 @@ JOIN pg_type own ON own.oid = a.atttypid
 JOIN pg_type t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE own.oid END
 WHERE c.oid = {}::regclass AND a.attnum > 0 AND NOT a.attisdropped
     AND (a.attgenerated = '' OR {}) ORDER BY a.attnum"""
+_FILE: Final = "SELECT pg_relation_filenode({}::oid)::int8 AS file"
+_ROWS_EACH_PAGE: Final = 64
+"""The assumed rows of a page with much TOAST data, while the server has counted none."""
 _OWN: Final = re.compile(r"fairlead_published|fairlead_.*_\d+_\d+_\d+_\d+_\d+")
 """Matches the marker and staging tables of a sink."""
 
@@ -84,11 +92,14 @@ class TableFilter:
                 f"{each['root_schema']}.{each['root']}",
                 each["oid"],
                 each["file"],
-                each["pages"],
+                0,
             )
             for each in rows
         ]
-        return [each for each in found if self._means(each.name, each.topic)]
+        wanted = [each for each in found if self._means(each.name, each.topic)]
+        asked = sql.SQL(_PAGES).format(sql.Literal([each.oid for each in wanted]))
+        pages = {each["oid"]: each["pages"] for each in snapshot.table(asked).to_pylist()}
+        return [replace(each, pages=pages[each.oid]) for each in wanted]
 
     def find_views(self, snapshot: DatabaseSnapshot) -> Mapping[TableName, str]:
         """Return what matches and is not a table that can be read, with what it is instead."""
@@ -146,6 +157,8 @@ class TableShape:
             for each in rows
         )
         first = rows[0]
+        if first["seen_file"] != first["file"]:
+            raise TableChanged(f"{name} was rewritten just now")
         pages, size = max(first["pages"], 1), first["bytes"]
         return cls(
             columns,
@@ -154,9 +167,22 @@ class TableShape:
             first["oid"],
             first["file"],
             pages,
-            max(16, size // first["rows"]) if first["rows"] else 200,
+            max(16, size // first["rows"])
+            if first["rows"]
+            else max(200, size // pages // _ROWS_EACH_PAGE),
             max(1, size // pages),
         )
+
+
+def look_for_rewrite(snapshot: DatabaseSnapshot, name: TableName, shape: TableShape) -> None:
+    """Raise `TableChanged` if a table that was read is not the one of the shape any more.
+
+    TRUNCATE and forms of ALTER TABLE write a table anew, and to snapshots from before it has no
+    rows then. A read waits for their lock, so its snapshot may be such a one.
+    """
+    (file,) = snapshot.row(sql.SQL(_FILE).format(sql.Literal(shape.oid)))
+    if file != shape.file:
+        raise TableChanged(f"{name} was rewritten while it was read")
 
 
 def refuse_replaced(name: TableName, earlier: int, oid: int) -> None:

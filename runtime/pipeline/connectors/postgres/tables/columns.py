@@ -54,6 +54,8 @@ class SourceColumn:
     name: str
     expression: sql.Composed
     type: pa.DataType
+    cast: str = ""
+    """The type that the server casts it to; empty: none."""
 
     @classmethod
     def of(
@@ -64,7 +66,7 @@ class SourceColumn:
         shape = sql.SQL("{0}::{1} AS {0}") if cast else sql.SQL("{0}")
         identifier = sql.Identifier(name)
         spelled = shape.format(identifier, words(cast)) if cast else shape.format(identifier)
-        return cls(name, spelled, made)
+        return cls(name, spelled, made, cast)
 
     def finished(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
         """Convert values to the column's type; raises `BadInput` for a value that does not fit."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from ..names import TableName
-from .catalog import TableShape
+from .catalog import TableShape, look_for_rewrite
 from .columns import SourceColumn
 from .session import DatabaseSnapshot
 
@@ -62,7 +62,15 @@ class TableReader:
     shape: TableShape
     topic: str
 
-    @property
-    def rows(self) -> RowReader:
-        """The reader of its rows."""
-        return RowReader(self.name.sql, self.shape.columns, self.topic)
+    def read(
+        self,
+        snapshot: DatabaseSnapshot,
+        where: sql.Composable,
+        beside: Mapping[str, sql.Composable] | None = None,
+        rest: sql.Composable | None = None,
+    ) -> Read:
+        """Return the rows that meet a condition; raises `TableChanged`."""
+        rows = RowReader(self.name.sql, self.shape.columns, self.topic)
+        found = rows.read(snapshot, where, beside, rest)
+        look_for_rewrite(snapshot, self.name, self.shape)
+        return found

@@ -42,6 +42,8 @@ class TableShare(NamedTuple):
     """Offsets before this LSN belong to a lost slot, and are invalid; empty: all are valid."""
     oid: int = 0
     """The table's oid when its snapshot was planned; 0: unknown."""
+    is_renewed: bool = False
+    """Whether another table had its name before, to which offsets without an oid belong."""
 
     @property
     def name(self) -> TableName:

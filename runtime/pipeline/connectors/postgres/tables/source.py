@@ -126,7 +126,7 @@ class TableSource(Source[pa.Table]):
                 found = self._fetch(_Look(snapshot, seen, offsets, limit))
         except TableChanged as changed:
             for each in self._tables:
-                each.reader = None  # its shape is read again
+                each.reader = each.snapshot = None  # its shape and its file are read again
             raise SourceAway(str(changed)) from None
         self._seen, remark = seen, self._with_audits(self._remark(seen) or self._waits)
         if found is None:
@@ -200,7 +200,7 @@ class TableSource(Source[pa.Table]):
             if of.snapshot
             else table.cursor.in_snapshot(of.horizon, look.seen)
         )
-        rows = reader.rows.read(look.snapshot, run.condition + sql.SQL(" AND ") + is_of_it).rows
+        rows = reader.read(look.snapshot, run.condition + sql.SQL(" AND ") + is_of_it).rows
         lag = Lag(-(-run.left // CHUNK_PAGES), run.left * shape.page_bytes)
         return FetchedRows(rows, run.advances, run.left > 0, lag)
 

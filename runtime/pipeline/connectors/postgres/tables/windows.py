@@ -200,7 +200,7 @@ class WindowLook:
         beside = {_AT: sql.SQL("ctid::text"), **self.cursor.beside}
         order = sql.SQL("ORDER BY ctid LIMIT {}").format(sql.Literal(self.most))
         where = sql.SQL(" AND ").join(parts)
-        rows, told = self.reader.rows.read(self.snapshot, where, beside, order)
+        rows, told = self.reader.read(self.snapshot, where, beside, order)
         return rows, told, told[_AT][-1].as_py() if rows.num_rows >= self.most else None
 
 

@@ -65,6 +65,12 @@ class Publication:
             )
         return ""
 
+    def lacks(self, connection: "psycopg.Connection[Any]", tables: Sequence[TableName]) -> str:
+        """Return which of some tables it lacks, for messages; empty: none, or it does not exist."""
+        if connection.execute(_LOOK, (self.name,)).fetchone() is None:
+            return ""
+        return _listed(self._missing(connection, tables))
+
     def make(self, connection: "psycopg.Connection[Any]", tables: Sequence[TableName]) -> None:
         """Create it, or add missing tables; raises `BadInput` if a user has to do it."""
         if flaw := self.flaw(connection, tables):

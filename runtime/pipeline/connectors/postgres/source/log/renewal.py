@@ -69,7 +69,8 @@ def offsets_of(
 ) -> Mapping[str, Document]:
     """Return the offsets without those of tables that had another oid.
 
-    Offsets of earlier releases have no oid: they count if their snapshot is that of the table.
+    Offsets of earlier releases have no oid: those of chunks count if their snapshot is that of the
+    table, those of a table that is read from its latest change unless it was made anew since.
     """
     present = {repr(str(each.name)): each for each in tables}
 
@@ -79,6 +80,8 @@ def offsets_of(
             return True
         if "oid" in offset:
             return offset["oid"] == table.oid
+        if offset.get("whole"):
+            return not table.is_renewed
         return offset.get("snapshot", table.snapshot) == table.snapshot
 
     return {each: offset for each, offset in offsets.items() if is_of(each, offset)}

@@ -60,6 +60,11 @@ class _Column(NamedTuple):
     """The SQL type."""
     is_primary: bool
 
+    @property
+    def typed(self) -> str:
+        """The type of a text of the log: text if it is read so, as an enum's labels may change."""
+        return self.source.cast if self.source.cast in {"text", "text[]"} else self.type
+
 
 class ChangedRows(NamedTuple):
     """The rows of changes; `left_out` counts updates whose TOAST values are gone."""
@@ -143,20 +148,29 @@ class ChangeRows:
         columns = sorted(
             {at for each in lacking for at, v in enumerate(each.values) if v is UNCHANGED}
         )
-        found: dict[int, dict[str, Any]] = {}
-        if key:
-            try:
-                with self._session.snapshot() as snapshot:
-                    rows = _look_up(snapshot, relation.name, layout, lacking, key, columns)
-                found = {each["at"]: each for each in rows.to_pylist()}
-            except TableChanged:
-                found = {}
-        filled = {
-            id(each): each.with_values(found[number], columns)
-            for number, each in enumerate(lacking, 1)
-            if number in found
-        }
+        filled: dict[int, _Row] = {}
+        for _ in range(2 if key else 0):
+            # A look that waits while its table is rewritten sees no rows: only a second one tells.
+            if left := [each for each in lacking if id(each) not in filled]:
+                filled |= self._filled(relation, layout, left, key, columns)
         return [filled.get(id(each), each) for each in changes]
+
+    def _filled(
+        self,
+        relation: Relation,
+        layout: Sequence[_Column],
+        lacking: Sequence["_Row"],
+        key: Sequence[int],
+        columns: Sequence[int],
+    ) -> dict[int, "_Row"]:
+        """Return those changes, by their `id`, whose rows are in the table, with their values."""
+        try:
+            with self._session.snapshot() as snapshot:
+                found = _look_up(snapshot, relation.name, layout, lacking, key, columns)
+        except TableChanged:
+            return {}
+        rows = ((lacking[row["at"] - 1], row) for row in found.to_pylist())
+        return {id(each): each.with_values(row, columns) for each, row in rows}
 
     def _with_change(
         self, table: FollowedTable, values: dict[str, Any], rows: Sequence["_Row"]
@@ -232,7 +246,7 @@ def _values(
         return {}
     texts = [*zip(*(each.values for each in rows), strict=True)] if rows else [()] * len(layout)
     typed = (
-        sql.SQL("{}::{} AS {}").format(_name(f"c{at}"), words(each.type), _name(each.source.name))
+        sql.SQL("{}::{} AS {}").format(_name(f"c{at}"), words(each.typed), _name(each.source.name))
         for at, each in enumerate(layout)
     )
     chosen = (each.source.expression for each in layout)

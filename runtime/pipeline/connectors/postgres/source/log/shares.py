@@ -18,6 +18,8 @@ class FollowedTable(NamedTuple):
     snapshot: str
     chunks: int
     oid: int = 0
+    is_renewed: bool = False
+    """Whether another table had its name before, to which offsets without an oid belong."""
 
     @property
     def name(self) -> TableName:
@@ -44,7 +46,7 @@ class LogShare(NamedTuple):
             begin,
             tuple(
                 FollowedTable(
-                    each.schema, each.table, each.topic, each.snapshot, each.end, each.oid
+                    *each.name, each.topic, each.snapshot, each.end, each.oid, each.is_renewed
                 )
                 for each in found
             ),

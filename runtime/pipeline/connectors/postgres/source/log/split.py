@@ -24,12 +24,12 @@ from ...tables.catalog import FoundTable, TableFilter, refuse_replaced
 from ...tables.session import ReadSession
 from ...tables.shares import CHUNK_PAGES, TableShare, TaskShare, begun_in, deal, known_in
 from ...tables.snapshots import LogSnapshot, oldest_open, parse_lsn, spell_lsn
-from .positions import table_partition
+from .positions import slot_partition, table_partition
 from .publication import Publication
 from .renewal import is_overtaken, offsets_since
 from .session import WAL_LEVEL_REMEDY, LogSession
 from .shares import LogShare
-from .slot import Slot, SlotState, own_name
+from .slot import READ_AGAIN, Slot, SlotState, own_name
 
 _SERVER: Final = (
     "SELECT current_setting('wal_level'), current_setting('server_encoding'), pg_is_in_recovery()"
@@ -58,6 +58,8 @@ class LogSplit:
         self._renews = settings.text(keys.SNAPSHOT_MODE) == keys.WHEN_NEEDED
         self._since = max((each.since for each in self._known.values()), default="")
         """Earlier offsets are invalid."""
+        self._renewed: set[TableName] = set()
+        """Tables that were made anew."""
         self._new: dict[TableName, int] = {}
         """New tables, each with the first transaction whose changes are all in the WAL."""
 
@@ -71,6 +73,7 @@ class LogSplit:
         with self._talk.talking() as connection:
             if flaw := flaw_in_server(connection):
                 raise BadInput(flaw)
+            self._look_for_unpublished(connection, found)
             self._publication.make(connection, names)
             state = self._ready(connection)
             kept = (begun_in(self._known, each.name, each.oid) for each in found)
@@ -104,7 +107,34 @@ class LogSplit:
                 earlier = offset.get("oid") or (known.oid if known else 0)
                 refuse_replaced(table.name, earlier, table.oid)
             elif known and known.oid not in {0, table.oid}:
+                self._renewed.add(table.name)
                 self._context.warn(f"{table.name} was made anew: it is read again")
+
+    def _look_for_unpublished(
+        self, connection: "psycopg.Connection[Any]", found: Sequence[FoundTable]
+    ) -> None:
+        """Raise `BadInput` if a table that is read was taken out of the publication.
+
+        Its changes since then are in no log. With `when_needed` the slot is begun again.
+        """
+        logged = self._logged()
+        begun = [each.name for each in found if begun_in(self._known, each.name, each.oid)]
+        read = [each for each in begun if not self._is_sought(logged, each)]
+        lacks = self._publication.lacks(connection, read) if logged else ""
+        if not lacks:
+            return
+        told = f"{lacks} was taken out of the publication {self._publication.name}"
+        if not self._renews:
+            raise BadInput(f"{told}: what was written to it since is in no log. {READ_AGAIN}")
+        self._context.warn(f"{told}: tables are read again")
+        self.slot.drop(connection)
+
+    def _is_sought(self, logged: Mapping[str, Document], name: TableName) -> bool:
+        """Tell whether a user has set where a table is read from, and nothing was read since."""
+        nothing: Document = {}
+        offset = logged.get(identity(table_partition(self.slot.name, str(name))), nothing)
+        slot = logged.get(identity(slot_partition(self.slot.name)), nothing)
+        return bool(offset.get("whole")) and offset.get("lsn") == slot.get("lsn")
 
     def _logged(self) -> Mapping[str, Document]:
         """Return the connector's offsets of its slot."""
@@ -176,6 +206,7 @@ class LogSplit:
             slot=self.slot.name,
             since=self._since,
             oid=table.oid,
+            is_renewed=table.name in self._renewed,
         )
 
 

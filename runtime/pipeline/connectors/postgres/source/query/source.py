@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 PARTITION: Final[Document] = {"query": "query"}
 """The source partition, as in Connect JDBC."""
 _ROW_BYTES: Final = 64
-"""The assumed size of a row before the first read."""
+"""The least size of a row that is assumed."""
+_FIRST_ROWS: Final = 1_000
+"""The most rows of the first page, when their size is unknown."""
 
 
 class QuerySource(Source[pa.Table]):
@@ -43,8 +45,8 @@ class QuerySource(Source[pa.Table]):
         self._shape: QueryShape | None = None
         self._seen: Horizon | None = None
         """The horizon of the last plan's snapshot."""
-        self._row_bytes = _ROW_BYTES
-        """The estimated size of a row."""
+        self._row_bytes = 0
+        """The estimated size of a row; 0: unknown yet."""
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[pa.Table]:
         """Fetch the next page."""
@@ -52,7 +54,8 @@ class QuerySource(Source[pa.Table]):
         if start and start.get("done"):
             return BatchPlan()
         self._shape = self._shape or QueryShape.read(self._session.server, self._settings)
-        most = max(1, min(limit.rows, limit.bytes // self._row_bytes))
+        fits = limit.bytes // self._row_bytes if self._row_bytes else _FIRST_ROWS
+        most = max(1, min(limit.rows, fits))
         try:
             with self._session.snapshot() as snapshot:
                 self._seen = snapshot.horizon()
