@@ -17,6 +17,7 @@ from ...events.log.process import ProcessId, is_alive, kill, process_of
 from .actor import Actor, Address
 from .ports import Door, holder_of
 from .processes import ExternalSystem, Named, WhoIs, name_system
+from .question import Question, Questions
 from .transport import arm
 
 START_SECONDS = STOP_SECONDS = 10.0
@@ -67,28 +68,6 @@ class Line:
         self._context.exit_context()
 
 
-class Question:
-    """A message in flight to an actor, whose reply is polled with `answer`."""
-
-    def __init__(self, base: ExternalSystem, actor: Address, message: object) -> None:
-        self._context = base.external_clone()
-        self._sent = self._context.begin(actor, message)
-
-    def answer(self, seconds: float) -> object | None:
-        """Wait for the reply, for some seconds at most; None if there is none yet."""
-        answer: object | None = self._context.listen(timedelta(seconds=seconds))
-        return answer
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether the message was given up: there is no recipient, or no acknowledgement."""
-        return bool(self._sent.failed)
-
-    def close(self) -> None:
-        """Discard the reply."""
-        self._context.exit_context()
-
-
 class System:
     """An actor system as seen from outside it; any thread may use it, one at a time."""
 
@@ -96,6 +75,7 @@ class System:
         self._base = base
         self._admin = admin
         self._line: Line | None = None
+        self._questions = Questions(base)
         self._lock = threading.Lock()
 
     def create(self, kind: type[Actor], name: str | None = None) -> Address:
@@ -144,11 +124,11 @@ class System:
 
     def begin(self, actor: Address, message: object) -> Question:
         """Send a message, and return a `Question` for its reply."""
-        return Question(self._base, actor, message)
+        return self._questions.ask(actor, message)
 
     def ping(self) -> Question:
         """Send a liveness probe to the admin."""
-        return Question(self._base, self._base.adminAddr, WhoIs(""))
+        return self.begin(self._base.adminAddr, WhoIs(""))
 
     @property
     def admin_pid(self) -> int | None:
@@ -173,6 +153,7 @@ class System:
         """Close this process's sockets; the system continues."""
         if self._line is not None:
             self._line.close()
+        self._questions.close()
         self._base.transport.close()
 
     def kill(self) -> None:

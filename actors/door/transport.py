@@ -16,6 +16,7 @@ import logging
 import os
 import pickle
 import resource
+import select
 import selectors
 import socket
 import struct
@@ -139,6 +140,14 @@ class Transport(TCPTransport.TCPTransport):
     def external_transport_clone(self) -> "Transport":
         """Return a new endpoint for this process."""
         return Transport(TCPTransport.ExternalTransportCopy(), self._adminAddr, self.txOnly, False)  # noqa: FBT003
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether no open connection has anything to read: a message, or that it has ended."""
+        kernel = select.poll()
+        for each in getattr(self, "_openSockets", {}).values():
+            kernel.register(each.socket, select.POLLIN)
+        return not kernel.poll(0)
 
     def close(self) -> None:
         """Close every socket; stock leaves them to the garbage collector."""

@@ -6,7 +6,6 @@ are handled: a process that does not answer is asked again, and replaced after a
 """
 
 import logging
-import signal
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,14 +15,15 @@ from typing import Final
 from ...actors.door import log_levels
 from ...actors.door.actor import Address
 from ...actors.door.ports import LOOPBACK, Door, PortTakenError, check_free, free_port
-from ...actors.door.system import CannotStartError, Question, System, UnreachableError, start_system
+from ...actors.door.question import Question
+from ...actors.door.system import CannotStartError, System, UnreachableError, start_system
 from ...events.log.process import ProcessId, is_alive, kill, process_of
 from ..cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
 from ..cluster.node_files import SlowProcess, write_assignors, write_slow
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import NodeSpec
 from .kafka_process import processes_beside
-from .liveness import ProcessProbe, Silence
+from .liveness import ProcessProbe, SignalWait, rest_of, slow_of
 from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
 from .supervisor import Supervisor
@@ -45,6 +45,9 @@ class NodeFailedError(Exception):
 
 class Launcher:
     """One node: `start`, `watch` until told to stop, `stop`."""
+
+    _signals: SignalWait
+    """Set by `start`."""
 
     def __init__(
         self, node: NodeSpec, folder: RunFolder, port: int, rest: Sequence[str] = ()
@@ -80,16 +83,13 @@ class Launcher:
         self._is_up = False
         #: When a system that ended is given up, on the monotonic clock.
         self._give_up_at = 0.0
-        #: The signal that ends the node; 0: none came.
-        self._stop_signal = 0
 
     def start(self, rest_url: str) -> bool:
         """Start everything; raises `NodeFailedError` if the group cannot be opened.
 
         Returns False if a signal came meanwhile: `watch` then returns at once.
         """
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._note_signal)
+        self._signals = SignalWait()
         self._rest_url = rest_url
         self._announce(self._door)
         log_levels.forget(self._log_file.parent)
@@ -97,23 +97,31 @@ class Launcher:
         for tied in self._beside:
             tied.start()
         self._start_where_free()
-        while not self._stop_signal and not self._has_begun:
+        while not self._signals.ending and not self._has_begun:
             self._look_after_actors()
-        rest = None if self._stop_signal else self._rest
-        if rest is not None and (why := rest.open(rest_url, lambda: bool(self._stop_signal))):
+        rest = None if self._signals.ending else self._rest
+        if rest is not None and (why := rest.open(rest_url, lambda: bool(self._signals.ending))):
             raise NodeFailedError(why)
         self._is_up = True
-        return not self._stop_signal
+        return not self._signals.ending
 
     def watch(self) -> int:
         """Supervise the node until a signal comes; return its number."""
-        while not self._stop_signal:
+        while not self._signals.ending:
             self._look_after_actors()
             for tied in self._tied:
                 tied.look_after()
             log_levels.take_up(self._log_file.parent)
-            time.sleep(WATCH_SECONDS)
-        return self._stop_signal
+            self._signals.pause(self._rest_seconds)
+        return self._signals.ending
+
+    @property
+    def _rest_seconds(self) -> float:
+        """How long until the next look, unless a child process ends: until the next question."""
+        is_settled = self._has_begun and self._beginning is None
+        if is_settled and all(each.is_settled for each in self._tied):
+            return max(WATCH_SECONDS, rest_of((self._admin_probe, self._probe)))
+        return WATCH_SECONDS
 
     def stop(self) -> None:
         """Shut down the workers gracefully if the supervisor answers, then end all processes."""
@@ -132,9 +140,6 @@ class Launcher:
                 self._system.kill()
             self._system = None
         self._files.end_all()
-
-    def _note_signal(self, number: int, _: object) -> None:
-        self._stop_signal = number
 
     def _let_leave(self) -> bool:
         """Shut down all workers gracefully; return False if the supervisor does not answer."""
@@ -283,7 +288,6 @@ class Launcher:
 
     def _slow(self) -> list[SlowProcess]:
         """Return the processes that `status` and `/health` report as not answering."""
-        limit, now = self._node.answer_timeout_ms / 1000, time.monotonic()
         admin_pid = None if self._system is None else self._system.admin_pid
         supervisor_pid = self._supervisor_process and self._supervisor_process.pid
         silent = [
@@ -293,8 +297,4 @@ class Launcher:
         if self._view is not None and not self._probe.silence.is_slow:
             for kind, found in (("group", self._view.groups), ("shard", self._view.shards)):
                 silent += [(kind, each.name, each.pid, each.silent_ms / 1000) for each in found]
-        return [
-            SlowProcess(kind, name, pid, now - seconds, limit)
-            for kind, name, pid, seconds in silent
-            if Silence(limit, now, seconds).is_slow
-        ]
+        return slow_of(silent, self._node.answer_timeout_ms / 1000)

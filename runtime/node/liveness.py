@@ -1,17 +1,21 @@
 """Liveness probes: how long a process has not answered.
 
-The probing process counts only time in which it ran itself: it checks several times a second, and a
-check adds one second at most. So a suspended machine, or a stopped probing process, makes no other
-process look unresponsive. The launcher uses `ProcessProbe`, the supervisor `GroupProbe`.
+The probing process counts only time in which it ran itself: while an answer is due it checks
+several times a second, and a check adds one second at most. So a suspended machine, or a stopped
+probing process, makes no other process look unresponsive. The launcher uses `ProcessProbe`, the
+supervisor `GroupProbe`. Each tells for how long it need not be looked at: while all answer, the
+probing process sleeps from question to question.
 """
 
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import psutil
 
-from ...actors.door.system import Question
+from ...actors.door.question import Question
+from ..cluster.node_files import SlowProcess
 
 MOST_STEP_SECONDS: Final = 1.0
 SLOW_SECONDS: Final = 3.0
@@ -85,6 +89,10 @@ class GroupProbe:
         self._ask_at = now + PING_SECONDS
         return True
 
+    def rest_seconds(self, now: float) -> float:
+        """Return how long until the next check: 0 while an answer is due."""
+        return 0.0 if self._is_owed else max(0.0, self._ask_at - now)
+
     def _has_progressed(self, pid: int) -> bool:
         before, self._counters = self._counters, _read_counters(pid)
         return self._counters != before
@@ -122,6 +130,13 @@ class ProcessProbe:
         self._ask_at = 0.0
         """When to ask next, in monotonic seconds."""
 
+    @property
+    def rest_seconds(self) -> float:
+        """How long until the next check: 0 while an answer is due."""
+        if self._question is not None or self.silence.seconds > 0:
+            return 0.0
+        return max(0.0, self._ask_at - time.monotonic())
+
     def ask_now(self) -> None:
         """Make the next check send a question at once."""
         self._ask_at = 0.0
@@ -133,6 +148,7 @@ class ProcessProbe:
             if now < self._ask_at:
                 self.silence.look(now, is_silent=self.silence.seconds > 0)
                 return None
+            self.silence.look(now, is_silent=self.silence.seconds > 0)  # no answer was due
             self._question, self._ask_at = ask(), now + PING_SECONDS
         answer = self._question.answer(LOOK_SECONDS)
         self.was_lost = self._question.is_lost
@@ -145,3 +161,57 @@ class ProcessProbe:
         if self._question is not None:
             self._question.close()
             self._question = None
+
+
+def rest_of(probes: Iterable[ProcessProbe]) -> float:
+    """Return for how long probes need not be looked at, so that all are due together then."""
+    rests = [each.rest_seconds for each in probes]
+    return max(rests) if all(rests) else 0.0
+
+
+def slow_of(
+    silent: Iterable[tuple[str, str, int | None, float]], limit_seconds: float
+) -> list[SlowProcess]:
+    """Return the slow ones of processes: kind, name, pid, and for how long each was silent."""
+    now = time.monotonic()
+    return [
+        SlowProcess(kind, name, pid, now - seconds, limit_seconds)
+        for kind, name, pid, seconds in silent
+        if Silence(limit_seconds, now, seconds).is_slow
+    ]
+
+
+ENDING: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+
+
+class SignalWait:
+    """The pauses of a process between its checks, which signals cut short; main thread only.
+
+    These are orders to end, and SIGCHLD: the end of a child process. One that comes between two
+    pauses cuts the next one short.
+    """
+
+    def __init__(self) -> None:
+        """Handle these signals from now on."""
+        self.ending = 0
+        """The signal that asks for an end; 0: none came."""
+        self._has_news = False
+        """Whether a signal has come since the last pause."""
+        for number in (*ENDING, signal.SIGCHLD):
+            signal.signal(number, self._note)
+
+    def pause(self, seconds: float) -> None:
+        """Wait until a signal comes, but not longer than so many seconds."""
+        signals = {*ENDING, signal.SIGCHLD}
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # else one could come before the wait
+        try:
+            if not self._has_news and (found := signal.sigtimedwait(signals, seconds)) is not None:
+                self._note(found.si_signo, None)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+        self._has_news = False
+
+    def _note(self, number: int, _: object) -> None:
+        self._has_news = True
+        if number in ENDING:
+            self.ending = number

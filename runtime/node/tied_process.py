@@ -48,6 +48,11 @@ class TiedProcess:
         self._process = self._spawn(self._command)
         self._files.write(NodeProcess(self.kind, self.name, process_of(self._process.pid)))
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether it runs, as far as is known: nothing is to do before it ends."""
+        return self._process is not None and self._start_at is None
+
     def look_after(self) -> None:
         """Restart it if it has ended and its back-off is over."""
         now = time.monotonic()

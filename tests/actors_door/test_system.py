@@ -16,6 +16,7 @@ import pytest
 
 from fairlead.actors.door.ports import Door
 from fairlead.actors.door.system import CannotStartError, UnreachableError, connect, start_system
+from fairlead.actors.door.transport import SEND_SECONDS
 from fairlead_tests.actor_system import (
     Running,
     eventually,
@@ -26,7 +27,7 @@ from fairlead_tests.actor_system import (
     runs,
     title_of,
 )
-from fairlead_tests.actors_door.probe_actors import Create, Echo, Litterbug, Parent
+from fairlead_tests.actors_door.probe_actors import Create, Echo, Late, Litterbug, Parent
 
 ASK = 30.0
 pytestmark = pytest.mark.cluster
@@ -178,6 +179,41 @@ def test_private_lines_leave_no_socket(shared_system: Running) -> None:
         with shared_system.system.private() as line:
             assert line.ask(echo, "hello", ASK) == "hello"
     assert psutil.Process().num_fds() == before
+
+
+def test_a_question_uses_the_connections_of_one_that_was_answered(shared_system: Running) -> None:
+    echo, me = shared_system.system.create(Echo), psutil.Process()
+    answered = shared_system.system.begin(echo, "hello")
+    assert (answered.answer(ASK), answered.close()) == ("hello", None)
+    before = me.net_connections()
+    for number in range(5):
+        question = shared_system.system.begin(echo, number)
+        assert question.answer(ASK) == number
+        question.close()
+    assert me.net_connections() == before
+
+
+def test_a_late_reply_is_not_taken_for_that_to_the_next_question(shared_system: Running) -> None:
+    late = shared_system.system.create(Late)
+    former = shared_system.system.begin(late, 0.5)
+    assert former.answer(0.0) is None
+    former.close()
+    question = shared_system.system.begin(late, 1.0)
+    assert question.answer(ASK) == 1.0
+    question.close()
+
+
+def test_a_question_to_an_actor_that_has_ended_is_lost_at_once(shared_system: Running) -> None:
+    echo = shared_system.system.create(Echo)
+    asked = shared_system.system.begin(echo, "pid")
+    pid = asked.answer(ASK)
+    asked.close()
+    os.kill(int(str(pid)), signal.SIGKILL)
+    eventually(lambda: not shared_system.titled("fairlead: echo"), "it has ended")
+    question = shared_system.system.begin(echo, "hello")
+    assert question.answer(SEND_SECONDS / 2) is None
+    assert question.is_lost
+    question.close()
 
 
 def test_the_children_of_a_killed_actor_are_gone(shared_system: Running) -> None:

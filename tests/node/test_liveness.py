@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,17 @@ from typing import cast
 
 import pytest
 
-from fairlead.actors.door.system import Question
+from fairlead.actors.door.question import Question
 from fairlead.runtime.cluster.node_files import SlowProcess, read_slow, write_slow
-from fairlead.runtime.node.liveness import PING_SECONDS, GroupProbe, ProcessProbe, Silence
+from fairlead.runtime.node.liveness import (
+    ENDING,
+    PING_SECONDS,
+    GroupProbe,
+    ProcessProbe,
+    SignalWait,
+    Silence,
+    rest_of,
+)
 
 LIMIT = 30.0
 
@@ -121,3 +130,64 @@ def test_who_is_silent_is_written_down_while_it_is(tmp_path: Path) -> None:
     assert (read_slow(tmp_path), list(tmp_path.iterdir())) == ((), [])
     (tmp_path / "slow.json").write_text("[{}]")
     assert read_slow(tmp_path) == ()
+
+
+class Asked(Answered):
+    """A question that is answered when it is told to be."""
+
+    is_answered = False
+
+    def answer(self, _: float) -> str | None:  # type: ignore[override]
+        return "I am here" if self.is_answered else None
+
+
+def test_processes_that_all_answer_are_left_alone_until_the_next_question() -> None:
+    prompt, late, question = ProcessProbe(LIMIT), ProcessProbe(LIMIT), Asked()
+    prompt.look(lambda: cast("Question", Answered()))
+    late.look(lambda: cast("Question", question))
+    assert (rest_of([prompt]) > PING_SECONDS / 2, rest_of([prompt, late])) == (True, 0.0)
+    question.is_answered = True
+    late.look(lambda: cast("Question", question))
+    assert rest_of([prompt, late]) > PING_SECONDS / 2
+    late.forget()
+    assert rest_of([prompt, late]) == 0.0, "a new process is asked at once"
+
+
+def test_a_group_is_looked_at_while_it_owes_an_answer_and_left_alone_until_the_next() -> None:
+    probe, me = GroupProbe(LIMIT, 0.0), os.getpid()
+    assert probe.look(0.0, me, is_starting=False)
+    assert probe.rest_seconds(0.1) == 0.0
+    probe.take_answer()
+    assert probe.rest_seconds(0.5) == PING_SECONDS - 0.5
+
+
+@pytest.fixture
+def signals() -> Iterator[SignalWait]:
+    """What waits for signals, which are handled as before in the end."""
+    numbers = (*ENDING, signal.SIGCHLD)
+    before = {each: signal.getsignal(each) for each in numbers}
+    yield SignalWait()
+    for each, handler in before.items():
+        signal.signal(each, handler)
+
+
+AGES = 600.0
+
+
+def test_the_end_of_a_child_cuts_a_pause_short(signals: SignalWait) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        child.stdin.close()
+        signals.pause(AGES)
+    assert signals.ending == 0
+
+
+def test_an_order_to_end_cuts_a_pause_short_whenever_it_comes(signals: SignalWait) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert signals.ending == signal.SIGTERM
+    signals.pause(AGES)
+    signals.pause(0.0)
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGHUP)).start()
+    signals.pause(AGES)
+    assert signals.ending == signal.SIGHUP
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()).isdisjoint(ENDING)
