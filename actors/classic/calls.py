@@ -252,7 +252,7 @@ def _leave(turn: Turn, leaver: Leaver) -> Error:
     state, member_id = turn.state, leaver.member_id
     if not member_id and leaver.instance_id is not None:
         member_id = state.instances.get(leaver.instance_id, "")
-    elif leaver.instance_id is None and state.pending_joins.pop(member_id, None) is not None:
+    elif state.pending_joins.pop(member_id, None) is not None:
         return Error.NONE
     error = refuse_member(turn, member_id, leaver.instance_id)
     if error is None:

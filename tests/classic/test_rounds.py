@@ -238,6 +238,16 @@ def test_an_operator_ends_a_static_seat_by_its_name_alone(driver: ClassicDriver)
     assert driver.beat(joined(driver, number).member_id) == "UNKNOWN_MEMBER_ID"
 
 
+def test_an_id_that_was_given_out_is_given_back_whatever_instance_is_named(
+    driver: ClassicDriver,
+) -> None:
+    member_id = newcomer(driver)
+    reply = driver.leaves(member_id, "i1")
+    assert isinstance(reply, LeaveGroupReply)
+    assert [each.error for each in reply.leavers] == [Error.NONE]
+    assert driver.asks(driver.joining(member_id)).error is Error.UNKNOWN_MEMBER_ID
+
+
 def test_a_static_member_that_returns_keeps_its_place_through_a_restart(
     driver: ClassicDriver,
 ) -> None:

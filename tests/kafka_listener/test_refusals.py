@@ -15,11 +15,13 @@ from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.server import Limits
 from fairlead.runtime.kafka.wire import bounds
 from fairlead.runtime.kafka.wire.bounds import Budget
+from fairlead.runtime.kafka.wire.served import SYNC_GROUP
 from fairlead_tests.conformance.frames import Frame, build, message_class, write_frame
 from fairlead_tests.kafka_listener.behind import LIST_OFFSETS, behind
 from fairlead_tests.kafka_listener.served import ENOUGH, Served, listening
-from fairlead_tests.kafka_listener.spoken import asking, told
+from fairlead_tests.kafka_listener.spoken import ask, asking, told
 
+INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID = 23, 25
 BEAT = bytes.fromhex("000c000400000001ffff00026100000001026200" + "00")
 """A Heartbeat of member b in group a."""
 HOSTILE = {
@@ -80,6 +82,24 @@ def test_null_where_an_array_must_be_is_refused(tmp_path: Path) -> None:
         client = await served.dial()
         assert await client.asks(leave) == b""
         assert served.counts.reasons == ["malformed"]
+
+    serving(tmp_path, play)
+
+
+@pytest.mark.parametrize("names", [(None, "range"), ("consumer", None)])
+def test_who_asks_for_an_assignment_says_of_which_protocol_before_all_else(
+    tmp_path: Path, names: tuple[str | None, str | None]
+) -> None:
+    async def play(served: Served) -> None:
+        client = await served.dial()
+        fields = {"GroupId": "a", "GenerationId": 1, "MemberId": "b", "Assignments": []}
+        said = dict(zip(("ProtocolType", "ProtocolName"), names, strict=True))
+        answers = [
+            await ask(client, SYNC_GROUP, 5, **fields, **said),
+            await ask(client, SYNC_GROUP, 4, **fields),  # which has no such fields
+        ]
+        errors = [each["ErrorCode"] for each in answers]
+        assert errors == [INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID]
 
     serving(tmp_path, play)
 

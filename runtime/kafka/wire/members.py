@@ -17,6 +17,7 @@ from ....actors.messages.classic import (
     SyncGroup,
     SyncGroupReply,
 )
+from ....actors.messages.errors import Error
 from ....events.model import ClassicProtocol
 from .frames import Request, item_class, make
 from .terms import MS, NO_TIME, code
@@ -26,6 +27,8 @@ IDS_FIRST, NULLABLE_NAME, SKIPPING = 4, 7, 9
 name is nullable; the leader may be told to skip the assignment."""
 LEAVERS: Final = 3
 """The first version of LeaveGroup with several members."""
+PROTOCOL: Final = ("protocol_type", "protocol_name")
+"""The fields of SyncGroup that are mandatory where a version has them, and yet may be null."""
 
 
 def ask_to_join(request: Request, client_host: str) -> Sequence[JoinGroup]:
@@ -51,23 +54,23 @@ def ask_to_join(request: Request, client_host: str) -> Sequence[JoinGroup]:
 
 
 def ask_to_sync(request: Request, _: str) -> Sequence[SyncGroup]:
-    """Translate a SyncGroup request."""
+    """Translate a SyncGroup request; one without its protocol is refused before any group is asked.
+
+    Earlier versions have no field for it.
+    """
     told = request.message
+    names = [getattr(told, each) for each in PROTOCOL if hasattr(told, each)]
+    if None in names:
+        return []
     call = SyncGroup(
         told.group_id,
         told.member_id,
         told.generation_id,
         getattr(told, "group_instance_id", None),
-        _said(told, "protocol_type"),
-        _said(told, "protocol_name"),
+        *(names or (None, None)),
         {each.member_id: each.assignment for each in told.assignments},
     )
     return [call]
-
-
-def _said(told: Any, field: str) -> str | None:
-    """Return a text, empty if it is null; None where a version has no such field."""
-    return (getattr(told, field) or "") if hasattr(told, field) else None
 
 
 def ask_heartbeat(request: Request, _: str) -> Sequence[ClassicHeartbeat]:
@@ -91,7 +94,8 @@ def _leaver(told: Any) -> Leaver:
 
 def answer_member(request: Request, kind: Any, replies: Sequence[Any]) -> Any:
     """Build the response to any of these requests."""
-    (reply,), version = replies, request.head.version
+    reply = replies[0] if replies else SyncGroupReply(Error.INCONSISTENT_GROUP_PROTOCOL)
+    version = request.head.version
     told = {"throttle_time": NO_TIME, "error_code": code(reply.error)}
     if isinstance(reply, JoinGroupReply):
         told |= _joined(kind, version, reply)
