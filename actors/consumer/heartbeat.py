@@ -23,9 +23,12 @@ from .topics import has_returned_topic, shares_anew, topic_records
 
 def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
     """Decide a consumer's heartbeat."""
-    if group.type is GroupType.CLASSIC and request.member_epoch != JOIN_EPOCH:
-        message = f"Group {group.group_id} is not a consumer group: join it with epoch 0"
-        return refuse_heartbeat(soft, request, Error.GROUP_ID_NOT_FOUND, message)
+    if group.type is GroupType.CLASSIC:
+        if request.member_epoch != JOIN_EPOCH:
+            message = f"Group {group.group_id} is not a consumer group: join it with epoch 0"
+            return refuse_heartbeat(soft, request, Error.GROUP_ID_NOT_FOUND, message)
+        # The last target, which may have been computed just now, is older than a generation.
+        soft = replace(soft, rests=False)
     seat = seat_of(group, request)
     if refused := refuse(group, soft, seat, request):
         return refuse_heartbeat(soft, request, *refused)

@@ -95,3 +95,15 @@ def test_a_group_that_cannot_be_converted_stays_classic(why: str) -> None:
     assert driver.joins("M", "t4").error is Error.GROUP_ID_NOT_FOUND
     assert driver.group.type is GroupType.CLASSIC
     assert beats(driver, member_id, 1) is Error.NONE
+
+
+def test_a_group_that_was_classic_meanwhile_tells_a_consumer_no_epoch_of_before() -> None:
+    driver = ConsumerDriver(settings=replace(SETTINGS, assignment_interval_ms=1_000))
+    driver.joins("A", "t4")
+    driver.beats("A", -1)
+    joined = driver.asks(joining())
+    driver.asks(LeaveGroup("g", (Leaver(joined.member_id),)))
+    reply = driver.joins("B", "t4")
+    assert (reply.error, driver.group.members.keys()) == (Error.NONE, {"B"})
+    assert reply.member_epoch == driver.group.group_epoch > joined.generation
+    assert driver.holds()["B"] == "t4-0 t4-1 t4-2 t4-3"
