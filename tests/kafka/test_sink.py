@@ -4,7 +4,7 @@
 import json
 import os
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from fairlead.runtime.pipeline.spi.connector import Delivery
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import (
     BadInput,
+    RowsRefused,
     SchemaRefused,
     SinkAway,
     SinkBroken,
@@ -150,6 +151,32 @@ def test_a_row_that_is_too_large_for_its_topic_is_refused_before_it_counts(
         log.stage(sink(topic=small), pa.table({"s": ["x" * 2000]}))
     log.write(sink(topic=small), pa.table({"s": ["x" * 300] * 200}))
     assert len(topics.values(small)) == 200
+
+
+def test_rows_that_a_topic_never_accepts_are_refused_before_they_count(
+    topics: Topics, topic: str, sink: Any, log: SinkLog
+) -> None:
+    compacted = topics.make(f"{topic}.compacted", cleanup_policy="compact,delete")
+    keyed = {"k": [1, 2], "n": [1, 2]}
+    with pytest.raises(RowsRefused, match=r"without a key, but topic .*compacted is compacted"):
+        log.stage(sink(topic=compacted), pa.table(keyed))
+    with pytest.raises(RowsRefused, match="without a key"):
+        log.stage(sink(topic=compacted), pa.table({"_key": ["a", None], "n": [1, 2]}))
+    log.write(sink(topic=compacted, key_columns="k"), pa.table(keyed))
+    assert len(topics.values(compacted)) == 2
+    kind, now = pa.timestamp("us", "UTC"), datetime.now(UTC)
+    day = timedelta(days=1)
+    young = topics.make(f"{topic}.young", message_timestamp_before_max_ms="3600000")
+    for name, time, why in ((topic, now + day, "in the future"), (young, now - day, "is too old")):
+        rows = {"n": [1, 2], "_timestamp": pa.array([now, time], kind)}
+        with pytest.raises(RowsRefused, match=f"a _timestamp .*{why}"):
+            log.stage(sink(topic=name), pa.table(rows))
+        log.write(sink(topic=name), pa.table({"n": [1], "_timestamp": pa.array([now], kind)}))
+    stamped = topics.make(f"{topic}.stamped", message_timestamp_type="LogAppendTime")
+    log.write(sink(topic=stamped), pa.table(rows))
+    assert len(topics.values(stamped)) == 2
+    with pytest.raises(RowsRefused, match="'no topic' in column t, which is no topic's name"):
+        log.stage(sink(topic_column="t"), pa.table({"n": [1], "t": ["no topic"]}))
 
 
 def test_a_topic_that_is_not_there_is_waited_for(sink: Any, log: SinkLog) -> None:

@@ -75,6 +75,19 @@ class TopicFacts(NamedTuple):
     partitions: int
 
 
+class TopicLimits(NamedTuple):
+    """What a topic accepts."""
+
+    record_bytes: int
+    """The largest record, `max.message.bytes`."""
+    needs_keys: bool
+    """Whether it is compacted, so that each record must have a key."""
+    before_ms: int | None
+    """How far the time of a record may lie in the past; None: any time is fine."""
+    after_ms: int | None
+    """How far it may lie in the future, likewise."""
+
+
 class LastError:
     """Keeps the last error that librdkafka reported, as the reason for a timeout."""
 
@@ -206,16 +219,16 @@ class KafkaCluster:
             for each, answer in asked.items()
         }
 
-    def largest_records(self, topics: Iterable[str]) -> Mapping[str, int]:
-        """Return `max.message.bytes` of each topic."""
+    def limits(self, topics: Iterable[str]) -> Mapping[str, TopicLimits]:
+        """Return what each topic accepts."""
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
         with self.translate_errors():
             asked = self._admin.describe_configs(resources, request_timeout=self._timeout_s)
-        found: dict[str, int] = {}
+        found: dict[str, TopicLimits] = {}
         for resource, answer in asked.items():
             with self.translate_errors(f"topic {resource.name}: "):
-                limit = answer.result(self._timeout_s)["max.message.bytes"].value
-                found[resource.name] = int(limit)
+                config = answer.result(self._timeout_s)
+            found[resource.name] = _limits({name: each.value for name, each in config.items()})
         return found
 
     def unreachable(self, error: KafkaError) -> Exception:
@@ -253,6 +266,14 @@ class KafkaCluster:
                 raise self.unreachable(cause) from None
             raise self.away(f"{what}{cause.str()}") from None
         self.trouble.is_refused = False
+
+
+def _limits(config: Mapping[str, str]) -> TopicLimits:
+    is_given = config.get("message.timestamp.type") != "LogAppendTime"
+    times = (config.get(f"message.timestamp.{each}.max.ms") for each in ("before", "after"))
+    before_ms, after_ms = (int(each) if each and is_given else None for each in times)
+    is_compacted = "compact" in config.get("cleanup.policy", "").split(",")
+    return TopicLimits(int(config["max.message.bytes"]), is_compacted, before_ms, after_ms)
 
 
 def _spec(to: Seek) -> OffsetSpec:

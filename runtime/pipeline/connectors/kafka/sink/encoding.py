@@ -5,6 +5,7 @@ It runs when a batch is staged, so that rows that cannot be encoded are refused 
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -33,6 +34,7 @@ RECORD: Final = pa.schema(
 )
 """The schema of encoded records; times in ms since 1970."""
 
+_TOPIC: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 _ENCODE: Final = msgspec.json.Encoder(decimal_format="number").encode
 
 
@@ -101,7 +103,13 @@ class RecordEncoder:
             raise RowsRefused(
                 f"{topics.null_count} rows have no topic in column {self.topic_column}"
             )
-        return _Topics(pc.unique(topics).to_pylist(), topics)
+        names = pc.unique(topics).to_pylist()
+        if wrong := [each for each in names if not _TOPIC.fullmatch(each)]:
+            raise RowsRefused(
+                f"a row has {wrong[0]!r} in column {self.topic_column}, which is no topic's name: "
+                "it has at most 249 letters, digits, dots, underscores and hyphens"
+            )
+        return _Topics(names, topics)
 
     def _keys(self, rows: pa.Table, topics: _Topics) -> pa.ChunkedArray | None:
         if self.key_columns:

@@ -2,6 +2,7 @@
 """The Kafka sink: a batch is staged in a file, and published in one transaction."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,7 +14,8 @@ from ......events.model import Resource, Token
 from ....spi.errors import RowsRefused, SinkBroken
 from ....spi.sink import Sink, Tenure
 from ...marks import PublishedBatch, refuse_other_log
-from ..cluster import KafkaCluster
+from ..cluster import KafkaCluster, TopicLimits
+from ..keys import SINK_KEY_COLUMNS
 from .encoding import RecordEncoder
 from .marks import BatchMark
 from .publishing import Publisher
@@ -61,8 +63,8 @@ class KafkaSink(Sink["pa.Table"]):
         self._publisher = publisher
         self._rules = rules
         self._cluster_id = cluster_id
-        self._limits: dict[str, int] = {}
-        """The largest record in bytes, by topic."""
+        self._limits: dict[str, TopicLimits] = {}
+        """What topics accept."""
 
     def acquire(self, tenure: Tenure) -> None:
         """Check the mark against the log, and fence former owners.
@@ -81,10 +83,10 @@ class KafkaSink(Sink["pa.Table"]):
         self._encoder.check(schema)
 
     def stage(self, rows: pa.Table, commit_id: CommitId, input_bytes: int) -> Manifest:
-        """Write a batch of records to a file; raises `RowsRefused` for a too large record."""
+        """Write a batch to a file; raises `RowsRefused` for a record that its topic refuses."""
         del input_bytes
         records = self._encoder.encode(rows)
-        limit = self._refuse_large(records)
+        limit = self._refuse_unfit(records)
         size = self._staging.write(commit_id, records)
         name = self._staging.name_of(commit_id)
         note: Document = {_BATCH_BYTES: limit, _KAFKA: self._cluster.id()}
@@ -101,7 +103,7 @@ class KafkaSink(Sink["pa.Table"]):
         if self.at_once is None:
             raise RuntimeError("this sink stages batches")
         records = self._encoder.encode(rows)
-        self.at_once.begin(self._refuse_large(records))
+        self.at_once.begin(self._refuse_unfit(records))
         self.at_once.send(records.to_batches(HELD_ROWS))
         return Manifest(self._cluster.id(), "", rows.num_rows, records.nbytes, 0)
 
@@ -170,28 +172,33 @@ class KafkaSink(Sink["pa.Table"]):
             )
         return self._rules.unmarked == "skip"
 
-    def _refuse_large(self, records: pa.Table) -> int:
-        """Raise `RowsRefused` for a record that is too large for its topic, before the commit.
+    def _refuse_unfit(self, records: pa.Table) -> int:
+        """Raise `RowsRefused` for a record that its topic never accepts, before the commit.
 
         Returns a `batch.size` that all topics accept.
         """
         least = BATCH_BYTES
-        sizes = pc.add(
-            pc.add(_lengths(records["value"]), _lengths(records["key"])),
-            _lengths_of_headers(records["headers"].combine_chunks()),
-        )
-        largest = records.select(["topic"]).append_column("size", sizes).group_by("topic")
-        for row in largest.aggregate([("size", "max")]).to_pylist():
-            topic, size = row["topic"], row["size_max"] + _FRAME
+        for topic, size, has_keyless, earliest_ms, latest_ms in _extremes(records):
             if topic not in self._limits:
-                self._limits.update(self._cluster.largest_records([topic]))
-            if size > self._limits[topic]:
+                self._limits.update(self._cluster.limits([topic]))
+            limits, now_ms = self._limits[topic], time.time_ns() // 1_000_000
+            why = ""
+            if size > limits.record_bytes:
+                why = f"of {size} bytes, but topic {topic} accepts at most {limits.record_bytes}: "
+                why += "raise its max.message.bytes"
+            elif has_keyless and limits.needs_keys:
+                why = f"without a key, but topic {topic} is compacted: see {SINK_KEY_COLUMNS}"
+            elif _is_over(latest_ms, now_ms, limits.after_ms):
+                why = f"of a _timestamp in the future, which topic {topic} refuses "
+                why += "(message.timestamp.after.max.ms): change it by a transform"
+            elif _is_over(now_ms, earliest_ms, limits.before_ms):
+                why = f"of a _timestamp that is too old for topic {topic} "
+                why += "(message.timestamp.before.max.ms): change it by a transform"
+            if why:
                 raise RowsRefused(
-                    f"a row would be a record of {size} bytes, but topic {topic} accepts at most "
-                    f"{self._limits[topic]}: raise its max.message.bytes. Nothing of the batch "
-                    "was written"
+                    f"a row would be a record {why}. Nothing of the batch was written"
                 )
-            least = min(least, self._limits[topic])
+            least = min(least, limits.record_bytes)
         return least
 
     @property
@@ -210,6 +217,28 @@ class KafkaSink(Sink["pa.Table"]):
                 f"another cluster ({mark.cluster}) writes as {self._publisher.group}: rename this "
                 f"connector. Nothing was written. To continue without the mark, {self._remedy}"
             )
+
+
+def _is_over(later_ms: int | None, earlier_ms: int | None, most_ms: int | None) -> bool:
+    """Tell whether two times are further apart than allowed; None: no time, or any distance."""
+    if later_ms is None or earlier_ms is None or most_ms is None:
+        return False
+    return later_ms - earlier_ms > most_ms
+
+
+def _extremes(records: pa.Table) -> Iterator[tuple[str, int, bool, int | None, int | None]]:
+    """Yield each topic with the size of its largest record, whether one has no key, its times."""
+    sizes = pc.add(
+        pc.add(_lengths(records["value"]), _lengths(records["key"])),
+        _lengths_of_headers(records["headers"].combine_chunks()),
+    )
+    told = records.select(["topic", "timestamp"])
+    told = told.append_column("size", sizes).append_column("keyless", pc.is_null(records["key"]))
+    wanted = [("size", "max"), ("keyless", "any"), ("timestamp", "min"), ("timestamp", "max")]
+    for row in told.group_by("topic").aggregate(wanted).to_pylist():
+        size = row["size_max"] + _FRAME
+        times = row["timestamp_min"], row["timestamp_max"]
+        yield row["topic"], size, row["keyless_any"], *times
 
 
 def _lengths(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
