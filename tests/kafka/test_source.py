@@ -237,3 +237,11 @@ def test_what_was_read_ahead_is_read_again_if_the_log_goes_on_elsewhere(
         found = reading.take(reading.plan(few))["_value"].to_pylist()
         assert found == [str(n) for n in range(start, start + 10)]
     assert reading.looks_in_vain(3)
+
+
+def test_a_time_of_another_unit_is_the_latest_that_there_is(topics: Topics, begin: Any) -> None:
+    topic = topics.make("nanos", message_timestamp_after_max_ms=str((1 << 63) - 1))
+    topics.write(topic, ["one"], timestamp=1_700_000_000_123_456_789)
+    topics.write(topic, ["two"], timestamp=1_700_000_000_123)
+    times = begin(topics=topic).read(2)["_timestamp"].to_pylist()
+    assert [each.year for each in times] == [9999, 2023]

@@ -20,7 +20,7 @@ _SCHEMAS_KEY: Final = replace(
     flag_key(
         "schemas.enable",
         "Whether JSON is Connect's envelope of `schema` and `payload`. Default: true for a "
-        "source's values, false for a sink.",
+        "source, false for a sink.",
         default=True,
     ),
     default=None,
@@ -84,17 +84,15 @@ def converter_key(
     name: str,
     meaning: str,
     default: str = "string",
-    words: tuple[str, ...] = CONVERTERS,
     importance: Importance = Importance.HIGH,
 ) -> Definition:
-    """Return the key that names a converter, by one of `words` or by a class name."""
+    """Return the key that names a converter, by a kind or by a class name."""
 
     def flaw(value: Value) -> str | None:
-        if converter_kind(str(value)) in words:
+        if converter_kind(str(value)) in CONVERTERS:
             return None
-        classes = (each for each, word in _WORDS.items() if word in words)
-        return f"must be one of {', '.join(words)}, or {', '.join(classes)}"
+        return f"must be one of {', '.join(CONVERTERS)}, or {', '.join(_WORDS)}"
 
     return text_key(
-        name, meaning, default, importance=importance, validator=flaw, recommended=words
+        name, meaning, default, importance=importance, validator=flaw, recommended=CONVERTERS
     )

@@ -12,14 +12,15 @@ from ...spi.key_kinds import check_patterns, choice_key, flag_key, list_key, num
 from ..evolution.policy import EVOLUTION_KEY
 from .connection import connection_keys
 from .converters import converter_key
-from .registry_keys import AVRO, registry_keys
+from .registry_keys import registry_keys
 
-KEY_CONVERTERS: Final = ("string", "bytes", AVRO)
 METADATA_COLUMNS: Final = ("key", "topic", "partition", "offset", "timestamp", "headers")
 
 TOPICS: Final = "source.topics"
 TOPICS_REGEX: Final = "source.topics.regex"
 KEY_CONVERTER: Final = "source.key.converter"
+KEY_SCHEMAS: Final = "source.key.converter.schemas.enable"
+KEY_SCHEMA: Final = "source.key.schema"
 VALUE_CONVERTER: Final = "source.value.converter"
 VALUE_SCHEMAS: Final = "source.value.converter.schemas.enable"
 SCHEMA: Final = "source.schema"
@@ -93,11 +94,24 @@ SOURCE: Final = (
     EVOLUTION_KEY,
     converter_key(
         KEY_CONVERTER,
-        "The format of keys, in the column `_key`: a text, bytes, or Avro. JSON is a text.",
-        words=KEY_CONVERTERS,
+        "The format of keys, in the column `_key`: `string` and `bytes` as they are, `json` and "
+        "`avro` a struct of the fields of an object, or a single value.",
         importance=Importance.MEDIUM,
     ),
     *registry_keys(KEY_CONVERTER, writes=False),
+    flag_key(
+        KEY_SCHEMAS,
+        "Whether a key in JSON is Connect's envelope of `schema` and `payload`. Without it the "
+        f"fields are those of `{KEY_SCHEMA}`.",
+        default=True,
+    ),
+    text_key(
+        KEY_SCHEMA,
+        "The fields of keys in JSON without schemas, as in `CREATE TABLE`: `id BIGINT`. Without it "
+        "the connector infers them, once, from the last records. A key with other fields cannot be "
+        "decoded.",
+        width=Width.LONG,
+    ),
     list_key(
         METADATA,
         "The metadata of a record to add as columns: `_key`, `_topic`, "
@@ -146,7 +160,7 @@ SOURCE_TASK: Final = (
     text_key(TASK_PARTITIONS, "Set by the connector: the task's share of the partitions."),
     text_key(TASK_LATER, "Set by the connector: the partitions added after its first start."),
     text_key(TASK_SCHEMA, "Set by the connector: the columns of values in JSON or Avro."),
-    text_key(TASK_KEY_SCHEMA, "Set by the connector: the column of keys in Avro."),
+    text_key(TASK_KEY_SCHEMA, "Set by the connector: the column of keys in JSON or Avro."),
 )
 
 SINK: Final = (

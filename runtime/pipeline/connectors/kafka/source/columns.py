@@ -25,6 +25,7 @@ from ..converters import converter_kind
 from ..registry_keys import AVRO
 from .decoding import JsonDecoder, KafkaRows, PlainDecoder, RecordDecoder
 from .envelope import EnvelopeDecoder
+from .json_keys import JsonKeyDecoder
 from .reader import PartitionReader, empty_table
 
 SAMPLE: Final = 500
@@ -50,8 +51,10 @@ def decoder(context: Context, config: Mapping[str, str], settings: ParsedConfig)
         keeps_records=bool(config.get(QUEUE_TOPIC)),
     )
     values = _value_decoder(rows, context, config, settings)
-    if not (has_avro_keys(settings) and "_key" in rows.metadata):
+    if not has_typed_keys(settings):
         return values
+    if not has_avro_keys(settings):
+        return JsonKeyDecoder(rows, settings.text(keys.TASK_KEY_SCHEMA), values)
     from .avro_subjects import key_decoder, shared_registry  # noqa: PLC0415  # loads fastavro
 
     return key_decoder(rows, shared_registry(context, config, keys.KEY_CONVERTER), settings, values)
@@ -82,8 +85,20 @@ def needs_schema(settings: ParsedConfig) -> bool:
 
 
 def has_avro_keys(settings: ParsedConfig) -> bool:
-    """Tell whether keys are in Avro, so that their type must be known before the read."""
+    """Tell whether keys are in Avro."""
     return converter_kind(settings.text(keys.KEY_CONVERTER)) == AVRO
+
+
+def has_typed_keys(settings: ParsedConfig) -> bool:
+    """Tell whether keys are read, and are of other types than texts and bytes."""
+    is_typed = converter_kind(settings.text(keys.KEY_CONVERTER)) not in _KEYS
+    return is_typed and "_key" in _metadata(settings.items(keys.METADATA))
+
+
+def needs_key_schema(settings: ParsedConfig) -> bool:
+    """Tell whether the type of keys must be known before the read."""
+    is_alone = has_avro_keys(settings) or not settings.flag(keys.KEY_SCHEMAS)
+    return has_typed_keys(settings) and is_alone
 
 
 def declared_columns(settings: ParsedConfig) -> SourceColumns:
@@ -92,21 +107,35 @@ def declared_columns(settings: ParsedConfig) -> SourceColumns:
     values = {"string": "_value STRING", "bytes": "_value BINARY"}.get(kind, "")
     if needs_schema(settings):
         values = settings.text(keys.SCHEMA)
-    metadata = _metadata(settings.items(keys.METADATA))
-    if not values or ("_key" in metadata and has_avro_keys(settings)):
+    if not values or has_typed_keys(settings):
         return SourceColumns()
-    types = {**_BESIDE, "_key": _KEYS[converter_kind(settings.text(keys.KEY_CONVERTER))]}
-    beside = (f"{name} {types[name]}" for name in metadata)
+    key = _KEYS.get(converter_kind(settings.text(keys.KEY_CONVERTER)), "")
+    types = {**_BESIDE, "_key": key}
+    beside = (f"{name} {types[name]}" for name in _metadata(settings.items(keys.METADATA)))
     return SourceColumns(", ".join((values, *beside)), keys.SCHEMA, is_given=True)
+
+
+def key_column(ddl: str) -> str:
+    """Return the column of keys whose fields are given as DDL."""
+    return f"`_key` STRUCT<{ddl}>"
+
+
+def infer_key_column(sample: pa.Table) -> str:
+    """Infer the column of JSON keys as DDL; raises `NotReady` if there is no key."""
+    texts = [each and b'{"_key": %s}' % each for each in sample["_key"].to_pylist()]
+    return _infer(texts, keys.KEY_SCHEMA)
 
 
 def infer_columns(sample: pa.Table) -> str:
     """Infer the columns of JSON values as DDL; raises `NotReady` if there is no value."""
-    values = [each for each in sample["_value"].to_pylist() if each]
+    return _infer(sample["_value"].to_pylist(), keys.SCHEMA)
+
+
+def _infer(texts: Sequence[bytes | None], key: str) -> str:
+    """Infer the columns of JSON texts as DDL; `key` is the config key that gives them."""
+    values = [each for each in texts if each]
     if not values:
-        raise NotReady(
-            f"no record is there to infer columns from; put one there, or give {keys.SCHEMA}"
-        )
+        raise NotReady(f"no record is there to infer columns from; put one there, or give {key}")
     with TemporaryDirectory() as folder:
         file = Path(folder) / "sample.json"
         file.write_bytes(b"\n".join(each.replace(b"\n", b" ") for each in values) + b"\n")
@@ -114,7 +143,7 @@ def infer_columns(sample: pa.Table) -> str:
             return infer_schema("json", [file], CsvStyle(), _SAMPLE_BYTES)
         except BadInput as error:
             why = str(error).replace(str(file), "the last records")
-            raise ConfigInvalid(f"{keys.SCHEMA}: it cannot be inferred: {why}") from None
+            raise ConfigInvalid(f"{key}: it cannot be inferred: {why}") from None
 
 
 def read_sample(reader: PartitionReader, starts: Mapping[TopicPlace, int]) -> pa.Table:

@@ -38,7 +38,7 @@ _TIMES: Final[Mapping[str, str]] = {
     "io.debezium.time.Timestamp": "timestamp_millis({})",
     "io.debezium.time.MicroTimestamp": "timestamp_micros({})",
 }
-_DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
+DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
 _MOST_DIGITS: Final = 38
 _OBJECT: Final[Decoder[dict[str, Raw] | None]] = Decoder(dict[str, Raw] | None)
 _ARRAY: Final[Decoder[list[Raw] | None]] = Decoder(list[Raw] | None)
@@ -93,8 +93,8 @@ def _fields(schema: Schema) -> dict[str, Schema]:
 def _type(schema: Schema) -> str:
     """Return the type to parse a value with."""
     kind = str(schema.get("type"))
-    if schema.get("name") == _DECIMAL:
-        return f"DECIMAL({_MOST_DIGITS}, {_scale(schema)})"
+    if schema.get("name") == DECIMAL:
+        return f"DECIMAL({_MOST_DIGITS}, {scale_of(schema)})"
     if kind == "struct":
         inner = (f"{quoted(name)}: {_type(each)}" for name, each in _fields(schema).items())
         return f"STRUCT<{', '.join(inner)}>"
@@ -107,7 +107,8 @@ def _type(schema: Schema) -> str:
     return _PLAIN[kind]
 
 
-def _scale(schema: Schema) -> int:
+def scale_of(schema: Schema) -> int:
+    """Return the scale of a Decimal's schema."""
     return int(schema.get("parameters", {}).get("scale", 0))
 
 
@@ -142,8 +143,8 @@ def _has_times(schema: Schema) -> bool:
 
 def _to_numbers(schema: Schema) -> Rewrite | None:
     kind = schema.get("type")
-    if schema.get("name") == _DECIMAL:
-        return partial(_number, _scale(schema))
+    if schema.get("name") == DECIMAL:
+        return partial(_number, scale_of(schema))
     if kind == "struct":
         fields = _fields(schema).items()
         inside = {name: made for name, each in fields if (made := _to_numbers(each))}

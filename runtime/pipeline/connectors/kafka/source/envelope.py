@@ -22,7 +22,7 @@ AT: Final = "_fairlead_at"
 """The column of a record's offset, to restore the order of rows of several schemas."""
 
 
-class _Envelope(msgspec.Struct):
+class Envelope(msgspec.Struct):
     """Connect's envelope, its two parts not yet parsed."""
 
     schema: msgspec.Raw
@@ -99,7 +99,7 @@ class EnvelopeDecoder(JsonDecoder):
 
     def _by_schema(self, table: pa.Table) -> Iterator[tuple[bytes, pa.Table]]:
         """Yield each schema with the payloads of its records; tombstones go with the first one."""
-        decode = msgspec.json.Decoder(_Envelope).decode
+        decode = msgspec.json.Decoder(Envelope).decode
         rows: dict[bytes, tuple[list[int], list[bytes | None]]] = {}
         alone: list[int] = []
         for row, value in enumerate(table["_value"].to_pylist()):

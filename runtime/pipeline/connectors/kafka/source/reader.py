@@ -38,6 +38,8 @@ _HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary(
 Headers = Sequence[tuple[str, bytes]] | None
 """The headers of one record."""
 _TIME: Final = pa.timestamp("us", tz="UTC")
+_LATEST_MS: Final = 253_402_300_799_999
+"""The end of the year 9999, for later times: clients that write other units than ms have them."""
 
 OWN_SETTINGS: Final[Settings] = {
     "enable.auto.commit": False,
@@ -210,7 +212,9 @@ class PartitionReader:
 def _columns(found: "Sequence[Message]") -> pa.RecordBatch:
     """Return undecoded records as columns."""
     times = [each.timestamp() for each in found]
-    millis = [None if kind == TIMESTAMP_NOT_AVAILABLE else time for kind, time in times]
+    millis = [
+        None if kind == TIMESTAMP_NOT_AVAILABLE else min(time, _LATEST_MS) for kind, time in times
+    ]
     headers: list[Headers] = [each.headers() for each in found]  # pyright: ignore
     micros = pa.array(millis, pa.timestamp("ms", tz="UTC")).cast(_TIME)
     return pa.RecordBatch.from_arrays(

@@ -36,8 +36,10 @@ from .columns import (
     SAMPLE,
     declared_columns,
     decoder,
-    has_avro_keys,
     infer_columns,
+    infer_key_column,
+    key_column,
+    needs_key_schema,
     needs_schema,
     read_sample,
 )
@@ -206,7 +208,7 @@ class KafkaSourceType(SourceType):
         """Return the schemas that tasks need beforehand; raises `NotReady`, `Away`."""
         makers = {
             keys.TASK_SCHEMA: (needs_schema, keys.VALUE_CONVERTER),
-            keys.TASK_KEY_SCHEMA: (has_avro_keys, keys.KEY_CONVERTER),
+            keys.TASK_KEY_SCHEMA: (needs_key_schema, keys.KEY_CONVERTER),
         }
         wanted = {key: of for key, (needs, of) in makers.items() if needs(self.settings)}
         before = next(iter(self.context.split), dict[str, str]())
@@ -217,11 +219,13 @@ class KafkaSourceType(SourceType):
 
     def _schema(self, converter: str, found: Mapping[str, TopicFacts]) -> str:
         """Return the columns of a converter; raises `NotReady`, `Away`."""
-        given = self.settings.text(keys.SCHEMA)
-        if given and converter == keys.VALUE_CONVERTER:
+        is_key = converter == keys.KEY_CONVERTER
+        if not is_key and (given := self.settings.text(keys.SCHEMA)):
             return given
         if not is_avro(converter, self.config):
-            return infer_columns(self._sample(found))
+            if is_key and (given := self.settings.text(keys.KEY_SCHEMA)):
+                return key_column(given)
+            return (infer_key_column if is_key else infer_columns)(self._sample(found))
         from .avro_subjects import registered_columns, shared_registry  # noqa: PLC0415  # fastavro
 
         registry = shared_registry(self.context, self.config, converter)
