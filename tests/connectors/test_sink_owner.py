@@ -1,10 +1,13 @@
 # pyright: basic
 """A sink knows whose it is: who did not write it, or knows less than it, is refused."""
 
+import errno
+import os
 import shutil
 from itertools import permutations
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -66,6 +69,19 @@ def test_connectors_of_one_cluster_share_a_root(root: Path) -> None:
     assert claim_sink(other, "a", "another", None).writer
     write(sink, log, [1])
     assert published(root) == [1]
+
+
+def test_a_folder_whose_file_system_has_no_hard_links_is_claimed_once(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = OSError(errno.EPERM, "Operation not permitted")
+    monkeypatch.setattr(os, "link", Mock(side_effect=refused))
+    _, sink, log = begun(root)
+    write(sink, log, [1])
+    assert published(root) == [1]
+    with pytest.raises(SinkBroken, match="belongs to another cluster"):
+        claimed(root, "b")
+    assert [*root.rglob("*.new")] == []
 
 
 def test_the_claim_of_a_connector_is_no_mark_of_one_whose_name_ends_in_a_dash(root: Path) -> None:

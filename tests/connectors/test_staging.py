@@ -1,9 +1,11 @@
 """A committed batch is put in place once, by whomever, whenever, and never in parts."""
 
+import errno
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -156,3 +158,12 @@ def test_a_file_that_cannot_be_flushed_is_told_by_its_path() -> None:
     # It can be opened, but not be flushed.
     with pytest.raises(OSError, match="'/dev/null'"):
         staging.sync(Path("/dev/null"))
+
+
+def test_a_small_file_that_finds_no_space_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging, "sync", Mock(side_effect=OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
+        staging.replace_durably(tmp_path / "owner.json", {"cluster": "a"})
+    assert seen(tmp_path) == []

@@ -10,6 +10,7 @@ folder was copied or restored from a backup.
 A mark is written only after the state that it describes is durable.
 """
 
+import errno
 import json
 import os
 import platform
@@ -29,6 +30,8 @@ from .staging import escape_name, replace_durably, sync, write_beside
 
 OWNER: Final = "_fairlead/owner.json"
 MARKS: Final = "_fairlead/marks"
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+"""What file systems without hard links answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +224,24 @@ def _write(path: Path, fields: dict[str, object]) -> None:
 
 def _write_once(path: Path, fields: dict[str, object]) -> None:
     made = write_beside(path, fields)
-    with suppress(FileExistsError):
+    try:
+        with suppress(FileExistsError):
+            _link(made, path)
+            sync(path.parent)
+    finally:
+        made.unlink()
+
+
+def _link(made: Path, path: Path) -> None:
+    """Give a file a second name, or copy it where a file has only one (FAT, object stores).
+
+    Raises `FileExistsError`.
+    """
+    try:
         os.link(made, path)
-        sync(path.parent)
-    made.unlink()
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        with path.open("xb") as copy:
+            copy.write(made.read_bytes())
+        sync(path)

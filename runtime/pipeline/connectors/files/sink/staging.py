@@ -198,6 +198,11 @@ def write_beside(path: Path, fields: Mapping[str, object]) -> Path:
     """Write a JSON file durably under a temporary name beside its path; return that path."""
     make_folder(path.parent)
     made = path.with_name(f".{path.name}.{token_hex(4)}.new")
-    made.write_text(json.dumps(fields))
-    sync(made)
+    try:
+        made.write_text(json.dumps(fields))
+        sync(made)
+    except OSError:  # on a full disk each attempt would leave one
+        with suppress(OSError):
+            made.unlink()
+        raise
     return made
