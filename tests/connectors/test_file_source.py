@@ -11,10 +11,15 @@ import pytest
 
 from fairlead.events.commits import Advance, Document, Lag, identity
 from fairlead.events.model import Resource
+from fairlead.runtime.pipeline.connectors.evolution import arrow_columns
 from fairlead.runtime.pipeline.connectors.files.arrivals import has_own_times, unchanged_s
+from fairlead.runtime.pipeline.connectors.files.copies import Copies
+from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
 from fairlead.runtime.pipeline.connectors.files.source import file_index
 from fairlead.runtime.pipeline.connectors.files.source.file_index import FileIndex
+from fairlead.runtime.pipeline.connectors.files.source.file_survey import survey_file
 from fairlead.runtime.pipeline.connectors.files.source.formats import ReadFormat
+from fairlead.runtime.pipeline.connectors.files.source.inference import infer_schema
 from fairlead.runtime.pipeline.connectors.files.source.listing import Skip, SourceFile, walk
 from fairlead.runtime.pipeline.connectors.files.source.offsets import Folder
 from fairlead.runtime.pipeline.connectors.files.source.reading import Reading
@@ -135,6 +140,43 @@ def test_a_folder_that_is_gone_or_closed_is_away_and_read_on_when_it_is_back(
         with pytest.raises(SourceAway, match="in: stale file handle"):
             list(walk(tmp_path / "in", "*"))
     assert [each.path for each in files.plan({}, PLENTY).ranges] == ["a.csv"]
+
+
+def test_a_file_whose_file_system_does_not_answer_is_away_and_read_on_when_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = put(tmp_path, "a.csv")
+    files = source(tmp_path)
+    with monkeypatch.context() as patch:
+        stale = OSError(errno.ESTALE, "Stale file handle", str(tmp_path / "a.csv"))
+        patch.setattr(Path, "lstat", Mock(side_effect=stale))
+        with pytest.raises(SourceAway, match=r"a\.csv: stale file handle"):
+            files.plan({}, PLENTY)
+    assert source(tmp_path).plan({}, PLENTY).ranges == (file,)
+
+
+def test_a_link_that_cannot_be_followed_keeps_no_file_waiting(tmp_path: Path) -> None:
+    (tmp_path / "round").symlink_to("round")
+    (tmp_path / "long").symlink_to("x" * 256)
+    file = put(tmp_path, "a.csv")
+    plan = source(tmp_path, "*.csv").plan({}, PLENTY)
+    assert (plan.ranges, plan.remark) == ((file,), "")
+
+
+def test_a_path_that_no_log_could_hold_is_skipped_and_told(tmp_path: Path) -> None:
+    file = put(tmp_path, "a.csv")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(18):  # no system call takes the path to the last ones
+        os.mkdir("d" * 250, dir_fd=folder)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+    deep = tmp_path.joinpath(*["\1" * 250] * 4)
+    deep.mkdir(parents=True)
+    plan = source(tmp_path).plan({}, PLENTY)
+    told = "skipped 2, since paths are too long: shorten names, or move them up ("
+    assert (plan.ranges, plan.remark[: len(told)]) == ((file,), told)
 
 
 @pytest.mark.parametrize("why", ["Input/output error", "Transport endpoint is not connected"])
@@ -430,6 +472,21 @@ def test_rows_of_a_damaged_parquet_file_are_not_counted_so_that_it_fails_where_i
     assert (len(plan.ranges), plan.rows) == (1, -1)
 
 
+@pytest.mark.parametrize("is_tolerant", [False, True])
+def test_a_parquet_file_whose_file_system_does_not_answer_is_away_and_no_bad_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_tolerant: bool
+) -> None:
+    file = tmp_path / "a.parquet"
+    error = OSError(errno.EIO, "Error reading bytes from file. Detail: [errno 5]")
+    for name in ("ParquetFile", "read_metadata"):
+        monkeypatch.setattr(arrow_columns.papq, name, Mock(side_effect=error))
+    form = ReadFormat("parquet", "a INT", tolerant=is_tolerant)
+    with pytest.raises(SourceAway, match=f"^{file}: error reading bytes from file"):
+        survey_file(form, file, Copies(), None)
+    with pytest.raises(SourceAway, match=f"^{file}: error reading bytes from file"):
+        infer_schema("parquet", [file], CsvStyle(), 1 << 20)
+
+
 @pytest.mark.parametrize(("files", "tasks"), [(0, 3), (1, 2), (365, 4), (1000, 7), (20, 20)])
 def test_every_bucket_is_dealt_once_and_files_evenly(files: int, tasks: int) -> None:
     paths = [f"2013/{number}.csv" for number in range(files)]
@@ -495,3 +552,13 @@ def test_the_files_of_a_failed_batch_are_planned_in_halves_and_one_that_failed_a
     assert order == [[b], [c, d], [e], [a]]
     anew().plan({**offsets}, PLENTY)
     assert context.put_off == {}, "what was read after all is forgotten"
+    anew().put_off([a, b])
+    (tmp_path / "a").unlink()
+    anew().plan({}, PLENTY)
+    assert [*context.put_off] == ["b"], "what is gone is forgotten by the next attempt"
+    files = anew()
+    files.plan({}, PLENTY)
+    (tmp_path / "b").unlink()
+    for _ in range(4):  # it scans once nothing is pending
+        files.plan({}, PLENTY)
+    assert context.put_off == {}, "and by the one that runs"

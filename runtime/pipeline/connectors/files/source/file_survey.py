@@ -27,7 +27,7 @@ from ..compression import is_compressed
 from ..copies import Copies, FileSurvey
 from .formats import ReadFormat
 from .inference import csv_columns, refuse_twins
-from .listing import SourceFile
+from .listing import SourceFile, asking_about
 from .text import survey_csv, to_utf8
 
 _SAMPLE: Final = 16 << 20
@@ -136,7 +136,8 @@ def _looked_at(
         return FileSurvey(path, columns=parse_ddl(to_ddl(columns.end())))
     if form.name == "parquet":
         if form.tolerant:
-            rows_of(file)
+            with asking_about(file):
+                rows_of(file)
         return _of_parquet(file)
     how = {"keeps_text": keeps_text, "finds_codes": form.refuses_codes}
     found = survey_csv(file, form.style, copies, within, **how)
@@ -185,7 +186,8 @@ def admit(form: ReadFormat, found: FileSurvey, file: Path) -> tuple[ReadFormat, 
 def _of_parquet(file: Path) -> FileSurvey:
     """Return the columns of a parquet file; the reader reports an invalid file."""
     try:
-        found = parquet_columns(file)
+        with asking_about(file):
+            found = parquet_columns(file)
     except (pa.ArrowException, OSError):
         return FileSurvey(file)
     valueless = [each for each in found if pa.types.is_null(each.type)]

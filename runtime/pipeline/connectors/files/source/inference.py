@@ -23,6 +23,7 @@ from .. import keys
 from ..csv_style import CsvStyle, header_of
 from ..csv_types import NOTHING, has_texts, types_of
 from ..line_ends import whole_records
+from .listing import asking_about
 from .text import decode, is_about_file, is_whole
 
 MULTILINE_JSON: Final = "multiline json"
@@ -110,8 +111,7 @@ def csv_columns(
         return found
     are_texts = [False] * len(found)
     if has_empty_texts:
-        sample = _head(file, limit, style, "csv")
-        are_texts = has_texts(sample, style, tolerant=tolerant)
+        are_texts = has_texts(_head(file, limit, style, "csv"), style, tolerant=tolerant)
     pairs = zip(found, are_texts, strict=True)
     return pa.schema([each for each, is_text in pairs if is_text or each.type != NOTHING])
 
@@ -127,11 +127,11 @@ def _schema(
 ) -> pa.Schema | None:
     try:
         if fmt == "parquet":
-            return refuse_unreadable(parquet_columns(file))
+            with asking_about(file):
+                return refuse_unreadable(parquet_columns(file))
         if fmt == MULTILINE_JSON:
-            return _json_schema(
-                parse_value(_whole(file, style)), "it is not an object with a value"
-            )
+            value = parse_value(_whole(file, style))
+            return _json_schema(value, "it is not an object with a value")
         sample = _head(file, limit, style, fmt)
         if not sample.strip():
             return None
@@ -141,8 +141,8 @@ def _schema(
     except (pa.ArrowException, BadInput, OSError) as error:
         why = str(error).removeprefix(f"{file}: ")
         kind = TwinColumns if isinstance(error, TwinColumns) else BadInput
-        cause = error.__cause__ or error
-        raise kind(f"{file}: cannot infer a schema from this {fmt}: {why}") from cause
+        told = f"{file}: cannot infer a schema from this {fmt}: {why}"
+        raise kind(told) from error.__cause__ or error
 
 
 def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:

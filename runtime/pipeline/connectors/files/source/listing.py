@@ -4,9 +4,12 @@ It runs in the worker, without Spark. Symbolic links below the folder are not fo
 anyone who may write to the folder could make the worker read any file.
 """
 
+import errno
+import json
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from fnmatch import fnmatchcase
@@ -14,11 +17,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ......events.commits import Document
-from ....spi.errors import NotReady, SourceAway
+from ....spi.errors import BadInput, NotReady, SourceAway
 
 _HIDDEN = (".", "_")
 _BEING_COPIED = "._COPYING_"
 """The suffix of files that Hadoop is writing; Spark always ignores them."""
+_LONGEST: Final = 4_000
+"""The most bytes of a file's path as JSON: it is a part of the partition, which the log holds."""
+_SILENT: Final = frozenset({errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT})
+"""The error numbers of a file system that does not answer."""
 NAMED: Final = 3
 """How many files, or columns, a remark lists."""
 REMEDY: Final = "put the missing rows into a file with another name"
@@ -41,6 +48,7 @@ class Skip(Enum):
     NAME = "names are not UTF-8: rename them"
     SPECIAL = "are neither files nor folders"
     CLOSED = "folders cannot be listed by this node's user: let it read them"
+    LONG = "paths are too long: shorten names, or move them up"
 
 
 @dataclass(slots=True)
@@ -56,9 +64,9 @@ class Entries:
     skipped: dict[str, Skip] = field(default_factory=dict[str, Skip])
     """The paths that look like input but are skipped; bytes that are not UTF-8 are escaped."""
 
-    def add(self, path: str, entry: "os.DirEntry[str]", glob: str) -> None:
+    def add(self, root: Path, path: str, entry: "os.DirEntry[str]", glob: str) -> None:
         """Add one entry, by its kind."""
-        if skip := _skip(path, entry, glob):
+        if skip := _skip(root, path, entry, glob):
             self.skipped[os.fsencode(path).decode(errors="backslashreplace")] = skip
         elif entry.is_dir(follow_symlinks=False):
             self.folders.append(path + "/")
@@ -92,15 +100,27 @@ def away_of(root: Path, error: OSError) -> SourceAway:
     return SourceAway(f"{error.filename or root}: {why}")
 
 
+@contextmanager
+def asking_about(file: Path) -> Generator[None]:
+    """Raise `SourceAway` for an error that says that a file's file system does not answer."""
+    try:
+        yield
+    except (OSError, BadInput) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if isinstance(cause, OSError) and cause.errno in _SILENT:
+            raise away_of(file, cause) from cause
+        raise
+
+
 def read_folder(
     root: Path, folder: str, glob: str, known: Mapping[str, SourceFile] | None = None
 ) -> Entries:
     """List one folder; raises `NotReady` if the root does not exist, else `OSError`.
 
     Names that begin with a dot or an underscore, files that Hadoop is writing, and empty files are
-    ignored. Links, names that are not UTF-8, special files and closed subfolders are skipped with a
-    remark. A glob without a slash is matched with the file's name, others with its relative path.
-    Known files are not checked again.
+    ignored. Links, names that are not UTF-8, paths that are too long, special files and closed
+    subfolders are skipped with a remark. A glob without a slash is matched with the file's name,
+    others with its relative path. Known files are not checked again.
     """
     known = known or {}
     found = Entries()
@@ -111,7 +131,7 @@ def read_folder(
                 if path in known and not entry.is_symlink():
                     found.files[path] = known[path]
                 elif not (entry.name.startswith(_HIDDEN) or entry.name.endswith(_BEING_COPIED)):
-                    found.add(path, entry, glob)
+                    found.add(root, path, entry, glob)
     except (FileNotFoundError, NotADirectoryError):
         if folder:
             raise
@@ -126,15 +146,16 @@ def read_folder(
 def stat_file(root: Path, path: str) -> SourceFile | None:
     """Return a file's present state; None if it is gone, closed, or its path now has a link.
 
-    The root itself may be a link, since the user chose it.
+    The root itself may be a link, since the user chose it. Raises `SourceAway`.
     """
     at = root
     try:
-        for part in path.split("/")[:-1]:
-            at = at / part
-            if at.is_symlink():
-                return None
-        status = (root / path).lstat()
+        with asking_about(root / path):
+            for part in path.split("/")[:-1]:
+                at = at / part
+                if at.is_symlink():
+                    return None
+            status = (root / path).lstat()
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
     return _found(path, status) if stat.S_ISREG(status.st_mode) else None
@@ -145,16 +166,30 @@ def matches_glob(path: str, glob: str) -> bool:
     return fnmatchcase(path if "/" in glob else path.rpartition("/")[2], glob)
 
 
-def _skip(path: str, entry: "os.DirEntry[str]", glob: str) -> Skip | None:
+def _skip(root: Path, path: str, entry: "os.DirEntry[str]", glob: str) -> Skip | None:
     """Return why an entry is skipped although it looks like input; None: it is not skipped."""
     if entry.is_symlink():
-        return Skip.LINK if matches_glob(path, glob) or entry.is_dir() else None
+        return Skip.LINK if matches_glob(path, glob) or _leads_to_folder(entry) else None
     is_folder = entry.is_dir(follow_symlinks=False)
     if not is_folder and not matches_glob(path, glob):
         return None
     if not _is_utf8(entry.name):
         return Skip.NAME
+    if _is_too_long(f"{root}/{path}"):
+        return Skip.LONG
     return None if is_folder or entry.is_file(follow_symlinks=False) else Skip.SPECIAL
+
+
+def _leads_to_folder(link: "os.DirEntry[str]") -> bool:
+    """Tell whether a link leads to a folder; one that cannot be followed leads nowhere."""
+    with suppress(OSError):
+        return link.is_dir()
+    return False
+
+
+def _is_too_long(path: str) -> bool:
+    # A character takes six bytes at most.
+    return 6 * len(path) > _LONGEST < len(json.dumps(path, ensure_ascii=False).encode())
 
 
 def _file(path: str, entry: "os.DirEntry[str]") -> SourceFile | None:

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -71,8 +71,13 @@ class PutOffFiles:
             self._memory[each.path] = each, len(files) // 2
 
     def forget(self, path: str) -> None:
-        """Forget a file that was read after all."""
+        """Forget a file that was read after all, or is gone."""
         self._memory.pop(path, None)
+
+    def keep(self, paths: Container[str]) -> None:
+        """Forget the files that are no longer in the folder."""
+        for path in [each for each in self._memory if each not in paths]:
+            del self._memory[path]
 
     def turn(self, file: SourceFile) -> tuple[bool, int]:
         """Return by what to sort files: those that failed alone come last.

@@ -200,6 +200,7 @@ class FileSource(Source[SourceFile]):
         if news.is_all:
             self._unread.clear()
             self._changed.clear()
+            self._reading.put_off.keep(news.files)
         for path, found in news.files.items():
             if bucket_of(path) in folder.share:
                 self._classify(path, found, offsets)
@@ -226,6 +227,7 @@ class FileSource(Source[SourceFile]):
         self._unread.pop(path, None)
         self._changed.pop(path, None)
         if found is None or not found.size:
+            self._reading.put_off.forget(path)
             return
         offset = self._folder.offset(offsets, found)
         if offset is None:

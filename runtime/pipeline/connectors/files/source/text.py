@@ -21,7 +21,7 @@ from ..copies import Copies, FileSurvey
 from ..csv_style import CsvStyle, header_of
 from ..line_ends import LineEndScan, LineEndUnifier
 from ..numeric_codes import NumericCodeScan
-from .listing import away_of
+from .listing import asking_about
 
 _CHUNK: Final = 4 << 20
 _BYTE_ORDER_MARK: Final = "\ufeff"
@@ -29,8 +29,6 @@ _OF_FILES: Final = frozenset(
     {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.EFBIG, None}
 )
 """The error numbers of problems with one file; others are problems of the file system."""
-_AWAY: Final = frozenset({errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT})
-"""The error numbers of a file system that does not answer."""
 
 
 def is_about_file(error: BadInput) -> bool:
@@ -192,12 +190,11 @@ def _opened(file: Path) -> Generator[IO[bytes]]:
     Raises `BadInput`, or `SourceAway` if its file system does not answer.
     """
     try:
-        plain = os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
-        with plain, decompress(file, plain) as stream:
-            yield stream
+        with asking_about(file):
+            plain = os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+            with plain, decompress(file, plain) as stream:
+                yield stream
     except (OSError, EOFError, zlib.error) as error:
-        if isinstance(error, OSError) and error.errno in _AWAY:
-            raise away_of(file, error) from error
         why = (isinstance(error, OSError) and error.strerror) or error
         raise BadInput(f"{file}: {why}") from error
 
