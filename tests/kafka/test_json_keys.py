@@ -139,7 +139,7 @@ def test_plain_keys_have_the_fields_that_are_given_or_seen(
 
 BAD = {
     "none": "its key is no JSON",
-    '"\\ud800"': "its key has a lone surrogate",
+    '"\\ud800"': "its key escapes a lone surrogate",
     '{"id": "x"}': 'its key does not fit: "x" is no int32',
     '{"id": true}': "its key does not fit: true is no int32",
     '{"id": 1.5}': 'its key does not fit: "1.5" is no int32',
