@@ -36,6 +36,7 @@ from ..messages.orders import (
     Expect,
     Place,
     PutConnector,
+    PutConnectors,
     Rebalance,
     ReleaseSeats,
     RemoveMember,
@@ -50,10 +51,10 @@ from .members.depart import end_member, expire_rebalance, expire_session
 from .members.heartbeat import heartbeat
 from .members.seats import free_seat
 from .orders.configuration import configure_group
+from .orders.connector_configs import put_connector, put_connectors
 from .orders.connectors import (
     delete_connector,
     finish_deletion,
-    put_connector,
     put_task_configs,
     report_status,
     source_forgot,
@@ -73,6 +74,7 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     PutTaskConfigs: put_task_configs,
     SourceForgot: source_forgot,
     PutConnector: put_connector,
+    PutConnectors: put_connectors,
     DeleteConnector: delete_connector,
     FinishDeletion: finish_deletion,
     SetTargetState: set_target_state,

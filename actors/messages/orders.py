@@ -29,6 +29,19 @@ class PutConnector:
 
 
 @dataclass(frozen=True, slots=True)
+class PutConnectors:
+    """Create connectors, or change their configs: all of them in one epoch, or none.
+
+    None is changed if any is refused. Secret values come sealed.
+    """
+
+    group_id: str
+    configs: Mapping[str, Mapping[str, str]]
+    """By connector."""
+    principal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SetTargetState:
     """Have a connector RUNNING, PAUSED (its tasks keep their seats) or STOPPED (it has none)."""
 
@@ -203,7 +216,9 @@ class ReleaseSeats:
     """What the urls of its workers begin with: seats of earlier versions do not tell their node."""
 
 
-ConnectorOrder = PutConnector | DeleteConnector | SetTargetState | Restart | AlterOffsets
-"""What is ordered of one connector."""
+ConnectorOrder = (
+    PutConnector | PutConnectors | DeleteConnector | SetTargetState | Restart | AlterOffsets
+)
+"""What is ordered of connectors."""
 
 OperatorCommand = Cordon | Uncordon | Expect | Place | Rebalance | RemoveMember

@@ -140,6 +140,7 @@ class DurableState:
         if self._disk is not None:
             self._disk.append(self._disk.end, entries, wall_ms)
         is_told = self._story.is_told
+        written: list[Record] = []
         for entry in self.control.append(entries, wall_ms):
             record = decode(entry)
             if record is None:
@@ -148,8 +149,10 @@ class DurableState:
             self.checks.saw(record, self.group)
             self.crews.saw(record, self.group)
             self._lifecycle.saw(record)
+            written.append(record)
             if is_told:
                 self._story.tell("log {}: {}", entry.offset, spelled(record))
+        self._lifecycle.see_whole(written)
         self.checks.hold(live, self.group)
         self.crews.hold(self.group)
         see_tasks(self.group)

@@ -28,6 +28,7 @@ from .environment.network import Line, MessageFault, Way
 from .group_process import Border
 from .invariants import ROW
 from .node import Blunder
+from .running import put_at_once
 from .schedule import ScheduledFault
 from .worker import SimulatedWorker
 from .world import World
@@ -164,7 +165,9 @@ def _connector(world: World, fault: ScheduledFault) -> str:
 
 def _put(world: World, fault: ScheduledFault) -> None:
     config = {"v": str(fault.much)}
-    world.command(PutConnector(GROUP_ID, _connector(world, fault), config))
+    names = [_connector(world, fault._replace(who=fault.who + number)) for number in range(2)]
+    both = put_at_once(GROUP_ID, names, config, fault.number)
+    world.command(PutConnector(GROUP_ID, names[0], config) if fault.who // 16 % 2 else both)
 
 
 def _split(world: World, fault: ScheduledFault) -> None:

@@ -6,17 +6,29 @@ out or not.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from ...actors.messages.commands import GroupCommand, Reply
 from ...actors.messages.errors import SUCCESS
-from ...actors.messages.orders import DeleteConnector, PutConnector, SetTargetState
-from ...events.connectors import TargetState
+from ...actors.messages.orders import DeleteConnector, PutConnector, PutConnectors, SetTargetState
+from ...events.connectors import ConnectorConfig, TargetState
 from ...events.group import Group
 from ...events.model import Resource, RunState, Token
-from ...events.records import Record
+from ...events.records import Record, Tombstone
 from .environment.clock import Story, Violation
+
+TOGETHER: Final = "together"
+"""A key of configs: by which command several connectors were put at once."""
+
+
+def put_at_once(
+    group_id: str, names: Iterable[str], config: Mapping[str, str], number: int
+) -> PutConnectors:
+    """Return the command that puts several connectors at once; no other has its number."""
+    together = {**config, TOGETHER: str(number)}
+    return PutConnectors(group_id, {name: together for name in names})  # noqa: C420  # none changes it
 
 
 class RunningWorker(Protocol):
@@ -122,26 +134,37 @@ class LifecycleInvariants:
         self._running = running
         self._wanted: defaultdict[str, list[Wanted]] = defaultdict(list)
         """What each connector may be: an order that was answered, if any was, and those since."""
+        self._put_at_once: dict[str, frozenset[str]] = {}
+        """Which connectors a command puts at once, by what their configs say of it."""
+        self._configs: dict[str, Mapping[str, str]] = {}
+        """The config of each connector in the log."""
 
-    def ask(self, command: GroupCommand) -> Wanted | None:
-        """Take note of an order before it is carried out."""
+    def ask(self, command: GroupCommand) -> Sequence[Wanted]:
+        """Take note of an order before it is carried out: what it wants of which connectors."""
+        wanted: list[Wanted] = []
         match command:
             case SetTargetState(connector=name, state=state):
-                wanted = Wanted(name, state, is_sure=True)
+                wanted = [Wanted(name, state, is_sure=True)]
             case PutConnector(connector=name) | DeleteConnector(connector=name):
-                wanted = Wanted(name, RunState.RUNNING, is_sure=False)
+                wanted = [Wanted(name, RunState.RUNNING, is_sure=False)]
+            case PutConnectors(configs=configs):
+                wanted = [Wanted(name, RunState.RUNNING, is_sure=False) for name in configs]
+                names = frozenset(configs)
+                self._put_at_once |= {each[TOGETHER]: names for each in configs.values()}
             case _:
-                return None
-        self._wanted[name].append(wanted)
+                pass
+        for each in wanted:
+            self._wanted[each.connector].append(each)
         return wanted
 
-    def take_reply(self, wanted: Wanted, reply: Reply) -> None:
+    def take_reply(self, wanted: Iterable[Wanted], reply: Reply) -> None:
         """Take note of the answer: orders are carried out as they were asked, or not at all."""
-        known = self._wanted[wanted.connector]
-        if reply.error not in SUCCESS:
-            known.remove(wanted)
-        elif wanted.is_sure:
-            del known[: known.index(wanted)]
+        for each in wanted:
+            known = self._wanted[each.connector]
+            if reply.error not in SUCCESS:
+                known.remove(each)
+            elif each.is_sure:
+                del known[: known.index(each)]
 
     def survived(self, group: Group) -> None:
         """See that no order was lost on the way through the log; raises `Violation`."""
@@ -156,6 +179,22 @@ class LifecycleInvariants:
         """Take note of a record of the control log."""
         if isinstance(record, TargetState) and record.is_complete:
             self._running.see_no_task(record.connector, "counts as stopped")
+
+    def see_whole(self, records: Iterable[Record]) -> None:
+        """See that one write has all connectors that a command puts at once; raises `Violation`."""
+        written: defaultdict[str, set[str]] = defaultdict(set)
+        for record in records:
+            if isinstance(record, Tombstone) and record.kind is ConnectorConfig:
+                self._configs.pop(str(record.key[0]), None)
+            elif isinstance(record, ConnectorConfig):
+                name, config = record.connector, record.config
+                if TOGETHER in config and config != self._configs.get(name):
+                    written[config[TOGETHER]].add(name)
+                self._configs[name] = config
+        for command, names in written.items():
+            if names != self._put_at_once[command]:
+                asked = sorted(self._put_at_once[command])
+                raise Violation(f"8: of {asked}, put at once, {sorted(names)} were written alone")
 
     def see_altered(self, connector: str) -> None:
         """Take note that people set offsets of a connector."""

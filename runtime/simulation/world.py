@@ -3,7 +3,7 @@
 After the last fault it settles, and then its group writes nothing (invariant 6).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -128,10 +128,9 @@ class World:
         assignors = () if served else tuple(map(ClientAssignor, self.assignor_names))
         return Membership(identity, timing, assignors, server_assignor=served)
 
-    def _take_reply(self, wanted: Wanted | None, reply: Reply) -> None:
+    def _take_reply(self, wanted: Sequence[Wanted], reply: Reply) -> None:
         self.story.tell("somebody is told {}", reply)
-        if wanted is not None:
-            self.lifecycle.take_reply(wanted, reply)
+        self.lifecycle.take_reply(wanted, reply)
 
     def _tell_of_group(self) -> None:
         echoes, self.echoes = self.echoes, []

@@ -22,6 +22,7 @@ from fairlead.actors.messages.orders import (
     Expect,
     Place,
     PutConnector,
+    PutConnectors,
     Rebalance,
     RemoveMember,
     Uncordon,
@@ -57,6 +58,9 @@ def next_command(random: Random, decider: Decider, step: int) -> Command:
         ),
         lambda: DeleteGroup("connect"),
         lambda: PutConnector("connect", text[0], {"n": str(step)}),
+        lambda: PutConnectors(
+            "connect", {text[0]: {"n": str(step)}, "D": {"placement.zones": "a"}}
+        ),
         lambda: PutConnector("connect", text[0], {"placement.workers": f"w1,{name}"}),
         lambda: PutConnector("connect", text[0], {"placement.zones": "a", "placement.weight": "3"}),
         ReleaseParked,

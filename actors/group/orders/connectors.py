@@ -1,4 +1,4 @@
-"""Connectors and their tasks: what the group is to run (DATA_PLANE §1)."""
+"""Connectors and their tasks: how they split, what they report, how they end (DATA_PLANE §1)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -14,74 +14,16 @@ from ....events.connectors import (
 )
 from ....events.group import Group, token_of
 from ....events.model import Resource, RunState, TaskConfig, Why
-from ....events.placement import placement_in, work_in
 from ....events.records import ConnectorsTasksMetadata, Operator, Record, Tombstone
 from ...messages.commands import FinishDeletion
 from ...messages.errors import Error
 from ...messages.members import PutTaskConfigs, ReportStatus, SourceForgot, StatusUpdate
-from ...messages.orders import DeleteConnector, PutConnector
+from ...messages.orders import DeleteConnector
 from ..state.soft_state import Decision, SoftState, accept, bump, refuse
-from ..state.validate import LONGEST_CONNECTOR, flaw_in_name, flaw_in_text
 from .offsets import forget_alterations
 
 UNSPLIT = "its tasks stay as they were: stop it"
 """What a worker has to do whose task configs are refused."""
-
-
-def put_connector(group: Group, soft: SoftState, command: PutConnector, now_ms: int) -> Decision:
-    """Create a connector, or change its config.
-
-    The epoch rises for a new one, and for one whose placement has changed.
-    """
-    name = command.connector
-    old = group.connectors.get(name)
-    if refusal := _refusal(old, command):
-        return refuse(soft, *refusal)
-    if old is not None and old.config == command.config:
-        return accept(group, soft, ())
-    version = _version(old, command.config)
-    offsets = old.offsets_before if old else soft.facts.count_offsets(name)
-    config = ConnectorConfig(name, dict(command.config), version, now_ms, offsets_before=offsets)
-    records: list[Record] = [config]
-    if old is None:
-        records.append(ConnectorsTasksMetadata(group.configured | {Resource(name)}))
-        if command.initial_state is not RunState.RUNNING:
-            asked = command.initial_state, now_ms, command.principal
-            records.append(TargetState(name, *asked))
-    is_moved = old is not None and placement_in(old.config) != placement_in(command.config)
-    if group.members and (old is None or is_moved):
-        why = Why.CONNECTOR_ADDED if old is None else Why.PLACEMENT_CHANGED
-        records.append(bump(group, why, name, now_ms, command.principal))
-    return accept(group, soft, records, created=old is None)
-
-
-def _refusal(old: ConnectorConfig | None, command: PutConnector) -> tuple[Error, str] | None:
-    name = command.connector
-    found = flaw_in_name(name, "the connector's name", LONGEST_CONNECTOR)
-    if found := found or _flaw_in_config(command.config):
-        return Error.INVALID_CONFIG, f"{found}; nothing was changed"
-    if old is not None and old.deleting:
-        message = f"connector {name} is being deleted: create it once it is gone"
-        return Error.ALREADY_EXISTS, message
-    if old is not None and command.create_only:
-        message = f"connector {name} already exists and stays as it is: put its config to change it"
-        return Error.ALREADY_EXISTS, message
-    return None
-
-
-def _version(old: ConnectorConfig | None, config: Mapping[str, str]) -> int:
-    """Return the version of a config; it rises only if the work depends on the change.
-
-    A new version restarts the connector.
-    """
-    if old is None:
-        return 1
-    return old.version + (work_in(old.config) != work_in(config))
-
-
-def _flaw_in_config(config: Mapping[str, str]) -> str:
-    found = (flaw_in_text(key + value, f"the config's {key!a}") for key, value in config.items())
-    return next((flaw for flaw in found if flaw), "")
 
 
 def delete_connector(

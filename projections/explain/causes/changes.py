@@ -12,7 +12,7 @@ from ....events.connectors import ConnectorConfig, OffsetsAltered, TargetState, 
 from ....events.kafka.consumers import ConsumerSubscription, SubscribedTopics
 from ....events.model import Key, Resource, RunState, Scope, Why
 from ....events.orders import last_part
-from ....events.placement import KEYS, Abilities, abilities, assignor_of
+from ....events.placement import KEYS, Abilities, abilities, assignor_of, placement_in
 from ....events.records import GroupMetadata, MemberMetadata, Operator, Record, Tombstone
 
 _TOLD_BY: Final[Mapping[Why, tuple[type, ...]]] = {
@@ -26,6 +26,11 @@ _TOLD_BY: Final[Mapping[Why, tuple[type, ...]]] = {
 }
 """In which records the change is that a cause stands for."""
 
+_OF_CONFIGS: Final = frozenset({Why.CONNECTOR_ADDED, Why.PLACEMENT_CHANGED})
+"""The causes of an epoch that several connectors may raise together."""
+NAMES_MAX: Final = 12
+"""How many new connectors are named."""
+
 _TELLING: Final = frozenset(kind for kinds in _TOLD_BY.values() for kind in kinds)
 
 
@@ -35,6 +40,26 @@ class _Change(NamedTuple):
     number: int
     before: Record | None
     after: Record | None
+
+
+class _Put(NamedTuple):
+    """The config of a connector before and after it was put."""
+
+    before: Record | None
+    after: Record | None
+
+    @property
+    def is_new(self) -> bool:
+        return self.before is None and self.after is not None
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the connector is to be placed otherwise."""
+        match self:
+            case ConnectorConfig() as before, ConnectorConfig() as after:
+                return placement_in(before.config) != placement_in(after.config)
+            case _:
+                return False
 
 
 class Changed:
@@ -47,6 +72,8 @@ class Changed:
         """The last change of each kind."""
         self._altered: dict[str, OffsetsAltered] = {}
         """How people set offsets last, by connectors that were stopped before that."""
+        self._put: dict[str, _Put] = {}
+        """What raises the epoch next: connectors that are new, or are to be placed otherwise."""
 
     def take(self, record: Record) -> None:
         """Take the next record of the log."""
@@ -62,12 +89,24 @@ class Changed:
         after = None if isinstance(record, Tombstone) else record
         if after is not None:
             self._facts[fact] = after
+        if kind is ConnectorConfig:
+            self._note_config(str(fact[1][0]), before, after)
         number = 1 + max((each.number for each in self._last.values()), default=0)
         self._last[kind] = _Change(number, before, after)
 
+    def _note_config(self, name: str, before: Record | None, after: Record | None) -> None:
+        put = _Put(before, after)
+        if put.is_new or put.is_moved:
+            self._put[name] = put
+        elif after is None:
+            self._put.pop(name, None)
+
     def describe(self, bump: GroupMetadata) -> str:
         """Return what changed, from what to what; empty where the log does not tell."""
-        cause = bump.cause
+        cause, put = bump.cause, self._put
+        self._put = {}
+        if cause.why in _OF_CONFIGS and cause.subject.endswith(f" and {len(put) - 1} more"):
+            return _told_configs(put)
         if cause.why is Why.CONNECTOR_RESUMED and cause.subject in self._altered:
             return _told_offsets(self._altered.pop(cause.subject))
         kinds = _TOLD_BY.get(cause.why, ())
@@ -86,6 +125,16 @@ class Changed:
 
 def _begins_a_stop(record: TargetState) -> bool:
     return record.state is RunState.STOPPED and not record.is_complete
+
+
+def _told_configs(put: Mapping[str, _Put]) -> str:
+    """Return which connectors were put at once: the new ones, and how others are placed now."""
+    new = [name for name, each in put.items() if each.is_new]
+    more = [f"and {len(new) - NAMES_MAX} more"] if len(new) > NAMES_MAX else []
+    told = [f"new {_listed([*new[:NAMES_MAX], *more])}"] if new else []
+    moved = ((name, each) for name, each in put.items() if not each.is_new)
+    told += (f"{name}: {', '.join(_changes(*each))}" for name, each in moved)
+    return "; ".join(told)
 
 
 def _told_offsets(record: OffsetsAltered) -> str:

@@ -15,7 +15,7 @@ from fairlead.actors.group.computing import target
 from fairlead.actors.group.members import admission, depart, reconcile, seats
 from fairlead.actors.group.members import step as steps
 from fairlead.actors.group.members.request_filter import RequestFilter
-from fairlead.actors.group.orders import lifecycle
+from fairlead.actors.group.orders import connector_configs, lifecycle
 from fairlead.actors.group.state import validate
 from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.group.timers import MemberTimers
@@ -27,7 +27,7 @@ from fairlead.actors.messages.commands import (
     RecordAlteration,
 )
 from fairlead.actors.messages.members import JOIN_EPOCH
-from fairlead.actors.messages.orders import SetTargetState
+from fairlead.actors.messages.orders import PutConnectors, SetTargetState
 from fairlead.events import folds
 from fairlead.events.group import Group, token_of
 from fairlead.events.model import MemberState, Resource, RunState
@@ -270,6 +270,20 @@ def answer_and_forget(patch: Patch) -> None:
         return Decision(soft)
 
     patch.setitem(decide.RULES, SetTargetState, forget)
+
+
+def put_what_is_not_refused(patch: Patch) -> None:
+    def put(group: Group, soft: Any, command: PutConnectors, now_ms: int) -> Decision:
+        configs = {
+            name: config
+            for name, config in command.configs.items()
+            if connector_configs._refusal(group, name, config) is None
+        }
+        return connector_configs.put_connectors(
+            group, soft, replace(command, configs=configs), now_ms
+        )
+
+    patch.setitem(decide.RULES, PutConnectors, put)
 
 
 def stop_at_once(patch: Patch) -> None:

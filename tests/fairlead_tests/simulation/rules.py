@@ -479,6 +479,13 @@ MUTATIONS = (
         only=(Fault.STOP, Fault.SPLIT, Fault.JOIN),
     ),
     Mutation(
+        "put_what_is_not_refused",
+        "DATA_PLANE 1",
+        "Of several connectors that are put at once all are put, or none.",
+        off.put_what_is_not_refused,
+        only=(Fault.PUT, Fault.DELETE, Fault.SPLIT, Fault.JOIN),
+    ),
+    Mutation(
         "stop_at_once",
         "DATA_PLANE 1",
         "A connector counts as stopped once nobody has any of its tasks.",
