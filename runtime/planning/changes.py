@@ -1,7 +1,8 @@
 """The changes of a plan, and their execution in a dry run.
 
-Each change stands for a command, or for a join or leave of a worker. A new connector takes two
-epochs, as in the real group: first the connector is assigned, then its worker reports its tasks.
+Each change stands for a command, or for a join or leave of a worker. New connectors take an epoch
+together, and each one more, as in the real group: first they are assigned, then the worker of each
+reports its tasks.
 
 An added worker joins like the worker that joined last, with the same assignors or the same server
 assignor. Its url is that of the next worker of this node, since names break ties in assignments,
@@ -19,7 +20,7 @@ from ...actors.messages.assignors import Worker
 from ...actors.messages.commands import Command, CommandReply
 from ...actors.messages.errors import Error
 from ...actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply, PutTaskConfigs
-from ...actors.messages.orders import Cordon, DeleteConnector, PutConnector, RemoveMember
+from ...actors.messages.orders import Cordon, DeleteConnector, PutConnectors, RemoveMember
 from ...events.group import Group, token_of
 from ...events.model import ClientAssignor, Resource
 from ...events.placement import ORDINARY, Abilities
@@ -51,12 +52,19 @@ class WorkerDrained:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectorPut:
-    """A connector is created, or gets a new config, and has this number of tasks."""
+class PlannedConfig:
+    """The config of a connector that is created or changed, and its number of tasks then."""
 
     connector: str
     config: Mapping[str, str]
     tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorsPut:
+    """Connectors are created, or get new configs, in one epoch."""
+
+    connectors: tuple[PlannedConfig, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +86,7 @@ Change = (
     WorkersJoined
     | WorkerRemoved
     | WorkerDrained
-    | ConnectorPut
+    | ConnectorsPut
     | ConnectorScaled
     | ConnectorDeleted
 )
@@ -105,11 +113,12 @@ def make_change(dry_run: DryRun, change: Change) -> Iterator[Step]:
             yield from _remove(dry_run, change.worker)
         case WorkerDrained():
             _command(dry_run, Cordon(dry_run.group.group_id, change.worker, drain=True))
-        case ConnectorPut():
-            put = PutConnector(dry_run.group.group_id, change.connector, change.config)
-            _command(dry_run, put)
-            yield from dry_run.settle()
-            _split(dry_run, change.connector, change.tasks)
+        case ConnectorsPut(connectors):
+            configs = {each.connector: each.config for each in connectors}
+            _command(dry_run, PutConnectors(dry_run.group.group_id, configs))
+            for each in connectors:
+                yield from dry_run.settle()
+                _split(dry_run, each.connector, each.tasks)
         case ConnectorScaled():
             _check_exists(dry_run, change.connector)
             _split(dry_run, change.connector, change.tasks)

@@ -17,7 +17,7 @@ from ...events.placement import assignor_of, is_warm, work_in
 from ...events.records import MemberMetadata
 from ...projections.explain.diff import Homes, homes_in
 from ...projections.explain.reasons import RETURN, Reason
-from .changes import Change, ConnectorPut, ConnectorScaled, make_change
+from .changes import Change, ConnectorScaled, ConnectorsPut, PlannedConfig, make_change
 from .dry_run import DryRun, DryRunAssignor, PlanError, Step
 from .report import (
     ExpectedDowntimes,
@@ -230,7 +230,12 @@ class _Comparison:
             yield PlannedWorker(seat.worker, member_id, before, after, kept[member_id])
 
     def _splits(self, group: Group, changes: Iterable[Change]) -> Iterator[PlannedSplit]:
-        asked = [each for each in changes if isinstance(each, ConnectorPut | ConnectorScaled)]
+        asked: list[PlannedConfig | ConnectorScaled] = []
+        for change in changes:
+            if isinstance(change, ConnectorsPut):
+                asked += change.connectors
+            elif isinstance(change, ConnectorScaled):
+                asked.append(change)
         both = self.before.homes.keys() & self.after.homes.keys()
         kept = Counter(each.connector for each in both if self._stays(each))
         changed = {each.connector for each in asked if self._changes_work(group, each)}
@@ -239,7 +244,7 @@ class _Comparison:
             restarts = kept[connector] if connector in changed else 0
             yield PlannedSplit(connector, before, after, before != after, restarts)
 
-    def _changes_work(self, group: Group, change: ConnectorPut | ConnectorScaled) -> bool:
+    def _changes_work(self, group: Group, change: PlannedConfig | ConnectorScaled) -> bool:
         """Return whether an existing connector and its tasks will get another config."""
         if isinstance(change, ConnectorScaled):
             return self.before.tasks.get(change.connector, 0) != change.tasks

@@ -7,8 +7,9 @@ from fairlead.events.model import GroupState
 from fairlead.runtime.planning.changes import (
     Change,
     ConnectorDeleted,
-    ConnectorPut,
     ConnectorScaled,
+    ConnectorsPut,
+    PlannedConfig,
     WorkerDrained,
     WorkerRemoved,
     WorkersJoined,
@@ -28,11 +29,12 @@ DAYS = st.lists(
     ),
     max_size=25,
 )
+PUT = st.builds(PlannedConfig, st.sampled_from("AG"), st.just({"n": "9"}), st.integers(1, 4))
 CHANGES: st.SearchStrategy[Change] = st.one_of(
     st.builds(WorkersJoined, st.integers(1, 3)),
     st.builds(WorkerDrained, st.sampled_from(("W0", "W1", "http://n0"))),
     st.builds(WorkerRemoved, st.sampled_from(("W0", "W1", "W2"))),
-    st.builds(ConnectorPut, st.sampled_from("AG"), st.just({"n": "9"}), st.integers(1, 4)),
+    st.lists(PUT, min_size=1, max_size=2).map(tuple).map(ConnectorsPut),
     st.builds(ConnectorScaled, st.sampled_from("AB"), st.integers(1, 6)),
     st.builds(ConnectorDeleted, st.sampled_from("AB")),
 )

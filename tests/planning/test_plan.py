@@ -18,8 +18,9 @@ from fairlead.events.placement import COLD, Abilities
 from fairlead.runtime.planning.changes import (
     Change,
     ConnectorDeleted,
-    ConnectorPut,
     ConnectorScaled,
+    ConnectorsPut,
+    PlannedConfig,
     WorkerDrained,
     WorkerRemoved,
     WorkersJoined,
@@ -70,6 +71,10 @@ def planned(
 ) -> Plan:
     known = {name: BuiltIn(name, 0, 0, computes) for name, computes in assignors.items()}
     return make_plan(decider.group, changes, known, downtimes, decider.now_ms)
+
+
+def put(name: str, config: dict[str, str], tasks: int) -> ConnectorsPut:
+    return ConnectorsPut((PlannedConfig(name, config, tasks),))
 
 
 def a_round(why: Why, subject: str, **counts: int) -> PlannedRound:
@@ -197,7 +202,7 @@ def test_a_connector_that_is_scaled_starts_or_stops_only_the_difference() -> Non
 
 
 def test_a_new_connector_comes_in_two_epochs_as_it_really_does() -> None:
-    assert planned(at_rest(FOUR, "W1", "W2"), ConnectorPut("B", {"name": "B"}, 2)) == changed(
+    assert planned(at_rest(FOUR, "W1", "W2"), put("B", {"name": "B"}, 2)) == changed(
         rounds=[
             a_round(Why.CONNECTOR_ADDED, "B", placed=1),
             a_round(Why.TASKS_CHANGED, "B", placed=2),
@@ -211,15 +216,26 @@ def test_a_new_connector_comes_in_two_epochs_as_it_really_does() -> None:
     )
 
 
+def test_connectors_that_are_put_together_are_assigned_in_one_epoch_and_split_one_by_one() -> None:
+    both = (PlannedConfig("B", {"name": "B"}, 1), PlannedConfig("C", {"name": "C"}, 1))
+    plan = planned(at_rest(FOUR, "W1", "W2"), ConnectorsPut(both))
+    assert plan.rounds == [
+        a_round(Why.CONNECTOR_ADDED, "B and 1 more", placed=2),
+        a_round(Why.TASKS_CHANGED, "B", placed=1),
+        a_round(Why.TASKS_CHANGED, "C", placed=1),
+    ]
+    assert [each.id for each in plan.starts] == ["B", "B-0", "C", "C-0"]
+
+
 @pytest.mark.parametrize(("key", "restarts"), [("more", 5), ("placement.weight", 0)])
 def test_a_connector_whose_config_changes_starts_anew_where_it_is_if_it_will_notice(
     key: str, restarts: int
 ) -> None:
     decider = at_rest(FOUR, "W1", "W2")
     config = decider.group.connectors["A"].config
-    put = ConnectorPut("A", {**config, key: "1"}, 4)
+    change = put("A", {**config, key: "1"}, 4)
     splits = [PlannedSplit("A", 4, 4, is_most=False, restarts=restarts)]
-    plan = planned(decider, put)
+    plan = planned(decider, change)
     assert structs.replace(plan, rounds=[]) == changed(splits=splits)
 
 
@@ -411,7 +427,7 @@ def test_the_group_that_is_planned_for_stays_as_it_is() -> None:
     planned(
         decider,
         WorkersJoined(1),
-        ConnectorPut("B", {}, 2),
+        put("B", {}, 2),
         ConnectorScaled("A", 2),
         WorkerDrained("W1"),
         WorkerRemoved("W2"),
@@ -444,7 +460,7 @@ def test_the_group_that_is_planned_for_stays_as_it_is() -> None:
             "there is no connector B: there are A",
         ),
         (
-            ConnectorPut(" ", {}, 1),
+            put(" ", {}, 1),
             Error.INVALID_CONFIG,
             "",
         ),

@@ -9,15 +9,16 @@ from hypothesis import strategies as st
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, PutTaskConfigs
-from fairlead.actors.messages.orders import Cordon, DeleteConnector, PutConnector
+from fairlead.actors.messages.orders import Cordon, DeleteConnector, PutConnectors
 from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement import Abilities
 from fairlead.runtime.planning.changes import (
     Change,
     ConnectorDeleted,
-    ConnectorPut,
     ConnectorScaled,
+    ConnectorsPut,
+    PlannedConfig,
     WorkerDrained,
     WorkerRemoved,
     WorkersJoined,
@@ -66,10 +67,12 @@ class Cluster:
         member_id = self.workers[change.worker]
         self.decider.carry_out(Heartbeat("connect", member_id, -1, "1"))
 
-    def put(self, change: ConnectorPut) -> None:
-        self._command(PutConnector("connect", change.connector, change.config))
-        self.decider.settle()
-        self.split(ConnectorScaled(change.connector, change.tasks))
+    def put(self, change: ConnectorsPut) -> None:
+        configs = {each.connector: each.config for each in change.connectors}
+        self._command(PutConnectors("connect", configs))
+        for each in change.connectors:
+            self.decider.settle()
+            self.split(ConnectorScaled(each.connector, each.tasks))
 
     def split(self, change: ConnectorScaled) -> None:
         group, name = self.decider.group, change.connector
@@ -88,7 +91,7 @@ class Cluster:
                 self.remove(change)
             case WorkerDrained():
                 self._command(Cordon("connect", change.worker, drain=True))
-            case ConnectorPut():
+            case ConnectorsPut():
                 self.put(change)
             case ConnectorScaled():
                 self.split(change)
@@ -96,7 +99,7 @@ class Cluster:
                 self._command(DeleteConnector("connect", change.connector))
         self.decider.settle()
 
-    def _command(self, command: PutConnector | DeleteConnector | Cordon | PutTaskConfigs) -> None:
+    def _command(self, command: PutConnectors | DeleteConnector | Cordon | PutTaskConfigs) -> None:
         reply = self.decider.carry_out(command).reply
         assert isinstance(reply, CommandReply)
         assert reply.error is Error.NONE, reply
@@ -109,11 +112,15 @@ def possible(cluster: Cluster) -> st.SearchStrategy[Change]:
     names = sorted(name for name, each in group.connectors.items() if not each.deleting)
     tasks = st.integers(1, TASKS_MAX)
     new = f"C{len(group.connectors)}"
+    changed = st.sampled_from([f"{new}a", f"{new}b", *names])
+    put = st.tuples(changed, tasks).map(lambda one: PlannedConfig(one[0], {"name": one[0]}, one[1]))
     found: list[st.SearchStrategy[Change]] = [
         st.builds(
             WorkersJoined, st.integers(1, 2), abilities=st.sampled_from((1, 1, 2)).map(Abilities)
         ),
-        tasks.map(lambda number: ConnectorPut(new, {"name": new}, number)),
+        st.lists(put, min_size=1, max_size=3, unique_by=lambda each: each.connector)
+        .map(tuple)
+        .map(ConnectorsPut),
     ]
     if workers:
         found.append(st.sampled_from(workers).map(WorkerDrained))

@@ -26,8 +26,9 @@ from ....pipeline.connectors.common_keys import TASKS_MAX as TASKS_KEY
 from ....planning.changes import (
     Change,
     ConnectorDeleted,
-    ConnectorPut,
     ConnectorScaled,
+    ConnectorsPut,
+    PlannedConfig,
     WorkerDrained,
     WorkerRemoved,
     WorkersJoined,
@@ -216,7 +217,8 @@ def _changes(service: Service, group: Group, body: Proposal) -> Sequence[Change]
     if sum(each.tasks for each in puts) + sum(body.scale.values()) > TASKS_MAX:
         most = f"a plan is made for at most {TASKS_MAX} tasks"
         raise ApiError(HTTPStatus.BAD_REQUEST, f"{most}: plan for fewer connectors at once")
-    changes = [*body.workers(service.traits), *body.deleted(), *puts, *body.scaled()]
+    put = [ConnectorsPut(tuple(puts))] if puts else []
+    changes = [*body.workers(service.traits), *body.deleted(), *put, *body.scaled()]
     if not changes:
         members = ", ".join(each for each in Proposal.model_fields if each != "worker")
         raise ApiError(HTTPStatus.BAD_REQUEST, f"nothing is to be changed: give any of {members}")
@@ -228,16 +230,16 @@ def _changes(service: Service, group: Group, body: Proposal) -> Sequence[Change]
 
 def _warnings(service: Service, changes: Sequence[Change]) -> Iterator[str]:
     for each in changes:
-        if isinstance(each, ConnectorPut):
-            for warning in remarks_on(service.plugins, each.config).warnings:
-                yield f"{each.connector}: {warning}"
+        for put in each.connectors if isinstance(each, ConnectorsPut) else ():
+            for warning in remarks_on(service.plugins, put.config).warnings:
+                yield f"{put.connector}: {warning}"
 
 
 def _puts(
     service: Service, group: Group, given: Sequence[PlannedConnector]
-) -> Sequence[ConnectorPut]:
-    """Return a change for each connector; with several, an error names its connector."""
-    puts: list[ConnectorPut] = []
+) -> Sequence[PlannedConfig]:
+    """Return the config of each connector; with several, an error names its connector."""
+    puts: list[PlannedConfig] = []
     for each in given:
         try:
             puts.append(_put(service, group, each))
@@ -249,14 +251,14 @@ def _puts(
     return puts
 
 
-def _put(service: Service, group: Group, given: PlannedConnector) -> ConnectorPut:
-    """Return a change with a config that was validated and sealed as for a real change."""
+def _put(service: Service, group: Group, given: PlannedConnector) -> PlannedConfig:
+    """Return a config that was validated and sealed as for a real change."""
     name = given.name.strip()
     check_name(name)
     before = group.connectors.get(name)
     stored: Mapping[str, str] = before.config if before else {}
     config = prepare(service.plugins, service.vault, with_name(name, given.config), stored).config
-    return ConnectorPut(name, config, _tasks(name, config))
+    return PlannedConfig(name, config, _tasks(name, config))
 
 
 def _tasks(name: str, config: Mapping[str, str]) -> int:
