@@ -26,51 +26,54 @@ flights    tasks.max  2         4
 PATH = "/connectors/flights/config"
 
 
+def diff_of(name: str = "flights", **more: Any) -> dict[str, Any]:
+    return {"name": name, "is_new": False, "changes": [], "warnings": [], **more}
+
+
 def compared(cluster: Cluster, name: str = "flights", **more: Any) -> None:
-    told = {"name": name, "is_new": False, "changes": [], "warnings": [], **more}
-    cluster.answer("PUT", f"/connectors/{name}/config/diff", told)
+    cluster.answer("PUT", f"/connectors/{name}/config/diff", diff_of(name, **more))
 
 
-@pytest.mark.parametrize(
-    ("told", "word", "is_sent"),
-    [
-        ({"is_new": True, "changes": CHANGES}, "created", True),
-        ({"changes": CHANGES}, "configured", True),
-        ({}, "unchanged", False),
-    ],
-    ids=["new", "changed", "same"],
-)
-def test_apply_sends_what_differs_and_says_what_it_did(
-    told: dict[str, Any], word: str, is_sent: bool, run: Run, cluster: Cluster
+def applied(*configs: dict[str, Any], dry_run: bool = False) -> Asked:
+    """The request that applies these configs."""
+    connectors = [{"name": each["name"], "config": each} for each in configs]
+    return Asked("POST", "/apply", {"connectors": connectors, "dry_run": dry_run})
+
+
+def test_apply_sends_all_configs_at_once_and_says_what_became_of_each(
+    run: Run, cluster: Cluster
 ) -> None:
-    Path("c").write_text(json.dumps(CONFIG))
-    compared(cluster, **told, warnings=["unknown key password"])
-    cluster.answer("PUT", PATH, answered.INFO)
-    said = f"connector flights {word}\nwarning: flights: unknown key password\n"
+    Path("c").write_text(json.dumps([CONFIG, {"name": "new"}, {"name": "same"}]))
+    changed = diff_of(changes=CHANGES, warnings=["unknown key password"])
+    told = [changed, diff_of("new", is_new=True), diff_of("same")]
+    cluster.answer("POST", "/apply", told)
+    said = (
+        "connector flights configured\nwarning: flights: unknown key password\n"
+        "connector new created\nconnector same unchanged\n"
+    )
     assert run("apply", "-f", "c", "--url", cluster.url) == (0, said, "")
-    sent = [Asked("PUT", f"{PATH}/diff", CONFIG), Asked("PUT", PATH, CONFIG)]
-    assert cluster.asked == sent[: 1 + is_sent]
+    assert cluster.asked == [applied(CONFIG, {"name": "new"}, {"name": "same"})]
 
 
-def test_a_dry_run_of_apply_shows_the_changes_and_sends_none(run: Run, cluster: Cluster) -> None:
+def test_a_dry_run_of_apply_shows_what_would_change(run: Run, cluster: Cluster) -> None:
     Path("c").write_text(json.dumps(CONFIG))
-    compared(cluster, changes=CHANGES)
+    cluster.answer("POST", "/apply", [diff_of(changes=CHANGES)])
     said = f"connector flights would be configured\n{TABLE}"
     assert run("apply", "-f", "c", "--dry-run", "--url", cluster.url) == (0, said, "")
-    assert [each.path for each in cluster.asked] == [f"{PATH}/diff"]
+    assert cluster.asked == [applied(CONFIG, dry_run=True)]
 
 
-def test_a_connector_that_is_refused_does_not_keep_the_others_from_being_applied(
+def test_what_keeps_a_file_from_being_applied_is_told_of_each_connector(
     run: Run, cluster: Cluster
 ) -> None:
     Path("c").write_text("[{name: x}, {name: flights}]")
-    refusal = {"error_code": 400, "message": "the config is invalid"}
-    cluster.answer("PUT", "/connectors/x/config/diff", refusal, 400)
-    compared(cluster)
+    told = "nothing was changed: of 2 connectors, 1 cannot be applied\nconnector x: it is invalid"
+    cluster.answer("POST", "/apply", {"error_code": 400, "message": told}, 400)
     assert run("apply", "-f", "c", "--url", cluster.url) == (
         1,
-        "connector flights unchanged\n",
-        "fairlead: connector x: the config is invalid (HTTP 400)\n",
+        "",
+        "fairlead: nothing was changed: of 2 connectors, 1 cannot be applied\n"
+        "fairlead: connector x: it is invalid (HTTP 400)\n",
     )
 
 
@@ -152,16 +155,12 @@ def test_edit_applies_the_text_that_the_editor_leaves(
     run: Run, cluster: Cluster, written_by_editor: Path, tmp_path: Path
 ) -> None:
     cluster.answer("GET", PATH, {**CONFIG, "password": "********"})
-    compared(cluster, changes=CHANGES)
-    cluster.answer("PUT", PATH, answered.INFO)
+    cluster.answer("POST", "/apply", [diff_of(changes=CHANGES)])
     written_by_editor.write_text(f"{REPLACE}('4', '8'))")
     told = run("edit", "connector", "flights", "--url", cluster.url)
     assert told == (0, "connector flights configured\n", "")
     changed = {**CONFIG, "password": "********", "tasks.max": "8"}
-    assert [each for each in cluster.asked if each.method != "GET"] == [
-        Asked("PUT", f"{PATH}/diff", changed),
-        Asked("PUT", PATH, changed),
-    ]
+    assert [each for each in cluster.asked if each.method != "GET"] == [applied(changed)]
     assert list(tmp_path.glob("fairlead-*")) == []
 
 
@@ -195,7 +194,7 @@ def test_the_text_of_an_edit_that_fails_is_kept(
 ) -> None:
     cluster.answer("GET", PATH, CONFIG)
     refusal = {"error_code": 400, "message": "tasks.max is odd"}
-    cluster.answer("PUT", f"{PATH}/diff", refusal, 400)
+    cluster.answer("POST", "/apply", refusal, 400)
     written_by_editor.write_text(script)
     told = run("edit", "connector", "flights", "--url", cluster.url)
     (file,) = written_by_editor.parent.glob("fairlead-*")

@@ -117,10 +117,9 @@ def test_a_connector_is_created_in_another_state(run: Run, cluster: Cluster) -> 
 def test_connectors_of_a_file_are_waited_for(verb: str, run: Run, cluster: Cluster) -> None:
     Path("c").write_text(json.dumps({"name": "flights", "config": {"a": "b"}}))
     cluster.answer("POST", "/connectors", answered.INFO, 201)
-    cluster.answer("PUT", "/connectors/flights/config", answered.INFO, 201)
     change = {"key": "a", "from": None, "to": "b"}
-    compared = {"name": "flights", "is_new": True, "changes": [change], "warnings": []}
-    cluster.answer("PUT", "/connectors/flights/config/diff", compared)
+    diff = {"name": "flights", "is_new": True, "changes": [change], "warnings": []}
+    cluster.answer("POST", "/apply", [diff])
     state_of(cluster, "RUNNING", "RUNNING")
     told = run(verb, "-f", "c", "--wait", "--url", cluster.url)
     assert told == (0, "connector flights created\nconnector flights is running\n", "")

@@ -66,13 +66,13 @@ def apply(
 ) -> None:
     """Create the connectors in a file, or change their configs to those in the file.
 
-    A key that the file does not have is removed. Connectors that the file does not have stay as
-    they are. One that fails does not keep the others from it.
+    All of them in one epoch, or none if one is refused. A key that the file does not have is
+    removed. Connectors that the file does not have stay as they are.
     """
     timeout_ms = place.timeout_ms()
     configs = dict(read_connectors(file))
     client = client_of(place)
-    for_each(configs, lambda name: _apply(client, name, configs[name], dry_run=dry_run))
+    _apply(client, configs, dry_run=dry_run)
     if timeout_ms is not None and not dry_run:
         wait_for(client, configs, Awaited.RUNNING, timeout_ms)
 
@@ -152,7 +152,7 @@ def edit(place: There, what: OneKind, name: Connector) -> None:
             say(f"{what.value} {name} unchanged")
         else:
             _require(client, name, before)
-            _apply(client, name, config, dry_run=False)
+            _apply(client, {name: config})
     except Failed as error:
         kept = f"your text is kept: `fairlead apply -f {file}` applies it"
         raise type(error)(f"{error}\n{kept}") from None
@@ -185,19 +185,18 @@ def _config_in(file: Path, name: str) -> dict[str, str]:
             raise Misused(f"{file} is to hold connector {name}, and no other")
 
 
-def _apply(client: Client, name: str, config: Mapping[str, str], *, dry_run: bool) -> None:
-    """Create a connector or change its config, and tell what was done, or would be."""
-    compared = _compare(client, name, config)
-    told = "created" if compared.is_new else "configured" if compared.changes else "unchanged"
-    if dry_run:
-        say(f"connector {name} would be {told}")
-        if compared.changes:
-            show_sections(config_diffs([compared]))
-    else:
-        if compared.changes:
-            client.put(ConnectorInfo, "connectors", name, "config", body=config)
-        say(f"connector {name} {told}")
-    _warn(name, compared.warnings)
+def _apply(
+    client: Client, configs: Mapping[str, Mapping[str, str]], *, dry_run: bool = False
+) -> None:
+    """Create connectors and change configs, all or none; tell what was done, or would be."""
+    connectors = [{"name": name, "config": config} for name, config in configs.items()]
+    body = {"connectors": connectors, "dry_run": dry_run}
+    for each in client.post(list[ConfigDiff], "apply", body=body):
+        told = "created" if each.is_new else "configured" if each.changes else "unchanged"
+        say(f"connector {each.name} {'would be ' if dry_run else ''}{told}")
+        if dry_run and each.changes:
+            show_sections(config_diffs([each]))
+        _warn(each.name, each.warnings)
 
 
 def _config_of(client: Client, name: str) -> dict[str, str]:

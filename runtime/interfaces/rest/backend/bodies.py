@@ -24,6 +24,8 @@ MOST_BYTES = 1 << 20
 """The largest body."""
 MOST_BYTES_OF_OFFSETS = 64 << 20
 """The same for the offsets of a connector: there may be one for each file of a large folder."""
+MOST_BYTES_OF_CONFIGS = 16 << 20
+"""The same for the configs of many connectors."""
 
 
 class Numeral(float):
@@ -72,8 +74,7 @@ def _no_number(text: str) -> object:
 
 def limited(scope: Scope, receive: Receive) -> Receive:
     """Wrap an ASGI `receive`: it raises once the body of this request is too large."""
-    is_offsets = scope["method"] == HTTPMethod.PATCH and scope["path"].endswith("/offsets")
-    most_bytes = MOST_BYTES_OF_OFFSETS if is_offsets else MOST_BYTES
+    most_bytes = _most_bytes(scope["method"], scope["path"])
     size = 0
 
     async def receive_counted() -> Message:
@@ -87,6 +88,12 @@ def limited(scope: Scope, receive: Receive) -> Receive:
         return message
 
     return receive_counted
+
+
+def _most_bytes(method: str, path: str) -> int:
+    if method == HTTPMethod.PATCH and path.endswith("/offsets"):
+        return MOST_BYTES_OF_OFFSETS
+    return MOST_BYTES_OF_CONFIGS if path == "/apply" else MOST_BYTES
 
 
 async def _negotiate(request: Request) -> None:

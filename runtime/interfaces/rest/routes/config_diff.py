@@ -1,15 +1,51 @@
-"""The route that compares a config with the connector's present one, and changes nothing."""
+"""The routes that compare configs with those that connectors have: to tell it, or to apply them.
 
+Several configs are applied by one command: all of them, or none if one is refused, and the epoch
+rises once at most.
+"""
+
+import asyncio
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Final
 
-from .....events.log.errors import NoLogError
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+
+from .....actors.messages.orders import PutConnectors
+from .....actors.settings import trimmed
+from .....events.connectors import ConnectorConfig
+from .....events.group import Group
 from ....config.secrets import hide_secrets
 from ...replies.connectors import ConfigChange, ConfigDiff
-from ..backend.configs import check_name, prepare, with_name
+from ..backend.configs import Prepared
+from ..backend.errors import ApiError
 from ..backend.schema import ChangesBody, Routes
-from ..backend.service import Served, Service
+from ..backend.service import Principal, Served, Service, carry_out
+from .connector_commands import (
+    CONFLICTS,
+    NamedConfig,
+    deletion_deadline,
+    find_settled,
+    name_conflict,
+    prepare_config,
+)
+from .connectors import find_connector
 
 routes = Routes("connectors")
+CONNECTORS_MAX: Final = 1_000
+"""The maximum number of connectors in one request."""
+EXAMINED_AT_ONCE: Final = 4
+"""How many configs of a request are examined at the same time."""
+
+
+class ConfigsToApply(BaseModel):
+    """Connectors to create or change; those that are not named here stay as they are."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    connectors: list[NamedConfig] = Field(min_length=1, max_length=CONNECTORS_MAX)
+    dry_run: bool = Field(default=False, description="Whether to tell the changes only.")
 
 
 @routes.add("PUT /connectors/{connector}/config/diff", takes_json=True)
@@ -18,22 +54,78 @@ def diff_config(service: Served, connector: str, config: ChangesBody) -> ConfigD
 
     Secrets are compared, but not shown.
     """
-    check_name(connector)
-    stored = _stored(service, connector)
-    given = with_name(connector, config)
-    prepared = prepare(service.plugins, service.vault, given, stored or {}, service.outside)
-    changes = list(_changes(stored or {}, prepared.config))
-    return ConfigDiff(connector, stored is None, changes, prepared.warnings)
+    before = find_connector(service, connector)
+    is_there = before is not None and not before.deleting
+    return _compared(service, connector, config, before if is_there else None)[0]
 
 
-def _stored(service: Service, name: str) -> Mapping[str, str] | None:
-    """Return the config of a connector in the log; None for one that is being deleted, too."""
-    try:
-        with service.logs.reading(service.group_id) as logs:
-            found = logs.group.connectors.get(name)
-            return found.config if found is not None and not found.deleting else None
-    except NoLogError:
-        return None
+@routes.add("POST /apply", takes_json=True, errors=CONFLICTS)
+async def apply_configs(
+    service: Served, principal: Principal, body: ConfigsToApply
+) -> list[ConfigDiff]:
+    """Create connectors and change configs: all of them in one epoch, or none if one is refused.
+
+    A config replaces that of its connector: keys that it does not have are removed. The answer
+    tells what has changed in each connector, or would change.
+    """
+    given = {trimmed(each.name): each.config for each in body.connectors}
+    if len(given) < len(body.connectors):
+        told = "a connector is given twice: nothing was changed, give each of them once"
+        raise ApiError(HTTPStatus.BAD_REQUEST, told)
+    found = await _examine(service, given)
+    if not body.dry_run:
+        configs = {name: prepared.config for name, (_, prepared) in found.items()}
+        await carry_out(service, PutConnectors(service.group_id, configs, principal), _nothing)
+    return [diff for diff, _ in found.values()]
+
+
+async def _examine(
+    service: Service, given: Mapping[str, Mapping[str, str | None]]
+) -> dict[str, tuple[ConfigDiff, Prepared]]:
+    """Compare configs with the present ones; raises `ApiError` with all that is wrong."""
+    free, until = asyncio.Semaphore(EXAMINED_AT_ONCE), deletion_deadline()
+
+    async def examine(
+        name: str, config: Mapping[str, str | None]
+    ) -> tuple[ConfigDiff, Prepared] | ApiError:
+        async with free:
+            before = await find_settled(service, name, until)
+            if before is not None and before.deleting:
+                return await run_in_threadpool(name_conflict, service, before)
+            try:
+                return await run_in_threadpool(_compared, service, name, config, before)
+            except ApiError as refused:
+                return refused
+
+    told = await asyncio.gather(*(examine(*each) for each in given.items()))
+    found = dict(zip(given, told, strict=True))
+    refused = {name: each for name, each in found.items() if isinstance(each, ApiError)}
+    if refused:
+        raise _refusal(refused, len(given))
+    return {name: each for name, each in found.items() if not isinstance(each, ApiError)}
+
+
+def _refusal(refused: Mapping[str, ApiError], count: int) -> ApiError:
+    """Return the error of several connectors, of which some are refused."""
+    statuses = {each.status for each in refused.values()}
+    status = statuses.pop() if len(statuses) == 1 else HTTPStatus.BAD_REQUEST
+    if count == 1:
+        return ApiError(status, *(each.message for each in refused.values()))
+    told = [f"nothing was changed: of {count} connectors, {len(refused)} cannot be applied"]
+    told += (f"connector {name}: {each.message}" for name, each in refused.items())
+    return ApiError(status, "\n".join(told))
+
+
+def _compared(
+    service: Service,
+    name: str,
+    config: Mapping[str, str | None],
+    before: ConnectorConfig | None,
+) -> tuple[ConfigDiff, Prepared]:
+    """Return what a config would change in a connector, and how it is logged."""
+    prepared = prepare_config(service, name, config, before)
+    changes = list(_changes(before.config if before else {}, prepared.config))
+    return ConfigDiff(name, before is None, changes, prepared.warnings), prepared
 
 
 def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[ConfigChange]:
@@ -41,3 +133,7 @@ def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[ConfigC
     for key in sorted(old.keys() | new.keys()):
         if old.get(key) != new.get(key):
             yield ConfigChange(key, shown_old.get(key), shown_new.get(key))
+
+
+def _nothing(_: Group) -> None:
+    return None

@@ -61,13 +61,18 @@ def _state_of(value: object) -> object:
 Name = Annotated[str, BeforeValidator(_name_of)]
 
 
-class NewConnector(BaseModel):
-    """Connect's `CreateConnectorRequest`."""
+class NamedConfig(BaseModel):
+    """A connector's name and config."""
 
     model_config = ConfigDict(extra="forbid")
 
     name: Name = ""
     config: Changes
+
+
+class NewConnector(NamedConfig):
+    """Connect's `CreateConnectorRequest`."""
+
     initial_state: Annotated[InitialState, BeforeValidator(_state_of)] = InitialState.RUNNING
 
 
@@ -80,10 +85,12 @@ async def create_connector(
 ) -> HttpAnswer[ConnectorInfo]:
     """Create a connector, RUNNING or in another `initial_state`."""
     name = trimmed(connector.name)
-    config, warnings = await run_in_threadpool(_prepare, service, name, connector.config, None)
-    before = await _find_settled(service, name)
+    config, warnings = await run_in_threadpool(
+        prepare_config, service, name, connector.config, None
+    )
+    before = await find_settled(service, name)
     if before is not None:
-        raise await run_in_threadpool(_name_conflict, service, before)
+        raise await run_in_threadpool(name_conflict, service, before)
     command = PutConnector(
         service.group_id,
         name,
@@ -117,9 +124,9 @@ async def put_config(
     extended: Extended = False,  # noqa: FBT002
 ) -> HttpAnswer[ConnectorInfo]:
     """Create a connector (201), or replace its config (200)."""
-    before = await _find_settled(service, connector)
+    before = await find_settled(service, connector)
     if before is not None and before.deleting:
-        raise await run_in_threadpool(_name_conflict, service, before)
+        raise await run_in_threadpool(name_conflict, service, before)
     return await _put(service, principal, connector, config, before, extended=extended)
 
 
@@ -155,7 +162,7 @@ async def _put(
     *,
     extended: bool,
 ) -> HttpAnswer[ConnectorInfo]:
-    sealed, warnings = await run_in_threadpool(_prepare, service, name, config, before)
+    sealed, warnings = await run_in_threadpool(prepare_config, service, name, config, before)
     command = PutConnector(service.group_id, name, sealed, principal=principal)
     tasks = await run_in_threadpool(_tasks, service, name)
     outcome = await service.commands.carry_out(command)
@@ -166,13 +173,20 @@ async def _put(
     return await _answer_with(service, name, outcome.reply, status, found, tasks)
 
 
-async def _find_settled(service: Service, name: str) -> ConnectorConfig | None:
+def deletion_deadline() -> float:
+    """Return until when a request waits for the end of deletions, on the monotonic clock."""
+    return time.monotonic() + DELETION_SECONDS
+
+
+async def find_settled(
+    service: Service, name: str, until: float | None = None
+) -> ConnectorConfig | None:
     """Return a connector from the log, after waiting for the end of a deletion in progress.
 
-    If that takes longer than `DELETION_SECONDS`, the connector is returned as it is.
+    At `until` on the monotonic clock it is returned as it is; None: in `DELETION_SECONDS`.
     """
     found = await run_in_threadpool(find_connector, service, name)
-    until = time.monotonic() + DELETION_SECONDS
+    until = deletion_deadline() if until is None else until
     while found is not None and found.deleting and time.monotonic() < until:
         await asyncio.sleep(LOOK_SECONDS)
         found = await run_in_threadpool(find_connector, service, name)
@@ -188,9 +202,13 @@ def _tasks(service: Service, name: str) -> list[ConnectorTaskId]:
     return [ConnectorTaskId(name, number) for number in numbers]
 
 
-def _prepare(
+def prepare_config(
     service: Service, name: str, config: Mapping[str, str | None], before: ConnectorConfig | None
 ) -> Prepared:
+    """Validate a config, and seal its secrets; those of the config `before` may be kept.
+
+    Raises `ApiError`.
+    """
     check_name(name)
     stored = dict(before.config) if before else dict[str, str]()
     config = with_name(name, config)
@@ -227,7 +245,8 @@ async def _answer_with(
     return HttpAnswer(await run_in_threadpool(read), status, headers)
 
 
-def _name_conflict(service: Service, found: ConnectorConfig) -> ApiError:
+def name_conflict(service: Service, found: ConnectorConfig) -> ApiError:
+    """Return the error for a name that is taken, or not free yet."""
     name, told = found.connector, f"Connector {found.connector} already exists"
     if found.deleting:
         why = reason_kept(service, name)
