@@ -22,6 +22,7 @@ from ..messages.computing import Install, InstallReply
 from ..messages.errors import SUCCESS, Error
 from ..messages.members import (
     JOIN_EPOCH,
+    LEAVE_EPOCH,
     NO_COORDINATOR_EPOCH,
     CommitOffsets,
     CommitReply,
@@ -114,8 +115,7 @@ class Coordinator:
     def ready(self, now: Now) -> Ready:
         """Hand out what was decided, with the answers to held requests that have news by it."""
         self._call_for_computation()
-        is_overtaken = is_due(self.group)
-        for asked in self.long_poll.take_stirred(now.steady_ms, is_overtaken=is_overtaken):
+        for asked in self.long_poll.take_stirred(now.steady_ms, is_overtaken=is_due(self.group)):
             with suppress(NoRoomError):  # it stays held
                 decision = self._decide_heartbeat(asked, now)
                 if self.long_poll.releases(asked, has_news=decision.news):
@@ -155,7 +155,7 @@ class Coordinator:
         self._heartbeats += 1
         if request.member_epoch == JOIN_EPOCH and not request.member_id:
             request = replace(request, member_id=self._new_id())
-        if is_silenced(self.group, request):
+        if request.member_epoch != LEAVE_EPOCH and is_silenced(self.group, request.member_id):
             return
         if self._filter.is_stale(request):
             self._answer(sender, refuse_stale(self._soft, request))

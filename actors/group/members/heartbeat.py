@@ -23,7 +23,7 @@ from ..state.workers import welcome
 from .admission import REMEDY, refuse, refuse_heartbeat
 from .depart import bury, leave, tombstones
 from .reconcile import UnknownStateError
-from .seats import ended_by, is_left_short, seat_of, take_seat
+from .seats import ended_by, needs_target, seat_of, take_seat
 from .step import Requester, next_step
 
 SCHEDULED_REBALANCE_DUE = 2
@@ -90,7 +90,7 @@ def apply_request(
         records = bury(group, ended_by(group, request))
         if group.classic is not None:  # it has no members
             records.insert(0, Tombstone(ClassicGroup, ()))
-        records += [*_sit_down(seat, member, metadata), *welcome(group, metadata)]
+        records += [*_sit_down(seat, member, metadata), *welcome(group, metadata, seat)]
         return replace(member, metadata=metadata), records
     metadata = _merge(seat.metadata, request, session_ms)
     if metadata is seat.metadata:
@@ -193,7 +193,7 @@ def _bump(
     group: Group, seat: Member | None, request: Heartbeat, metadata: MemberMetadata, now_ms: int
 ) -> GroupMetadata | None:
     """Return the epoch bump for a join, or for a change that assignors depend on; else None."""
-    if seat is None or (seat.is_away and _needs_target(group, seat, request)):
+    if seat is None or (seat.is_away and needs_target(group, seat, request)):
         why: Why | None = Why.MEMBER_JOINED
     else:
         why = change_in_assignors(group, seat.metadata, metadata)
@@ -204,17 +204,6 @@ def _bump(
     if why is None:
         return None
     return bump(group, why, metadata.worker_url, now_ms)
-
-
-def _needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:
-    """Tell whether the return of a static member calls for a new target.
-
-    It does if work is unplaceable, which the member may be able to take; if the return ends other
-    seats, for which work was kept; and if a target of the meantime left the member less than an
-    even share. Nothing else would raise the epoch.
-    """
-    is_left_over = bool(group.target.unplaceable or ended_by(group, request))
-    return is_left_over or is_left_short(group, seat)
 
 
 def _change_of_mode(old: MemberMetadata, request: Heartbeat) -> Mapping[str, object]:

@@ -136,7 +136,18 @@ def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:
     return Member(metadata, CurrentAssignment(member_id, 0, 0, MemberState.STABLE, {}, {}))
 
 
-def is_left_short(group: Group, seat: Member) -> bool:
+def needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:
+    """Tell whether the return of a member that is away calls for a new target.
+
+    It does if work is unplaceable, which the member may be able to take; if the return ends other
+    seats, for which work was kept; and if a target of the meantime left the member less than an
+    even share. Nothing else would raise the epoch.
+    """
+    is_left_over = bool(group.target.unplaceable or ended_by(group, request))
+    return is_left_over or _is_left_short(group, seat)
+
+
+def _is_left_short(group: Group, seat: Member) -> bool:
     """Tell whether a target that came while the member was away left it too little.
 
     A member that is away is given nothing new, so such a target may leave it nothing, or more than

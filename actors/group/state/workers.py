@@ -27,7 +27,6 @@ from ....events.orders import (
 from ....events.placement import LONGEST_CALL
 from ....events.records import Loss, MemberMetadata, Operator, Record, Tombstone
 from ...messages.errors import listing
-from ...messages.members import LEAVE_EPOCH, Heartbeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +129,18 @@ def has_shared_deadline(group: Group, loss: Loss) -> bool:
     return order is None or order.expected_back_ms != loss.deadline_ms
 
 
-def welcome(group: Group, newcomer: MemberMetadata) -> list[Record]:
-    """Return the record by which a worker that is back is not expected any more."""
+def welcome(group: Group, newcomer: MemberMetadata, seat: Member | None) -> list[Record]:
+    """Return the record by which a worker that is back is not expected any more.
+
+    An order to remove the member that had the `seat` before ends as well: that member is gone.
+    """
     order = group.worker_orders.get(worker_name(newcomer))
-    return replace_order(order, replace(order, expected_back_ms=0)) if order else []
+    if order is None:
+        return []
+    after = replace(order, expected_back_ms=0)
+    if seat is not None and order.removing == seat.member_id:
+        after = replace(after, removing="", gently=False)
+    return replace_order(order, after)
 
 
 def removal_of(group: Group, member: Member) -> Operator | None:
@@ -142,15 +149,15 @@ def removal_of(group: Group, member: Member) -> Operator | None:
     return order if order and order.removing == member.member_id else None
 
 
-def is_silenced(group: Group, request: Heartbeat) -> bool:
-    """Tell whether a request must not be answered: its member is being removed by force.
+def is_silenced(group: Group, member_id: str) -> bool:
+    """Tell whether a member must not be answered: it is being removed by force.
 
-    The member fences itself once its session has passed without an answer. Only its leave is still
-    taken, since it says that nothing runs any more.
+    It fences itself once its session has passed without an answer. Only its leave is still taken,
+    since it says that nothing runs any more.
     """
-    if not group.worker_orders or request.member_epoch == LEAVE_EPOCH:
+    if not group.worker_orders:
         return False
-    member = group.members.get(request.member_id)
+    member = group.members.get(member_id)
     order = None if member is None else removal_of(group, member)
     return order is not None and not order.gently
 

@@ -21,7 +21,7 @@ from ...messages.errors import Error
 from ...messages.members import JOIN_EPOCH, Heartbeat
 from ..members.depart import bury, tombstones
 from ..members.reconcile import UnknownStateError
-from ..members.seats import ended_by, is_left_short, take_seat
+from ..members.seats import ended_by, needs_target, take_seat
 from ..members.step import Requester, next_step
 from ..state.soft_state import Decision, SoftState, bump
 from ..state.workers import welcome
@@ -145,15 +145,9 @@ def _advance(
 ) -> Decision:
     """Add the member, or take its new metadata, and reconcile it."""
     seat, offered = seating.seat, call.protocols[0]
+    owned: Resources | None = NOTHING
     if seat is None or seat.member_id != seating.member_id:
-        member, records = _sit_down(group, call, seating, translation)
-        gone = seat.member_id if seat else ""
-        records += translation.follow(group, soft, [(member.member_id, offered)], gone)
-        owned: Resources | None = NOTHING
-        if seat is None or (seat.is_away and is_left_short(group, seat)):
-            records.append(bump(group, Why.MEMBER_JOINED, member.metadata.worker_url, now_ms))
-        elif translation.follow(group, soft, [(seat.member_id, offered)]):
-            records.append(bump(group, Why.SUBSCRIPTION_CHANGED, member.member_id, now_ms))
+        member, records = _seat_newcomer(group, soft, call, seating, translation, now_ms)
     else:
         metadata = _update_metadata(seat.metadata, call, translation)
         records = [] if metadata == seat.metadata else [metadata]
@@ -173,11 +167,17 @@ def _advance(
     return Decision(soft, tuple(records), reply)
 
 
-def _sit_down(
-    group: Group, call: JoinGroup, seating: _Seating, translation: Translation
+def _seat_newcomer(
+    group: Group,
+    soft: SoftState,
+    call: JoinGroup,
+    seating: _Seating,
+    translation: Translation,
+    now_ms: int,
 ) -> tuple[Member, list[Record]]:
-    """Return the member that takes a seat, and the records of that."""
-    seat, url = seating.seat, translation.read(call.protocols[0]).url
+    """Return the member that takes a seat, and the records of that and of what follows from it."""
+    seat, offered = seating.seat, call.protocols[0]
+    url = translation.read(offered).url
     request = Heartbeat(
         call.group_id, seating.member_id, JOIN_EPOCH, instance_id=call.instance_id, url=url
     )
@@ -189,7 +189,14 @@ def _sit_down(
         records.append(metadata)
     else:
         records += [*tombstones(seat), metadata, member.current]
-    return replace(member, metadata=metadata), [*records, *welcome(group, metadata)]
+    records += welcome(group, metadata, seat)
+    gone = seat.member_id if seat else ""
+    records += translation.follow(group, soft, [(member.member_id, offered)], gone)
+    if seat is None or (seat.is_away and needs_target(group, seat, request)):
+        records.append(bump(group, Why.MEMBER_JOINED, metadata.worker_url, now_ms))
+    elif translation.follow(group, soft, [(seat.member_id, offered)]):
+        records.append(bump(group, Why.SUBSCRIPTION_CHANGED, member.member_id, now_ms))
+    return replace(member, metadata=metadata), records
 
 
 def _update_metadata(

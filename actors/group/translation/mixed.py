@@ -21,11 +21,13 @@ from ...messages.classic import (
     ClassicReply,
     JoinGroup,
     JoinGroupReply,
+    LeaveGroup,
     SyncGroup,
 )
 from ...messages.errors import Error
 from ...timer_queue import Moment, TimerQueue
 from ..state.soft_state import Decision, Rule
+from ..state.workers import is_silenced
 from .calls import expire, heartbeat, leave, sync
 from .joins import Joining, Terms, join
 
@@ -93,7 +95,9 @@ class MixedMembers:
         self._set_deadline(AwaitedCall.FIRST_JOIN, member_id, session_ms, now)
 
     def take(self, call: ClassicCall, asked: Asked, terms: Terms, now: Moment) -> None:
-        """Decide a call, and answer it."""
+        """Decide a call, and answer it, unless its member is being removed by force."""
+        if not isinstance(call, LeaveGroup) and is_silenced(self._group, call.member_id):
+            return
         try:
             reply = self._answer(call, terms, now)
         except NoRoomError as error:
