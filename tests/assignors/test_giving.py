@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.actors.assignors.balancing.allocation import Allocation
 from fairlead.actors.assignors.balancing.dealer import Dealer
-from fairlead.actors.assignors.balancing.stock import split_stock
+from fairlead.actors.assignors.balancing.holdings import split_holdings
 from fairlead.actors.assignors.balancing.workers import classes_of, workers_of
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
@@ -56,7 +56,7 @@ def test_who_has_given_is_the_next_to_get_if_that_makes_it_the_emptiest() -> Non
     group = snapshot("A-0 A-1 A-2 B-0 B-1 B-2", worker("W1", work("A-0 A-1 A-2")), worker("W2"))
     workers = workers_of([*group.members.values()])
     held = [view.target for view in workers.takers]
-    _, tasks = split_stock(held, work("B-0 B-1 B-2"), NOTHING, ())
+    _, tasks = split_holdings(held, work("B-0 B-1 B-2"), NOTHING, ())
     allocation = Allocation(workers, tasks, classes_of(group, workers, group.configured), {})
     sort = 1, 0
     allocation.deal_unassigned()

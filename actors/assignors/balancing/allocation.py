@@ -7,8 +7,8 @@ from itertools import repeat
 
 from ....events.model import Resource, Resources
 from .dealer import Dealer
+from .holdings import Holdings, Transfers
 from .spread import GiveQueue, by_connector
-from .stock import Stock, Transfers
 from .workers import ANYWHERE, Classes, Workers
 
 Sort = tuple[int, int]
@@ -23,15 +23,19 @@ class Allocation:
     """
 
     def __init__(
-        self, workers: Workers, stock: Stock, classes: Classes, weights: Mapping[Resource, int]
+        self,
+        workers: Workers,
+        holdings: Holdings,
+        classes: Classes,
+        weights: Mapping[Resource, int],
     ) -> None:
         self.workers = workers
         self.classes = classes
         self.transfers = Transfers()
-        self._stock, self._weights = stock, weights
+        self._holdings, self._weights = holdings, weights
         # No method: a reference to itself would keep all of this until it is garbage collected.
-        self._share = partial(_share, self.transfers, stock)
-        self._spread = stock.count_spread(workers, self._share)
+        self._share = partial(_share, self.transfers, holdings)
+        self._spread = holdings.count_spread(workers, self._share)
         self._amounts: dict[int, dict[Sort, int]] = {}
         """How many of each sort a taker has, by taker; counted on demand."""
         self._heaviest: dict[int, Collection[Sort]] = {}
@@ -45,9 +49,9 @@ class Allocation:
         """The dealers that deal to a taker, by taker."""
         self._leasts: dict[Sort, int] = {}
         """What `least` returned of a sort, until anything changes."""
-        for resource in stock.free:
+        for resource in holdings.free:
             self._unassigned.setdefault(self._sort_of(resource), []).append(resource)
-        self.loads = self._weigh_shares() if weights else [*stock.counts()]
+        self.loads = self._weigh_shares() if weights else [*holdings.counts()]
         """The weight of all that each taker has."""
         if classes.are_many:
             self._put_forbidden_aside()
@@ -56,7 +60,7 @@ class Allocation:
         """Return how much each taker's work weighs, and note the heaviest on the way."""
         loads: list[int] = []
         for index in range(len(self.workers.takers)):
-            weights = self._weights_of(self._stock.of(index))
+            weights = self._weights_of(self._holdings.of(index))
             loads.append(sum(weights))
             if weights and not self.classes.are_many:
                 self._heaviest[index] = ((max(weights), ANYWHERE),)
@@ -65,7 +69,7 @@ class Allocation:
     def _put_forbidden_aside(self) -> None:
         allowed = [frozenset(some) for some in self.classes.eligible]
         for index in range(len(self.loads)):
-            numbers = set(self.classes.of_each(self._stock.of(index)))
+            numbers = set(self.classes.of_each(self._holdings.of(index)))
             if all(index in allowed[number] for number in numbers):
                 continue
             for sort, amount in [*self.amounts(index).items()]:
@@ -191,5 +195,5 @@ class Allocation:
         return self._queues[index]
 
 
-def _share(transfers: Transfers, stock: Stock, index: int) -> Resources:
-    return transfers.share(index, stock.of(index))
+def _share(transfers: Transfers, holdings: Holdings, index: int) -> Resources:
+    return transfers.share(index, holdings.of(index))

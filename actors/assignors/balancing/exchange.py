@@ -62,7 +62,7 @@ from operator import mul
 
 from .allocation import Allocation, Sort
 from .amounts import Amounts, level_amounts
-from .stock import Transfers
+from .holdings import Transfers
 from .workers import ANYWHERE
 
 

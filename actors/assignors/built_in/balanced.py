@@ -42,8 +42,8 @@ from ...messages.computing import Assignment, Snapshot
 from ..balancing.allocation import Allocation
 from ..balancing.dealer import Dealer
 from ..balancing.exchange import level_by_transfers, level_under_demands
+from ..balancing.holdings import Holdings, Transfers, split_holdings
 from ..balancing.spread import GiveQueue, Spread, by_connector
-from ..balancing.stock import Stock, Transfers, split_stock
 from ..balancing.workers import Classes, Workers, classes_of, workers_of
 from ..eligibility import find_holdings
 from ..placing import OpenWork, place
@@ -68,8 +68,8 @@ def _share_out(work: OpenWork) -> tuple[Mapping[str, Resources], Mapping[Resourc
     connectors = resources & _connectors(snapshot)
     kept = [(snapshot.members[member], share) for member, share in work.staying.items()]
     made = [
-        _balance(workers, stock, classes, snapshot.weights)
-        for stock in split_stock(held, free, connectors, kept)
+        _balance(workers, holdings, classes, snapshot.weights)
+        for holdings in split_holdings(held, free, connectors, kept)
     ]
     for transfers in made:
         transfers.apply_to(held)
@@ -85,16 +85,16 @@ def _connectors(snapshot: Snapshot) -> Resources:
 
 
 def _balance(
-    workers: Workers, stock: Stock, classes: Classes, weights: Mapping[Resource, int]
+    workers: Workers, holdings: Holdings, classes: Classes, weights: Mapping[Resource, int]
 ) -> Transfers:
     """Return the transfers of one kind of work; in most groups counting is enough."""
-    if weights and _are_unequal(weights.get(each, 1) for each in stock.all()):
-        allocation = Allocation(workers, stock, classes, weights)
+    if weights and _are_unequal(weights.get(each, 1) for each in holdings.all()):
+        allocation = Allocation(workers, holdings, classes, weights)
         level_by_transfers(allocation)
         return allocation.transfers
-    if classes.are_many and any(map(classes.of, stock.all())):
-        return level_under_demands(lambda: Allocation(workers, stock, classes, {}))
-    return _level(workers, stock)
+    if classes.are_many and any(map(classes.of, holdings.all())):
+        return level_under_demands(lambda: Allocation(workers, holdings, classes, {}))
+    return _level(workers, holdings)
 
 
 def _are_unequal(weights: Iterator[int]) -> bool:
@@ -102,22 +102,22 @@ def _are_unequal(weights: Iterator[int]) -> bool:
     return any(weight != first for weight in weights)
 
 
-def _level(workers: Workers, stock: Stock) -> Transfers:
+def _level(workers: Workers, holdings: Holdings) -> Transfers:
     """Return the transfers to level shares by counting, with the fewest moves possible."""
-    counts = stock.counts()
+    counts = holdings.counts()
     transfers = Transfers()
-    if not stock.free and _are_level(counts, workers):
+    if not holdings.free and _are_level(counts, workers):
         return transfers
-    quota = _find_quotas(counts, len(stock.free), workers.scales)
-    if quota.keeps == counts and not stock.free:
+    quota = _find_quotas(counts, len(holdings.free), workers.scales)
+    if quota.keeps == counts and not holdings.free:
         return transfers
-    is_new = not any(counts) and not any(share for _, share in stock.kept)
+    is_new = not any(counts) and not any(share for _, share in holdings.kept)
     if is_new and len(set(workers.scales)) == 1:
-        _deal_in_turns(len(counts), stock.free, transfers)
+        _deal_in_turns(len(counts), holdings.free, transfers)
         return transfers
-    spread = stock.count_spread(workers, stock.of)
+    spread = holdings.count_spread(workers, holdings.of)
     runs = by_connector(
-        [*stock.free, *_give_up_surplus(stock, counts, quota.keeps, spread, transfers)]
+        [*holdings.free, *_give_up_surplus(holdings, counts, quota.keeps, spread, transfers)]
     )
     dealer = Dealer(workers, [*quota.keeps], spread, quota.receivers)
     for connector, run in runs.items():
@@ -139,13 +139,17 @@ def _deal_in_turns(takers: int, free: Sequence[Resource], transfers: Transfers) 
 
 
 def _give_up_surplus(
-    stock: Stock, counts: Sequence[int], keeps: Sequence[int], spread: Spread, transfers: Transfers
+    holdings: Holdings,
+    counts: Sequence[int],
+    keeps: Sequence[int],
+    spread: Spread,
+    transfers: Transfers,
 ) -> Iterator[Resource]:
     """Yield what takers above their quota give up: first what improves the spread most."""
     for index, (count, keep) in enumerate(zip(counts, keeps, strict=True)):
         if keep == count:
             continue
-        queue = GiveQueue([*stock.of(index)])
+        queue = GiveQueue([*holdings.of(index)])
         for _ in range(count - keep):
             resource = queue.take(partial(spread.room, index))
             spread.move(resource.connector, index, -1)

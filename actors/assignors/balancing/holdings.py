@@ -1,4 +1,4 @@
-"""The work of one kind, connectors or tasks, before it is balanced, and what changes hands."""
+"""What each taker has of one kind of work, connectors or tasks, and the transfers that level it."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -13,8 +13,8 @@ from .workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
-    """The work of a kind; sequences of shares are in the order of `Workers`.
+class Holdings:
+    """The work of a kind by taker, and what of it nobody has; takers are in the order of `Workers`.
 
     The work of the other kind is left in the shares, and named beside them: so no share of ten
     thousand takers is copied to tell tasks from connectors.
@@ -65,20 +65,20 @@ class Stock:
         return spread
 
 
-def split_stock(
+def split_holdings(
     held: Sequence[Resources],
     free: Resources,
     connectors: Resources,
     kept: Sequence[tuple[MemberView, Resources]],
-) -> tuple[Stock, Stock]:
-    """Return the stock of connectors and that of tasks; `connectors` are all that there are."""
+) -> tuple[Holdings, Holdings]:
+    """Return the holdings of connectors and that of tasks; `connectors` are all that there are."""
     own = [NOTHING if share.isdisjoint(connectors) else share & connectors for share in held]
     nothing = [NOTHING] * len(held)
     tasks = [each for each in free if each[1] != CONNECTOR]
     kept_tasks = [(member, share - connectors) for member, share in kept]
     return (
-        Stock(own, nothing, [*free & connectors], (), are_tasks=False),
-        Stock(held, own, tasks, kept_tasks, are_tasks=True),
+        Holdings(own, nothing, [*free & connectors], (), are_tasks=False),
+        Holdings(held, own, tasks, kept_tasks, are_tasks=True),
     )
 
 
