@@ -66,10 +66,10 @@ class ConsumerTranslation:
             {**dict.fromkeys(owned, generation), **member.assigned}, member.pending
         )
 
-    def assignment(self, protocol: str, given: AssignmentContent) -> bytes:
+    def assignment(self, protocol: str, content: AssignmentContent) -> bytes:
         """Return the bytes of an assignment, which is always complete; raises UnwritableError."""
         del protocol
-        told = PartitionAssignment(sorted(given.granted), version=given.version)
+        told = PartitionAssignment(sorted(content.granted), version=content.version)
         return encode_assignment(told)
 
     def follow(

@@ -25,8 +25,7 @@ from ...messages.errors import Error
 from ..computing.compute import with_target
 from ..members.depart import Departure, close_seats, depart, silent_departure
 from ..state.soft_state import Decision, SoftState, bump
-from .given import assignment_content
-from .protocol import Translation
+from .protocol import Translation, assignment_content
 
 
 def sync(group: Group, soft: SoftState, call: SyncGroup, translation: Translation) -> Decision:

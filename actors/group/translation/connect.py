@@ -49,20 +49,20 @@ class ConnectTranslation:
         del generation
         return HeldResources(member.assigned, member.pending)
 
-    def assignment(self, protocol: str, given: AssignmentContent) -> bytes:
+    def assignment(self, protocol: str, content: AssignmentContent) -> bytes:
         """Return an assignment: all of it in the eager protocol, else the increments.
 
         Raises UnwritableError.
         """
         version = VERSIONS.get(protocol, EAGER)
-        before = frozenset[object]() if version == EAGER else given.owned
+        before = frozenset[object]() if version == EAGER else content.owned
         return encode_assignment(
             ReceivedAssignment(
-                sorted(given.granted - before),
-                () if version == EAGER else sorted(given.owned - given.granted),
-                config_offset=given.offset,
-                leader=given.leader,
-                leader_url=given.leader_url,
+                sorted(content.granted - before),
+                () if version == EAGER else sorted(content.owned - content.granted),
+                config_offset=content.offset,
+                leader=content.leader,
+                leader_url=content.leader_url,
                 version=version,
             )
         )

@@ -29,8 +29,7 @@ from ...classic.rounds import elect_protocol
 from ...messages.classic import JoinGroupReply
 from ..members.depart import tombstones
 from ..state.soft_state import Decision
-from .given import assignment_content
-from .protocol import Translation
+from .protocol import Translation, assignment_content
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +135,8 @@ def _assignment(
     group: Group, member_id: str, protocol: str | None, translation: Translation
 ) -> bytes:
     """Return all that the target gives a member: a new process of it may ask for it."""
-    given = assignment_content(group, group.members[member_id], translation)
-    whole = replace(given, granted=group.share_of(member_id), owned=NOTHING)
+    content = assignment_content(group, group.members[member_id], translation)
+    whole = replace(content, granted=group.share_of(member_id), owned=NOTHING)
     return translation.assignment(protocol or "", whole)
 
 

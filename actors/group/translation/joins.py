@@ -25,8 +25,7 @@ from ..members.seats import ended_by, needs_target, take_seat
 from ..members.step import Requester, next_step
 from ..state.soft_state import Decision, SoftState, bump
 from ..state.workers import welcome
-from .given import owned_resources
-from .protocol import Translation
+from .protocol import Translation, owned_resources
 
 
 @dataclass(frozen=True, slots=True)

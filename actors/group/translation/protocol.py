@@ -8,8 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from ....events.group import Group
-from ....events.model import NOTHING, ClassicMember, ClassicProtocol, Grants, Resources
+from ....events.group import Group, Member
+from ....events.model import (
+    NOTHING,
+    ClassicMember,
+    ClassicMetadata,
+    ClassicProtocol,
+    Grants,
+    Resources,
+)
 from ....events.records import Record
 from ...classic.bytes.primitives import UnreadableError
 from ..state.soft_state import SoftState
@@ -86,7 +93,7 @@ class Translation(Protocol):
         """Return what a member holds that waits for its assignment of this generation."""
         ...
 
-    def assignment(self, protocol: str, given: AssignmentContent) -> bytes:
+    def assignment(self, protocol: str, content: AssignmentContent) -> bytes:
         """Return the bytes of an assignment, in the member's version; raises UnwritableError."""
         ...
 
@@ -103,3 +110,43 @@ class Translation(Protocol):
     def bury(self, group: Group) -> Sequence[Record]:
         """Return further records for the end of a group that becomes classic."""
         ...
+
+
+def offered_metadata(classic: ClassicMetadata, translation: Translation) -> OfferedMetadata:
+    """Return a classic member's metadata for its first protocol; raises UnreadableError."""
+    return translation.read(classic.protocols[0])
+
+
+def owned_resources(classic: ClassicMetadata, translation: Translation) -> Resources | None:
+    """Return what a member owned when it joined; None: it did not say.
+
+    One that stops everything before it joins owns nothing, whatever its metadata still name. Raises
+    UnreadableError.
+    """
+    if classic.spoke and translation.stops_first(classic.spoke):
+        return NOTHING
+    return offered_metadata(classic, translation).owned
+
+
+def assignment_content(group: Group, member: Member, translation: Translation) -> AssignmentContent:
+    """Return what a classic member's assignment has to say now.
+
+    The config offset is that of the record which says what is configured, or the furthest that any
+    classic member has read if that is higher: one that all can reach. Raises UnreadableError.
+    """
+    leader = min(group.translated, default=member.member_id)
+    told = {
+        each: offered_metadata(classic, translation)
+        for each in group.translated
+        if (classic := group.members[each].metadata.classic) is not None
+    }
+    classic = member.metadata.classic
+    owned = None if classic is None else owned_resources(classic, translation)
+    return AssignmentContent(
+        frozenset(member.current.assigned),
+        owned or NOTHING,
+        leader,
+        told[leader].url if leader in told else member.metadata.url,
+        max([group.configured_offset, *(each.offset for each in told.values())]),
+        told[member.member_id].version if member.member_id in told else 0,
+    )
