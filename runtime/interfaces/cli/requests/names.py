@@ -5,7 +5,9 @@ from contextlib import suppress
 from typing import Annotated, Final
 
 import typer
+from typer.models import ArgumentInfo
 
+from ...replies.connectors import PluginInfo
 from ...replies.groups import GroupSummary
 from ...replies.node import WorkerList
 from ..command.client import Client, client_of
@@ -28,12 +30,18 @@ def _groups(client: Client) -> list[str]:
     return [each.group_id for each in client.get(list[GroupSummary], "groups")]
 
 
+def _plugins(client: Client) -> list[str]:
+    found = client.get(list[PluginInfo], "connector-plugins")
+    return [each.class_name.rpartition(".")[2] for each in found]
+
+
 _NAMES: Final[Mapping[str, Callable[[Client], list[str]]]] = {
     "connector": _connectors,
     "task": _connectors,
     "offset": _connectors,
     "worker": _workers,
     "group": _groups,
+    "plugin": _plugins,
 }
 """How the names of a kind are asked for."""
 
@@ -54,32 +62,24 @@ def names_in_shell(kind: str = "") -> Callable[[typer.Context, str], list[str]]:
     return complete
 
 
-Connector = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME",
-        help="The connector's name.",
-        show_default=False,
-        autocompletion=names_in_shell("connector"),
-    ),
+def _argument(told: str, kind: str, metavar: str = "NAME") -> ArgumentInfo:
+    """Return the argument for one or more names of a kind; see `names_in_shell`."""
+    argument: ArgumentInfo = typer.Argument(
+        metavar=metavar, help=told, show_default=False, autocompletion=names_in_shell(kind)
+    )
+    return argument
+
+
+Connector = Annotated[str, _argument("The connector's name.", "connector")]
+Connectors = Annotated[list[str], _argument("Their names.", "connector")]
+Worker = Annotated[str, _argument("Its name, as `get workers` shows it.", "worker", "WORKER")]
+NameOfKind = Annotated[str, _argument("Its name.", "")]
+OnlyThese = Annotated[
+    list[str] | None, _argument("Only these; of tasks and offsets: of these connectors.", "")
 ]
-Connectors = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="NAME",
-        help="Their names.",
-        show_default=False,
-        autocompletion=names_in_shell("connector"),
-    ),
-]
-Worker = Annotated[
-    str,
-    typer.Argument(
-        metavar="WORKER",
-        help="Its name, as `get workers` shows it.",
-        show_default=False,
-        autocompletion=names_in_shell("worker"),
-    ),
+OnlyOfConnectors = Annotated[list[str] | None, _argument("Only of these connectors.", "connector")]
+OnlyAbout = Annotated[
+    list[str] | None, _argument("Only of these connectors, tasks or workers.", "connector")
 ]
 OfGroup = Annotated[
     str | None,

@@ -17,7 +17,7 @@ from ..command.connector_tables import TaskLine, format_lag, list_tasks
 from ..command.options import Here, ReadThere, There, takes
 from ..command.printing import Misused, Section, Table, say, show
 from ..requests.log_files import entries_of
-from ..requests.names import names_in_shell
+from ..requests.names import OnlyAbout, OnlyOfConnectors
 from ..requests.waiting import milliseconds
 from .listing import fetch_connectors
 
@@ -47,10 +47,7 @@ class TaskRates(Struct, frozen=True):
 @takes(ReadThere)
 def top(
     place: ReadThere,
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help="Only tasks of these connectors.", show_default=False),
-    ] = None,
+    names: OnlyOfConnectors = None,
     *,
     interval: Annotated[
         str, typer.Option("--interval", metavar="TIME", help="How long to measure.")
@@ -74,15 +71,7 @@ def top(
 @takes(Here)
 def logs(
     place: Here,
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Only what names one of these connectors, tasks or workers.",
-            show_default=False,
-            autocompletion=names_in_shell("connector"),
-        ),
-    ] = None,
+    names: OnlyAbout = None,
     *,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Continue with new lines until Ctrl-C.")

@@ -21,7 +21,7 @@ from ..command.connector_tables import Expanded, TaskLine, list_tasks
 from ..command.options import Output, There, of_kind, takes
 from ..command.phrases import moment
 from ..command.printing import Misused, Section, Table, say, show, show_sections
-from ..requests.names import names_in_shell
+from ..requests.names import OnlyThese
 from ..requests.several import pick
 from .offsets import format_document, offset_tables
 
@@ -57,15 +57,7 @@ class ListOutput(StrEnum):
 def get(
     place: There,
     what: Annotated[Listed, of_kind(Listed)],
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Only these; of tasks and offsets: those of these connectors.",
-            show_default=False,
-            autocompletion=names_in_shell(),
-        ),
-    ] = None,
+    names: OnlyThese = None,
     *,
     every: Annotated[
         bool,

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Final, Generic, TypeVar
 
-import typer
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict, replace
 
@@ -27,7 +26,7 @@ from ..command.client import Client, Refused, client_of
 from ..command.connector_tables import ConnectorInFull, Expanded, PluginInFull, TaskLine, list_tasks
 from ..command.options import ReadThere, of_kind, takes
 from ..command.printing import FactList, Section, Table, show
-from ..requests.names import OfGroup, names_in_shell
+from ..requests.names import NameOfKind, OfGroup
 from ..requests.several import pick
 from .listing import fetch_all_plugins, fetch_connectors, names_of_plugin, names_of_worker
 
@@ -65,15 +64,7 @@ class Described(StrEnum):
 def describe(
     place: ReadThere,
     what: Annotated[Described, of_kind(Described)],
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="Its name.",
-            show_default=False,
-            autocompletion=names_in_shell(),
-        ),
-    ],
+    name: NameOfKind,
 ) -> None:
     """Show one connector, worker, group or plugin in full."""
     DESCRIPTIONS[what].show(place, name)
