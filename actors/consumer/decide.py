@@ -10,7 +10,12 @@ from typing import Any, Final
 
 from ...events.group import Group
 from ..assignors.built_in.catalogue import Computes
-from ..group.computing.compute import end_gathering, end_rest, time_out_assignor, with_target
+from ..group.computing.compute import (
+    end_initial_delay,
+    end_interval,
+    time_out_assignor,
+    with_target,
+)
 from ..group.computing.install import install, prepare
 from ..group.computing.target import retry_assignor
 from ..group.members.depart import expire_rebalance, expire_session
@@ -19,8 +24,8 @@ from ..group.orders.delete_group import delete_group
 from ..group.state.soft_state import Decision, SoftState
 from ..messages.commands import (
     Command,
-    EndGathering,
-    EndRest,
+    EndInitialDelay,
+    EndInterval,
     ExpireRebalance,
     ExpireSession,
     RetryAssignor,
@@ -54,8 +59,8 @@ RULES: Rules = {
     ExpireRebalance: expire_rebalance,
     RetryAssignor: retry_assignor,
     TimeOutAssignor: time_out_assignor,
-    EndRest: end_rest,
-    EndGathering: end_gathering,
+    EndInterval: end_interval,
+    EndInitialDelay: end_initial_delay,
 }
 """The rule of each command for a group of consumers."""
 

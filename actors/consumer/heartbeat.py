@@ -28,7 +28,7 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
             message = f"Group {group.group_id} is not a consumer group: join it with epoch 0"
             return refuse_heartbeat(soft, request, Error.GROUP_ID_NOT_FOUND, message)
         # The last target, which may have been computed just now, is older than a generation.
-        soft = replace(soft, rests=False)
+        soft = replace(soft, is_in_interval=False)
     seat = seat_of(group, request)
     if refused := refuse(group, soft, seat, request):
         return refuse_heartbeat(soft, request, *refused)

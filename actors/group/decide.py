@@ -12,8 +12,8 @@ from ..messages.commands import (
     Command,
     ContinueMoves,
     EndExpectation,
-    EndGathering,
-    EndRest,
+    EndInitialDelay,
+    EndInterval,
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
@@ -44,7 +44,7 @@ from ..messages.orders import (
     SetTargetState,
     Uncordon,
 )
-from .computing.compute import end_gathering, end_rest, time_out_assignor, with_target
+from .computing.compute import end_initial_delay, end_interval, time_out_assignor, with_target
 from .computing.install import install, prepare
 from .computing.target import continue_moves, release_parked, retry_assignor
 from .members.depart import end_member, expire_rebalance, expire_session
@@ -98,8 +98,8 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     RetryAssignor: retry_assignor,
     EndExpectation: end_expectation,
     TimeOutAssignor: time_out_assignor,
-    EndRest: end_rest,
-    EndGathering: end_gathering,
+    EndInterval: end_interval,
+    EndInitialDelay: end_initial_delay,
     FreeSeat: free_seat,
     RecordAlteration: record_alteration,
 }

@@ -82,7 +82,7 @@ class DueCommands:
         self.members.excuse(late_ms)
 
     def see_soft_state(self, soft: SoftState, steady_ms: int) -> SoftState:
-        """Time a computation that has begun; return the soft state with the rest after it."""
+        """Time a computation that has begun; return the soft state with the interval after it."""
         return self._computation.see(soft, steady_ms)
 
     def see_record(self, record: Record, steady_ms: int) -> None:

@@ -13,8 +13,8 @@ from ...events.group import Group, Member
 from ...events.model import MemberState
 from ..backoff import earliest
 from ..messages.commands import (
-    EndGathering,
-    EndRest,
+    EndInitialDelay,
+    EndInterval,
     ExpireRebalance,
     ExpireSession,
     TimeOutAssignor,
@@ -22,7 +22,7 @@ from ..messages.commands import (
 from ..timer_queue import TimerQueue
 from .members.seats import patience_ms
 from .state.settings import GroupSettings
-from .state.soft_state import Gathering, SoftState
+from .state.soft_state import InitialDelay, SoftState
 
 TICK_MS: Final = 100
 """The least time between two looks at the timers: what comes due meanwhile is done together."""
@@ -30,7 +30,7 @@ LATE_MS: Final = 500
 """From which lateness of a tick on the process counts as held up: it could hear no member."""
 MOST_EXCUSED_MS: Final = 60_000
 SLOW_MS: Final = 50
-"""From which duration on a computation is followed by a rest."""
+"""From which duration on a computation is followed by an interval of its own."""
 LONGEST_RECOVERY_MS: Final = 1_000
 
 
@@ -131,7 +131,7 @@ class MemberTimers:
         return None if next_ms is None else next_ms + self._excused_ms
 
 
-Timed = TimeOutAssignor | EndRest | EndGathering
+Timed = TimeOutAssignor | EndInterval | EndInitialDelay
 """The commands of computations that have timers."""
 
 
@@ -153,52 +153,52 @@ class ComputationTimer:
         """Whether a member computes."""
         self._took_ms = 0
         """How long a member took for the last computation that is over."""
-        self._rest_ms: int | None = None
-        """The rest after the last one, for which a timer is set; None: none is yet."""
-        self._gathering: tuple[Gathering, int] | None = None
+        self._interval_ms: int | None = None
+        """The interval that a timer is set for, from the last beginning on; None: none is yet."""
+        self._initial_delay: tuple[InitialDelay, int] | None = None
         """What the group waits for before its first target, and the delay that was set."""
-        self._gathered_ms = 0
+        self._delay_began_ms = 0
         """When that began, steady clock."""
         self._queue: TimerQueue[Timed] = TimerQueue()
 
     def see(self, soft: SoftState, steady_ms: int) -> SoftState:
-        """Set the timers of a computation that has begun; return the soft state with its rest.
+        """Set the timers of a computation that has begun; return the soft state with its interval.
 
-        There is a rest after a computation that took long even if no interval is configured.
+        One that follows a long one has an interval even if none is configured.
         """
         has_begun = soft.begun != self._begun
         if self._is_under_way and (has_begun or soft.computation is None):
             self._is_under_way, self._took_ms = False, steady_ms - self._begun_ms
         if has_begun:
             self._queue.cancel(TimeOutAssignor(self._begun))
-            self._begun, self._begun_ms, self._rest_ms = soft.begun, steady_ms, None
+            self._begun, self._begun_ms, self._interval_ms = soft.begun, steady_ms, None
             if soft.computation is not None:
                 self._is_under_way = True
                 timer = TimeOutAssignor(soft.computation.number)
                 self._queue.set(timer, steady_ms + soft.computation.timeout_ms)
-                soft = replace(soft, rests=soft.rests or self._took_ms >= SLOW_MS)
+                soft = replace(soft, is_in_interval=soft.is_in_interval or self._took_ms >= SLOW_MS)
             else:
                 self._took_ms = 0  # the coordinator has computed at once
-        rest_ms = max(soft.settings.assignment_interval_ms, self._recovery_ms())
-        if soft.rests and rest_ms != self._rest_ms:  # the interval may change meanwhile
-            self._rest_ms = rest_ms
-            self._queue.set(EndRest(), self._begun_ms + rest_ms)
-        self._see_gathering(soft, steady_ms)
+        interval_ms = max(soft.settings.assignment_interval_ms, self._recovery_ms())
+        if soft.is_in_interval and interval_ms != self._interval_ms:  # it may change meanwhile
+            self._interval_ms = interval_ms
+            self._queue.set(EndInterval(), self._begun_ms + interval_ms)
+        self._see_initial_delay(soft, steady_ms)
         return soft
 
-    def _see_gathering(self, soft: SoftState, steady_ms: int) -> None:
+    def _see_initial_delay(self, soft: SoftState, steady_ms: int) -> None:
         """Restart the initial rebalance delay with each new member, and when it is changed."""
-        before, self._gathering = self._gathering, None
-        if soft.gathering is None:
-            self._queue.cancel(EndGathering())
+        before, self._initial_delay = self._initial_delay, None
+        if soft.initial_delay is None:
+            self._queue.cancel(EndInitialDelay())
             return
         delay_ms = soft.settings.connect_initial_delay_ms
-        self._gathering = soft.gathering, delay_ms
-        if before is None or soft.gathering.newcomers < before[0].newcomers:
-            self._gathered_ms = steady_ms
-        if self._gathering != before:
-            until_ms = self._gathered_ms + soft.gathering.longest_ms
-            self._queue.set(EndGathering(), min(steady_ms + delay_ms, until_ms))
+        self._initial_delay = soft.initial_delay, delay_ms
+        if before is None or soft.initial_delay.newcomers < before[0].newcomers:
+            self._delay_began_ms = steady_ms
+        if self._initial_delay != before:
+            until_ms = self._delay_began_ms + soft.initial_delay.longest_ms
+            self._queue.set(EndInitialDelay(), min(steady_ms + delay_ms, until_ms))
 
     def _recovery_ms(self) -> int:
         return min(2 * self._took_ms, LONGEST_RECOVERY_MS) if self._took_ms >= SLOW_MS else 0

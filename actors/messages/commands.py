@@ -131,12 +131,12 @@ class TimeOutAssignor:
 
 
 @dataclass(frozen=True, slots=True)
-class EndRest:
+class EndInterval:
     """The assignment interval since the last computation is over, the next may begin."""
 
 
 @dataclass(frozen=True, slots=True)
-class EndGathering:
+class EndInitialDelay:
     """The group was empty, and has waited long enough for more members: it may have a target."""
 
 
@@ -179,8 +179,8 @@ TimerCommand = (
     | RetryAssignor
     | EndExpectation
     | TimeOutAssignor
-    | EndRest
-    | EndGathering
+    | EndInterval
+    | EndInitialDelay
     | FinishDeletion
     | FinishStop
     | RecordAlteration

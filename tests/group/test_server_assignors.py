@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.actors.assignors.built_in.catalogue import SERVER_ASSIGNORS
 from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.messages.commands import EndRest, ExpireSession, RetryAssignor
+from fairlead.actors.messages.commands import EndInterval, ExpireSession, RetryAssignor
 from fairlead.actors.messages.computing import Assignment, InstallReply, Snapshot
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
@@ -203,11 +203,11 @@ def test_within_the_assignment_interval_bumps_wait_and_the_tick_after_it_serves_
     decider.join("W2", SERVED)
     decider.join("W3", SERVED)
     assert (decider.group.group_epoch, decider.group.assignment_epoch) == (3, 1)
-    ended = decider.carry_out(EndRest())
+    ended = decider.carry_out(EndInterval())
     assert [type(record) for record in ended.records] == [TargetAssignment]
-    assert (decider.group.assignment_epoch, decider.soft.rests) == (3, True)
-    assert decider.carry_out(EndRest()).records == ()
-    assert decider.soft.rests is False
+    assert (decider.group.assignment_epoch, decider.soft.is_in_interval) == (3, True)
+    assert decider.carry_out(EndInterval()).records == ()
+    assert decider.soft.is_in_interval is False
 
 
 def test_after_a_restart_the_next_command_computes_what_is_due() -> None:

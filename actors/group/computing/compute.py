@@ -20,9 +20,9 @@ from ....events.records import (
     Tombstone,
 )
 from ...assignors.built_in.catalogue import FALLBACK
-from ...messages.commands import EndGathering, EndRest, TimeOutAssignor
+from ...messages.commands import EndInitialDelay, EndInterval, TimeOutAssignor
 from ...messages.members import JOIN_EPOCH
-from ..state.soft_state import Computation, Decision, Gathering, SoftState
+from ..state.soft_state import Computation, Decision, InitialDelay, SoftState
 from .elect import Electorate, Preview, elect, may_run, preview_of, vote
 from .install import flaw_in
 from .snapshot import snapshot_of
@@ -64,8 +64,8 @@ def schedule_target(
     if bumps and soft.timed_out:
         soft = replace(soft, timed_out=frozenset())
     preview = preview_of(group, records)
-    soft = _gather(preview, soft, records)
-    if soft.gathering is not None or not preview.is_due:
+    soft = _time_initial_delay(preview, soft, records)
+    if soft.initial_delay is not None or not preview.is_due:
         return ScheduledTarget(soft.without_computation(), (), group)
     assignor = preview.electorate.server_assignor(soft.server_assignors)
     if not assignor:
@@ -73,7 +73,7 @@ def schedule_target(
             return ScheduledTarget(asking, (), group)
         assignor = FALLBACK
     soft = soft.without_computation()
-    if soft.rests:
+    if soft.is_in_interval:
         return ScheduledTarget(soft, (), group)
     ahead = evolve_copy(group, records)
     again_at_ms = ahead.schedule.again_at_ms if preview.is_awaiting_assignor else 0
@@ -110,25 +110,26 @@ def _is_scheduled(group: Group, soft: SoftState, records: Sequence[Record]) -> b
     """Tell whether nothing is to be scheduled: no target is due, or one is under way already."""
     if group.group_epoch <= group.assignment_epoch:
         return True
-    is_under_way = soft.computation is not None or soft.rests or soft.gathering is not None
+    has_delay = soft.is_in_interval or soft.initial_delay is not None
+    is_under_way = soft.computation is not None or has_delay
     return is_under_way and not any(map(_matters, records))
 
 
-def _gather(preview: Preview, soft: SoftState, records: Sequence[Record]) -> SoftState:
+def _time_initial_delay(preview: Preview, soft: SoftState, records: Sequence[Record]) -> SoftState:
     """Begin, extend or end the initial rebalance delay of a group that was empty (KIP-134)."""
-    members, gathering = preview.group.members, soft.gathering
+    members, delay = preview.group.members, soft.initial_delay
     newcomers = [
         record
         for record in records
         if isinstance(record, MemberMetadata) and record.member_id not in members
     ]
     if not preview.is_due:
-        gathering = None
+        delay = None
     elif not members and newcomers and soft.settings.connect_initial_delay_ms:
-        gathering = Gathering(len(newcomers), _longest_ms(newcomers[0]))
-    elif gathering is not None and newcomers:
-        gathering = replace(gathering, newcomers=gathering.newcomers + len(newcomers))
-    return soft if gathering is soft.gathering else replace(soft, gathering=gathering)
+        delay = InitialDelay(len(newcomers), _longest_ms(newcomers[0]))
+    elif delay is not None and newcomers:
+        delay = replace(delay, newcomers=delay.newcomers + len(newcomers))
+    return soft if delay is soft.initial_delay else replace(soft, initial_delay=delay)
 
 
 def _matters(record: Record) -> bool:
@@ -139,11 +140,11 @@ def _matters(record: Record) -> bool:
 
 
 def _ask_a_member(preview: Preview, soft: SoftState) -> SoftState | None:
-    """Return the soft state with a member that computes, or will after the rest; None if none can.
+    """Return the soft state with a member that computes, or will after the interval; or None.
 
-    If the member was removed, another takes over the same computation, without a rest.
+    If the member was removed, another takes over the same computation, without an interval.
     """
-    if _stands(preview, soft) or (soft.rests and soft.computation is None):
+    if _stands(preview, soft) or (soft.is_in_interval and soft.computation is None):
         return soft
     return choose(preview, soft)
 
@@ -188,8 +189,9 @@ def _finalists(preview: Preview, voters: Electorate, soft: SoftState) -> list[Me
 
 
 def _begin(soft: SoftState, computation: Computation | None) -> SoftState:
-    rests = soft.settings.assignment_interval_ms > 0
-    return replace(soft, computation=computation, begun=soft.begun + 1, rests=rests)
+    has_interval = soft.settings.assignment_interval_ms > 0
+    begun = soft.begun + 1
+    return replace(soft, computation=computation, begun=begun, is_in_interval=has_interval)
 
 
 def _stands(preview: Preview, soft: SoftState) -> bool:
@@ -207,14 +209,14 @@ def _stands(preview: Preview, soft: SoftState) -> bool:
     return member is not None and may_run(member, fit.get(computation.assignor, ()))
 
 
-def end_rest(_: Group, soft: SoftState, __: EndRest, ___: int) -> Decision:
+def end_interval(_: Group, soft: SoftState, __: EndInterval, ___: int) -> Decision:
     """Let the next computation begin: it is scheduled after this decision, as after each."""
-    return Decision(replace(soft, rests=False))
+    return Decision(replace(soft, is_in_interval=False))
 
 
-def end_gathering(_: Group, soft: SoftState, __: EndGathering, ___: int) -> Decision:
+def end_initial_delay(_: Group, soft: SoftState, __: EndInitialDelay, ___: int) -> Decision:
     """End the initial rebalance delay: the first target is scheduled after this decision."""
-    return Decision(replace(soft, gathering=None))
+    return Decision(replace(soft, initial_delay=None))
 
 
 def time_out_assignor(

@@ -38,7 +38,7 @@ class Computation:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathering:
+class InitialDelay:
     """The initial rebalance delay of a group that was empty (KIP-134); the shell times it."""
 
     newcomers: int
@@ -94,9 +94,9 @@ class SoftState:
     """How many computations have begun, those of the coordinator included."""
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
     """The number that answers carry; see `members/request_filter.py`."""
-    rests: bool = False
+    is_in_interval: bool = False
     """Whether the last one began less than the assignment interval ago."""
-    gathering: Gathering | None = None
+    initial_delay: InitialDelay | None = None
     """The initial rebalance delay, while it lasts."""
     facts: DecisionFacts = NO_FACTS
     """What else the rules may look up; the same while the process lives."""

@@ -67,7 +67,7 @@ def downgrade(
     reply = decision.reply
     if isinstance(reply, JoinGroupReply):
         reply = replace(reply, generation=generation.generation, protocol=generation.protocol)
-    soft = replace(decision.soft.without_computation(), gathering=None)
+    soft = replace(decision.soft.without_computation(), initial_delay=None)
     decided = replace(decision, soft=soft, records=records, reply=reply, news=True)
     return Downgrade(decided, cause, needs_round)
 
