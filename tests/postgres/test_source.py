@@ -637,3 +637,34 @@ def test_large_rows_of_a_table_that_the_server_has_not_counted_come_in_small_bat
     tables = reading.take(Limit(1_000_000, 1 << 20, 4096))
     assert max(each.num_rows for each in tables) <= 100
     assert sum(each.num_rows for each in tables) == 300
+
+
+def test_a_number_of_more_digits_than_a_decimal_has_is_told_and_not_cut(
+    database: Database, read: Read
+) -> None:
+    database.run("CREATE TABLE ev (n numeric, more numeric[])")
+    most = Decimal("-99999999999999999999.5")
+    database.run("INSERT INTO ev VALUES (%s, ARRAY[%s])", most, most)
+    assert read(mode="bulk").rows("n", "more") == [(most, [most])]
+    for column in ("n", "more"):
+        database.run("TRUNCATE ev")
+        database.run("INSERT INTO ev VALUES (1e20, ARRAY[1])")
+        if column == "more":
+            database.run("UPDATE ev SET n = 1, more = ARRAY[1e20]")
+        with pytest.raises(BadInput, match=rf"column {column}: .* more than 20 digits before the"):
+            read(mode="bulk").take()
+    database.run("UPDATE ev SET n = 1e20, more = NULL")
+    assert read(mode="bulk", numeric_mapping="best_fit_eager_double").rows("n") == [(1e20,)]
+
+
+def test_arrays_begin_anywhere_and_are_not_flattened(database: Database, read: Read) -> None:
+    database.run("CREATE TABLE ev (n int[], at timestamp[], t text[][])")
+    database.run("INSERT INTO ev VALUES ('[2:3]={1,2}', '{infinity,NULL}', '{{a,b},{c,d}}')")
+    last = dt.datetime.fromisoformat("9999-12-31 23:59:59.999999")
+    found = [([1, 2], [last, None], "{{a,b},{c,d}}")]
+    assert read(mode="bulk").rows("n", "at", "t") == found
+    database.run("UPDATE ev SET n = '{{1,2},{3,4}}'")
+    with pytest.raises(
+        BadInput, match="2 dimensions in column n, which is read as a list: declare"
+    ):
+        read(mode="bulk").take()

@@ -15,6 +15,12 @@ from ..names import words
 from . import keys
 
 _UNZONED, _ZONED = "timestamp", "timestamptz"
+_LIST: Final = """CASE WHEN array_ndims({0}) > 1 THEN (array_ndims({0}) || {2})::{1}
+    ELSE ({0}::{1})[:] END AS {0}"""
+"""An array from element 1 on; for one of several dimensions the server raises a text."""
+_DIMENSIONS: Final = (
+    " dimensions in column {}, which is read as a list: declare it as [][], and it is read as text"
+)
 _MOST_DIGITS: Final = 38
 _UNDECLARED: Final = pa.decimal128(_MOST_DIGITS, 18)
 _MONEY: Final = pa.decimal128(19, 2)
@@ -64,9 +70,10 @@ class SourceColumn:
         """Return a column for a type's catalog name; `width` is its `atttypmod`."""
         cast, made = _read_as(kind, width, dimensions, mapping)
         shape = sql.SQL("{0}::{1} AS {0}") if cast else sql.SQL("{0}")
-        identifier = sql.Identifier(name)
-        spelled = shape.format(identifier, words(cast)) if cast else shape.format(identifier)
-        return cls(name, spelled, made, cast)
+        given = [sql.Identifier(name), words(cast or f"{kind.removeprefix('_')}[]")]
+        if pa.types.is_list(made):
+            shape, given = sql.SQL(_LIST), [*given, sql.Literal(_DIMENSIONS.format(name))]
+        return cls(name, shape.format(*given), made, cast)
 
     def finished(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
         """Convert values to the column's type; raises `BadInput` for a value that does not fit."""
@@ -74,6 +81,7 @@ class SourceColumn:
             values = values.cast(values.type.storage_type)
         try:
             if values.type != self.type:
+                _refuse_wide(values, self.type)
                 values = values.cast(self.type)
         except pa.ArrowInvalid as error:
             raise BadInput(
@@ -132,9 +140,24 @@ def _numeric(width: int, mapping: str) -> tuple[str, pa.DataType]:
     return "", pa.decimal128(digits, scale)
 
 
+def _refuse_wide(values: pa.ChunkedArray, kind: pa.DataType) -> None:
+    """Raise `pa.ArrowInvalid` for a text of too many digits for a decimal, which Arrow cuts."""
+    if pa.types.is_list(kind):
+        values, kind = pc.list_flatten(values), kind.value_type
+    if pa.types.is_decimal(kind) and pa.types.is_string(values.type):
+        most = kind.precision - kind.scale
+        if pc.any(pc.match_substring_regex(values, rf"^-?\d{{{most + 1},}}(\.|$)")).as_py():
+            raise pa.ArrowInvalid(f"it has more than {most} digits before the point")
+
+
 def _finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Replace infinities by the ends of Spark's range."""
     kind = values.type
+    if pa.types.is_list(kind) and pa.types.is_temporal(kind.value_type):
+        lists = values.combine_chunks()
+        inside = _finite(pa.chunked_array([lists.values])).combine_chunks()
+        made = pa.ListArray.from_arrays(lists.offsets, inside, kind, mask=lists.is_null())
+        return pa.chunked_array([made])
     is_date = kind == pa.date32()
     if not is_date and not pa.types.is_timestamp(kind):
         return values
