@@ -115,7 +115,7 @@ class Coordinator:
     def ready(self, now: Now) -> Ready:
         """Hand out what was decided, with the answers to held requests that have news by it."""
         self._call_for_computation()
-        for asked in self.long_poll.take_stirred(now.steady_ms, is_overtaken=is_due(self.group)):
+        for asked in self.long_poll.take_marked(now.steady_ms, is_overtaken=is_due(self.group)):
             with suppress(NoRoomError):  # it stays held
                 decision = self._decide_heartbeat(asked, now)
                 if self.long_poll.releases(asked, has_news=decision.news):
@@ -160,7 +160,7 @@ class Coordinator:
         if self._filter.is_stale(request):
             self._answer(sender, refuse_stale(self._soft, request))
         elif self._filter.admits(request):
-            self._soft = self._soft.numbered(self._filter.coordinator_epoch)
+            self._soft = self._soft.with_coordinator_epoch(self._filter.coordinator_epoch)
             with suppress(NoRoomError):  # unanswered, the member asks again
                 self._carry_out(HeldRequest(request, sender, now.steady_ms), now)
 
@@ -297,4 +297,4 @@ class Coordinator:
     def _call_for_computation(self) -> None:
         """Answer the held request of the member that has to compute, if it has one."""
         if self._soft.computation and is_news(self._soft, self.group.group_epoch):
-            self.long_poll.stir(self._soft.computation.member_id)
+            self.long_poll.mark(self._soft.computation.member_id)

@@ -19,11 +19,11 @@ there is news, at the latest after a heartbeat interval. Of each member one requ
 * *Superseding*: a newer request of the same process replaces the held one, which is never answered,
   since the member ignores every answer but that to its latest request. The due time stays that of
   the first: otherwise a member that asks more often than the interval would never be answered.
-* *Stirring*: before a record is written, the members for whose heartbeats it may be news (see
-  `news`) are *stirred*, and so is the member that has to compute. Their held requests are decided
-  again before the append, so that their records are part of it. These may stir other members; that
-  goes on until none is stirred. Requests that still have no news stay held.
-* *Catching up*: a member that learns nothing from a new target but its epoch is stirred in its
+* *Marking*: before a record is written, the members for whose heartbeats it may be news (see
+  `news`) are *marked*, and so is the member that has to compute. Their held requests are decided
+  again before the append, so that their records are part of it. These may mark other members; that
+  goes on until none is marked. Requests that still have no news stay held.
+* *Catching up*: a member that learns nothing from a new target but its epoch is marked in its
   turn, a few members at a time (see `news`).
 * *Reconfigured*: a change of a connector's config is no news by the rules. The members that run
   anything of it are answered all the same, since only an answer makes them look at the log.
@@ -63,7 +63,7 @@ class LongPoll:
         """The held requests, by member id."""
         self._timers: TimerQueue[str] = TimerQueue()
         """When each is due, by member id; timers of those that were answered earlier stay."""
-        self._stirred: set[str] = set()
+        self._marked: set[str] = set()
         """The member ids whose held requests may have news by now."""
         self._catch_ups = CatchUps()
         self._reconfigured: set[str] = set()
@@ -108,7 +108,7 @@ class LongPoll:
         asked = self._held.get(member_id)
         return asked is not None and asked.sender == sender
 
-    def hurry(self, member_id: str, sender: object, now_ms: int) -> None:
+    def make_due(self, member_id: str, sender: object, now_ms: int) -> None:
         """Have a held request be due now: its client waits with its next request."""
         if self.holds(member_id, sender):
             self._timers.set(member_id, now_ms)
@@ -118,30 +118,30 @@ class LongPoll:
         self._untold = set(members)
 
     def see(self, group: Group, records: Sequence[Record]) -> None:
-        """Stir the members for which these records may be news; `group` is the one before them.
+        """Mark the members for which these records may be news; `group` is the one before them.
 
         A member that is removed by force is not answered any more.
         """
         if self._held:
             unmoved = keeps_all(group, records)
             self._catch_ups.add(unmoved)
-            self._stirred.update(
+            self._marked.update(
                 each for each in find_affected(group, records) if each not in unmoved
             )
             self._reconfigured.update(self._held.keys() & {*find_reconfigured(group, records)})
-            self._stirred |= self._reconfigured
+            self._marked |= self._reconfigured
         for record in records:
             if isinstance(record, Operator) and record.removing and not record.gently:
                 self._drop(record.removing)
             elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
                 self._forget(str(record.key[0]))
 
-    def stir(self, member_id: str) -> None:
+    def mark(self, member_id: str) -> None:
         """Have the held request of one member decided again before the next append."""
         if member_id in self._held:
-            self._stirred.add(member_id)
+            self._marked.add(member_id)
 
-    def take_stirred(self, now_ms: int, *, is_overtaken: bool) -> Iterator[HeldRequest]:
+    def take_marked(self, now_ms: int, *, is_overtaken: bool) -> Iterator[HeldRequest]:
         """Yield the held requests that may have news, until there are none; they stay held.
 
         They come in the order of the member ids, so that the same log leads to the same records.
@@ -153,10 +153,10 @@ class LongPoll:
                     yield asked
 
     def _next_turns(self, now_ms: int, *, is_overtaken: bool) -> Sequence[str]:
-        if not self._stirred:
+        if not self._marked:
             return [*self._catch_ups.turns(self._held, now_ms, is_overtaken=is_overtaken)]
-        stirred, self._stirred = sorted(self._stirred), set()
-        return stirred
+        marked, self._marked = sorted(self._marked), set()
+        return marked
 
     def releases(self, asked: HeldRequest, *, has_news: bool) -> bool:
         """Tell whether a request that was decided again has to be answered; else it stays held."""

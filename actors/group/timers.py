@@ -20,7 +20,7 @@ from ..messages.commands import (
     TimeOutAssignor,
 )
 from ..timer_queue import TimerQueue
-from .members.seats import patience_ms
+from .members.seats import session_timeout_of
 from .state.settings import GroupSettings
 from .state.soft_state import InitialDelay, SoftState
 
@@ -95,7 +95,7 @@ class MemberTimers:
 
     def _wait(self, member: Member, settings: GroupSettings, since_ms: int) -> None:
         seat = member.member_id, member.metadata.joined_epoch
-        self._sessions.set(seat, since_ms + patience_ms(member, settings) - self._excused_ms)
+        self._sessions.set(seat, since_ms + session_timeout_of(member, settings) - self._excused_ms)
 
     def time_revocation(self, member: Member, steady_ms: int) -> None:
         """Time a revocation from the record that asks for it, if that is the member's last."""
@@ -112,7 +112,7 @@ class MemberTimers:
         if member.current.state is MemberState.UNREVOKED:
             asked = member.member_id, member.offset
             timeout_ms = member.metadata.rebalance_timeout_ms
-            self._time(asked, steady_ms + max(timeout_ms, patience_ms(member, settings)))
+            self._time(asked, steady_ms + max(timeout_ms, session_timeout_of(member, settings)))
 
     def _time(self, asked: tuple[str, int], until_ms: int) -> None:
         self._revocations.set(asked, until_ms - self._excused_ms)

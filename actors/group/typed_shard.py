@@ -75,7 +75,7 @@ class TypedShard:
         if isinstance(request, ClassicCall) and not self._is_new(request):
             return
         if isinstance(request, AnswerHeld):
-            self.sides.modern.long_poll.hurry(request.member_id, sender, now.steady_ms)
+            self.sides.modern.long_poll.make_due(request.member_id, sender, now.steady_ms)
             return
         if isinstance(request, EndMember):
             self.sides.classic.end_member(request.member_id, self.sides.settings(), now)

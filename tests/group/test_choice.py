@@ -37,7 +37,7 @@ def choice(
     """Elect among members, counted as the group counts them."""
     electorate = Electorate({}, {}, {}, 0)
     for each in crew:
-        electorate = electorate.turned(None, each)
+        electorate = electorate.with_change(None, each)
     found = elect(crew, electorate, last, frozenset(timed_out))
     return (found[0], found[1].member_id) if found else None
 
@@ -97,9 +97,11 @@ def test_who_took_too_long_comes_last_and_if_all_have_all_may_again() -> None:
 
 
 def test_counts_follow_a_member_that_joins_changes_and_goes() -> None:
-    joined = Electorate({}, {}, {}, 0).turned(None, member("A", "x", "y"))
-    changed = joined.turned(member("A", "x", "y"), MemberMetadata("A", server_assignor="uniform"))
-    gone = changed.turned(MemberMetadata("A", server_assignor="uniform"), None)
+    joined = Electorate({}, {}, {}, 0).with_change(None, member("A", "x", "y"))
+    changed = joined.with_change(
+        member("A", "x", "y"), MemberMetadata("A", server_assignor="uniform")
+    )
+    gone = changed.with_change(MemberMetadata("A", server_assignor="uniform"), None)
     ranges = {("x", 0, 0, 0): 1, ("y", 0, 0, 0): 1}
     assert joined == Electorate(ranges, {("x", "y"): 1}, {}, 1)
     assert changed == Electorate({}, {}, {"uniform": 1}, 1)

@@ -51,7 +51,7 @@ class Electorate:
         counts = len(group.members), len(group.translated)
         return cls(group.assignor_ranges, group.ballots, group.server_choices, *counts)
 
-    def turned(self, old: MemberMetadata | None, new: MemberMetadata | None) -> "Electorate":
+    def with_change(self, old: MemberMetadata | None, new: MemberMetadata | None) -> "Electorate":
         """Return the electorate after one member joined, changed, or was removed."""
         ranges, ballots = Counter(self.ranges), Counter(self.ballots)
         server_choices, unable = Counter(self.server_choices), self.unable
@@ -72,7 +72,7 @@ class Electorate:
         """Return the electorate without these members."""
         found = self
         for each in gone:
-            found = found.turned(each, None)
+            found = found.with_change(each, None)
         return found
 
     def fit(self) -> Fit:
@@ -192,7 +192,7 @@ def preview_of(group: Group, records: Iterable[Record]) -> Preview:
 
 def _turn(preview: Preview, member_id: str, new: MemberMetadata | None) -> None:
     old = preview.metadata(member_id)
-    preview.electorate = preview.electorate.turned(old, new)
+    preview.electorate = preview.electorate.with_change(old, new)
     preview.changed[member_id] = new
 
 

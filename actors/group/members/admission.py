@@ -182,11 +182,11 @@ def _refuse_assignors(
         message = "ClientAssignors is empty: list one that the member runs, or a ServerAssignor"
         return Error.UNSUPPORTED_ASSIGNOR, message
     new = MemberMetadata(request.member_id, assignors=listed)
-    others = Electorate.of(group).turned(old, None)
-    if _is_able(others.turned(None, new)):
+    others = Electorate.of(group).with_change(old, None)
+    if _is_able(others.with_change(None, new)):
         return None
     others = others.without(each.metadata for each in group.members_away() if each is not seat)
-    return None if _is_able(others.turned(None, new)) else _refuse_list(others, listed)
+    return None if _is_able(others.with_change(None, new)) else _refuse_list(others, listed)
 
 
 def _is_settled(seat: Member, request: Heartbeat, listed: tuple[ClientAssignor, ...]) -> bool:

@@ -181,8 +181,8 @@ def _merge(old: MemberMetadata, request: Heartbeat, session_timeout_ms: int) -> 
 def _session_ms(old: MemberMetadata, request: Heartbeat, told_ms: int) -> int:
     """Return the longest session by which the member may fence itself after this answer.
 
-    That is its own, or the longer one in the answer; see `patience_ms`. 0 for a member that never
-    names one: it uses the group's.
+    That is its own, or the longer one in the answer; see `session_timeout_of`. 0 for a member that
+    never names one: it uses the group's.
     """
     said = request.session_timeout_ms
     session_ms = old.session_timeout_ms if said == -1 else said

@@ -169,8 +169,8 @@ def _succession(group: Group, away: Member) -> Succession:
     return Succession(last.returns + 1, away.member_id, group.assignment_epoch)
 
 
-def patience_ms(member: Member, settings: GroupSettings) -> int:
-    """Return the member's session timeout, as the group counts it, in milliseconds.
+def session_timeout_of(member: Member, settings: GroupSettings) -> int:
+    """Return how long the group waits for a word of the member, in milliseconds.
 
     The group's session timeout may change while members run. A member fences itself by the session
     of its last answer, and says in its requests which that is; its record keeps it. The group waits

@@ -105,7 +105,7 @@ class SoftState:
     topics: Mapping[str, Topic] | None = None
     """The topics of the cluster, by name; None: this process does not know them yet."""
 
-    def numbered(self, coordinator_epoch: int) -> "SoftState":
+    def with_coordinator_epoch(self, coordinator_epoch: int) -> "SoftState":
         """Return the soft state whose answers carry this number."""
         is_new = coordinator_epoch != self.coordinator_epoch
         return replace(self, coordinator_epoch=coordinator_epoch) if is_new else self

@@ -193,7 +193,7 @@ def resume_with_short_sessions(patch: Patch) -> None:
 
 
 def forget_the_members_own_session(patch: Patch) -> None:
-    patch.setattr(timers, "patience_ms", lambda _, settings: settings.session_timeout_ms)
+    patch.setattr(timers, "session_timeout_of", lambda _, settings: settings.session_timeout_ms)
 
 
 def keep_grants_of_a_returning_seat(patch: Patch) -> None:
