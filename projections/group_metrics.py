@@ -17,13 +17,13 @@ from ..events.model import ErrorClass, GroupState, GroupType, MemberState, Resou
 from .views import (
     LogFigures,
     Progress,
-    assigned,
-    awaited,
+    assigned_resources,
+    awaited_resources,
     connector_names,
-    parked,
+    count_errors,
+    parked_resources,
     run_states,
-    troubles,
-    unplaceable,
+    unplaceable_resources,
 )
 
 _MS = 1000
@@ -157,13 +157,13 @@ def _selected(group: Group, name: str) -> Resources:
         case "configured":
             return group.configured
         case "assigned":
-            return assigned(group)
+            return assigned_resources(group)
         case "parked":
-            return parked(group)
+            return parked_resources(group)
         case "awaited":
-            return awaited(group)
+            return awaited_resources(group)
         case _:
-            return unplaceable(group)
+            return unplaceable_resources(group)
 
 
 def _by_kind(resources: Iterable[Resource]) -> tuple[tuple[str, int], tuple[str, int]]:
@@ -218,12 +218,12 @@ def _runs(groups: _Groups) -> Iterator[Metric]:
         "error",
     )
     for each in groups:
-        left_out = Counter(resource.connector for resource in unplaceable(each.group))
+        left_out = Counter(resource.connector for resource in unplaceable_resources(each.group))
         for name in connector_names(each.group):
             nowhere.add_metric([each.group.group_id, name], left_out[name])
             for state, count in run_states(each.group, name).items():
                 tasks.add_metric([each.group.group_id, name, state.value.lower()], count)
-            found = troubles(each.group, name)
+            found = count_errors(each.group, name)
             for error in ErrorClass:
                 hindered.add_metric([each.group.group_id, name, error.value], found[error])
     yield from (tasks, nowhere, hindered)

@@ -28,7 +28,7 @@ from ..events.records import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
+class ResourceStatus:
     """What a resource does, and at which worker.
 
     `why` it failed, what it waits for, or why nobody can take it.
@@ -65,8 +65,8 @@ def connector_names(group: Group) -> list[str]:
     return sorted(name for name, found in group.connectors.items() if not found.deleting)
 
 
-def doing(group: Group, resource: Resource) -> Doing:
-    """Return what a resource does, as far as the group may believe what it was told.
+def resource_status(group: Group, resource: Resource) -> ResourceStatus:
+    """Return what a resource does, as far as the log tells.
 
     A status whose token is not the current one is of the past: the resource is UNASSIGNED.
     """
@@ -74,13 +74,13 @@ def doing(group: Group, resource: Resource) -> Doing:
     holder = group.owner.get(resource)
     if holder is None:
         why = group.target.unplaceable.get(resource) or _wait(group, resource)
-        return Doing(RunState.UNASSIGNED, status.worker if status else "", why)
+        return ResourceStatus(RunState.UNASSIGNED, status.worker if status else "", why)
     if status is not None and status.token == token_of(group, holder, resource):
         if status.state is RunState.STOPPED and not group.is_stopped(resource.connector):
-            return Doing(RunState.RUNNING, status.worker, STOPPING)
+            return ResourceStatus(RunState.RUNNING, status.worker, STOPPING)
         why = "" if status.reason == BATCHES_RUN else status.reason
-        return Doing(status.state, status.worker, why, status.restarts)
-    return Doing(RunState.UNASSIGNED, worker_of(group, holder))
+        return ResourceStatus(status.state, status.worker, why, status.restarts)
+    return ResourceStatus(RunState.UNASSIGNED, worker_of(group, holder))
 
 
 def worker_of(group: Group, member_id: str) -> str:
@@ -106,14 +106,14 @@ def run_states(group: Group, name: str) -> dict[RunState, int]:
     """Return how many tasks of a connector are in each state, the empty ones included."""
     counts = dict.fromkeys(RunState, 0)
     for number in group.task_numbers(name):
-        counts[doing(group, Resource(name, number)).state] += 1
+        counts[resource_status(group, Resource(name, number)).state] += 1
     return counts
 
 
-def troubles(group: Group, name: str) -> Counter[ErrorClass]:
+def count_errors(group: Group, name: str) -> Counter[ErrorClass]:
     """Return how many of a connector and its tasks do not go on, by who can mend it."""
     resources = (Resource(name), *(Resource(name, each) for each in group.task_numbers(name)))
-    found = (ErrorClass.of(doing(group, each).why) for each in resources)
+    found = (ErrorClass.of(resource_status(group, each).why) for each in resources)
     return Counter(each for each in found if each)
 
 
@@ -122,25 +122,25 @@ def members(group: Group) -> list[Member]:
     return sorted(group.workers(), key=lambda m: (m.metadata.worker_url, m.member_id))
 
 
-def assigned(group: Group) -> Resources:
+def assigned_resources(group: Group) -> Resources:
     """Return the configured resources that some member holds and is not asked to give up."""
     held = (each.current.assigned for each in group.workers())
     return frozenset(resource for grants in held for resource in grants) & group.configured
 
 
-def parked(group: Group) -> Resources:
+def parked_resources(group: Group) -> Resources:
     """Return what is left out on purpose until a deadline that has not come yet."""
     return frozenset(group.schedule.parked) - group.schedule.fired
 
 
-def awaited(group: Group) -> Resources:
+def awaited_resources(group: Group) -> Resources:
     """Return the configured resources that nobody runs, kept for members that are away."""
     shares = (group.share_of(member_id) for member_id in group.away)
     kept = (resource for share in shares for resource in share)
     return frozenset(kept).intersection(group.configured) - group.owner.keys()
 
 
-def unplaceable(group: Group) -> Resources:
+def unplaceable_resources(group: Group) -> Resources:
     """Return the configured resources that no member can take."""
     return frozenset(group.target.unplaceable) & group.configured
 

@@ -28,7 +28,7 @@ from fairlead.events.records import (
     Operator,
     Tombstone,
 )
-from fairlead.projections.views import Doing, awaited, doing
+from fairlead.projections.views import ResourceStatus, awaited_resources, resource_status
 from fairlead.runtime.interfaces.replies.node import describe_member
 from fairlead_tests.decider import JOIN, Decider, resource, resources
 from fairlead_tests.group.static_seat import AWAY, DELAY_MS, STATIC, WORK, returning, static_group
@@ -284,9 +284,9 @@ def test_a_return_costs_no_more_where_more_seats_are_kept() -> None:
 def test_the_wait_for_a_seat_is_told(decider: Decider) -> None:
     group = decider.group
     why = "http://s left for a while, and its place is kept for its return"
-    assert doing(group, resource("B-0")) == Doing(RunState.UNASSIGNED, "", why)
+    assert resource_status(group, resource("B-0")) == ResourceStatus(RunState.UNASSIGNED, "", why)
     assert describe_member(group, group.members["S1"]).state == "AWAY"
-    assert awaited(group) == WORK
+    assert awaited_resources(group) == WORK
 
 
 def test_a_seat_to_which_an_earlier_version_left_its_work_lets_go_of_it() -> None:

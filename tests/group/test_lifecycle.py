@@ -81,7 +81,7 @@ def test_a_connector_is_stopped_once_nobody_has_a_task_and_all_is_published() ->
     decider.carry_out(STOP)
     report(decider, "A", RunState.STOPPED, 1)
     assert decider.carry_out(FinishStop("A")).records == ()
-    assert views.doing(decider.group, Resource("A")).why == views.STOPPING
+    assert views.resource_status(decider.group, Resource("A")).why == views.STOPPING
     decider.settle()
     with decider.knowing(DecisionFacts(has_unpublished=lambda _: True)):
         assert decider.carry_out(FinishStop("A")).records == ()
@@ -89,7 +89,7 @@ def test_a_connector_is_stopped_once_nobody_has_a_task_and_all_is_published() ->
     done = TargetState("A", RunState.STOPPED, 0, WHO, is_complete=True)
     assert decider.carry_out(FinishStop("A")).records == (done,)
     assert decider.group.is_stopped("A")
-    assert views.doing(decider.group, Resource("A")).state is RunState.STOPPED
+    assert views.resource_status(decider.group, Resource("A")).state is RunState.STOPPED
 
 
 @pytest.mark.parametrize("order", [PAUSE, STOP])

@@ -10,9 +10,9 @@ from fairlead.actors.messages.members import ReportStatus, StatusUpdate
 from fairlead.actors.messages.orders import DeleteConnector
 from fairlead.events.model import ClientAssignor, Resource, RunState, Token
 from fairlead.projections.views import (
-    Doing,
+    ResourceStatus,
     connector_names,
-    doing,
+    resource_status,
     run_states,
 )
 from fairlead.runtime.interfaces.replies.connectors import (
@@ -43,8 +43,10 @@ def report(decider: Decider, what: str, state: RunState, reason: str = "") -> Co
 
 
 def test_what_nobody_reported_is_unassigned(decider: Decider) -> None:
-    assert doing(decider.group, resource("A-0")) == Doing(RunState.UNASSIGNED, "here/w1")
-    assert doing(decider.group, resource("B")) == Doing(RunState.UNASSIGNED, "")
+    assert resource_status(decider.group, resource("A-0")) == ResourceStatus(
+        RunState.UNASSIGNED, "here/w1"
+    )
+    assert resource_status(decider.group, resource("B")) == ResourceStatus(RunState.UNASSIGNED, "")
 
 
 def test_only_a_failure_has_a_trace_and_what_waits_has_a_reason(decider: Decider) -> None:
@@ -104,7 +106,7 @@ def test_what_is_lost_is_told_with_its_deadline(decider: Decider) -> None:
     ]
     assert told["parked"] == [{**each, "deadline_ms": 61_000, "fired": False} for each in lost]
     assert told["unassigned"] == lost
-    assert doing(decider.group, moved[0]) == Doing(
+    assert resource_status(decider.group, moved[0]) == ResourceStatus(
         RunState.UNASSIGNED, "", "its worker is lost, and waited for until 1970-01-01T00:01:01Z"
     )
 

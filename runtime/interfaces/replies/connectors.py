@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from ....events.group import Group
 from ....events.model import Resource, RunState
-from ....projections.views import Doing, doing
+from ....projections.views import ResourceStatus, resource_status
 from .progress import ConnectorProgressInfo
 
 
@@ -213,7 +213,7 @@ def connector_status(
     """
     numbers = group.task_numbers(name)
     tasks = [task_status(group, name, number, made_by, held_up) for number in numbers]
-    connector = ConnectorState(*_state(doing(group, Resource(name)), made_by))
+    connector = ConnectorState(*_state(resource_status(group, Resource(name)), made_by))
     return ConnectorStateInfo(name, connector, tasks, made_by.kind)
 
 
@@ -221,13 +221,13 @@ def task_status(
     group: Group, name: str, number: int, made_by: MadeBy, held_up: str = ""
 ) -> TaskState:
     """Return the status of one task; see `connector_status`."""
-    found = doing(group, Resource(name, number))
+    found = resource_status(group, Resource(name, number))
     if found.state is RunState.RUNNING and not found.why:
         found = replace(found, why=held_up)
     return TaskState(number, *_state(found, made_by))
 
 
-def _auto_restart(found: Doing, window_ms: int) -> AutoRestartInfo | None:
+def _auto_restart(found: ResourceStatus, window_ms: int) -> AutoRestartInfo | None:
     """Return the automatic restarts, None if the last one is older than the window."""
     now_ms = time.time_ns() // 1_000_000
     count, last_ms = found.restarts
@@ -237,7 +237,7 @@ def _auto_restart(found: Doing, window_ms: int) -> AutoRestartInfo | None:
 
 
 def _state(
-    found: Doing, made_by: MadeBy
+    found: ResourceStatus, made_by: MadeBy
 ) -> tuple[str, str, str | None, str, str, AutoRestartInfo | None]:
     """Return the fields of a `ConnectorState`, in their order."""
     trace, reason = (found.why, "") if found.state is RunState.FAILED else ("", found.why)

@@ -12,7 +12,7 @@ from ....events.kafka.consumers import ConsumerOffset
 from ....events.model import Resource
 from ....events.records import GroupMetadata, Loss, Operator
 from ....projections.shards import state_of_clients, type_of_clients
-from ....projections.views import assigned, awaited, connector_names, members
+from ....projections.views import assigned_resources, awaited_resources, connector_names, members
 from .clients import (
     CommittedOffset,
     GenerationDescription,
@@ -178,7 +178,7 @@ def summarize_group(group: Group, shard: int | None = None) -> GroupSummary:
     """Return one entry of the list of groups; `shard` only for a group of Kafka clients."""
     last = group.classic
     shares = read_shares(last) if last and shard is not None else None
-    held = len(assigned(group)) if shares is None else sum(map(len, shares.values()))
+    held = len(assigned_resources(group)) if shares is None else sum(map(len, shares.values()))
     return GroupSummary(
         group.group_id,
         _type(group, shard),
@@ -224,7 +224,7 @@ def describe_group(
         _describe_target(group),
         resource_ids(group.configured),
         resource_ids(group.configured - group.owner.keys()),
-        resource_ids(awaited(group)),
+        resource_ids(awaited_resources(group)),
         [
             ParkedResource(*id_of(each), due, each in schedule.fired)
             for each, due in sorted(schedule.parked.items())

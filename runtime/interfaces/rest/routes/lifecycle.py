@@ -21,7 +21,7 @@ from .....actors.messages.orders import DeleteConnector, Restart, SetTargetState
 from .....events.commits import Commit
 from .....events.group import Group
 from .....events.model import Resource, RunState
-from .....projections.views import doing
+from .....projections.views import resource_status
 from ....pipeline.connectors.naming import describe_unpublished
 from ...replies.connectors import ConnectorStateInfo
 from ...replies.node import Message
@@ -223,7 +223,7 @@ async def _started(service: Service, resource: Resource) -> None:
 
     def state() -> RunState:
         with service.logs.reading(service.group_id) as logs:
-            return doing(logs.group, resource).state
+            return resource_status(logs.group, resource).state
 
     while time.monotonic() < until and await run_in_threadpool(state) is RunState.RESTARTING:
         await asyncio.sleep(LOOK_SECONDS)
