@@ -66,8 +66,9 @@ class GroupCollector(Collector):
         build = gauge("build_info", "The version of fairlead, as a label.", "version")
         build.add_metric([self._version], 1)
         yield build
-        families = (_epochs, _states, _resources, _rebalances, _logs, _runs, _progress, _bad_rows)
-        for family in families:
+        of_groups = (_epochs, _states, _resources, _rebalances, _logs)
+        of_connectors = (_runs, _progress, _batches, _bad_rows)
+        for family in (*of_groups, *of_connectors):
             yield from family(self._groups)
         yield from _heartbeats(self._beats)
 
@@ -234,40 +235,46 @@ def _progress(groups: _Groups) -> Iterator[Metric]:
     rows_in = counter("connector_rows_in", "Rows read in batches that count.", *labels)
     rows_out = counter("connector_rows_out", "Rows written in batches that count.", *labels)
     bytes_in = counter("connector_in_bytes", "Bytes read in batches that count.", *labels)
-    seconds = counter(
-        "connector_batch_seconds",
-        "Time that batches which count took, by phase.",
-        *(*labels, "phase"),
-    )
     out = counter("connector_out_bytes", "Bytes written in batches that count.", *labels)
-    batches = counter("connector_batches", "Batches that count.", *labels)
-    waiting = gauge(
-        "connector_unpublished_batches", "Batches that count and are not in place yet.", *labels
-    )
-    last = gauge(
-        "connector_last_commit_timestamp_seconds", "When a batch was committed last.", *labels
-    )
     lag = gauge(
         "connector_lag_bytes",
         "Bytes that were left to read when the tasks planned their last batches.",
         *labels,
     )
+    for values, progress in _connectors(groups):
+        rows_in.add_metric(values, progress.rows_in)
+        rows_out.add_metric(values, progress.rows_out)
+        bytes_in.add_metric(values, progress.cost.bytes_in)
+        out.add_metric(values, progress.bytes_out)
+        if progress.last_commit_ms and progress.lag is not None:
+            lag.add_metric(values, progress.lag.bytes)
+    yield from (rows_in, rows_out, bytes_in, out, lag)
+
+
+def _batches(groups: _Groups) -> Iterator[Metric]:
+    labels = ("group", "connector")
+    batches = counter("connector_batches", "Batches that count.", *labels)
+    told = "Time that batches which count took, by phase."
+    seconds = counter("connector_batch_seconds", told, *labels, "phase")
+    told = "Batches that count and are not in place yet."
+    waiting = gauge("connector_unpublished_batches", told, *labels)
+    told = "When a batch was committed last."
+    last = gauge("connector_last_commit_timestamp_seconds", told, *labels)
+    for values, progress in _connectors(groups):
+        batches.add_metric(values, progress.batches)
+        for phase, took_ms in progress.cost.phases_ms.items():
+            seconds.add_metric([*values, phase], took_ms / _MS)
+        waiting.add_metric(values, progress.unpublished)
+        if progress.last_commit_ms:
+            last.add_metric(values, progress.last_commit_ms / _MS)
+    yield from (batches, seconds, waiting, last)
+
+
+def _connectors(groups: _Groups) -> Iterator[tuple[list[str], Progress]]:
+    """Yield the labels of each connector, with its progress."""
     for each in groups:
         for connector, progress in each.progress.items():
-            values = [each.group.group_id, connector]
-            rows_in.add_metric(values, progress.rows_in)
-            rows_out.add_metric(values, progress.rows_out)
-            bytes_in.add_metric(values, progress.cost.bytes_in)
-            for phase, took_ms in progress.cost.phases_ms.items():
-                seconds.add_metric([*values, phase], took_ms / _MS)
-            out.add_metric(values, progress.bytes_out)
-            batches.add_metric(values, progress.batches)
-            waiting.add_metric(values, progress.unpublished)
-            if progress.last_commit_ms:
-                last.add_metric(values, progress.last_commit_ms / _MS)
-                if progress.lag is not None:
-                    lag.add_metric(values, progress.lag.bytes)
-    yield from (rows_in, rows_out, bytes_in, out, batches, seconds, waiting, last, lag)
+            yield [each.group.group_id, connector], progress
 
 
 def _bad_rows(groups: _Groups) -> Iterator[Metric]:
