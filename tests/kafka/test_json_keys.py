@@ -109,12 +109,15 @@ def test_keys_of_one_value_and_of_several_schemas_are_one_column(
     write(topics, topic, envelope(long, 7), None, envelope({"type": "int32"}, 8))
     assert rows(key_converter="json") == ([7, None, 8], [])
     topics.cut(topic, 3)
+    write(topics, topic, None)
+    assert rows(key_converter="json") == ([None], [])
+    topics.cut(topic, 4)
     one, two = struct(id=long), struct(id=long, who={"type": "string"})
     write(topics, topic, envelope(one, {"id": 1}), envelope(two, {"id": 2, "who": "w"}))
     write(topics, topic, envelope({"type": "string"}, "alone"))
     assert rows("all", key_converter="json") == (
         [{"id": 1, "who": None}, {"id": 2, "who": "w"}],
-        [(5, "its key is of another type than earlier keys")],
+        [(6, "its key is of another type than earlier keys")],
     )
 
 

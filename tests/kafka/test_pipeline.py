@@ -207,6 +207,27 @@ def test_decimals_and_times_are_those_that_connects_converter_wrote(
         rows(value_converter="json")
 
 
+def test_a_batch_of_which_every_record_is_bad_is_passed(
+    topics: Topics, topic: str, rows: Any
+) -> None:
+    name = "org.apache.kafka.connect.data.Decimal"
+    decimal = {"type": "bytes", "name": name, "parameters": {"scale": "2"}}
+    topics.write(topic, [envelope([{"field": "c", **decimal}], {"c": "12345"})])
+    found, left_out = rows("all", value_converter="json")
+    assert (found, [offset for offset, _, _ in left_out]) == ([], [0])
+    topics.cut(topic, 1)
+    topics.write(topic, ['{"n": 1, "x": 2}'])
+    found, left_out = rows(**PLAIN, schema="n INT", schema_evolution="dead-letter")
+    assert (found, [offset for offset, _, _ in left_out]) == ([], [1])
+
+
+def test_a_decimal_may_have_a_negative_scale(topics: Topics, topic: str, rows: Any) -> None:
+    name = "org.apache.kafka.connect.data.Decimal"
+    decimal = {"type": "bytes", "name": name, "parameters": {"scale": "-2"}}
+    topics.write(topic, [envelope([{"field": "c", **decimal}], {"c": "BQ=="})])
+    assert rows(value_converter="json") == ([{"c": Decimal(500), "_offset": 0}], [])
+
+
 def test_values_without_an_envelope_or_with_a_strange_one_say_what_to_set(
     topics: Topics, topic: str, rows: Any
 ) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from ....spi.errors import BadInput, SchemaRefused
 from ....spi.rows import Rejects
 from ..avro.columns import AvroColumns, Flaws
-from .decoding import KafkaRows, RecordDecoder, record_error, reject_records
+from .decoding import KafkaRows, RecordDecoder, record_error, reject_records, without_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +60,7 @@ class AvroDecoder(RecordDecoder):
             raise SchemaRefused(record_error(table, row, bad[row]))
         if bad:
             self._rejects.append(reject_records(spark, table, bad))
-            return found.filter(pa.array([row not in bad for row in range(table.num_rows)]))
+            return without_rows(found, bad)
         return found
 
 

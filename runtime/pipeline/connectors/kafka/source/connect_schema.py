@@ -94,7 +94,10 @@ def _type(schema: Schema) -> str:
     """Return the type to parse a value with."""
     kind = str(schema.get("type"))
     if schema.get("name") == DECIMAL:
-        return f"DECIMAL({_MOST_DIGITS}, {scale_of(schema)})"
+        scale = max(0, scale_of(schema))  # one of 5E2 has the scale -2
+        if scale > _MOST_DIGITS:
+            raise SchemaUnknown(f"a Decimal has at most {_MOST_DIGITS} digits, not {scale}")
+        return f"DECIMAL({_MOST_DIGITS}, {scale})"
     if kind == "struct":
         inner = (f"{quoted(name)}: {_type(each)}" for name, each in _fields(schema).items())
         return f"STRUCT<{', '.join(inner)}>"

@@ -7,7 +7,7 @@ becomes a bad row.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -155,7 +155,7 @@ class JsonDecoder(RecordDecoder):
                 row, why = next(iter(refused.items()))
                 raise SchemaRefused(record_error(table, row, why)) from None
             self._rejects.append(reject_records(spark, table, refused))
-            return table.take([row for row in range(len(values)) if row not in refused])
+            return without_rows(table, refused)
         return table
 
     def _admit(self, schema: StructType, text: bytes) -> None:
@@ -260,6 +260,11 @@ def reject_records(spark: "SparkSession", table: pa.Table, rows: Mapping[int, st
         }
     )
     return Rejects(spark.createDataFrame(letters), lambda: len(rows))
+
+
+def without_rows(table: pa.Table, rows: Container[int]) -> pa.Table:
+    """Return a table without some of its rows, perhaps all."""
+    return table.filter(pa.array([row not in rows for row in range(table.num_rows)], pa.bool_()))
 
 
 def with_records(rejects: Rejects, records: pa.Table) -> Rejects:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from ....spi.errors import BadInput
 from ...evolution.policy import parse_ddl
 from .connect_schema import LONE, Rewrite, SchemaUnknown, columns_of
-from .decoding import PARSED, JsonDecoder, KafkaRows, record_error, reject_records
+from .decoding import PARSED, JsonDecoder, KafkaRows, record_error, reject_records, without_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,7 +94,7 @@ class EnvelopeDecoder(JsonDecoder):
                     raise BadInput(record_error(part, row, bad[row])) from None
         if bad:
             self._rejects.append(reject_records(spark, part, bad))
-            part = part.take([row for row in range(part.num_rows) if row not in bad])
+            part = without_rows(part, bad)
         return part.set_column(0, "_value", pa.array(payloads, pa.binary()))
 
     def _by_schema(self, table: pa.Table) -> Iterator[tuple[bytes, pa.Table]]:

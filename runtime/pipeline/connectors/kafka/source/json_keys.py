@@ -23,7 +23,7 @@ from ....spi.rows import Rejects
 from ...evolution.json_text import find_flaws
 from ...evolution.policy import parse_given
 from .connect_schema import DECIMAL, Schema, SchemaUnknown, scale_of
-from .decoding import KafkaRows, RecordDecoder, record_error, reject_records
+from .decoding import KafkaRows, RecordDecoder, record_error, reject_records, without_rows
 from .envelope import Envelope
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class JsonKeyDecoder(RecordDecoder):
         keyed = table.set_column(table.column_names.index(KEY), KEY, keys)
         if bad:
             self._rejects.append(reject_records(spark, table, bad))
-            keyed = keyed.filter(pa.array([row not in bad for row in range(table.num_rows)]))
+            keyed = without_rows(keyed, bad)
         return self._values.decode(spark, keyed)
 
     def _keys(self, texts: pa.ChunkedArray, bad: dict[int, str]) -> pa.ChunkedArray:
@@ -195,8 +195,8 @@ def _connect_form(schema: Schema) -> KeyForm:
         scaled = partial(_leaf, str(time), (int,), lambda number: number * factor)
         return KeyForm(time, scaled)
     if name == DECIMAL:
-        decimal = pa.decimal128(38, scale_of(schema))
-        parse = partial(_decimal, decimal.scale)
+        decimal = pa.decimal128(38, max(0, scale_of(schema)))
+        parse = partial(_decimal, scale_of(schema))
         return KeyForm(decimal, partial(_leaf, str(decimal), (int, Decimal, str), parse))
     if kind == "struct":
         fields = {each["field"]: _connect_form(each) for each in schema["fields"]}
