@@ -4,8 +4,9 @@ With `--hypothesis-profile=thorough` the properties are tried on many more examp
 
 A run on several processes (`-n`) takes tests of one kind one after the other: those that start
 workers with a Spark each, those that share one Spark of their own process (in two rows, of about
-the same length, and a short one), and those that start workers without any, which mostly wait. Who
-is through with a kind takes up what only computes.
+the same length, and a short one), those that start workers without any, which mostly wait, and
+those that share a server. Who is through with such a row takes up the next one, and then what only
+computes.
 """
 
 import compileall
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
 
 import fairlead
 from fairlead.runtime.pipeline.spark.embedded import Embedded
@@ -24,11 +26,9 @@ from fairlead.runtime.pipeline.spark.engine import EngineState
 from fairlead.runtime.pipeline.spark.java import find_java, sharing_options
 from fairlead_tests import TESTS
 from fairlead_tests.conformance.outcomes import Outcomes
+from fairlead_tests.running.rows import RowScheduling, place_of
 
-KINDS = ({"spark", "cluster"}, {"spark"}, {"cluster"}, set[str]())
-"""What marks tests that wait for each other have; those of the last kind wait for none."""
-
-ROWS = {
+SPARK_ROWS = {
     **dict.fromkeys(("connectors", "transforms"), "second"),
     **dict.fromkeys(("conformance", "spark_cluster", "spark_connect"), "last"),
 }
@@ -95,18 +95,18 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> RowScheduling | None:
+    return RowScheduling(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: (KINDS.index(_kind(item)), _ends_engine(item), _place(item)))
+    items.sort(key=lambda item: (place_of(_row(item)), _ends_engine(item)))
     for item in items:
-        folder, kind = item.path.parent.name, _kind(item)
-        if kind == {"spark"} and folder in ROWS:
-            item.add_marker(pytest.mark.xdist_group(f"spark-{ROWS[folder]}"))
-        elif kind:
-            item.add_marker(pytest.mark.xdist_group("-".join(sorted(kind))))
-        elif folder in SERVERS:
-            item.add_marker(pytest.mark.xdist_group(folder))
-        if "spark" in kind and isinstance(item, pytest.Function):
+        if row := _row(item):
+            item.add_marker(pytest.mark.xdist_group(row))
+        if "spark" in _kind(item) and isinstance(item, pytest.Function):
             item.fixturenames.insert(0, "quick_jvms")
 
 
@@ -154,13 +154,16 @@ def _kind(item: pytest.Item) -> set[str]:
     return {mark for mark in ("spark", "cluster") if item.get_closest_marker(mark)}
 
 
-def _place(item: pytest.Item) -> int:
-    """Return 0 for a test that has to wait for others with its server: they begin early."""
-    return int(item.path.parent.name not in SERVERS)
+def _row(item: pytest.Item) -> str:
+    """Return the name of the row that a test is of, if it has to wait for others."""
+    folder, kind = item.path.parent.name, _kind(item)
+    if kind == {"spark"} and folder in SPARK_ROWS:
+        return f"spark-{SPARK_ROWS[folder]}"
+    if kind:
+        return "-".join(sorted(kind))
+    return folder if folder in SERVERS else ""
 
 
 def _ends_engine(item: pytest.Item) -> int:
-    """Return 0 for a test after which the engine is still there; those with 1 come before 2."""
-    if ROWS.get(item.path.parent.name) == "last":
-        return 2
+    """Return 0 for a test after which the engine is still there."""
     return int("engine_to_end" in getattr(item, "fixturenames", ()))

@@ -1,5 +1,6 @@
 """However the tests are started, they are found, and what they start can be interrupted."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,41 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 COLLECT = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+
+PROCESSES_AND_ROWS = """
+from fairlead_tests.running.rows import RowScheduling
+
+def pytest_xdist_make_scheduler(config, log):
+    return RowScheduling(config, log)
+"""
+TESTS_IN_ROWS = """
+import pathlib, time, pytest
+
+HAS_BEGUN = pathlib.Path(__file__).with_name("third")
+
+@pytest.mark.xdist_group("first")
+def test_short():
+    pass
+
+@pytest.mark.xdist_group("first")
+def test_that_ends_when_the_third_row_has_begun():
+    late = time.monotonic() + 30
+    while not HAS_BEGUN.exists():
+        assert time.monotonic() < late, "the third row waits for this test"
+        time.sleep(0.01)
+
+@pytest.mark.xdist_group("second")
+def test_of_the_second_row():
+    pass
+
+@pytest.mark.xdist_group("third")
+def test_of_the_third_row():
+    HAS_BEGUN.touch()
+
+@pytest.mark.parametrize("number", range(9))
+def test_single(number):
+    pass
+"""
 
 
 @pytest.mark.soak  # the run below begins so as well
@@ -35,3 +71,17 @@ def test_a_run_in_the_background_hands_no_ignored_signal_on() -> None:
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+@pytest.mark.timeout(120)
+def test_no_row_of_tests_waits_behind_the_last_long_test_of_another(tmp_path: Path) -> None:
+    """A process has to know its next test before it runs one: xdist gives it a row meanwhile."""
+    (tmp_path / "conftest.py").write_text(PROCESSES_AND_ROWS)
+    (tmp_path / "test_rows.py").write_text(TESTS_IN_ROWS)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--rootdir=."]
+    ended = subprocess.run(
+        [*command, "-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+        capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
