@@ -51,16 +51,16 @@ class Absences:
         """Under the latest target, as they began."""
 
     def take(self, record: Record, now_ms: int) -> None:
-        """Take the next record of the log but for targets, which `aim` takes."""
+        """Take the next record of the log but for targets, which `take_target` takes."""
         if isinstance(record, MemberMetadata):
-            self._sit(record, now_ms)
+            self._take_metadata(record, now_ms)
         elif isinstance(record, CurrentAssignment):
-            self._step(record, now_ms)
+            self._take_step(record, now_ms)
         elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
             self._away_since_ms.pop(str(record.key[0]), None)
             self._end(str(record.key[0]), now_ms)
 
-    def aim(self, target: TargetAssignment, now_ms: int) -> Sequence[Absence]:
+    def take_target(self, target: TargetAssignment, now_ms: int) -> Sequence[Absence]:
         """Take a target; return the absences under it, to which later records add."""
         for number, each in enumerate(self._found):
             if each.until_ms is None:
@@ -72,7 +72,7 @@ class Absences:
             self._begin(member_id, since_ms)
         return self._found
 
-    def _sit(self, record: MemberMetadata, now_ms: int) -> None:
+    def _take_metadata(self, record: MemberMetadata, now_ms: int) -> None:
         """Take a seat's successor, if it is one: its share is that of the seat, and it is back."""
         member_id, came_back = record.member_id, record.succession
         if came_back is None or came_back.assignment_epoch != self._epoch:
@@ -84,7 +84,7 @@ class Absences:
             if self._found[number].seat.worker == self._urls[member_id]:
                 self._found[number] = replace(self._found[number], is_back=True)
 
-    def _step(self, step: CurrentAssignment, now_ms: int) -> None:
+    def _take_step(self, step: CurrentAssignment, now_ms: int) -> None:
         if step.member_epoch == AWAY_EPOCH:
             if self._away_since_ms.setdefault(step.member_id, now_ms) == now_ms:
                 self._begin(step.member_id, now_ms)

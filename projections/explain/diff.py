@@ -135,14 +135,37 @@ class Homes:
 
 
 @dataclass(slots=True)
-class _Changes:
-    """What a target changes, resource by resource."""
+class Changes:
+    """What a target, or a generation, changes, resource by resource."""
 
     kept: dict[Seat, set[Resource]] = field(default_factory=dict[Seat, set[Resource]])
     moved: list[Transfer] = field(default_factory=list[Transfer])
     returned: list[Transfer] = field(default_factory=list[Transfer])
     placed: list[Transfer] = field(default_factory=list[Transfer])
     reasons: dict[Resource, Reason] = field(default_factory=dict[Resource, Reason])
+
+    def add(
+        self,
+        resource: Resource,
+        giver: MemberMetadata | None,
+        taker: MemberMetadata,
+        *,
+        is_kept: bool,
+    ) -> None:
+        """Add where a resource goes; `is_kept` tells that its taker has it already."""
+        seat = seat_of(taker)
+        if giver is None:
+            self.placed.append(Transfer(resource, None, seat))
+        elif is_kept:
+            self.kept.setdefault(seat, set()).add(resource)
+        elif is_same_worker(giver, taker):
+            self.returned.append(Transfer(resource, seat_of(giver), seat))
+        else:
+            self.moved.append(Transfer(resource, seat_of(giver), seat))
+
+    def kept_by_seat(self) -> dict[Seat, Resources]:
+        """Return what stays where it is, by the member that has it."""
+        return {seat: frozenset(resources) for seat, resources in self.kept.items()}
 
 
 def change_of(
@@ -168,7 +191,7 @@ def change_of(
         time_ms,
         record.assignor,
         seat_of(computed_by.metadata) if computed_by else None,
-        {seat: frozenset(resources) for seat, resources in changes.kept.items()},
+        changes.kept_by_seat(),
         tuple(changes.moved),
         tuple(changes.returned),
         tuple(changes.placed),
@@ -187,19 +210,14 @@ def _changes(
     bumps: Sequence[GroupMetadata],
     placed: Resources,
     directory: Callable[[], Directory],
-) -> _Changes:
-    changes = _Changes()
-    for resource, metadata in sorted(homes_in(group), key=lambda home: home[0]):
-        giver, taker = homes.get(resource), seat_of(metadata)
-        if giver is None:
-            changes.placed.append(Transfer(resource, None, taker))
-        elif _is_same_seat(giver, metadata) and resource in placed:
-            changes.kept.setdefault(taker, set()).add(resource)
-        elif is_same_worker(giver, metadata):
-            changes.returned.append(Transfer(resource, seat_of(giver), taker))
-        else:
-            changes.moved.append(Transfer(resource, seat_of(giver), taker))
-            changes.reasons[resource] = reason_of(group, resource, giver, bumps, directory)
+) -> Changes:
+    changes = Changes()
+    for resource, taker in sorted(homes_in(group), key=lambda home: home[0]):
+        giver = homes.get(resource)
+        is_kept = giver is not None and _is_same_seat(giver, taker) and resource in placed
+        changes.add(resource, giver, taker, is_kept=is_kept)
+    for resource, _, _ in changes.moved:
+        changes.reasons[resource] = reason_of(group, resource, homes[resource], bumps, directory)
     return changes
 
 

@@ -73,9 +73,9 @@ class Handovers:
     def take(self, record: Record, now_ms: int) -> None:
         """Take the next record of the log but for statuses and targets, which have their own."""
         if isinstance(record, CurrentAssignment):
-            self._step(record, now_ms)
+            self._take_step(record, now_ms)
         elif isinstance(record, MemberMetadata):
-            self._sit(record, now_ms)
+            self._take_metadata(record, now_ms)
         elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
             self._depart(str(record.key[0]), now_ms)
         elif isinstance(record, GroupMetadata):
@@ -90,7 +90,7 @@ class Handovers:
         else:
             self._stops.pop((status.resource, status.worker), None)
 
-    def aim(
+    def take_target(
         self, target: TargetAssignment, change: TargetChange | None, *, are_partitions: bool = False
     ) -> tuple[FollowedHandover, ...]:
         """Take a target, and begin to follow what it moves; None: what that is is not known.
@@ -148,7 +148,7 @@ class Handovers:
         del heard[:-FOLLOWED_MAX]
         return followed
 
-    def _step(self, step: CurrentAssignment, now_ms: int) -> None:
+    def _take_step(self, step: CurrentAssignment, now_ms: int) -> None:
         member_id = step.member_id
         before = self._steps.get(member_id)
         self._steps[member_id] = step
@@ -164,7 +164,7 @@ class Handovers:
         for each in self._by_taker.get(member_id, ()):
             each.take_takers_step(step, now_ms)
 
-    def _sit(self, record: MemberMetadata, now_ms: int) -> None:
+    def _take_metadata(self, record: MemberMetadata, now_ms: int) -> None:
         """Take a seat's successor, if it is one: a member that comes back did not lose its seat."""
         member_id, came_back = record.member_id, record.succession
         if came_back is None:

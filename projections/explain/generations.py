@@ -7,14 +7,14 @@ and another member's in the next.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from ...events.model import ClassicMember, GroupType, Resource, Resources, Why
 from ...events.records import ClassicGroup, GroupMetadata, MemberMetadata
 from .causes.clients import KafkaClient, client_of
 from .causes.detection import Detector
-from .diff import Seat, TargetChange, Transfer, is_same_worker, seat_of
+from .diff import Changes, Seat, TargetChange, seat_of
 from .epochs import EpochReading, EpochReport, GenerationReport
 from .handovers import FollowedHandover, handovers_of
 from .reasons import DEPARTURES, Reason, ReasonKind
@@ -30,16 +30,6 @@ ReadShares = Callable[[ClassicGroup], Mapping[str, Resources] | None]
 
 def read_no_shares(_: ClassicGroup) -> None:
     """Return that it is not known what a generation gives its members."""
-
-
-@dataclass(slots=True)
-class _Transfers:
-    """What a generation changes, resource by resource."""
-
-    kept: dict[Seat, set[Resource]] = field(default_factory=dict[Seat, set[Resource]])
-    moved: list[Transfer] = field(default_factory=list[Transfer])
-    returned: list[Transfer] = field(default_factory=list[Transfer])
-    placed: list[Transfer] = field(default_factory=list[Transfer])
 
 
 class Generations:
@@ -65,7 +55,7 @@ class Generations:
         self._went: dict[str, Why] = {}
         """How members went that were given resources last, by member id."""
         if last is not None and last.is_synced:
-            self._settle(last)
+            self._take_assignment(last)
 
     def end(self) -> Mapping[Resource, MemberMetadata]:
         """Take that the group is classic no more: it was converted, or deleted.
@@ -94,7 +84,7 @@ class Generations:
         if record.cause.why is Why.GROUP_DOWNGRADED:
             self.number, self._formed = record.generation, None
             self._converted = CONVERTED.format(self._name(record.cause.subject), protocol)
-            self._settle(record)
+            self._take_assignment(record)
             return None
         begins = record.generation > self.number
         if begins:
@@ -102,7 +92,7 @@ class Generations:
         if self._formed is not None:
             self._tell(self._formed, record)
         if record.is_synced:
-            self._settle(record)
+            self._take_assignment(record)
         return self._formed if begins else None
 
     def _begin(self, record: ClassicGroup, detector: Detector) -> None:
@@ -141,35 +131,30 @@ class Generations:
         homes = self._homes_in(record)
         if homes is None:
             return None
-        found, reasons = _Transfers(), dict[Resource, Reason]()
-        seats = {each.member_id for each in record.members}
+        changes = Changes()
         for resource, taker in sorted(homes.items(), key=lambda each: each[0]):
-            giver, seat = self._homes.get(resource), seat_of(taker)
-            if giver is None:
-                found.placed.append(Transfer(resource, None, seat))
-            elif giver.member_id == taker.member_id and resource in self._placed:
-                found.kept.setdefault(seat, set()).add(resource)
-            elif is_same_worker(giver, taker):
-                found.returned.append(Transfer(resource, seat_of(giver), seat))
-            else:
-                found.moved.append(Transfer(resource, seat_of(giver), seat))
-                reasons[resource] = self._reason(giver, seats)
+            giver = self._homes.get(resource)
+            is_kept = giver is not None and giver.member_id == taker.member_id
+            is_kept = is_kept and resource in self._placed
+            changes.add(resource, giver, taker, is_kept=is_kept)
         stopped = {each: self._homes[each] for each in sorted(self._placed - homes.keys())}
-        reasons |= {each: self._reason(giver, seats) for each, giver in stopped.items()}
+        seats = {each.member_id for each in record.members}
+        for each in (*(move.resource for move in changes.moved), *stopped):
+            changes.reasons[each] = self._reason(self._homes[each], seats)
         return TargetChange(
             record.generation,
             record.time_ms,
             record.protocol or "",
             Seat(record.leader, record.leader),
-            {seat: frozenset(share) for seat, share in found.kept.items()},
-            tuple(found.moved),
-            tuple(found.returned),
-            tuple(found.placed),
+            changes.kept_by_seat(),
+            tuple(changes.moved),
+            tuple(changes.returned),
+            tuple(changes.placed),
             {},
             dict.fromkeys(stopped, GIVEN_TO_NOBODY),
             frozenset(),
             record.time_ms,
-            reasons,
+            changes.reasons,
             displaced={each: seat_of(giver) for each, giver in stopped.items()},
         )
 
@@ -179,7 +164,7 @@ class Generations:
         why = self._went.get(giver.member_id)
         return Reason(ReasonKind.DEPARTURE, why.value if why else "")
 
-    def _settle(self, record: ClassicGroup) -> None:
+    def _take_assignment(self, record: ClassicGroup) -> None:
         """Take down whom an assigned generation gives everything."""
         homes = self._homes_in(record)
         if homes is not None:

@@ -87,7 +87,7 @@ class EpochReader:
         self.is_known_before = bool(earlier)
         """Whether anything is left of what was written before `low`."""
         self._change: TargetChange | None = None
-        self._aimed_at = -1
+        self._target_at = -1
         """The offset of the record that `_change` was read from."""
         self._notes.take_latest(earlier)
 
@@ -119,7 +119,7 @@ class EpochReader:
         if isinstance(record, TaskStatus):  # most entries are, and change no epoch
             self._notes.take(record, entry.timestamp_ms)
         elif record is not None:
-            self._hear(record, entry)
+            self._take_record(record, entry)
         done, self._done = self._done, []
         return done
 
@@ -131,7 +131,7 @@ class EpochReader:
         """Yield the latest handovers of the group, in order, each as far as it is known now."""
         return (each.handover for each in self.followed)
 
-    def _hear(self, record: Record, entry: Entry) -> None:
+    def _take_record(self, record: Record, entry: Entry) -> None:
         group = self._group
         whole = group.log_shards.take(record)
         evolve(group, record, entry.offset)
@@ -139,36 +139,36 @@ class EpochReader:
             return
         self._notes.take(whole, entry.timestamp_ms)
         if isinstance(whole, GroupMetadata):
-            self._rise(whole)
+            self._take_bump(whole)
         elif isinstance(whole, ClassicGroup):
-            self._form(whole)
+            self._take_generation(whole)
         elif isinstance(whole, TargetAssignment):
-            self._aim(group.target, entry)
-        elif isinstance(whole, ScheduledRebalance) and entry.offset == self._aimed_at + 1:
-            self._park(whole)
+            self._take_target(group.target, entry)
+        elif isinstance(whole, ScheduledRebalance) and entry.offset == self._target_at + 1:
+            self._take_schedule(whole)
         elif isinstance(whole, MemberMetadata) and whole.succession is not None:
             self._homes.succeed(group, whole)
         elif isinstance(whole, CurrentAssignment):
-            self._settle(entry)
+            self._take_step(entry)
 
-    def _rise(self, bump: GroupMetadata) -> None:
-        self._go_on_to(bump.group_epoch)
+    def _take_bump(self, bump: GroupMetadata) -> None:
+        self._begin_epoch(bump.group_epoch)
         detection, changed = self._notes.explain_rise(bump)
         report = EpochReport(bump, type=self._group.type)
         self._unanswered.append(EpochReading(report, detection, changed, self.clients))
 
-    def _form(self, record: ClassicGroup) -> None:
+    def _take_generation(self, record: ClassicGroup) -> None:
         """Begin a generation, or take note that its leader has assigned.
 
         A new generation ends all epochs before it, which no target will answer any more.
         """
         begun = self._notes.form_generation(record)
         if begun is not None:
-            self._go_on_to(record.generation)
+            self._begin_epoch(record.generation)
             self._done += self.rest()
             self._answered, self._unanswered, self._change = [], [begun], None
 
-    def _go_on_to(self, epoch: int) -> None:
+    def _begin_epoch(self, epoch: int) -> None:
         """Take the next epoch; one that does not follow the last is that of another life."""
         if epoch <= self._last_epoch:
             self.lives += 1
@@ -178,10 +178,10 @@ class EpochReader:
             self._knows_homes = True
         self._last_epoch = epoch
 
-    def _aim(self, target: TargetAssignment, entry: Entry) -> None:
+    def _take_target(self, target: TargetAssignment, entry: Entry) -> None:
         time_ms = target.time_ms or entry.timestamp_ms
         if target.error:
-            self._fail(Attempt(target.assignment_epoch, time_ms, target.error))
+            self._take_failure(Attempt(target.assignment_epoch, time_ms, target.error))
             return
         self._done += self._answered
         epoch = target.assignment_epoch
@@ -192,19 +192,19 @@ class EpochReader:
         bumps = [each.report.bump for each in answered]
         group, homes = self._group, self._homes
         change = homes.compare(group, target, time_ms, bumps) if self._knows_homes else None
-        absences = self._notes.absences.aim(target, entry.timestamp_ms)
+        absences = self._notes.absences.take_target(target, entry.timestamp_ms)
         are_partitions = group.type is GroupType.CONSUMER
-        handovers = self._notes.handovers.aim(target, change, are_partitions=are_partitions)
+        handovers = self._notes.handovers.take_target(target, change, are_partitions=are_partitions)
         homes.move(group)
         self._notes.handovers.forget(target)
         for each in answered:
             each.handovers, each.absences = handovers, absences
         self._answered = answered if self._knows_homes else []
         self._knows_homes = True
-        self._aimed_at = entry.offset
+        self._target_at = entry.offset
         self._answer_with(change)
 
-    def _fail(self, attempt: Attempt) -> None:
+    def _take_failure(self, attempt: Attempt) -> None:
         for each in self._unanswered:
             is_older = each.report.group_epoch <= attempt.assignment_epoch
             if is_older and each.report.generation is None:
@@ -216,13 +216,13 @@ class EpochReader:
         for each in self._answered:
             each.report = replace(each.report, target_change=change)
 
-    def _park(self, record: ScheduledRebalance) -> None:
+    def _take_schedule(self, record: ScheduledRebalance) -> None:
         """Take what is left for later from the record that follows the target in its batch."""
         if self._change is not None:
             at_ms = record.again_at_ms or None
             self._answer_with(replace(self._change, parked=record.parked, next_moves_at_ms=at_ms))
 
-    def _settle(self, entry: Entry) -> None:
+    def _take_step(self, entry: Entry) -> None:
         group, change = self._group, self._change
         if change is None or group.state is not GroupState.STABLE:
             return

@@ -51,15 +51,15 @@ class GoneMembers:
             case MemberMetadata():
                 self._gone.pop(record.member_id, None)
             case ClassicGroup():
-                self._form({each.member_id for each in record.members})
+                self._take_generation({each.member_id for each in record.members})
             case Tombstone(kind=kind) if kind is ClassicGroup:
-                self._form(set())
+                self._take_generation(set())
             case Tombstone(kind=kind) if kind is MemberMetadata:
-                self._go(str(record.key[0]))
+                self._take_departure(str(record.key[0]))
             case _:
                 pass
 
-    def _go(self, member_id: str) -> None:
+    def _take_departure(self, member_id: str) -> None:
         """Forget the member that went first, if this one is one too many."""
         self._gone.pop(member_id, None)
         self._gone[member_id] = None
@@ -69,13 +69,13 @@ class GoneMembers:
             for each in self._known:
                 each.pop(oldest, None)
 
-    def _form(self, member_ids: set[str]) -> None:
+    def _take_generation(self, member_ids: set[str]) -> None:
         """Take the members of a generation, none when there are no classic members any more."""
         left, self._generation = self._generation - member_ids, member_ids
         for each in member_ids:
             self._gone.pop(each, None)
         for each in sorted(left):
-            self._go(each)
+            self._take_departure(each)
 
 
 def client_of(member: MemberMetadata | ClassicMember) -> KafkaClient | None:
