@@ -40,7 +40,7 @@ class _Append(NamedTuple):
 
 
 class GroupLog(ReadableLog):
-    """An open log that this process owns; see `LogFile` for what can be read from it."""
+    """An open log that this process owns; see `ReadableLog` for what can be read from it."""
 
     def __init__(
         self, path: Path, env: lmdb.Environment, claim: Claim, lock: OwnerLock, reserve_bytes: int
