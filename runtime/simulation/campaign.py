@@ -130,13 +130,13 @@ class Shrinker:
     def _drop_what_came_after(self) -> None:
         schedule, end_ms = self._shortest.schedule, self._shortest.cluster_ms
         self._breaks(
-            schedule.keeping([each.number for each in schedule.faults if each.at_ms <= end_ms])
+            schedule.with_only([each.number for each in schedule.faults if each.at_ms <= end_ms])
         )
 
     def _drop_a_part(self, parts: int) -> bool:
         numbers = self._numbers()
         for part in _parts(numbers, parts):
-            if self._breaks(self._shortest.schedule.keeping(set(numbers) - set(part))):
+            if self._breaks(self._shortest.schedule.with_only(set(numbers) - set(part))):
                 return True
         return False
 
@@ -152,7 +152,7 @@ class Shrinker:
             replace(size, connectors=size.connectors - 1),
         ):
             is_possible = smaller.workers > 0 and smaller.connectors > 0
-            if is_possible and self._breaks(draw(schedule.seed, smaller).keeping(numbers)):
+            if is_possible and self._breaks(draw(schedule.seed, smaller).with_only(numbers)):
                 return True
         return False
 
@@ -220,7 +220,7 @@ def replay(
     seed: int, size: Size, numbers: Collection[int], *, on_disk: bool = False
 ) -> CampaignResult:
     """Play only these faults of a seed, and tell the story."""
-    schedule = draw(seed, size).keeping(numbers)
+    schedule = draw(seed, size).with_only(numbers)
     return CampaignResult().and_also(play(schedule, is_told=True, on_disk=on_disk))
 
 

@@ -104,7 +104,7 @@ class CrewInvariants:
         self._begins: dict[str, Grants] = {}
         """With what each member of a converted group is to begin, until it does."""
 
-    def saw(self, record: Record, folded: Group) -> None:
+    def see(self, record: Record, folded: Group) -> None:
         """Take note of a record, by which the folded group has just evolved; raises `Violation`."""
         match record:
             case ClassicGroup(cause=cause, members=members):
@@ -123,7 +123,7 @@ class CrewInvariants:
             case _:
                 pass
 
-    def hold(self, group: Group) -> None:
+    def check(self, group: Group) -> None:
         """See that nobody is in both protocols; raises `Violation`."""
         if both := group.members.keys() & group.classic_members.keys():
             raise Violation(f"10: {sorted(both)} are in both protocols")

@@ -72,7 +72,7 @@ class MemoryLog:
             self._view[key] = entry
         return self.entries[start:]
 
-    def compacted(self, cut: int) -> list[Entry]:
+    def compact(self, cut: int) -> list[Entry]:
         """Return what is left to restore from once all before an offset was trimmed.
 
         That is the latest entry of each key, but for the tombstones before the cut.
@@ -146,15 +146,15 @@ class DurableState:
             if record is None:
                 raise Violation(f"5: the log does not know its own entry {entry}")
             evolve(self.group, record, entry.offset)
-            self.checks.saw(record, self.group)
-            self.crews.saw(record, self.group)
-            self._lifecycle.saw(record)
+            self.checks.see(record, self.group)
+            self.crews.see(record, self.group)
+            self._lifecycle.see(record)
             written.append(record)
             if is_told:
                 self._story.tell("log {}: {}", entry.offset, spelled(record))
         self._lifecycle.see_whole(written)
-        self.checks.hold(live, self.group)
-        self.crews.hold(self.group)
+        self.checks.check(live, self.group)
+        self.crews.check(self.group)
         see_tasks(self.group)
         self.writes += 1
         if self.writes % COMPACT_EVERY == 0:
@@ -162,7 +162,7 @@ class DurableState:
 
     def write_offsets(self, entries: Sequence[NewEntry]) -> None:
         """Append to the offset log, and see that progress is progress; raises `Violation`."""
-        self.progress.saw([*map(decode, self.offsets.append(entries, self._clock.wall_ms))])
+        self.progress.see([*map(decode, self.offsets.append(entries, self._clock.wall_ms))])
 
     def see_alterations(self) -> None:
         """See that the control log tells of all changes of offsets; raises `Violation`."""
@@ -174,7 +174,7 @@ class DurableState:
                     f"8: the last change of the offsets of {name} is {told}, not {known}"
                 )
 
-    def restored(self) -> Group:
+    def restore_group(self) -> Group:
         """Return the group as a new process reads it; raises `Violation` if it is another."""
         if self._disk is not None:
             self._disk.close()
@@ -183,7 +183,7 @@ class DurableState:
             same(group, self.group)
         else:
             group = self._restored()
-        self._lifecycle.survived(group)
+        self._lifecycle.check_orders(group)
         return group
 
     def close(self) -> None:
@@ -194,7 +194,7 @@ class DurableState:
     def _restored(self) -> Group:
         """Restore the group from a log that compaction has trimmed somewhere."""
         cut = self._rng.randint(0, self.control.end)
-        group = restore(GROUP_ID, self.control.compacted(cut), self.control.end)
+        group = restore(GROUP_ID, self.control.compact(cut), self.control.end)
         same(group, self.group)
         return group
 
@@ -208,7 +208,7 @@ class DurableState:
             self.checks.installs[install.group_epoch] = install.assignment
 
 
-def listed(resources: Iterable[Resource]) -> str:
+def list_resources(resources: Iterable[Resource]) -> str:
     """Return resources in order and in their short form."""
     return " ".join(map(str, sorted(resources))) or "nothing"
 
@@ -231,32 +231,32 @@ def spelled(record: Record) -> str:
 
 
 def _target(record: TargetAssignment) -> str:
-    shares = [f"{each}: {listed(record.members[each])}" for each in sorted(record.members)]
+    shares = [f"{each}: {list_resources(record.members[each])}" for each in sorted(record.members)]
     failed = f" ({record.error})" if record.error else ""
     return f"target {record.assignment_epoch}{failed}: {', '.join(shares) or 'nobody'}"
 
 
 def _step(record: CurrentAssignment) -> str:
-    pending = f", to revoke {_granted(record.pending)}" if record.pending else ""
+    pending = f", to revoke {_list_grants(record.pending)}" if record.pending else ""
     where = f"{record.state.name} at {record.member_epoch}"
-    return f"{record.member_id} is {where}: {_granted(record.assigned)}{pending}"
+    return f"{record.member_id} is {where}: {_list_grants(record.assigned)}{pending}"
 
 
-def _granted(grants: Grants) -> str:
+def _list_grants(grants: Grants) -> str:
     return " ".join(f"{each}@{grants[each]}" for each in sorted(grants)) or "nothing"
 
 
 def _other(record: Record) -> str:
     match record:
         case ConnectorsTasksMetadata(configured):
-            return f"configured: {listed(configured)}"
+            return f"configured: {list_resources(configured)}"
         case ScheduledRebalance(parked, fired, again_at_ms):
             again = f", more moves at {again_at_ms}" if again_at_ms else ""
-            return f"parked: {listed(parked)}, fired: {listed(fired)}{again}"
+            return f"parked: {list_resources(parked)}, fired: {list_resources(fired)}{again}"
         case ClassicGroup():
             return _generation(record)
         case Loss(member_id, resources=resources):
-            return f"{member_id} lost {listed(resources)}"
+            return f"{member_id} lost {list_resources(resources)}"
         case _:
             return _of_connector(record)
 
@@ -264,8 +264,8 @@ def _other(record: Record) -> str:
 def _generation(record: ClassicGroup) -> str:
     how = "" if record.is_synced else ", not assigned yet"
     runs = [
-        f"{each.member_id}: {_granted(each.assigned)}"
-        + (f", to revoke {_granted(each.pending)}" if each.pending else "")
+        f"{each.member_id}: {_list_grants(each.assigned)}"
+        + (f", to revoke {_list_grants(each.pending)}" if each.pending else "")
         for each in record.members
     ]
     head = f"generation {record.generation} of {record.protocol}, led by {record.leader}{how}"

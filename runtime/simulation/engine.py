@@ -75,7 +75,7 @@ def partition(resource: Resource) -> Document:
     return {"of": str(resource)}
 
 
-def begun(offsets: MemoryLog, launch: Launch) -> SimulatedTask:
+def begin_task(offsets: MemoryLog, launch: Launch) -> SimulatedTask:
     """Return a task that goes on where the offset log says that it was."""
     resource = launch.resource
     key = offset_key(resource.connector, partition(resource))
@@ -112,11 +112,11 @@ class SimulatedEngine:
         world, worker, resource = self._world, self._worker, launch.resource
         if resource in self.tasks:
             raise Violation(f"1: {worker.name} starts {resource}, which runs there already")
-        if self._granted(resource) != launch:
+        if self._find_launch(resource) != launch:
             which = f"{resource} under {launch.token}"
             raise Violation(f"1: {worker.name} starts {which}, the log grants another launch")
         world.exclusivity.take(worker, resource, launch.token)
-        task = self.tasks[resource] = begun(world.durable_state.offsets, launch)
+        task = self.tasks[resource] = begin_task(world.durable_state.offsets, launch)
         task.has_failed = (resource, launch.token) in self._failed
         world.exclusivity.begin(worker, resource)
         if not resource.is_task and task.does_work and not launch.split:
@@ -138,16 +138,16 @@ class SimulatedEngine:
         reason = "it was to fail"
         self._worker.report(StatusChanged(resource, task.token, RunState.FAILED, reason))
 
-    def outdated(self) -> list[Resource]:
+    def find_outdated(self) -> list[Resource]:
         """Return what runs here otherwise than the log grants it by now."""
-        granted = {each: self._granted(each) for each in self.tasks}
+        granted = {each: self._find_launch(each) for each in self.tasks}
         return [
             each
             for each, launch in granted.items()
             if launch is None or core_of(launch) != core_of(self.tasks[each].launch)
         ]
 
-    def _granted(self, resource: Resource) -> Launch | None:
+    def _find_launch(self, resource: Resource) -> Launch | None:
         group = self._world.durable_state.group
         return launches(group, self._worker.member_id, frozenset({resource})).get(resource)
 
@@ -166,14 +166,14 @@ class SimulatedEngine:
             self._world.exclusivity.end(self._worker, resource)
         self.tasks.clear()
 
-    def working(self) -> list[Resource]:
+    def find_working(self) -> list[Resource]:
         """Return what goes on here, in order: it neither has failed, nor is it suspended."""
         return sorted(each for each, task in self.tasks.items() if task.does_work)
 
     def ask_for_commits(self, now_ms: int) -> Sequence[CommitAsked]:
         """Return what the tasks have to commit by now: each that has no commit on its way."""
         asking = {task.resource for _, task in self._unanswered.values()}
-        free = (each for each in self.working() if each.is_task and each not in asking)
+        free = (each for each in self.find_working() if each.is_task and each not in asking)
         found: list[CommitAsked] = []
         for resource in free:
             commit = self.tasks[resource].commit()

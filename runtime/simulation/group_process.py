@@ -124,7 +124,7 @@ class GroupProcess:
 
     def _open(self) -> None:
         ledger = OffsetLedger(self._durable_state.offsets)
-        group = self._durable_state.restored()
+        group = self._durable_state.restore_group()
         self._coordinator = TypedShard(
             group,
             self._settings,

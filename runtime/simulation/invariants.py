@@ -51,7 +51,7 @@ class GroupInvariants:
         self._targets: list[_Cover] = []
         self._is_new_target = False
 
-    def saw(self, record: Record, folded: Group) -> None:
+    def see(self, record: Record, folded: Group) -> None:
         """Take note of a record, by which the folded group has just evolved."""
         if isinstance(record, MemberMetadata) and record.member_id in self.gone:
             raise Violation(f"3: {record.member_id} has a seat again, though it has left")
@@ -66,8 +66,8 @@ class GroupInvariants:
             self._targets[-1] = self._targets[-1]._replace(parked=frozenset(record.parked))
         self._is_new_target = False
 
-    def hold(self, live: Group, folded: Group) -> None:
-        """Hold the group against all invariants after a write; raises `Violation`."""
+    def check(self, live: Group, folded: Group) -> None:
+        """Check the group against all invariants after a write; raises `Violation`."""
         self.count += 1
         same(live, folded)
         consistent(live)
@@ -144,7 +144,7 @@ class CommitInvariants:
         self._tokens: dict[tuple[str, int], Token] = {}
         """Under which token each task committed last, by connector and number."""
 
-    def saw(self, records: Sequence[Record | None]) -> None:
+    def see(self, records: Sequence[Record | None]) -> None:
         """Take note of one append to the offset log.
 
         The offset of a commit comes right before its progress; any other was set by people.

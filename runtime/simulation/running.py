@@ -166,7 +166,7 @@ class LifecycleInvariants:
             elif each.is_sure:
                 del known[: known.index(each)]
 
-    def survived(self, group: Group) -> None:
+    def check_orders(self, group: Group) -> None:
         """See that no order was lost on the way through the log; raises `Violation`."""
         for name, config in group.connectors.items():
             state = group.target_state(name)
@@ -175,7 +175,7 @@ class LifecycleInvariants:
                 wanted = " or ".join(sorted(each.value for each in allowed))
                 raise Violation(f"8: {name} is to be {state.value}, and was wanted {wanted}")
 
-    def saw(self, record: Record) -> None:
+    def see(self, record: Record) -> None:
         """Take note of a record of the control log."""
         if isinstance(record, TargetState) and record.is_complete:
             self._running.see_no_task(record.connector, "counts as stopped")

@@ -138,7 +138,7 @@ class Schedule:
         """When the last fault has come."""
         return self.size.steps * self.size.pace_ms
 
-    def keeping(self, numbers: Collection[int]) -> "Schedule":
+    def with_only(self, numbers: Collection[int]) -> "Schedule":
         """Return the same schedule with these faults only."""
         kept = tuple(each for each in self.faults if each.number in numbers)
         return replace(self, faults=kept)

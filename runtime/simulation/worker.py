@@ -119,14 +119,14 @@ class SimulatedWorker:
 
     def split(self, tasks: int, shade: int) -> None:
         """Have a connector that runs here split its work anew."""
-        running = [each for each in self.engine.working() if not each.is_task]
+        running = [each for each in self.engine.find_working() if not each.is_task]
         if self.is_awake and running:
             self.engine.split(self.engine.tasks[running[shade % len(running)]], tasks, shade)
             self.settle()
 
     def fail(self, which: int) -> None:
         """Have something that runs here fail for good."""
-        running = self.engine.working()
+        running = self.engine.find_working()
         if self.is_awake and running:
             self.engine.fail(running[which % len(running)])
             self.settle()

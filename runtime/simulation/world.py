@@ -29,7 +29,7 @@ from ...actors.worker.states import State
 from ...events.group import Group
 from ...events.model import ClientAssignor, GroupState, Resource, RunState
 from .crews import RoundInvariants
-from .durable_state import GROUP_ID, DurableState, listed
+from .durable_state import GROUP_ID, DurableState, list_resources
 from .environment.clock import SimulatedClock, Story, Violation, stream
 from .environment.network import Network
 from .group_process import GroupProcess
@@ -166,7 +166,7 @@ def come_to_rest(world: World) -> None:
     world.clock.run(world.clock.now_ms + QUIET_MS)
     if world.durable_state.control.end != end:
         raise Violation("6: a group at rest writes")
-    world.lifecycle.survived(world.group)
+    world.lifecycle.check_orders(world.group)
     world.durable_state.see_alterations()
     _see_work(world, before)
     for worker in world.workers():
@@ -184,7 +184,7 @@ def _see_work(world: World, before: Mapping[Resource, int]) -> None:
         if each.resource.is_task and not each.has_failed and _is_to_run(world.group, each.resource)
     }
     if committed != tasks:
-        told = f"{listed(tasks)} are to work, {listed(committed)} have committed"
+        told = f"{list_resources(tasks)} are to work, {list_resources(committed)} have committed"
         raise Violation(f"8: of a group at rest {told}")
 
 
@@ -232,22 +232,22 @@ def what_is_missing(world: World) -> str:
     names = {worker.member_id: worker.name for worker in world.workers()}
     held = {each: names.get(member_id, member_id) for each, member_id in group.owner.items()}
     running = world.exclusivity.running()
-    outdated = [each for worker in world.workers() for each in worker.engine.outdated()]
+    outdated = [each for worker in world.workers() for each in worker.engine.find_outdated()]
     placed = group.configured - group.target.unplaceable.keys()
     doubts = {
         f"its process is down or the group is {group.state.value}": world.process.is_down
         or group.state is not GroupState.STABLE,
-        f"parked: {listed(group.schedule.parked)}": bool(group.schedule.parked),
+        f"parked: {list_resources(group.schedule.parked)}": bool(group.schedule.parked),
         "moves are left": bool(group.schedule.again_at_ms),
         f"the last computation failed: {group.target.error}": bool(group.target.error)
         and group.classic is None,
         f"members {sorted(members)}, alive {sorted(live)}": members != live,
-        f"held by nobody: {listed(placed - held.keys())}": placed != held.keys(),
+        f"held by nobody: {list_resources(placed - held.keys())}": placed != held.keys(),
         f"running {running}, held {held}": running != held,
         "somebody comes or goes": any(node.awaited for node in world.nodes)
         or any(each.is_frozen or each.member.state is not State.STABLE for each in world.workers()),
         "a connector is being deleted": any(e.deleting for e in group.connectors.values()),
         "a connector is being stopped": any(map(is_stopping, group.target_states.values())),
-        f"not yet as the log grants it: {listed(outdated)}": bool(outdated),
+        f"not yet as the log grants it: {list_resources(outdated)}": bool(outdated),
     }
     return "; ".join(doubt for doubt, holds in doubts.items() if holds)

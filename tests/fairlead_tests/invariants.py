@@ -30,7 +30,7 @@ class Witness:
         itself writes need not cover what is configured.
         """
         self._append(records, wrote)
-        self._invariants.hold(group, self._folded)
+        self._invariants.check(group, self._folded)
 
     def compacted(self, group: Group) -> None:
         """Check the group against its log after compaction with any trim point."""
@@ -52,8 +52,8 @@ class Witness:
             assert read == record, "a record does not survive its bytes"
             evolve(self._folded, read, entry.offset)
             if not isinstance(read, TargetAssignment):
-                self._invariants.saw(read, self._folded)
+                self._invariants.see(read, self._folded)
             elif wrote is not None:
                 self._invariants.installs[read.assignment_epoch] = wrote
-                self._invariants.saw(read, self._folded)
+                self._invariants.see(read, self._folded)
             self.entries.append(entry)

@@ -101,7 +101,7 @@ def test_compaction_keeps_the_latest_of_each_key_and_the_tombstones_behind_the_c
     log = MemoryLog()
     log.append([NewEntry(3, 1, b"a", b"\x01"), NewEntry(3, 1, b"a", b"\x02")], 0)
     log.append([NewEntry(3, 1, b"b", None), NewEntry(3, 1, b"c", None)], 0)
-    assert [(entry.offset, entry.key) for entry in log.compacted(3)] == [(1, b"a"), (3, b"c")]
+    assert [(entry.offset, entry.key) for entry in log.compact(3)] == [(1, b"a"), (3, b"c")]
     assert [entry.offset for entry in log.scan(3)] == [1]
     assert log.get(3, b"b") is None
 
@@ -114,17 +114,17 @@ def progress(token: Token, row: int) -> tuple[Offset, TaskProgress]:
 
 def test_no_row_counts_twice_and_none_is_left_out() -> None:
     seen = CommitInvariants()
-    seen.saw(progress(Token(1, 1), 1))
+    seen.see(progress(Token(1, 1), 1))
     for row in (1, 3):
         with pytest.raises(Violation, match=f"up to row {row}, 2 was next"):
-            seen.saw(progress(Token(1, 1), row))
+            seen.see(progress(Token(1, 1), row))
 
 
 def test_a_task_never_commits_under_an_older_token() -> None:
     seen = CommitInvariants()
-    seen.saw(progress(Token(2, 1), 1))
+    seen.see(progress(Token(2, 1), 1))
     with pytest.raises(Violation, match="7: c-0 committed under 1-9, after 2-1"):
-        seen.saw(progress(Token(1, 9), 2))
+        seen.see(progress(Token(1, 9), 2))
 
 
 def test_a_group_agrees_with_its_indexes() -> None:

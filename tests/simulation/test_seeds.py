@@ -104,7 +104,7 @@ def test_a_group_whose_facts_lie_in_shards_breaks_no_rule_either(
 @pytest.mark.soak
 def test_a_quiet_night_writes_no_more_than_the_first_target_asks_for() -> None:
     hours = Size(steps=1, workers=10, connectors=4, pace_ms=1_800_000)
-    outcome = play(draw(0, hours).keeping([]))
+    outcome = play(draw(0, hours).with_only([]))
     assert outcome.violation == ""
     assert outcome.cluster_ms > 1_800_000
     assert outcome.records < 150

@@ -45,7 +45,7 @@ def test_a_story_that_is_told_ends_like_one_that_is_not() -> None:
 
 def test_leaving_a_trouble_out_leaves_the_others_as_they_were() -> None:
     schedule = draw(5, Size())
-    kept = schedule.keeping({3, 50})
+    kept = schedule.with_only({3, 50})
     assert kept.faults == (schedule.faults[3], schedule.faults[50])
     assert (kept.traits, kept.size, kept.seed) == (schedule.traits, schedule.size, schedule.seed)
 
@@ -83,5 +83,5 @@ def test_a_broken_rule_is_told_by_the_shortest_story_that_replays(
     )
     assert replay(schedule.seed, schedule.size, numbers).last == found
     for number in numbers:
-        without = play(schedule.keeping(set(numbers) - {number}))
+        without = play(schedule.with_only(set(numbers) - {number}))
         assert not without.violation.startswith("1: ")

@@ -83,10 +83,10 @@ class MixedDriver(CoordinatorDriver):
             assert record is not None
             evolve(self.folded, record, entry.offset)
             if not isinstance(record, TargetAssignment) or not record.computed_by:
-                self.invariants.saw(record, self.folded)
+                self.invariants.see(record, self.folded)
             self.records.append(record)
         if entries:
-            self.invariants.hold(self.group, self.folded)
+            self.invariants.check(self.group, self.folded)
 
     def flush(self) -> list[AddressedReply]:
         """Append the records, and return the replies; no call may get two."""
