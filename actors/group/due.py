@@ -63,7 +63,7 @@ class DueCommands:
         self._has_new_orders = True
         """Whether orders have changed since the parking timers saw them last."""
         self._has_removals = False
-        """Whether any order removes a member: no timer tells when it holds nothing any more."""
+        """Whether any member is removed gently: no timer tells when it holds nothing any more."""
         self._to_free = [each for each in group.members_away() if each.current.assigned]
         """Members that are away and still hold something, which an earlier version left them."""
         self._unlooked = sorted(group.connectors)
@@ -109,7 +109,8 @@ class DueCommands:
         if self._has_new_orders:
             self._has_new_orders = False
             orders = self._group.worker_orders.values()
-            self._has_removals = any(order.removing for order in orders)
+            members = self._group.members
+            self._has_removals = any(each.gently and each.removing in members for each in orders)
             self._parking.see_orders(self._group, wall_ms, steady_ms)
 
     def commands(self, settings: GroupSettings, wall_ms: int, steady_ms: int) -> Iterator[Command]:

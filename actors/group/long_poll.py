@@ -42,7 +42,7 @@ from ...events.records import MemberMetadata, Operator, Record, Tombstone
 from ..backoff import earliest
 from ..messages.members import JOIN_EPOCH, Heartbeat
 from ..timer_queue import TimerQueue
-from .news import CatchUps, find_affected, find_reconfigured, keeps_all
+from .news import CatchUps, find_affected, find_reconfigured, find_unmoved
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class LongPoll:
         A member that is removed by force is not answered any more.
         """
         if self._held:
-            unmoved = keeps_all(group, records)
+            unmoved = find_unmoved(group, records)
             self._catch_ups.add(unmoved)
             self._marked.update(
                 each for each in find_affected(group, records) if each not in unmoved

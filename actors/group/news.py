@@ -7,10 +7,10 @@ sessions expire. So there are two kinds of news:
 
 * a member that has to revoke or gets anything, or has to compute, is answered at once
   (`find_affected`);
-* a member that keeps what it has (`keeps_all`) catches up in its turn: a few at the same time, the
-  next one when one of these has sent its next heartbeat. So a group catches up as fast as it can,
-  and no faster. While the next target is due the turns wait, unless so few members are left that
-  all of them can be told at once: one step is enough for both targets.
+* a member that keeps what it has (`find_unmoved`) catches up in its turn: a few at the same time,
+  the next one when one of these has sent its next heartbeat. So a group catches up as fast as it
+  can, and no faster. While the next target is due the turns wait, unless so few members are left
+  that all of them can be told at once: one step is enough for both targets.
 
 No member waits longer than its heartbeat interval: it takes its step when its request is answered
 by then, or when it sends another one.
@@ -45,16 +45,16 @@ def find_affected(group: Group, records: Iterable[Record]) -> Collection[str]:
             case CurrentAssignment(member_id):
                 found.add(member_id)
                 kept = record.assigned.keys() | record.pending.keys()
-                found.update(_awaiting(group, member_id, kept))
+                found.update(_find_waiting(group, member_id, kept))
             case Tombstone(kind, (str() as member_id,)) if kind is MemberMetadata:
                 found.add(member_id)
-                found.update(_awaiting(group, member_id, frozenset()))
+                found.update(_find_waiting(group, member_id, frozenset()))
             case _:
                 pass
     return found
 
 
-def _awaiting(group: Group, member_id: str, kept: Collection[object]) -> Iterable[str]:
+def _find_waiting(group: Group, member_id: str, kept: Collection[object]) -> Iterable[str]:
     """Yield the members that wait for what this one releases."""
     member = group.members.get(member_id)
     if member is None:
@@ -76,7 +76,7 @@ def find_reconfigured(group: Group, records: Iterable[Record]) -> Iterator[str]:
                     yield owner
 
 
-def keeps_all(group: Group, records: Iterable[Record]) -> Collection[str]:
+def find_unmoved(group: Group, records: Iterable[Record]) -> Collection[str]:
     """Return the ids of members to which a new target gives exactly what they have.
 
     `group` is the group before the records. Without a new target there are none.

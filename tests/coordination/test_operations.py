@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.actors.group.due import LOOK_MS, LOOK_SOON_MS
 from fairlead.actors.group.orders.departures import GOODBYE_MS
 from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.commands import CommandReply
@@ -79,6 +80,20 @@ def test_the_goodbye_of_who_is_removed_by_force_is_heard(driver: CoordinatorDriv
     driver.send(RemoveMember("connect", "a", force=True))
     assert told(driver.asks(driver.request("a", -1))) == {"a": ("NONE", None)}
     assert (driver.group.members, driver.group.worker_orders) == ({}, {})
+
+
+def test_a_removal_is_looked_at_often_only_while_it_waits_for_a_member_to_hold_nothing(
+    driver: CoordinatorDriver,
+) -> None:
+    def looks_again_in_ms() -> int:
+        driver.passes(1)
+        return driver.coordinator.next_tick_ms(driver.now) - driver.now_ms
+
+    assert looks_again_in_ms() == LOOK_MS
+    driver.send(RemoveMember("connect", "a"))
+    assert looks_again_in_ms() == LOOK_SOON_MS
+    driver.send(RemoveMember("connect", "a", force=True))
+    assert looks_again_in_ms() == LOOK_MS, "its session has a timer"
 
 
 def test_an_order_wakes_who_has_to_compute_for_it(driver: CoordinatorDriver) -> None:

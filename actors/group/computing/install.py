@@ -145,11 +145,11 @@ def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
 def _flaw_in_size(assignment: Assignment) -> str:
     if len(assignment.metadata) > LARGEST_METADATA:
         return f"the assignor's metadata has more than {LARGEST_METADATA} bytes"
-    beyond = next(_beyond(assignment), "")
+    beyond = next(_find_unencodable(assignment), "")
     return f"{beyond} is beyond 64 bit" if beyond else ""
 
 
-def _beyond(assignment: Assignment) -> Iterator[str]:
+def _find_unencodable(assignment: Assignment) -> Iterator[str]:
     """Yield which of the numbers are not encodable."""
     if assignment.version.bit_length() > LONGEST_INT:
         yield "the assignor's version"
