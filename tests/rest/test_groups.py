@@ -120,7 +120,7 @@ def test_a_record_that_only_a_later_version_reads_is_told_as_such(api: RestApi) 
     record = encode(GroupMetadata(1, Cause(Why.OPERATOR), 0))
     api.group.ask("append", replace_version(record))
     reply = api.client.get("/connectors")
-    assert reply.json()["error_code"] == 500
+    assert reply.json()["error_code"] == 503
     assert "run the version that wrote it" in reply.json()["message"]
 
 

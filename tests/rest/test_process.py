@@ -5,12 +5,14 @@ import os
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 from rest.conftest import KEY
@@ -141,3 +143,46 @@ def test_it_dies_with_its_parent(data_dir: Path) -> None:
 def test_it_does_not_start_for_a_parent_that_is_gone(data_dir: Path) -> None:
     told = ended(*arguments(data_dir, "--parent", str(os.getppid())))
     assert told == (1, b"", "")
+
+
+def with_entries_behind_its_end(sound: bytes) -> bytes:
+    """Have the leaves of LMDB's file point behind its end, but for that which names the tables."""
+    damaged, page_bytes, leaf, header, is_table = bytearray(sound), 4096, 2, 16, 2
+    for page in range(2 * page_bytes, len(sound), page_bytes):
+        flags, lower = struct.unpack_from("<HH", damaged, page + 10)
+        places = range(page + header, page + lower if flags == leaf else 0, 2)
+        nodes = [struct.unpack_from("<H", damaged, place)[0] for place in places]
+        if not any(
+            struct.unpack_from("<H", damaged, page + node + 4)[0] & is_table for node in nodes
+        ):
+            for place in places:
+                struct.pack_into("<H", damaged, place, 0xFFF0)
+    return bytes(damaged)
+
+
+def test_a_log_that_ends_the_process_is_checked_by_the_next_one_and_answered_with_the_way_out(
+    data_dir: Path,
+) -> None:
+    pages = data_dir / "groups" / "connect" / "control" / "data.mdb"
+    sound = pages.read_bytes()
+    pages.write_bytes(with_entries_behind_its_end(sound))
+    with running(data_dir) as (process, client):
+        with pytest.raises(httpx.RemoteProtocolError):
+            client.get("/connectors")
+        assert -process.wait(TIMEOUT_SECONDS) in {signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV}
+    (data_dir / "logs" / "rest.log").unlink()
+    with running(data_dir) as (process, client):
+        for path in ("/connectors", "/connectors/a/status", "/groups/connect"):
+            told = client.get(path)
+            message = told.json()["message"]
+            assert (told.status_code, "control is damaged: checking it ended in" in message) == (
+                503,
+                True,
+            )
+            assert "`fairlead log verify` checks the logs. Stop the node, " in message
+        assert client.get("/").status_code == 200
+        assert "the last REST process crashed" in (data_dir / "logs" / "rest.log").read_text()
+    pages.write_bytes(sound)
+    (data_dir / "logs" / "rest.log").unlink()
+    with running(data_dir) as (_, client):
+        assert client.get("/connectors").json() == ["a"]

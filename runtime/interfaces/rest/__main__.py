@@ -26,6 +26,7 @@ from ....actors.door.log_file import LogFile
 from ....events.placement import Abilities
 from ....projections.metrics import Exposition, RequestMetrics
 from ...cluster.identity import HEADER, KEY, cluster_id, identity_of
+from ...cluster.log_checks import LogChecks, trace_crashes
 from ...cluster.node_files import read_assignors
 from ...cluster.run_folder import KeyRefusedError, RunFolder, read_key
 from ...cluster.spec import WorkerTraits, assignor_log
@@ -131,7 +132,7 @@ def _service(data_dir: Path, group_id: str, gateway: CommandGateway, key: bytes)
         group_id=group_id,
         cluster_id=cluster_id(key),
         version=release,
-        logs=NodeLogs(data_dir),
+        logs=NodeLogs(data_dir, LogChecks(trace_crashes(data_dir / "run"))),
         commands=gateway,
         find_plugins=cache(find_plugins),
         vault=Vault(key),

@@ -12,13 +12,24 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from .....events.entries.codec import CodecError
-from .....events.log.errors import LogError, LowSpaceError, NoLogError, ReadersFullError
+from .....events.log.errors import (
+    CorruptLogError,
+    LogError,
+    LowSpaceError,
+    NoLogError,
+    ReadersFullError,
+)
 from ...replies.node import ErrorMessage
 
 LOGGER = logging.getLogger(__name__)
 JSON = "application/json"
-_PASSING = (NoLogError, LowSpaceError, ReadersFullError)
-"""Temporary errors (503): a retry may succeed, perhaps after disk space was freed."""
+PASSING = (NoLogError, LowSpaceError, ReadersFullError)
+"""Temporary errors: a retry may succeed, perhaps after disk space was freed."""
+MENDING = (
+    "`fairlead log verify` checks the logs. Stop the node, put the newest backup in the place of"
+    " the group's folder, and start the node again: README, Backup and restore"
+)
+"""What to do about a damaged log."""
 
 
 class ApiError(Exception):
@@ -73,10 +84,16 @@ async def _unanswered(_: Request, error: Exception) -> Response:
 
 
 async def _unreadable(_: Request, error: Exception) -> Response:
-    if isinstance(error, _PASSING):
-        return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
-    LOGGER.error("a log cannot be read", exc_info=error)
-    return error_reply(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+    if not isinstance(error, PASSING):
+        LOGGER.error("a log cannot be read", exc_info=error)
+    return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, describe_log_error(error))
+
+
+def describe_log_error(error: Exception) -> str:
+    """Return why a log cannot be read, and what to do."""
+    if isinstance(error, CorruptLogError):
+        return f"{error}. {MENDING}"
+    return str(error)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -32,6 +32,7 @@ from .....projections.views import (
     topics,
     unpublished,
 )
+from ....cluster.log_checks import LogChecks
 from .shards import ShardLogs
 
 LOGGER = logging.getLogger(__name__)
@@ -43,9 +44,10 @@ class FollowedGroup:
     At the same time one other thread may read the epochs, and one may count for the metrics.
     """
 
-    def __init__(self, group_id: str, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, group_id: str, folder: Path, checks: LogChecks) -> None:
+        self._folder, self._checks = folder, checks
         self._open = ExitStack()
+        checks.check(folder / "control")
         with ExitStack() as undo:
             self._control = undo.enter_context(
                 LogReader.open(folder / "control", group_id, CONTROL)
@@ -117,6 +119,7 @@ class FollowedGroup:
     def _offset_log(self) -> LogReader | None:
         """Return the offset log, which is created after the control log; None until then."""
         if self._offsets is None:
+            self._checks.check(self._folder / "offsets")
             with suppress(NoLogError):
                 reader = LogReader.open(self._folder / "offsets", self.group.group_id, OFFSETS)
                 self._offsets = self._open.enter_context(reader)
@@ -126,16 +129,17 @@ class FollowedGroup:
 class NodeLogs:
     """The logs of all groups of a node; each is opened at its first request."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, checks: LogChecks | None = None) -> None:
         self._data_dir = data_dir
         self._folder = data_dir / "groups"
+        self._checks = checks or LogChecks()
         self._lock = Lock()
         """Held while a group catches up with its log, or is read."""
         self._counting = Lock()
         """Held while the metrics of all groups are read, by one thread at a time."""
         self._groups: dict[str, FollowedGroup] = {}
         """The groups whose logs are open, by group id."""
-        self.shards = ShardLogs(data_dir)
+        self.shards = ShardLogs(data_dir, self._checks)
         """The groups of Kafka clients, which share logs."""
 
     def room(self) -> Room:
@@ -228,7 +232,8 @@ class NodeLogs:
     def _caught_up(self, group_id: str) -> FollowedGroup:
         logs = self._groups.get(group_id)
         if logs is None:
-            logs = FollowedGroup(group_id, self._folder / quote(group_id, safe=""))
+            folder = self._folder / quote(group_id, safe="")
+            logs = FollowedGroup(group_id, folder, self._checks)
             self._groups[group_id] = logs
         logs.catch_up()
         return logs

@@ -29,6 +29,7 @@ from .....projections.shard_history import EpochCaches, GroupEntries, ShardHisto
 from .....projections.shard_metrics import ShardFigures, figures_of
 from .....projections.shards import CommittedGroups, ShardFollower, all_groups, committed
 from .....projections.views import LogFigures
+from ....cluster.log_checks import LogChecks
 from ...replies.clients import read_shares
 from .errors import ApiError
 
@@ -113,8 +114,9 @@ class FollowedShard:
 class ShardLogs:
     """All shards of a node; one that cannot be read does not affect the others."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, checks: LogChecks) -> None:
         self._folder = data_dir / "shards"
+        self._checks = checks
         self._lock = Lock()
         """Held while shards catch up with their logs, or are read."""
         self._shards: dict[int, FollowedShard] = {}
@@ -225,6 +227,8 @@ class ShardLogs:
         """Open a shard if necessary, and catch up; record the error if that fails."""
         try:
             if number not in self._shards:
+                for kind in ("control", "offsets"):
+                    self._checks.check(self._folder / str(number) / kind)
                 with suppress(NoLogError):  # its process has not made it yet
                     shard = FollowedShard(number, self._folder / str(number))
                     self._shards[number], self._count = shard, shard.count_of_all

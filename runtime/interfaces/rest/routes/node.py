@@ -32,7 +32,7 @@ from ...replies.node import (
     describe_member,
     worker_order,
 )
-from ..backend.errors import Unanswered
+from ..backend.errors import PASSING, Unanswered, describe_log_error
 from ..backend.logs import FollowedGroup
 from ..backend.schema import HttpAnswer, Routes
 from ..backend.service import Served, Service
@@ -72,10 +72,7 @@ async def get_health(service: Served) -> HttpAnswer[Health]:
         return _unwell(found)
     if slow:
         return _slow(slow, HTTPStatus.OK)
-    message = " ".join(
-        filter(None, (READY, "; ".join(await run_in_threadpool(_warnings, service))))
-    )
-    return HttpAnswer(Health(status="healthy", message=message))
+    return await run_in_threadpool(_well, service)
 
 
 @routes.add("GET /metrics")
@@ -134,9 +131,19 @@ def _no_room(service: Service) -> str:
     return f"group {service.group_id} takes no commands: {room.why}" if room.is_low else ""
 
 
+def _well(service: Service) -> HttpAnswer[Health]:
+    """Return that commands are accepted, with notes for users; or why nothing can be read."""
+    try:
+        warnings = _warnings(service)
+    except (LogError, CodecError) as error:
+        return _unwell(describe_log_error(error))
+    message = " ".join(filter(None, (READY, "; ".join(warnings))))
+    return HttpAnswer(Health(status="healthy", message=message))
+
+
 def _warnings(service: Service) -> list[str]:
     """Return a note about a healthy group, for users."""
-    with suppress(LogError, CodecError), service.logs.reading(service.group_id) as logs:
+    with suppress(*PASSING), service.logs.reading(service.group_id) as logs:
         found = logs.group.connectors.items()
         told = (note for name, each in found for note in _notes(logs, name, each))
         return [each for each in (epoch_warning(logs.group.group_epoch), *told) if each]
