@@ -16,7 +16,7 @@ from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.errors import ContractBroken
 from fairlead.runtime.pipeline.spi.source import Fetched, FetchingSource, Limit
 from fairlead.runtime.pipeline.tasks import batch_size
-from fairlead.runtime.pipeline.tasks.batch_size import BatchSize, Rate, plan_within
+from fairlead.runtime.pipeline.tasks.batch_size import BatchSize, RateLimit, plan_within
 from fairlead.runtime.pipeline.tasks.reports import Ending
 from fairlead.runtime.pipeline.tasks.task import Task, TaskHost
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
@@ -98,70 +98,70 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_task_waits_until_its_rate_has_caught_up_with_what_it_took(now: list[float]) -> None:
-    rate = Rate(rows_per_s=100)
+    rate = RateLimit(rows_per_s=100)
     assert rate.pause_s == 0, "the first batch begins at once"
-    rate.take(0.0, 250, 64 * MB, backlog=True)
+    rate.consume(0.0, 250, 64 * MB, backlog=True)
     assert rate.pause_s == 2.5
     now[0] += 2.5
     assert rate.pause_s == 0
 
 
 def test_the_time_that_a_batch_took_counts_for_its_rate(now: list[float]) -> None:
-    rate = Rate(rows_per_s=100)
+    rate = RateLimit(rows_per_s=100)
     now[0] += 5.0
-    rate.take(5.0, 1_000, 0, backlog=True)
+    rate.consume(5.0, 1_000, 0, backlog=True)
     assert rate.pause_s == 5.0
 
 
 def test_a_rate_adds_up_for_one_second_of_idleness_and_no_longer(now: list[float]) -> None:
-    rate = Rate(bytes_per_s=1_000)
+    rate = RateLimit(bytes_per_s=1_000)
     now[0] += 60.0
-    rate.take(0.0, 1, 3_000, backlog=True)
+    rate.consume(0.0, 1, 3_000, backlog=True)
     assert rate.pause_s == 2.0
 
 
 @pytest.mark.usefixtures("now")
 def test_of_rows_and_bytes_the_scarcer_is_waited_for() -> None:
-    rate = Rate(rows_per_s=100, bytes_per_s=1_000)
-    rate.take(0.0, 200, 5_000, backlog=True)
+    rate = RateLimit(rows_per_s=100, bytes_per_s=1_000)
+    rate.consume(0.0, 200, 5_000, backlog=True)
     assert rate.pause_s == 5.0
 
 
 def test_without_a_rate_nothing_is_waited_for(now: list[float]) -> None:
-    rate = Rate()
+    rate = RateLimit()
     now[0] += 0.1
-    rate.take(0.1, 1 << 40, 1 << 50, backlog=True)
+    rate.consume(0.1, 1 << 40, 1 << 50, backlog=True)
     assert rate.pause_s < 0
 
 
 def test_a_rate_that_goes_on_keeping_batches_back_is_told_until_there_is_nothing_to_read(
     now: list[float],
 ) -> None:
-    rate = Rate(rows_per_s=100, bytes_per_s=1_000)
+    rate = RateLimit(rows_per_s=100, bytes_per_s=1_000)
     told = list[str]()
     for _ in range(7):
-        rate.take(0.0, 100, 10, backlog=True)
+        rate.consume(0.0, 100, 10, backlog=True)
         told.append(rate.remark)
         now[0] += rate.pause_s
     remark = "its batches wait for its rate limit: 100 rows and 1000 bytes per second"
     assert told == [*[""] * 5, remark, remark]
-    rate.rest()
+    rate.note_idle()
     assert rate.remark == ""
     now[0] += 60.0
-    rate.take(0.0, 1, 10, backlog=True)
+    rate.consume(0.0, 1, 10, backlog=True)
     assert rate.remark == "", "what is taken does not use it up"
 
 
 def test_a_batch_is_let_fill_for_as_long_as_its_sink_asks_unless_it_is_full_already(
     now: list[float],
 ) -> None:
-    rate = Rate(rotate_s=60.0)
+    rate = RateLimit(rotate_s=60.0)
     assert rate.pause_s == 0, "the first batch begins at once"
-    rate.take(2.0, 10, 1_000, backlog=False)
+    rate.consume(2.0, 10, 1_000, backlog=False)
     assert (rate.pause_s, rate.remark) == (58.0, "")
     now[0] += 58.0
     assert rate.pause_s == 0
-    rate.take(1.0, 1 << 20, 64 * MB, backlog=True)
+    rate.consume(1.0, 1 << 20, 64 * MB, backlog=True)
     assert rate.pause_s <= 0
 
 
@@ -179,7 +179,7 @@ def test_a_task_that_waits_for_its_rate_reads_nothing_and_ends_at_once_when_drai
         return replace(made, pace=replace(made.pace, rows_per_s=0.001))
 
     task = Task(launch, limited, TaskHost(engine, ledger, reports))
-    monkeypatch.setattr(batch_size, "_HELD_S", 0.0)
+    monkeypatch.setattr(batch_size, "_REMARK_AFTER_S", 0.0)
     waits = threading.Event()
     wait = task.halt.wait
 

@@ -1,35 +1,35 @@
-"""Tasks that find nothing look often while that costs little, and seldom where it costs much."""
+"""Idle tasks poll often while that is cheap, and less often where it is expensive."""
 
 from contextlib import ExitStack
 
 from fairlead.runtime.pipeline.tasks.contention import IdlePauses
 
 
-def pauses_of(tasks: int, look_s: float, longest_s: float = 0.5) -> float:
+def pauses_of(tasks: int, poll_s: float, longest_s: float = 0.5) -> float:
     pauses = IdlePauses()
     with ExitStack() as stack:
         for _ in range(tasks):
-            stack.enter_context(pauses.count())
-        return pauses.after(look_s, longest_s)
+            stack.enter_context(pauses.register())
+        return pauses.after(poll_s, longest_s)
 
 
-def test_one_task_looks_fifty_times_a_second_at_a_small_folder() -> None:
+def test_one_task_polls_a_small_folder_fifty_times_a_second() -> None:
     assert pauses_of(1, 0.00005) == 0.02
 
 
-def test_the_looks_of_all_tasks_together_take_a_quarter_of_a_percent_of_a_core() -> None:
+def test_the_polls_of_all_tasks_together_take_a_quarter_of_a_percent_of_a_core() -> None:
     assert pauses_of(8, 0.0001) == 8 * 0.0001 / 0.0025
     assert pauses_of(1, 0.001) == 0.4
 
 
-def test_none_waits_for_longer_than_its_poll_interval() -> None:
+def test_no_task_waits_longer_than_its_poll_interval() -> None:
     assert pauses_of(900, 0.0001) == 0.5
     assert pauses_of(1, 0.0001, longest_s=0.01) == 0.01
 
 
-def test_a_task_that_has_ended_counts_no_more() -> None:
+def test_a_task_that_has_ended_is_no_longer_counted() -> None:
     pauses = IdlePauses()
     for _ in range(100):
-        with pauses.count():
+        with pauses.register():
             pass
     assert pauses.after(0.00005, 0.5) == 0.02

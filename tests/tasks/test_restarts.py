@@ -52,25 +52,25 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.mark.usefixtures("clock")
 def test_waits_double_up_to_the_longest_until_the_budget_is_used_up() -> None:
     restarts = Restarts(replace(DEFAULT, initial_s=0.5, longest_s=3, budget=5), Highest())
-    delays = [restarts.failed("x") for _ in range(6)]
+    delays = [restarts.add_failure("x") for _ in range(6)]
     assert delays == [0.5, 1, 2, 3, 3, None]
 
 
 def test_a_failure_is_forgiven_after_the_window(clock: Clock) -> None:
     restarts = Restarts(replace(DEFAULT, initial_s=0.5, budget=1, window_s=600), Highest())
-    assert (restarts.failed("x"), restarts.failed("x")) == (0.5, None)
+    assert (restarts.add_failure("x"), restarts.add_failure("x")) == (0.5, None)
     clock.now = 601
-    assert (restarts.failed("x"), restarts.count) == (0.5, 1)
+    assert (restarts.add_failure("x"), restarts.count) == (0.5, 1)
 
 
 def test_a_budget_below_zero_is_never_used_up(clock: Clock) -> None:
     restarts = Restarts(replace(DEFAULT, initial_s=0.5, longest_s=3, budget=-1), Highest())
-    assert [restarts.failed("x") for _ in range(50)][-1] == 3
-    restarts.begin()
+    assert [restarts.add_failure("x") for _ in range(50)][-1] == 3
+    restarts.add_restart()
     assert restarts.made.times == 50
     clock.now = 601
-    restarts.failed("x")
-    restarts.begin()
+    restarts.add_failure("x")
+    restarts.add_restart()
     assert restarts.made.times == 1, "what ran for so long begins anew"
 
 

@@ -47,7 +47,7 @@ from fairlead_tests.tasks.numbers import (
 OLD, NEW = Token(1, 0), Token(2, 0)
 TASK = Resource("n", 0)
 ALL = list(range(9))
-LOOKS = "fairlead.runtime.pipeline.tasks.task._LOOK_S"
+EMPTY_PROOF = "fairlead.runtime.pipeline.tasks.task._EMPTY_PROOF_S"
 
 
 def task(
@@ -589,7 +589,7 @@ def test_a_source_that_answers_in_between_is_not_away_for_too_long(
             raise ValueError("the test is over")
 
     monkeypatch.setattr(restarts, "_AWAY_S", 0.01)
-    monkeypatch.setattr(LOOKS, 0.0)
+    monkeypatch.setattr(EMPTY_PROOF, 0.0)
     hooks.at["plan"] = look
     more = {"errors.retry.timeout": "0", "task.restart.budget": "0"}
     runner.start(numbers_launch(root, OLD, last=0, more=more))
@@ -644,7 +644,7 @@ def test_a_sink_that_takes_what_is_left_is_not_away_any_more_though_there_is_not
         raise SinkAway("the disk is gone")
 
     monkeypatch.setattr(restarts, "_AWAY_S", 0.01)
-    monkeypatch.setattr(LOOKS, 0.0)
+    monkeypatch.setattr(EMPTY_PROOF, 0.0)
     hooks.at["publish"] = publish
     runner.start(numbers_launch(root, OLD, last=3))
     reports.wait(lambda _: len(reports.statuses) == 3)
@@ -709,8 +709,8 @@ def test_a_task_that_waits_for_news_plans_at_once_when_its_source_says_that_ther
         return replace(made.pipeline(context, launch.config), source=Told(9, made.hooks))
 
     class Patient(IdlePauses):
-        def after(self, look_s: float, longest_s: float) -> float:
-            del look_s, longest_s
+        def after(self, poll_s: float, longest_s: float) -> float:
+            del poll_s, longest_s
             return 3600.0
 
     looks, contexts = list[int](), list[Context]()

@@ -1,1 +1,1 @@
-"""What a worker runs: tasks and connectors, a thread each, and what they report."""
+"""The tasks and connectors of a worker, each on a thread of its own, and their reports."""

@@ -1,14 +1,14 @@
-"""The part of a task that makes each of its batches count exactly once (DATA_PLANE §2, §3).
+"""How a task makes each of its batches count exactly once (DATA_PLANE §2, §3).
 
-    recover: settle and publish what is left over, sweep what never counted
+    recover: settle the last commit, publish committed batches, sweep uncommitted files
     for each batch:
-        stage       written where no reader looks
-        commit      the one point where it counts
-        publish     put in place
+        stage       write the rows where no reader sees them
+        commit      from here on the batch counts
+        publish     make the rows visible
 
-The next owner of the task repeats what went wrong before the commit, and finishes what is left to
-do after it. Only the commit itself may have an unknown outcome: then nothing else happens until it
-is known.
+After a failure before the commit, the next owner of the task reads the batch again. After a failure
+behind the commit, it publishes the batch. Only the commit itself may have an unknown outcome; then
+the task does nothing else until the outcome is known.
 """
 
 import time
@@ -38,67 +38,69 @@ from .plugins.calls import Calls
 from .restarts import Halt
 
 _COMMIT_BACKOFF = Backoff(0.1, 2.0)
-"""For a commit without an answer."""
+"""The pauses before a commit without an answer is sent again."""
 _SWEEP_S = 60.0
-"""How often a task removes what a former owner, or its JVM, has staged since it was cut off."""
+"""How often a task removes files that a former owner, or its JVM, staged after it was fenced."""
 
 
 @dataclass(slots=True)
 class TaskMemory:
-    """What must outlive a restart of a task under the same token.
+    """The state of a task that survives its restarts under the same token.
 
-    Batch numbers never repeat under a token, since a commit id that was accepted is taken for
-    a repetition; and a commit without an answer must get one before the next batch.
+    Batch numbers never repeat under a token, since a second commit with an accepted id is treated
+    as a retry. A commit without an answer must get one before the next batch.
     """
 
     next_batch: int = 0
     unsettled: Commit | None = None
+    """The last commit, as long as its outcome is unknown."""
     fences: int = 0
+    """How often the task was fenced under this token."""
     failure: LastFailure | None = None
-    """Why it stopped working, if it had failed when it was ended."""
+    """The failure of a task that was FAILED when it ended."""
     not_before: float = 0.0
-    """When a task that was fenced may begin again, on the monotonic clock."""
+    """The monotonic time before which a fenced task does not start again."""
 
 
 class TaskCommits:
-    """What one task commits under one token; each method is called from the task's thread."""
+    """The batches of one task under one token; all methods are called from the task's thread."""
 
-    def __init__(  # all that a commit passes through
+    def __init__(  # the services that a commit needs
         self,
         launch: Launch,
         engine: Engine,
         ledger: Ledger,
         memory: TaskMemory,
         halt: Halt,
-        tell: Callable[[RunState, str], None],
+        report: Callable[[RunState, str], None],
     ) -> None:
         self._resource, self._token = launch.resource, launch.token
         self._engine = engine
         self._ledger = ledger
         self._memory = memory
         self._halt = halt
-        self._tell = tell
+        self._report = report
         self._calls: Calls
-        """Those of the attempt that runs, and its sink."""
+        """The plugin calls of the current attempt."""
         self._target: Target
         self._session: TaskSession
-        self._followed: set[str] = set()
-        """The source partitions that this attempt goes on with behind what is in the sink."""
-        self._last: frozenset[str] = frozenset()
-        """The source partitions of its last batch, which its next one comes after."""
+        self._in_sink: set[str] = set()
+        """The source partitions whose earlier rows are known to be in the sink."""
+        self._last_partitions: frozenset[str] = frozenset()
+        """The source partitions of the last batch, which this task has published."""
         self._sweep_at = 0.0
-        """When to sweep next, on the monotonic clock."""
+        """The monotonic time of the next sweep."""
         connector, task = launch.resource
         self.tag = f"fairlead-{quote(connector, safe='')}-{task}-{launch.token}"
         """The tag of all Spark jobs of this task under this token."""
 
     def recover(self, pipeline: Pipeline, calls: Calls) -> None:
-        """Begin an attempt: finish what was committed before, and remove what was not."""
+        """Begin an attempt: publish the batches committed before, and remove uncommitted files."""
         self._calls = calls
         self._target = Target(pipeline.sink)
         self._session = TaskSession(pipeline.spark_settings)
-        self._followed.clear()
-        self._last = frozenset()
+        self._in_sink.clear()
+        self._last_partitions = frozenset()
         self._settle(pipeline)
         unpublished = self._ledger.unpublished(*self._resource)
         try:
@@ -109,39 +111,40 @@ class TaskCommits:
                 raise SinkBroken(f"{broken}. Not published is {left}") from None
             raise
         for commit, sequence in unpublished:
-            self._put_in_place(pipeline, commit, sequence)
+            self._publish(pipeline, commit, sequence)
         self.sweep(pipeline)
 
     def is_next(self, plan: BatchPlan[Any]) -> bool:
-        """Tell whether all that comes before a batch in its source partitions is in the sink.
+        """Tell whether all earlier rows of a batch's source partitions are in the sink.
 
-        Where partitions have moved between tasks, another one puts that in place: an older row of a
-        key must not come after a newer one. Raises `LedgerUnavailable`.
+        If a partition has moved between tasks, its former task may still have to publish them. An
+        older row of a key must not be published after a newer one. Raises `LedgerUnavailable`.
         """
         starts = {
             identity(each.partition): each.start for each in plan.advances if each.start is not None
         }
-        if unknown := starts.keys() - self._followed - self._last:
+        if unknown := starts.keys() - self._in_sink - self._last_partitions:
             settled = self._ledger.settled(self._resource.connector)
             if any(settled.get(partition) != starts[partition] for partition in unknown):
                 return False
-        self._followed.update(starts)
+        self._in_sink.update(starts)
         return True
 
     def on_spark(self, job: SparkJob) -> Any:  # noqa: ANN401  # of the job
-        """Run what a source asks Spark for before there is a batch; cancelled as a batch is."""
+        """Run a source's Spark job before there is a batch; it can be cancelled like a batch."""
         return self._engine.run(self.tag, job, self._resource.connector)
 
     def stage(self, pipeline: Pipeline, plan: BatchPlan[Any], begins: Callable[[], None]) -> Commit:
-        """Write a batch where no reader looks; return the commit that makes it count.
+        """Stage a batch; return its commit, which the ledger has yet to accept.
 
-        `begins` is called once the engine runs it. Raises `BatchHalved` if its ranges are put off.
+        `begins` is called when the engine runs the job. Raises `BatchHalved` if the batch failed
+        and the source has put off its ranges.
         """
         commit_id = CommitId(*self._resource, self._token, self._memory.next_batch)
         self._memory.next_batch += 1
         batch = Batch(pipeline, self._target, plan, commit_id, self._session)
 
-        def run(spark: Any) -> Staged:  # noqa: ANN401  # this room knows no Spark
+        def run(spark: Any) -> Staged:  # noqa: ANN401  # tasks do not import Spark
             begins()
             return batch.run(spark)
 
@@ -159,34 +162,34 @@ class TaskCommits:
         return Commit(commit_id, plan.advances, manifest, staged.rows_in, plan.lag, staged.skipped)
 
     def commit(self, pipeline: Pipeline, commit: Commit) -> int | None:
-        """Make a staged batch count; return its sequence number, None: nothing to publish.
+        """Commit a staged batch; return its sequence number, None: nothing to publish.
 
-        Raises `Fenced` if the task is somebody else's by now.
+        Raises `Fenced` if the token is no longer current.
         """
         with self._calls.commit():
             self._memory.unsettled = commit
             return self._settle(pipeline)
 
     def publish(self, pipeline: Pipeline, commit: Commit, sequence: int | None) -> None:
-        """Put a batch in place that counts, unless the task is cancelled: the next owner does."""
+        """Publish a committed batch, unless the task is cancelled; then its next owner does it."""
         if self._halt.is_cancelled:
             return
         if sequence is not None:
-            self._put_in_place(pipeline, commit, sequence)
-        self._last = frozenset(identity(each.partition) for each in commit.advances)
+            self._publish(pipeline, commit, sequence)
+        self._last_partitions = frozenset(identity(each.partition) for each in commit.advances)
         pipeline.source.acknowledge(commit.advances)
 
     def sweep(self, pipeline: Pipeline) -> None:
-        """Remove what never counted; between batches nothing else is staged."""
+        """Remove staged files of batches that were never committed; called between batches."""
         pipeline.sweep(self._resource, self._token)
         self._sweep_at = time.monotonic() + _SWEEP_S
 
     def sweep_if_due(self, pipeline: Pipeline) -> None:
-        """Sweep again if the last time is a while ago."""
+        """Sweep if the last sweep was `_SWEEP_S` seconds ago."""
         if time.monotonic() >= self._sweep_at:
             self.sweep(pipeline)
 
-    def _put_in_place(self, pipeline: Pipeline, commit: Commit, sequence: int) -> None:
+    def _publish(self, pipeline: Pipeline, commit: Commit, sequence: int) -> None:
         pipeline.publish(commit.manifest, commit.commit_id, sequence)
         self._ledger.published(commit.commit_id)
 
@@ -198,9 +201,10 @@ class TaskCommits:
         return Tenure(self._resource, self._token, last, published, self._ledger.place)
 
     def _settle(self, pipeline: Pipeline) -> int | None:
-        """Commit what is unsettled, until there is an answer or somebody asks for an end now.
+        """Send the unsettled commit until there is an answer; raises `Cancelled`, `Fenced`.
 
-        Then the staged files stay: the next owner learns from the log what they are.
+        If the task is cancelled, the staged files stay: the log tells the next owner whether the
+        batch was committed.
         """
         commit, sequence = self._memory.unsettled, None
         attempts = Attempts(_COMMIT_BACKOFF)
@@ -210,7 +214,7 @@ class TaskCommits:
             try:
                 sequence = self._ledger.commit(commit)
             except LedgerUnavailable as unanswered:
-                self._tell(RunState.RUNNING, f"the last commit has no answer yet: {unanswered}")
+                self._report(RunState.RUNNING, f"the last commit has no answer yet: {unanswered}")
                 self._halt.wait_cancelled(attempts.next_pause())
                 continue
             except Fenced:
@@ -222,16 +226,16 @@ class TaskCommits:
 
 
 def _discard(pipeline: Pipeline, commit_id: CommitId) -> None:
-    """Remove a batch that does not count: the reason of that is what is told, whatever comes here.
+    """Remove the staged files of an uncommitted batch; errors are ignored.
 
-    What is left is swept, by the next owner at the latest.
+    The caller reports why the batch failed, and remaining files are swept later.
     """
     with suppress(Exception):
         pipeline.discard(commit_id)
 
 
 def advance_offsets(offsets: dict[str, Document], commit: Commit) -> None:
-    """Put into offsets, keyed by partition identity, where a commit ends."""
+    """Apply the advances of a commit to offsets, which are keyed by partition identity."""
     for advance in commit.advances:
         if advance.end is None:
             offsets.pop(identity(advance.partition), None)

@@ -1,4 +1,4 @@
-"""A connector's own resource: it splits the work, and watches whether the split still fits."""
+"""The resource of a connector: it splits the work into task configs, and again when needed."""
 
 from collections.abc import Callable, Mapping
 
@@ -14,13 +14,13 @@ from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_connector
 from .plugins.results import check_task_configs
 from .reports import Ending, Report, StatusReports, TaskConfigsChanged
-from .restarts import Halt, Outage, RestartPolicy, Restarts, persist
+from .restarts import Halt, Outage, RestartPolicy, Restarts, run_with_restarts
 
 _POLL_S = 1.0
 
 
 class ConnectorLoop:
-    """One connector under one token; `run` is for a thread of its own."""
+    """One connector under one fencing token; `run` is called on a separate thread."""
 
     def __init__(
         self,
@@ -29,34 +29,34 @@ class ConnectorLoop:
         report: Callable[[Report], None],
         complete: Callable[[Context], Context] = lambda context: context,
     ) -> None:
-        """Make a connector with `make`; `complete` puts into its context what the node has."""
+        """Store the factory of the connector; `complete` adds the node's services to a context."""
         self.halt = Halt()
         self._launch = launch
         self._make = make
         self._report = report
         self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
         self._status = StatusReports(launch, report, lambda: self._restarts.made)
-        self._outage = Outage(self._restarts.policy, self.halt, self._status.tell)
+        self._outage = Outage(self._restarts.policy, self.halt, self._status.report)
         self._complete = complete
         self._limits = CallLimits.of(launch.connector_config)
         self._calls = Calls(self._limits)
         self._configs: tuple[Mapping[str, str], ...] | None = None
-        """The split that was reported last; None: none yet."""
+        """The task configs that were reported last; None: none yet."""
 
     def run(self, error: Exception | None = None) -> Ending:
-        """Report task configs, at first and whenever they change, until asked for an end.
+        """Report task configs at the start and whenever they change, until asked to end.
 
-        An `error` is that of a thread that was left behind, in whose place this one goes on.
+        If this thread replaces one that was left behind, `error` is the error of that thread.
         """
-        persist(self._attempt, self.halt, self._restarts, self._status.tell, error)
+        run_with_restarts(self._attempt, self.halt, self._restarts, self._status.report, error)
         return Ending.CANCELLED if self.halt.is_cancelled else Ending.STOPPED
 
     def cancel(self) -> None:
-        """Ask for an end now."""
+        """Ask it to end now."""
         self.halt.cancel()
 
     def leave(self, *, any_call: bool = False) -> CallTimedOut | None:
-        """Leave the running attempt behind if a call of the plugin is overdue. See `Calls`."""
+        """Leave the current attempt behind if a plugin call is overdue; see `Calls.leave`."""
         return self._calls.leave(any_call=any_call)
 
     def _attempt(self) -> None:
@@ -74,26 +74,26 @@ class ConnectorLoop:
         except Away as away:
             self._outage.wait(away)
         except BadInput as error:
-            error.is_put_off = True  # what comes beside it may be enough to split the work
+            error.is_put_off = True  # retry: the readable input may suffice for a split
             raise
 
     def _watch(self, connector: Connector, max_tasks: int) -> None:
-        """Split the work, and again whenever that is needed."""
+        """Split the work, and again whenever the connector asks for it."""
         due = True
         while not self.halt.is_draining:
             if due:
                 due = not self._reconfigure(connector, max_tasks)
             self.halt.wait(_POLL_S)
             due = due or connector.needs_reconfiguration()
-            if self._outage.is_on and not due:  # each of its calls has succeeded
+            if self._outage.is_on and not due:  # all calls have succeeded
                 self._outage.end()
-                self._status.tell(RunState.RUNNING)
+                self._status.report(RunState.RUNNING)
 
     def _reconfigure(self, connector: Connector, max_tasks: int) -> bool:
         try:
             configs = check_task_configs(connector.task_configs(max_tasks))
         except (NotReady, LedgerUnavailable) as waiting:
-            self._status.tell(RunState.RUNNING, f"waiting: {waiting}", error=ErrorClass.OUTSIDE)
+            self._status.report(RunState.RUNNING, f"waiting: {waiting}", error=ErrorClass.OUTSIDE)
             return False
         if len(configs) > max_tasks:
             raise ConfigInvalid(f"it made {len(configs)} task configs; {max_tasks} are allowed")
@@ -102,5 +102,5 @@ class ConnectorLoop:
             launch = self._launch
             self._report(TaskConfigsChanged(launch.resource.connector, launch.token, configs))
         if not self._outage.is_on:
-            self._status.tell(RunState.RUNNING)
+            self._status.report(RunState.RUNNING)
         return True

@@ -1,12 +1,12 @@
-"""What the tasks of one worker leave each other: places on its engine, and time to look for news.
+"""How the tasks of one worker share its engine and the CPU time for polling their sources.
 
-Fifty batches at once on two cores were slower together than one after the other, so an engine runs
-a few at once. Who has to wait is let in by age times weight: a connector that weighs twice as much
-is let in when it has waited half as long, and nobody waits for ever.
+Fifty concurrent batches on two cores were slower than the same batches one after the other, so an
+engine runs only a few at once. Waiting tasks get a slot in the order of waiting time multiplied by
+weight: a connector with twice the weight waits half as long, and no task starves.
 
-A look at a folder takes some tenths of a millisecond, whether ten files lie in it or a hundred
-thousand, so that one task may look some ten times a second, and what lands is seen soon, also where
-nothing wakes the task; several of them look as seldom as their poll interval allows.
+A poll of a folder takes some tenths of a millisecond, whether it has ten files or a hundred
+thousand. So a single task may poll some ten times a second and finds new files soon, even if
+nothing wakes it up. With many tasks each polls less often, down to its poll interval.
 """
 
 import time
@@ -18,52 +18,53 @@ from typing import Final
 from .restarts import Halt
 
 _SHARE: Final = 0.0025
-"""How much of a core all looks may take, until each task waits for its whole poll interval."""
+"""The share of a core for all polls; the poll interval limits how far they slow down."""
 
 _SHORTEST_S: Final = 0.02
+"""The shortest pause between two polls."""
 
 
 @dataclass(eq=False, frozen=True, slots=True)
 class _Waiter:
     weight: int
     since: float
-    """When it came, on the monotonic clock."""
+    """The monotonic time when it began to wait."""
     turn: Event = field(default_factory=Event)
-    """Set when it is let in, and when it need not wait any longer."""
+    """Set when it gets a slot, and when its task is asked to end."""
 
 
-class Admission:
-    """The places for batches on one engine; each method may be called from any thread."""
+class BatchSlots:
+    """A semaphore for the batches on one engine; each method may be called from any thread."""
 
     def __init__(self, most: int) -> None:
         self._lock = Lock()
-        """Guards all of this."""
+        """Guards the following fields."""
         self._free = most
-        """How many more batches may begin."""
+        """The number of free slots."""
         self._waiting: list[_Waiter] = []
-        """Who waits for a place, in the order in which they came; then none is free."""
+        """The tasks that wait for a slot, oldest first; while there are any, no slot is free."""
 
-    def enter(self, weight: int, halt: Halt) -> ExitStack:
-        """Wait for a place, or until somebody asks for an end; return what gives it back."""
+    def acquire(self, weight: int, halt: Halt) -> ExitStack:
+        """Wait for a slot, or until the task is asked to end; closing the result frees the slot."""
         with self._lock:
             if self._free:
                 self._free -= 1
-                return self._place()
+                return self._held_slot()
             waiter = _Waiter(weight, time.monotonic())
             self._waiting.append(waiter)
         halt.wait_for(waiter.turn)
         with self._lock:
             if waiter not in self._waiting:
-                return self._place()
+                return self._held_slot()
             self._waiting.remove(waiter)
             return ExitStack()
 
-    def _place(self) -> ExitStack:
-        place = ExitStack()
-        place.callback(self._leave)
-        return place
+    def _held_slot(self) -> ExitStack:
+        slot = ExitStack()
+        slot.callback(self._release)
+        return slot
 
-    def _leave(self) -> None:
+    def _release(self) -> None:
         with self._lock:
             if not self._waiting:
                 self._free += 1
@@ -75,25 +76,25 @@ class Admission:
 
 
 class IdlePauses:
-    """The pauses of all tasks of one worker; each method may be called from any thread."""
+    """The pauses between the polls of all tasks of one worker; usable from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._tasks = 0
-        """How many tasks look for news, or work on some."""
+        """The number of running tasks."""
 
-    def count(self) -> ExitStack:
-        """Count a task among those that look; return what ends that."""
+    def register(self) -> ExitStack:
+        """Count a task as polling until the result is closed."""
         with self._lock:
             self._tasks += 1
         counted = ExitStack()
-        counted.callback(self._leave)
+        counted.callback(self._unregister)
         return counted
 
-    def after(self, look_s: float, longest_s: float) -> float:
-        """Return how long to wait after a look that took so much of the processor, in seconds."""
-        return min(longest_s, max(_SHORTEST_S, self._tasks * look_s / _SHARE))
+    def after(self, poll_s: float, longest_s: float) -> float:
+        """Return the pause in seconds after a poll that took `poll_s` seconds of CPU time."""
+        return min(longest_s, max(_SHORTEST_S, self._tasks * poll_s / _SHARE))
 
-    def _leave(self) -> None:
+    def _unregister(self) -> None:
         with self._lock:
             self._tasks -= 1

@@ -1,4 +1,4 @@
-"""What is said of an error that ended an attempt: its reason in a line, whose it is, its trace."""
+"""The report of an error that ended an attempt: a one-line reason, its class, and its trace."""
 
 import traceback
 from collections.abc import Generator, Mapping
@@ -27,8 +27,8 @@ from .plugins.calls import StillHanging
 
 _LONGEST_REASON = 2_000
 _LONGEST_TRACE = 20_000
-"""In characters: a status stands in the log for ever."""
-_SPEAK_FOR_THEMSELVES = (
+"""In characters, since the control log keeps each status."""
+_SELF_EXPLANATORY = (
     ConfigInvalid,
     PluginUnknown,
     StillHanging,
@@ -48,15 +48,15 @@ _CLASSES: Mapping[ErrorClass, tuple[type[Exception], ...]] = {
     ErrorClass.INPUT: (BadInput, TaskError),
     ErrorClass.OUTSIDE: (Away, NotReady, SinkBroken, CallTimedOut, LedgerUnavailable, OSError),
 }
-"""Whose it is to mend an error; what is in none of these is a bug."""
+"""The error types of each class, which says who can fix an error; all other types are bugs."""
 
 
-_PASSING = (Away, BatchHalved, EngineDown, Cancelled, Fenced, LedgerUnavailable)
-"""After these a task tries again, or another one goes on."""
+_TRANSIENT = (Away, BatchHalved, EngineDown, Cancelled, Fenced, LedgerUnavailable)
+"""After these errors the task, or its next owner, tries again; a run ends with ABORT."""
 
 
 class LastFailure(NamedTuple):
-    """Why something failed, in one line, and its trace."""
+    """Why a resource failed: the reason in one line, the trace, and the class of the error."""
 
     reason: str
     trace: str
@@ -64,29 +64,29 @@ class LastFailure(NamedTuple):
 
 
 def failure_of(error: Exception) -> LastFailure:
-    """Return what is said of an error; one that speaks for itself needs no traceback."""
-    is_told = isinstance(error, _SPEAK_FOR_THEMSELVES) and not isinstance(error, OSError)
-    trace = _cut(_text_of(error) if is_told else _traceback(error), _LONGEST_TRACE)
+    """Return the report of an error; a self-explanatory one has its text instead of a traceback."""
+    is_plain = isinstance(error, _SELF_EXPLANATORY) and not isinstance(error, OSError)
+    trace = _cut(_text_of(error) if is_plain else _traceback(error), _LONGEST_TRACE)
     return LastFailure(reason_of(error), trace, class_of(error))
 
 
 def reason_of(error: Exception) -> str:
-    """Return what an error says, in one line; bugs are told by their type as well."""
-    text = _cut(_first_sentence(_words_of(error)), _LONGEST_REASON)
-    told = isinstance(error, _SPEAK_FOR_THEMSELVES) and text
-    return text if told else f"{type(error).__name__}: {text}".rstrip(": ")
+    """Return the message of an error in one line; bugs have the name of their type before it."""
+    text = _cut(_first_sentence(_message_of(error)), _LONGEST_REASON)
+    is_plain = isinstance(error, _SELF_EXPLANATORY) and text
+    return text if is_plain else f"{type(error).__name__}: {text}".rstrip(": ")
 
 
 def class_of(error: Exception) -> ErrorClass:
-    """Return whose it is to mend an error."""
-    for told, kinds in _CLASSES.items():
+    """Return the class of an error: who can fix it."""
+    for error_class, kinds in _CLASSES.items():
         if isinstance(error, kinds):
-            return told
+            return error_class
     return ErrorClass.BUG
 
 
-def _words_of(error: Exception) -> str:
-    """Return the words of an error; those of the system begin with the file that they are about."""
+def _message_of(error: Exception) -> str:
+    """Return the message of an error; for an OSError with the file or the failing function."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         names = [str(each) for each in (error.filename, error.filename2) if each is not None]
         return f"{' -> '.join(names)}: {error.strerror.lower()}"
@@ -97,7 +97,7 @@ def _words_of(error: Exception) -> str:
 
 
 def _text_of(error: Exception) -> str:
-    """Return the text of an error; one of a plugin may not even have one."""
+    """Return the text of an error; `__str__` of a plugin's error may itself raise."""
     try:
         return str(error)
     except Exception as broken:  # noqa: BLE001  # user code may fail in any way
@@ -105,7 +105,7 @@ def _text_of(error: Exception) -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    """Keep the two ends of a text that is too long for a status."""
+    """Keep the beginning and the end of a text that is too long for a status."""
     if len(text) <= longest:
         return text
     half = longest // 2
@@ -113,34 +113,34 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """Return the first line, and of those that follow what it breaks off before."""
-    told, *more = (line.strip() for line in text.strip().splitlines()) if text.strip() else ("",)
+    """Return the first line, with the next lines as long as it ends with a colon or the like."""
+    first, *more = (line.strip() for line in text.strip().splitlines()) if text.strip() else ("",)
     for line in more:
-        if not told.endswith((":", ",", "(", "[", "=")):
+        if not first.endswith((":", ",", "(", "[", "=")):
             break
-        told = f"{told} {line}".rstrip()
-    return told
+        first = f"{first} {line}".rstrip()
+    return first
 
 
 def _traceback(error: Exception) -> str:
     try:
         return "".join(traceback.format_exception(error)).rstrip()
-    except Exception:  # noqa: BLE001  # it asks the error for its text
+    except Exception:  # noqa: BLE001  # the error's __str__ may raise
         return "".join(traceback.format_tb(error.__traceback__)).rstrip()
 
 
 @contextmanager
-def told_to(lineage: Lineage) -> Generator[None]:
-    """Have lineage learn how an attempt ends."""
+def reporting_end(lineage: Lineage) -> Generator[None]:
+    """Report to `lineage` how an attempt ends."""
     try:
         yield
     except Exception as error:
-        if isinstance(error, _PASSING) or session_is_gone(error):
+        if isinstance(error, _TRANSIENT) or session_is_gone(error):
             lineage.end(RunEnd.ABORT)
         else:
             lineage.end(RunEnd.FAIL, reason_of(error))
         raise
-    except BaseException:  # its thread was left behind
+    except BaseException:  # the thread was left behind
         lineage.end(RunEnd.ABORT)
         raise
     lineage.end(RunEnd.COMPLETE)

@@ -1,7 +1,8 @@
-"""What becomes of a batch that fails for its input, where the order of its ranges does not matter.
+"""Bisection of a batch that failed because of its input, if the order of its ranges is free.
 
-A transform or a sink seldom says which range is to blame. So the source reads the ranges of such a
-batch in halves, until one of them fails alone. That one is read last: no other range waits for it.
+The error of a transform or a sink seldom names the range that caused it. So the source reads the
+ranges of such a batch in halves, until a single range fails. That range is read last, so that no
+other range waits for it.
 """
 
 from collections.abc import Sequence
@@ -14,13 +15,13 @@ from ..spi.source import Source
 
 
 class BatchHalved(Exception):  # noqa: N818  # no failure of the task
-    """A batch failed for its input, and its source has put the ranges off."""
+    """A batch failed because of its input, and the source has put off its ranges."""
 
 
 def put_off(source: Source[Any], ranges: Sequence[Any], error: BaseException) -> None:
-    """Have a source put off the ranges that a batch failed with, if it can.
+    """Let a source put off the ranges of a failed batch, if it supports that.
 
-    Then it raises `BatchHalved`, or for a single range `BadInput` with its name.
+    If it does, this raises `BatchHalved`, or for a single range `BadInput` with the range's name.
     """
     is_of_input = isinstance(error, BadInput | TaskError) and not session_is_gone(error)
     if not is_of_input or getattr(error, "is_put_off", False):

@@ -1,7 +1,7 @@
-"""What a task may ask of the transaction log that its batches are committed to.
+"""The interface of the offset log for a task; the group's actor is behind it.
 
-The group's actor is behind it. A commit is the one point where a batch counts: the files
-staged before it are waste if it is refused, and real, for the task's next owner too, if it is not.
+A batch counts from its commit on. If the commit is refused, its staged files are garbage. If it is
+accepted, the staged files must be published, by this task or by its next owner.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from ....events.commits import Commit, CommitId, Document, TaskProgress
 class Fenced(Exception):  # noqa: N818  # a verdict, not a mistake
     """The token is no longer current, or an advance does not start at the logged offset.
 
-    Nothing of the batch counts: the task must end, and discard what it staged.
+    Nothing of the batch counts: the task must end and discard its staged files.
     """
 
 
@@ -25,29 +25,29 @@ class LedgerUnavailable(Exception):  # noqa: N818  # a state of the world, not a
 
 
 class Unpublished(NamedTuple):
-    """A batch that counts and is not known to be published, and its sequence number."""
+    """A commit that is not recorded as published, with its sequence number."""
 
     commit: Commit
     sequence: int
 
 
 class Ledger(Protocol):
-    """The offset log, as one task sees it; every method may be called from any thread.
+    """The offset log for one task; every method may be called from any thread.
 
-    `offsets`, `settled`, `unpublished` and `progress` must know of every commit that was accepted
-    before the caller's token became current: a task sweeps what no commit names, so a view that
-    lags would make it sweep rows that count. They raise `LedgerUnavailable` if they cannot promise
-    that now.
+    `offsets`, `settled`, `unpublished` and `progress` must include every commit that was accepted
+    before the caller's token became current. A task sweeps the staged files that no commit names,
+    so a stale view would make it sweep committed rows. These methods raise `LedgerUnavailable` if
+    they cannot guarantee that now.
     """
 
     @property
     def cluster_id(self) -> str:
-        """What the cluster is known by whose log it is."""
+        """The id of the cluster that the log belongs to."""
         ...
 
     @property
     def place(self) -> str:
-        """What tells the log from its copies."""
+        """The path of the log, which distinguishes it from its copies."""
         ...
 
     def offsets(self, connector: str) -> Mapping[str, Document]:
@@ -55,26 +55,26 @@ class Ledger(Protocol):
         ...
 
     def settled(self, connector: str) -> Mapping[str, Document]:
-        """Return those of them that no commit has moved which is not known to be published."""
+        """Return the offsets of the partitions that no unpublished commit has advanced."""
         ...
 
     def unpublished(self, connector: str, task: int) -> Sequence[Unpublished]:
-        """Return what is committed but not yet known to be published, oldest first."""
+        """Return the commits that are not recorded as published, oldest first."""
         ...
 
     def progress(self, connector: str, task: int) -> TaskProgress | None:
-        """Return what a task ever committed, published or not; None: nothing."""
+        """Return the last commits of a task, published or not; None: it has none."""
         ...
 
     def commit(self, commit: Commit) -> int | None:
         """Make a batch count, durably; return its sequence number, None: nothing to publish.
 
-        A commit id that was accepted before is accepted again, changes nothing, and has the same
-        number. There is nothing to publish if nothing was staged, or if another has published it.
+        A commit id that was accepted before is accepted again, changes nothing, and returns the
+        same number. There is nothing to publish if the batch has no staged files or is published.
         Raises `Fenced` or `LedgerUnavailable`.
         """
         ...
 
     def published(self, commit_id: CommitId) -> None:
-        """Tell that a batch's files are in place; if this is lost, they are put there again."""
+        """Report that a batch is published; if this report is lost, it is published again."""
         ...

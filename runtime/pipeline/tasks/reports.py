@@ -1,4 +1,4 @@
-"""What a runner tells its worker: one value per thing that happened."""
+"""The reports of a runner to its worker: one value for each event."""
 
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -19,21 +19,21 @@ from ....projections.launches import Launch
 
 
 class Ending(Enum):
-    """How a resource came to its end."""
+    """How a resource ended."""
 
     STOPPED = "stopped"
-    """It was asked to, and finished what it had begun."""
+    """It was asked to stop, and finished its batch."""
 
     CANCELLED = "cancelled"
-    """It was cut short: what it had begun counts only if it was committed by then."""
+    """It was cancelled; its last batch counts only if it was committed before."""
 
     FENCED = "fenced"
-    """Its token is no longer current: somebody else has the task."""
+    """Its token is no longer current; another worker may own the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A resource begins; it may still have to wait for the engine."""
+    """A resource has started; it may still wait for the engine."""
 
     resource: Resource
     token: Token
@@ -41,7 +41,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A resource has come to its end, and nothing of it runs any more."""
+    """A resource has ended; none of its work runs any more."""
 
     resource: Resource
     token: Token
@@ -50,7 +50,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Hung:
-    """A resource does not end although it was cancelled: kill the engine, or the process."""
+    """A cancelled resource does not end: the engine or the process must be killed."""
 
     resource: Resource
     token: Token
@@ -58,7 +58,7 @@ class Hung:
 
 @dataclass(frozen=True, slots=True)
 class StatusChanged:
-    """What a resource is doing now; `trace` tells at length why, if it failed."""
+    """The new state of a resource; `trace` has the details of a failure."""
 
     resource: Resource
     token: Token
@@ -67,16 +67,16 @@ class StatusChanged:
     trace: str = ""
     restarts: AutoRestart = NEVER_RESTARTED
     error: ErrorClass | None = None
-    """None: nothing is wrong, or nobody has to mend it."""
+    """The class of the error; None: there is no error, or none that a user must fix."""
 
     @property
     def headline(self) -> str:
-        """The reason, behind its class."""
+        """The class of the error, if any, and the reason."""
         return f"{self.error.value}: {self.reason}" if self.error else self.reason
 
     @property
     def why(self) -> str:
-        """The reason behind its class, and below it what the trace has beyond it."""
+        """The headline, then the lines of the trace that do not repeat the reason."""
         lines = self.trace.splitlines()
         beyond = [line for line in lines if not (line and self.reason.startswith(line))]
         return "\n".join((self.headline, *beyond)).rstrip()
@@ -84,7 +84,7 @@ class StatusChanged:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something that its owner should look at, though the resource goes on."""
+    """A warning for the connector's owner; the resource continues."""
 
     resource: Resource
     token: Token
@@ -93,7 +93,7 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class TaskConfigsChanged:
-    """How a connector splits its work, in the order of its tasks."""
+    """The task configs of a connector, in the order of its tasks."""
 
     connector: str
     token: Token
@@ -102,50 +102,50 @@ class TaskConfigsChanged:
 
 @dataclass(frozen=True, slots=True)
 class BatchDone:
-    """A batch that counts, and how long it took."""
+    """A committed batch, and the duration of its phases."""
 
     commit: Commit
     began_ms: int
-    """When the task first looked for a batch since its start, by the wall clock."""
+    """The wall clock time of the task's first poll since its start."""
     is_first: bool
     """Whether it is the first since the task's start."""
     seconds: Mapping[str, float]
-    """How long each phase took: plan, wait (for a place on the engine), run (reading, transforming
-    and staging), commit, publish."""
+    """The duration of each phase: plan, wait (for a slot on the engine), run (reading,
+    transforming and staging), commit, publish."""
     restarts: AutoRestart = NEVER_RESTARTED
-    """How often the task was restarted before it."""
+    """The restarts of the task before this batch."""
 
 
 @dataclass(slots=True)
 class BatchClock:
-    """How long the phases of one batch took, in seconds."""
+    """The duration of each phase of one batch, in seconds."""
 
     phases: dict[str, float] = field(default_factory=dict[str, float])
 
     @contextmanager
     def phase(self, name: str) -> Generator[None]:
-        """Take the time of a phase."""
+        """Measure a phase."""
         began = time.perf_counter()
         yield
         self.phases[name] = time.perf_counter() - began
 
     def cost(self, bytes_in: int, before: "BatchClock") -> Cost:
-        """Return what a batch took until its commit, with the last phases of the one before."""
+        """Return the cost of a batch: its phases before the commit, and the others of `before`."""
         first = (self.ms(each) for each in ("plan", "wait", "run"))
         return Cost(bytes_in, *first, *(before.ms(each) for each in ("commit", "publish")))
 
     def ms(self, name: str) -> int:
-        """Return how long a phase took, 0 if there was none."""
+        """Return the duration of a phase in milliseconds; 0 if it did not run."""
         return round(self.phases.get(name, 0.0) * 1000)
 
     @property
     def total(self) -> float:
-        """Of all phases."""
+        """The sum of all phases, in seconds."""
         return sum(self.phases.values())
 
     @property
     def worked(self) -> float:
-        """Without the wait for a place on the engine."""
+        """The total without the wait for a slot on the engine, in seconds."""
         return self.total - self.phases["wait"]
 
 
@@ -153,7 +153,7 @@ Report = Started | Stopped | Hung | StatusChanged | Warned | TaskConfigsChanged 
 
 
 class StatusReports:
-    """The reports of one resource under one token: its state when that changes, and warnings."""
+    """Reports state changes and warnings of one resource under one token."""
 
     def __init__(
         self,
@@ -161,56 +161,58 @@ class StatusReports:
         report: Callable[[Report], None],
         restarts: Callable[[], AutoRestart] = AutoRestart,
     ) -> None:
-        """Report with each state how often the resource was restarted, as `restarts` tells."""
+        """Call `report` for each change; `restarts` returns the resource's restarts so far."""
         self._of = launch.resource, launch.token
         self._report = report
         self._restarts = restarts
         self.last: tuple[RunState, str] | None = None
         """The state and reason that were reported last."""
 
-    def tell(
+    def report(
         self,
         state: RunState,
         reason: str = "",
         trace: str = "",
         error: ErrorClass | None = None,
     ) -> None:
-        """Report a state with its reason, unless they are the last ones."""
+        """Report a state and its reason, unless they were the last ones reported."""
         if (state, reason) != self.last:
             self.last = (state, reason)
             restarts = self._restarts()
             self._report(StatusChanged(*self._of, state, reason, trace, restarts, error))
 
     def warn(self, text: str) -> None:
-        """Report what the owner should look at."""
+        """Report a warning for the owner."""
         self._report(Warned(*self._of, text))
 
 
-class BadRowsTold:
-    """What a status says of bad rows that the task has left out since it started.
+class BadRowsRemark:
+    """The remark in a status about the bad rows that the task has skipped since its start.
 
-    It is told anew once they are twice as many: each remark that differs from the one before is
-    written to the group's log.
+    It changes only when their number has doubled, since each new remark is a record in the group's
+    log.
     """
 
     def __init__(self) -> None:
         self._count = 0
-        self._told = 0
-        """How many the remark tells of."""
+        self._reported = 0
+        """The number in the remark."""
         self.remark = ""
-        """Nothing if there were none."""
+        """Empty if there were none."""
 
     def count(self, commit: Commit, queue: str) -> None:
-        """Take note of a batch that counts; `queue` is where its dead letters are, if they are."""
+        """Add the bad rows of a committed batch; `queue` names the dead letter queue, if any."""
         self._count += commit.skipped
-        if self._count < max(1, 2 * self._told):
+        if self._count < max(1, 2 * self._reported):
             return
-        self._told = self._count
-        rows = "1 bad row was" if self._told == 1 else f"at least {self._told} bad rows were"
-        became = (
+        self._reported = self._count
+        rows = (
+            "1 bad row was" if self._reported == 1 else f"at least {self._reported} bad rows were"
+        )
+        outcome = (
             f"left out since the start: they are in {queue}"
             if queue
             else "left out since the start, and dropped: errors.deadletterqueue.path, or "
             ".topic.name, keeps them"
         )
-        self.remark = f"{rows} {became}"
+        self.remark = f"{rows} {outcome}"

@@ -1,4 +1,4 @@
-"""When a thread ends that was asked to, and when it starts again after a failure."""
+"""Requests to end a thread, and restarts after failures with back-off and a budget."""
 
 import math
 import time
@@ -22,14 +22,14 @@ from .plugins.calls import StillHanging
 
 
 class Halt:
-    """Flags that one thread looks at and others raise; they are never lowered."""
+    """The requests to one thread to end; once set, they stay set."""
 
     def __init__(self) -> None:
         self._drain = Event()
-        """Set by both ways to ask."""
+        """Set by `drain` and by `cancel`."""
         self._cancel = Event()
         self._awaited = self._drain
-        """What the thread waits for beside them, set by both ways as well."""
+        """The event that the thread waits for; `drain` and `cancel` set it as well."""
 
     @property
     def is_draining(self) -> bool:
@@ -38,7 +38,7 @@ class Halt:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether to end now, and to commit nothing more."""
+        """Whether to end now, without another commit."""
         return self._cancel.is_set()
 
     def drain(self) -> None:
@@ -52,48 +52,49 @@ class Halt:
         self.drain()
 
     def wait(self, seconds: float) -> None:
-        """Sleep, but no longer than until somebody asks for an end."""
+        """Sleep; `drain` and `cancel` end the sleep."""
         self._drain.wait(seconds)
 
     def wait_for(self, event: Event, seconds: float | None = None) -> None:
-        """Sleep until an event is set, or for so long; whoever asks for an end sets it, too."""
+        """Sleep until an event is set; `drain` and `cancel` set it, and `seconds` is a limit."""
         self._awaited = event
         if not self.is_draining:
             event.wait(seconds)
 
     def wait_cancelled(self, seconds: float) -> None:
-        """Sleep, but no longer than until somebody asks for an end now."""
+        """Sleep; only `cancel` ends the sleep."""
         self._cancel.wait(seconds)
 
 
-Tell = Callable[[RunState, str, str, ErrorClass | None], None]
-"""Called with a state, a reason in one line, a trace, and the class of the error."""
+ReportState = Callable[[RunState, str, str, ErrorClass | None], None]
+"""Called with a state, a one-line reason, a trace, and the class of the error."""
 
 _JITTER = 0.5
-_LOOK_AGAIN_S = 5.0
-"""How long a sink that cannot be used as it is rests before it is looked at again."""
+_BROKEN_PAUSE_S = 5.0
+"""The pause before a broken sink is checked again."""
 
 _AWAY_S = 1.0
-"""After how long what is out of reach is tried again at first."""
+"""The first pause before an unreachable source or sink is tried again."""
 _FULL_BACKOFF = Backoff(2.0, 15.0)
-"""For a sink that has no room."""
+"""For a sink that has no space left."""
 _MOST_ENGINE_LOSSES = 3
-"""How often in a row the engine may end over a batch of a task before the task has failed."""
+"""How many consecutive losses of the engine during a task's batches make the task fail."""
 _HOPELESS = (ConfigInvalid, PluginUnknown, StillHanging)
+"""Errors that a restart would only repeat."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """How long to wait before a restart, and how many there may be within a window (-1: any)."""
+    """The pauses before restarts, and the restart budget within a window (-1: unlimited)."""
 
     initial_s: float
     longest_s: float
     budget: int
     window_s: float
     away_s: float
-    """For how long what is out of reach is tried again before that is a failure."""
+    """How long an unreachable source or sink is retried before that is a failure."""
     longest_away_s: float
-    """The longest wait between two such attempts."""
+    """The longest pause between two such attempts."""
 
     @staticmethod
     def of(config: Mapping[str, str]) -> "RestartPolicy":
@@ -111,27 +112,27 @@ class RestartPolicy:
 
 
 class Outage:
-    """How long a source or a sink is out of reach, and when it is tried again."""
+    """The time during which a source or a sink is unreachable, and the retries in it."""
 
-    def __init__(self, policy: RestartPolicy, halt: Halt, tell: Tell) -> None:
+    def __init__(self, policy: RestartPolicy, halt: Halt, report: ReportState) -> None:
         self._policy = policy
-        self._halt, self._tell = halt, tell
-        self._slow = Backoff(_AWAY_S, policy.longest_away_s)
+        self._halt, self._report = halt, report
+        self._backoff = Backoff(_AWAY_S, policy.longest_away_s)
         self._attempts = 0
-        """How many in a row found it out of reach."""
+        """The number of consecutive attempts that did not reach it."""
         self._since = 0.0
-        """When the first of them did, on the monotonic clock."""
+        """The monotonic time of the first of them."""
 
     @property
     def is_on(self) -> bool:
-        """Whether the last attempt found it out of reach, and it has not ended since."""
+        """Whether the last attempt did not reach it, and `end` was not called since."""
         return self._attempts > 0
 
     def wait(self, away: Away) -> None:
-        """Tell what is out of reach, and wait before it is tried again; raise it after too long."""
+        """Report the outage, and wait before the next attempt; after too long raise `away`."""
         pause_s, is_source = self._pause_s(away), isinstance(away, SourceAway)
         reason = f"waiting for the {'source' if is_source else 'sink'}: {away}"
-        self._tell(RunState.RUNNING, reason, "", ErrorClass.OUTSIDE)
+        self._report(RunState.RUNNING, reason, "", ErrorClass.OUTSIDE)
         self._halt.wait(pause_s)
 
     def _pause_s(self, away: Away) -> float:
@@ -141,31 +142,31 @@ class Outage:
             self._attempts = 0
             raise away
         self._attempts += 1
-        backoff = _FULL_BACKOFF if isinstance(away, SinkFull) else self._slow
+        backoff = _FULL_BACKOFF if isinstance(away, SinkFull) else self._backoff
         return backoff.pause(self._attempts)
 
     def end(self) -> None:
-        """Learn that the source and the sink answer, as far as there is something to do."""
+        """End the outage: a batch was staged, or there is no input."""
         self._attempts = 0
 
 
 class Restarts:
-    """The failures of one resource within the window; what is older is forgiven."""
+    """The failures of one resource within the window; older ones no longer count."""
 
     def __init__(self, policy: RestartPolicy, rng: Random | None = None) -> None:
         self.policy = policy
         self._rng = rng or Random()  # noqa: S311  # jitter keeps no secret
         self._failures: deque[tuple[float, str]] = deque()
-        """When (monotonic seconds) and why it failed within the window, oldest first."""
+        """The failures within the window, oldest first: monotonic time, and text for users."""
         self.made = NEVER_RESTARTED
-        """The restarts after these."""
+        """The restarts so far, for reports."""
         self.is_unproven = False
-        """Whether it stays FAILED until it has done what it failed at."""
+        """Whether it stays FAILED until it succeeds at the operation that failed."""
         self._engine_losses = 0
-        """How often in a row the engine ended while a batch was staged."""
+        """The number of consecutive engine losses while a batch was staged."""
 
-    def failed(self, reason: str) -> float | None:
-        """Count a failure; return how long to wait, in seconds, or None: no more restarts."""
+    def add_failure(self, reason: str) -> float | None:
+        """Count a failure; return the pause before a restart in seconds; None: no restart."""
         now = time.monotonic()
         self._failures.append((now, f"{time.strftime('%H:%M:%S')} {reason}"))
         while now - self._failures[0][0] > self.policy.window_s:
@@ -178,11 +179,11 @@ class Restarts:
 
     @contextmanager
     def count_engine_losses(self) -> Generator[Callable[[], None]]:
-        """Fail the task if the engine ends over its batches again and again.
+        """Raise `TaskError` if the engine ends during this task's batches three times in a row.
 
-        Else a query that takes all memory of a shared JVM would end it for ever, and with it the
-        batches of all other tasks. Raises `TaskError` from the third time in a row on. Yields what
-        is to be called when the job of a batch begins: before, it has no part in the end.
+        Otherwise a query that takes all memory of a shared JVM would end it again and again, with
+        the batches of all other tasks. Yields a function to call when the job of a batch begins;
+        an engine that ends before that is not counted.
         """
         begun = Event()
         try:
@@ -201,13 +202,13 @@ class Restarts:
             raise
         self._engine_losses = 0
 
-    def begin(self) -> None:
-        """Take note that a restart begins."""
+    def add_restart(self) -> None:
+        """Count a restart."""
         self.made = AutoRestart(self.count, time.time_ns() // 1_000_000)
 
     @property
     def count(self) -> int:
-        """How many failures there are in the window."""
+        """The number of failures in the window."""
         return len(self._failures)
 
     @property
@@ -216,19 +217,19 @@ class Restarts:
         return "\n".join(line for _, line in self._failures)
 
 
-def persist(
+def run_with_restarts(
     attempt: Callable[[], None],
     halt: Halt,
     restarts: Restarts,
-    tell: Tell,
+    report: ReportState,
     error: Exception | None = None,
 ) -> LastFailure | None:
-    """Run an attempt, again if it fails, until somebody asks for an end.
+    """Run an attempt, and again after each failure, until the thread is asked to end.
 
-    Return the failure that was not made good by then, None if there is none.
-    Once the budget is used up, or if another attempt could only fail the same way, it is left
-    FAILED until then. A broken sink costs no budget: it is FAILED for as long as that lasts.
-    Only `Fenced` gets through. An `error` is that of an attempt on a thread that is left behind.
+    Returns the last failure unless a later attempt succeeded; raises only `Fenced`. The resource
+    stays FAILED once the budget is used up, or if another attempt would fail in the same way. A
+    broken sink costs no budget: the resource is FAILED as long as the sink is broken. `error` is
+    the error of an attempt whose thread was left behind.
     """
     failure: LastFailure | None = None
     while not halt.is_draining:
@@ -242,38 +243,40 @@ def persist(
         if error is None:
             failure = failure if restarts.is_unproven else None
         elif not halt.is_cancelled:
-            failure = _failed(error, halt, restarts, tell)
+            failure = _handle_failure(error, halt, restarts, report)
         error = None
     return failure
 
 
-def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> LastFailure:
-    """Tell of a failure, and wait until it is time to try again, or somebody asks for an end."""
+def _handle_failure(
+    error: Exception, halt: Halt, restarts: Restarts, report: ReportState
+) -> LastFailure:
+    """Report a failure, and wait until the next attempt or until the thread is asked to end."""
     failure = failure_of(error)
     reason, trace, whose = failure
-    if isinstance(error, SinkBroken):  # somebody has to mend it, and it costs little to look
-        tell(RunState.FAILED, *failure)
-        halt.wait(_LOOK_AGAIN_S)
+    if isinstance(error, SinkBroken):  # a user must repair it, and a check is cheap
+        report(RunState.FAILED, *failure)
+        halt.wait(_BROKEN_PAUSE_S)
         return failure
-    # What somebody has to mend is tried again, but it fails the same way until then.
+    # Bad input is tried again, but the task stays FAILED until a user has repaired it.
     restarts.is_unproven = isinstance(error, BadInput)
-    delay = None if isinstance(error, _HOPELESS) else restarts.failed(reason)
+    delay = None if isinstance(error, _HOPELESS) else restarts.add_failure(reason)
     if delay is not None:
         budget = restarts.policy.budget
         of = f" of {budget}" if budget >= 0 else ""
         again = f"restarts in {delay:.1f} s ({restarts.count}{of})"
-        tell(RunState.FAILED, f"{reason}; {again}", trace, whose)
+        report(RunState.FAILED, f"{reason}; {again}", trace, whose)
         halt.wait(delay)
         if not halt.is_draining:
-            restarts.begin()
+            restarts.add_restart()
         if not (halt.is_draining or restarts.is_unproven):
-            tell(RunState.RESTARTING, f"after: {reason}", "", whose)
+            report(RunState.RESTARTING, f"after: {reason}", "", whose)
         return failure
     if restarts.count > 1:
         past = f"failures before it stayed FAILED:\n{restarts.history}"
         failure = failure._replace(trace=f"{trace}\n\n{past}")
-    tell(RunState.FAILED, *failure)
-    if isinstance(error, BadInput) and error.is_put_off:  # what comes beside it is read
+    report(RunState.FAILED, *failure)
+    if isinstance(error, BadInput) and error.is_put_off:  # the rest of the input is read
         halt.wait(restarts.policy.longest_s)
         return failure
     while not halt.is_draining:

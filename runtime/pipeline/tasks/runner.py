@@ -1,7 +1,7 @@
-"""What a worker process runs: connectors and tasks, a thread each.
+"""The connectors and tasks of a worker process, each on a thread of its own.
 
-Nothing here waits for user code. Starting and stopping return at once, a watching thread keeps
-the deadlines, and what comes of it all is told by reports, from whatever thread it happens in.
+No method waits for user code. Starts and stops return at once, and a watch thread enforces the
+deadlines. Results arrive as reports, from any thread.
 """
 
 import time
@@ -20,7 +20,7 @@ from ..spi.connector import Connector, Pipeline
 from ..spi.context import NO_LIMITS, Context, Reach, Shared
 from .commits import TaskMemory
 from .connector_loop import ConnectorLoop
-from .contention import Admission
+from .contention import BatchSlots
 from .ledger import Ledger
 from .plugins.calls import LeftBehind, StillHanging
 from .reports import Ending, Hung, Report, Started, Stopped
@@ -28,31 +28,32 @@ from .suspended import Suspended
 from .task import Task, TaskHost
 
 _WATCH_S = 0.1
-_LOOK_S = 0.5
-"""How often the deadlines of calls are looked at."""
-_MOST_LEFT = 5
-"""So many threads of one resource may hang in a plugin before it is not restarted by itself."""
+"""How often the watch thread checks resources while one of them is to end."""
+_IDLE_WATCH_S = 0.5
+"""How often it checks the deadlines of plugin calls otherwise."""
+_MOST_LEFT_BEHIND = 5
+"""How many threads of one resource may hang in a plugin before it is no longer restarted."""
 
 
 @dataclass(slots=True)
 class _Slot:
-    """One resource that runs; the deadlines are of the monotonic clock, in seconds."""
+    """One running resource; its deadlines are monotonic times in seconds."""
 
     launch: Launch
     body: Task | ConnectorLoop | Suspended
     cancel_at: float | None = None
     hung_at: float | None = None
-    was_told_hung: bool = False
+    was_reported_hung: bool = False
     thread: Thread = field(init=False)
 
 
 class Runner:
-    """Runs launches; every method may be called from any thread, and none blocks but `close`.
+    """Runs launches; every method may be called from any thread, and only `close` blocks.
 
     `grace_ms` is `task.shutdown.graceful.timeout.ms`: how long a stop may take before it becomes
-    a cancellation. `hung_ms` is how long a cancelled resource may take before it is told as hung.
-    `most_batches` is how many batches may run on the engine at once. `reach` is what connectors may
-    reach on this node, `hide` takes secrets out of a text.
+    a cancellation. `hung_ms` is how long a cancelled resource may take before it is reported as
+    hung. `most_batches` is how many batches may run on the engine at once. `reach` limits what
+    connectors can access on this node. `hide` masks the secrets in a text.
     """
 
     def __init__(  # noqa: PLR0913  # five of them have defaults
@@ -68,7 +69,7 @@ class Runner:
         reach: Reach = NO_LIMITS,
         hide: Callable[[str], str] = str,
     ) -> None:
-        self._host = TaskHost(engine, ledger, report, admission=Admission(most_batches))
+        self._host = TaskHost(engine, ledger, report, slots=BatchSlots(most_batches))
         self._ledger = ledger
         self._plugins = plugins
         self._report = report
@@ -78,48 +79,48 @@ class Runner:
         self._hung_s = hung_ms / 1000
         self._shared = Shared()
         self._slots: dict[Resource, _Slot] = {}
-        """What runs, by resource; a slot goes when its thread has ended."""
-        self._left: dict[Resource, list[Thread]] = {}
+        """The running resources; a slot is removed when its thread has ended."""
+        self._left_behind: dict[Resource, list[Thread]] = {}
         """The threads that were left behind, by resource."""
         self._memories: dict[Resource, tuple[Token, TaskMemory]] = {}
-        """What outlives a restart of a task, with the token that it is of."""
+        """The state of a task that survives its restarts, with the token that it belongs to."""
         self._changed = Condition()
-        """Guards all of this, and is notified whenever a slot begins to end or is gone."""
+        """Guards the fields above; notified when a slot starts, begins to end, or is removed."""
         self._closed = False
         Thread(target=self._watch, name="runner-watch", daemon=True).start()
 
     def start(self, launch: Launch) -> None:
-        """Run a launch; nothing of its resource may run yet."""
+        """Run a launch; raises `RuntimeError` if its resource runs already."""
         with self._changed:
             if launch.resource in self._slots:
                 raise RuntimeError(f"{launch.resource} runs already: its end comes first")
             if not self._closed:
                 slot = self._slots[launch.resource] = _Slot(launch, self._body(launch))
-                self._go(slot, self._begin, slot)
+                self._start_thread(slot, self._begin, slot)
                 self._changed.notify_all()
 
     def stop(self, resource: Resource) -> None:
-        """Let a resource finish its batch and end; cut it short after the grace period."""
+        """Let a resource finish its batch and end; cancel it after the grace period."""
         with self._changed:
             slot = self._slots.get(resource)
             if slot:
                 self._drain(slot)
 
     def abandon(self) -> None:
-        """Cut everything short: the worker may have lost its place in the group."""
+        """Cancel everything: the worker may no longer be a member of the group."""
         with self._changed:
             for slot in self._slots.values():
-                self._cut(slot)
+                self._cancel(slot)
 
     def running(self) -> Resources:
-        """Return what runs: from before its start began until its stop has completed."""
+        """Return the resources from the call of `start` until their stop has completed."""
         with self._changed:
             return frozenset(self._slots)
 
     def close(self, seconds: float) -> Resources:
-        """Stop everything and start nothing more; return what still runs after so long.
+        """Stop everything and start nothing more; return what still runs after the given time.
 
-        A task that has not ended when half of the time is over is cut short.
+        A resource that has not ended after half of that time is cancelled.
         """
         begun = time.monotonic()
         with self._changed:
@@ -132,28 +133,32 @@ class Runner:
             return frozenset(self._slots)
 
     @staticmethod
-    def _go(slot: _Slot, what: Callable[..., None], *args: object) -> None:
+    def _start_thread(slot: _Slot, target: Callable[..., None], *args: object) -> None:
         name = f"{slot.launch.resource}@{slot.launch.token}"
-        slot.thread = Thread(target=what, args=args, name=name, daemon=True)
+        slot.thread = Thread(target=target, args=args, name=name, daemon=True)
         slot.thread.start()
 
     def _body(self, launch: Launch) -> Task | ConnectorLoop | Suspended:
         is_task = launch.resource.is_task
         if launch.target_state is not RunState.RUNNING:
             return Suspended(launch, self._report, self._memory(launch) if is_task else None)
-        return self._task(launch) if is_task else self._connector(launch)
+        return self._task(launch) if is_task else self._connector_loop(launch)
 
-    def _connector(self, launch: Launch) -> ConnectorLoop:
-        return ConnectorLoop(launch, lambda: self._made(launch), self._report, self._completed)
+    def _connector_loop(self, launch: Launch) -> ConnectorLoop:
+        return ConnectorLoop(
+            launch, lambda: self._make_connector(launch), self._report, self._complete_context
+        )
 
     def _task(self, launch: Launch) -> Task:
         def pipeline(context: Context) -> Pipeline:
-            return self._made(launch).pipeline(self._completed(context), launch.config)
+            return self._make_connector(launch).pipeline(
+                self._complete_context(context), launch.config
+            )
 
         return Task(launch, pipeline, self._host, self._memory(launch))
 
-    def _completed(self, context: Context) -> Context:
-        """Return a context with what everything that runs here is given."""
+    def _complete_context(self, context: Context) -> Context:
+        """Return a context with the services that this worker gives to all plugins."""
         connector = context.resource.connector
         return replace(
             context,
@@ -165,7 +170,7 @@ class Runner:
             published_offsets=partial(self._ledger.settled, connector),
         )
 
-    def _made(self, launch: Launch) -> Connector:
+    def _make_connector(self, launch: Launch) -> Connector:
         config = launch.connector_config
         plugin = self._plugins.find(config.get(keys.CONNECTOR_CLASS, ""))
         for key, flaw in plugin.flaws_in_version(config).items():
@@ -188,7 +193,7 @@ class Runner:
         try:
             ending = slot.body.run(error)
         except LeftBehind:
-            return  # another thread runs the slot
+            return  # another thread continues the slot
         except BaseException:
             self._end(slot, ending)
             raise
@@ -198,7 +203,7 @@ class Runner:
         launch = slot.launch
         with self._changed:
             del self._slots[launch.resource]
-            # In one step: what does not run any more has been reported.
+            # Under the lock: a resource that `running` no longer lists has been reported.
             self._report(Stopped(launch.resource, launch.token, ending))
             self._changed.notify_all()
 
@@ -208,54 +213,54 @@ class Runner:
             slot.body.halt.drain()
             self._changed.notify_all()
 
-    def _cut(self, slot: _Slot) -> None:
+    def _cancel(self, slot: _Slot) -> None:
         if slot.hung_at is None:
             slot.hung_at = time.monotonic() + self._hung_s
             slot.body.halt.cancel()
             self._changed.notify_all()
 
     def _watch(self) -> None:
-        """Keep the deadlines of what is to end; ask nothing of the engine under the lock."""
+        """Enforce the deadlines of resources and calls; the engine is not called under the lock."""
         while True:
             with self._changed:
                 if self._closed and not self._slots:
                     return
                 slots = [*self._slots.values()]
-                cut = [slot for slot in slots if self._is_cut(slot)]
+                cancelled = [slot for slot in slots if self._is_cancelled(slot)]
             for slot in slots:
                 self._leave_if_late(slot)
-            for slot in cut:
-                self._tell_if_hung(slot)
+            for slot in cancelled:
+                self._report_if_hung(slot)
                 slot.body.cancel()
             with self._changed:
                 ending = any(slot.body.halt.is_draining for slot in self._slots.values())
                 if not self._closed or self._slots:
-                    idle = _LOOK_S if self._slots else None
+                    idle = _IDLE_WATCH_S if self._slots else None
                     self._changed.wait(_WATCH_S if ending else idle)
 
-    def _is_cut(self, slot: _Slot) -> bool:
+    def _is_cancelled(self, slot: _Slot) -> bool:
         if slot.cancel_at is not None and time.monotonic() >= slot.cancel_at:
-            self._cut(slot)
+            self._cancel(slot)
         return slot.body.halt.is_cancelled
 
     def _leave_if_late(self, slot: _Slot) -> None:
-        """Go on without a thread that a plugin keeps for too long."""
+        """Replace a thread whose plugin call is overdue."""
         is_hung = slot.hung_at is not None and time.monotonic() >= slot.hung_at
         error: Exception | None = slot.body.leave(any_call=is_hung)
         if error is None:
             return
         resource = slot.launch.resource
         with self._changed:
-            left = [*self._left.get(resource, ()), slot.thread]
-            left = self._left[resource] = [each for each in left if each.is_alive()]
-            if len(left) >= _MOST_LEFT:
+            left = [*self._left_behind.get(resource, ()), slot.thread]
+            left = self._left_behind[resource] = [each for each in left if each.is_alive()]
+            if len(left) >= _MOST_LEFT_BEHIND:
                 error = StillHanging(f"{len(left)} of its threads hang by now: {error}")
             if is_hung:
                 slot.hung_at = time.monotonic() + self._hung_s
-            self._go(slot, self._run, slot, error)
+            self._start_thread(slot, self._run, slot, error)
 
-    def _tell_if_hung(self, slot: _Slot) -> None:
+    def _report_if_hung(self, slot: _Slot) -> None:
         overdue = slot.hung_at is not None and time.monotonic() >= slot.hung_at
-        if overdue and not slot.was_told_hung and slot.thread.is_alive():
-            slot.was_told_hung = True
+        if overdue and not slot.was_reported_hung and slot.thread.is_alive():
+            slot.was_reported_hung = True
             self._report(Hung(slot.launch.resource, slot.launch.token))

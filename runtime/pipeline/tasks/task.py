@@ -1,11 +1,11 @@
-"""A task: a loop of bounded batches, as large as they can be and still end soon.
+"""A task: a loop of batches, which are as large as the target time of a batch allows.
 
-    recover what is left over
+    recover unfinished batches
     while not draining:
         plan the next batch, stage it, commit it, publish it
 
-What makes each of them count exactly once is in `commits.py`; here are when to look for more, how
-much to take, and what to do while the engine, the log or the sink is out of reach.
+This module decides when to poll the source, how large a batch is, and what to do while the engine,
+the log, the source or the sink is unreachable. `commits.py` makes each batch count exactly once.
 """
 
 import time
@@ -24,42 +24,42 @@ from ..spi.connector import Pipeline
 from ..spi.context import Context
 from ..spi.errors import Away, CallTimedOut, NotReady
 from ..spi.source import BatchPlan, Limit
-from .batch_size import BatchSize, Rate, plan_within
+from .batch_size import BatchSize, RateLimit, plan_within
 from .commits import TaskCommits, TaskMemory, advance_offsets
-from .contention import Admission, IdlePauses
-from .failures import reason_of, told_to
+from .contention import BatchSlots, IdlePauses
+from .failures import reason_of, reporting_end
 from .halving import BatchHalved
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_pipeline
-from .reports import BadRowsTold, BatchClock, BatchDone, Ending, Report, StatusReports
-from .restarts import Halt, Outage, RestartPolicy, Restarts, persist
+from .reports import BadRowsRemark, BatchClock, BatchDone, Ending, Report, StatusReports
+from .restarts import Halt, Outage, RestartPolicy, Restarts, run_with_restarts
 
 _FENCED_BACKOFF = Backoff(0.5, 30.0)
 _LEDGER_PAUSE_S = 2.0
 _WARM_POLL_S = 0.2
-_LOOK_S = 5.0
-"""How long nothing must be there to read for what the last attempt failed at to be gone."""
-_TURN_S = 0.2
-"""How often it is looked whether what comes before a batch is in the sink."""
+_EMPTY_PROOF_S = 5.0
+"""How long after a start an empty plan does not yet prove that the source has no input."""
+_ORDER_POLL_S = 0.2
+"""How often a task checks whether the earlier batches of its partitions are in the sink."""
 _BEHIND = "waiting for another task to publish what it has read of the same partitions before"
 _LONGEST_PAUSE_S = 1.0
-"""How long it waits for its rate before it looks whether to sweep."""
+"""The longest sleep while the rate limit holds a batch back; the task may sweep in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskHost:
-    """What a worker gives all of its tasks."""
+    """The services of a worker that all its tasks share."""
 
     engine: Engine
     ledger: Ledger
     report: Callable[[Report], None]
     pauses: IdlePauses = field(default_factory=IdlePauses)
-    admission: Admission = field(default_factory=lambda: Admission(1))
+    slots: BatchSlots = field(default_factory=lambda: BatchSlots(1))
 
 
 class Task:
-    """One task under one token; `run` is for a thread of its own."""
+    """One task under one fencing token; `run` is called on a separate thread."""
 
     def __init__(
         self,
@@ -76,97 +76,100 @@ class Task:
         self._status = StatusReports(launch, host.report, lambda: self._restarts.made)
         self._memory = memory or TaskMemory()
         self._commits = TaskCommits(
-            launch, host.engine, host.ledger, self._memory, self.halt, self._status.tell
+            launch, host.engine, host.ledger, self._memory, self.halt, self._status.report
         )
-        self._outage = Outage(self._restarts.policy, self.halt, self._status.tell)
-        self._bad_rows = BadRowsTold()
-        self._rate = Rate()
-        """That of the attempt that runs."""
+        self._outage = Outage(self._restarts.policy, self.halt, self._status.report)
+        self._bad_rows = BadRowsRemark()
+        self._rate = RateLimit()
+        """The rate limit of the current attempt."""
         self._remark = ""
-        """What its source says beside the batch that was planned last."""
+        """The source's remark in the last plan."""
         self._calls = Calls(CallLimits.of(launch.connector_config))
-        """Those of the attempt that runs."""
-        self._last = BatchClock()
-        """That of the last batch; empty before the first."""
-        self._ran = False
-        self._news = Event()
-        """Set when its source says that there may be something to read."""
+        """The plugin calls of the current attempt."""
+        self._last_clock = BatchClock()
+        """The clock of the last batch; empty before the first."""
+        self._has_run = False
+        self._wake = Event()
+        """Set when the source reports that there may be new input."""
         self._put_off: dict[str, object] = {}
-        self._looks_until = 0.0
-        """Until when the attempt that runs may find nothing though there is something to read."""
+        """The ranges that the source put off, which the next attempt gets as well."""
+        self._unproven_until = 0.0
+        """The monotonic time from which an empty plan proves that the current attempt works."""
 
     def run(self, error: Exception | None = None) -> Ending:
-        """Work until somebody asks for an end, or the token is no longer current.
+        """Run batches until the task is stopped or cancelled, or its token is no longer current.
 
-        An `error` is that of a thread that was left behind, in whose place this one goes on.
+        If this thread replaces one that was left behind, `error` is the error of that thread.
         """
         self.halt.wait(self._memory.not_before - time.monotonic())
         try:
-            tell = self._status.tell
-            self._memory.failure = persist(self._attempt, self.halt, self._restarts, tell, error)
+            self._memory.failure = run_with_restarts(
+                self._attempt, self.halt, self._restarts, self._status.report, error
+            )
         except Fenced as fenced:
-            # Should the log still grant this very token, it is tried again, but not at once.
+            # If the log still grants this token, the task is started again, but not at once.
             self._memory.fences += 1
             pause = _FENCED_BACKOFF.pause(self._memory.fences)
             self._memory.not_before = time.monotonic() + pause
-            self._status.tell(RunState.UNASSIGNED, f"fenced: {fenced}")
+            self._status.report(RunState.UNASSIGNED, f"fenced: {fenced}")
             return Ending.FENCED
         return Ending.CANCELLED if self.halt.is_cancelled else Ending.STOPPED
 
     def cancel(self) -> None:
-        """Ask for an end now; repeat it until there is one, a job may just be beginning."""
+        """Ask the task to end now; the caller repeats it, since a job may just be starting."""
         self.halt.cancel()
         self._host.engine.cancel(self._commits.tag)
 
     def leave(self, *, any_call: bool = False) -> CallTimedOut | None:
-        """Leave the running attempt behind if a call of the plugin is overdue. See `Calls`."""
+        """Leave the current attempt behind if a plugin call is overdue; see `Calls.leave`."""
         late = self._calls.leave(any_call=any_call)
         if late is not None:
             self._host.engine.cancel(self._commits.tag)
         return late
 
     def _attempt(self) -> None:
-        """Work until the end, or until the engine or the log is out of reach for a while."""
+        """Run batches until the end, or until the engine, the log or the sink is unreachable."""
         self._calls.wait_committed()
         calls = self._calls = Calls(self._calls.limits)
-        pipeline = self._made(calls)
+        pipeline = self._make_guarded_pipeline(calls)
         try:
             self._commits.recover(pipeline, calls)
             if self._wait_warm():
                 if not self._is_unproven:
-                    self._status.tell(RunState.RUNNING)
-                with told_to(pipeline.lineage), calls.holding(self._host.pauses.count()):
+                    self._status.report(RunState.RUNNING)
+                polling = self._host.pauses.register()
+                with reporting_end(pipeline.lineage), calls.holding(polling):
                     self._loop(pipeline)
-                if not self.halt.is_cancelled:  # else a batch may be left to publish
+                if not self.halt.is_cancelled:  # a cancelled task may have a batch to publish
                     self._commits.sweep(pipeline)
         except Exception as error:  # noqa: BLE001  # failures are raised again
-            self._wait_after(error)
+            self._wait_or_raise(error)
         finally:
             pipeline.close(lambda error: self._status.warn(f"closing: {reason_of(error)}"))
 
-    def _made(self, calls: Calls) -> Pipeline:
+    def _make_guarded_pipeline(self, calls: Calls) -> Pipeline:
         context = Context(
             self._launch.resource,
             self._status.warn,
             cluster_id=self._host.ledger.cluster_id,
-            wake=self._news.set,
+            wake=self._wake.set,
             put_off=self._put_off,
             on_spark=self._commits.on_spark,
         )
         made = calls.run("connector.pipeline", self._make_pipeline, context)
         return guard_pipeline(made, calls)
 
-    def _wait_after(self, error: Exception) -> None:
-        """Tell of what is no failure of the task, and wait before another attempt."""
+    def _wait_or_raise(self, error: Exception) -> None:
+        """Report an error that is no failure of the task, and wait; raise any other error."""
         if isinstance(error, LedgerUnavailable):
-            self._status.tell(self._waiting, f"waiting for the offsets: {error}")
+            self._status.report(self._waiting_state, f"waiting for the offsets: {error}")
             self.halt.wait(_LEDGER_PAUSE_S)
         elif isinstance(error, BatchHalved):
             self._status.warn(str(error))
         elif isinstance(error, Away):
             self._outage.wait(error)
         elif isinstance(error, EngineDown) or session_is_gone(error):
-            self._status.tell(RunState.RESTARTING, f"the engine is down: {error}")
+            self._status.report(RunState.RESTARTING, f"the engine is down: {error}")
             self.halt.wait(_WARM_POLL_S)
         else:
             raise error
@@ -174,28 +177,29 @@ class Task:
     def _wait_warm(self) -> bool:
         while not self.halt.is_draining:
             if self._host.engine.wait_warm(_WARM_POLL_S):
-                self._ran = True
+                self._has_run = True
                 return True
-            self._status.tell(self._waiting, f"waiting for the engine: {self._host.engine.detail}")
+            detail = self._host.engine.detail
+            self._status.report(self._waiting_state, f"waiting for the engine: {detail}")
             self.halt.wait(_WARM_POLL_S)
         return False
 
     @property
     def _is_unproven(self) -> bool:
-        """Whether it runs only once a batch is staged: the last attempt could not."""
+        """Whether the last attempt failed, so that the task is not RUNNING before it has staged."""
         return self._outage.is_on or self._restarts.is_unproven
 
     @property
-    def _waiting(self) -> RunState:
-        return RunState.RESTARTING if self._ran else RunState.UNASSIGNED
+    def _waiting_state(self) -> RunState:
+        return RunState.RESTARTING if self._has_run else RunState.UNASSIGNED
 
     def _loop(self, pipeline: Pipeline) -> None:
-        self._looks_until = time.monotonic() + _LOOK_S
+        self._unproven_until = time.monotonic() + _EMPTY_PROOF_S
         offsets = dict(self._host.ledger.offsets(self._launch.resource.connector))
         size = BatchSize(pipeline.pace)
-        self._rate = Rate.of(pipeline.pace)
+        self._rate = RateLimit.of(pipeline.pace)
         first = True
-        # Data may come much later: a task that looks for it, and finds none, is not down.
+        # Downtime ends here, not at the first batch: input may arrive much later.
         began_ms = time.time_ns() // 1_000_000
         while not self.halt.is_draining:
             self._commits.sweep_if_due(pipeline)
@@ -207,86 +211,88 @@ class Task:
             if self.halt.is_draining:
                 return
             if not plan.ranges:
-                self._wait_for_news(pipeline, time.thread_time() - looked)
+                self._wait_for_input(pipeline, time.thread_time() - looked)
                 continue
-            commit = self._batch(pipeline, plan, clock)
+            commit = self._run_batch(pipeline, plan, clock)
             if commit is None:
                 return
             advance_offsets(offsets, commit)
-            self._rate.take(clock.total, commit.rows_in, plan.bytes, backlog=plan.backlog)
+            self._rate.consume(clock.total, commit.rows_in, plan.bytes, backlog=plan.backlog)
             held = Limit(commit.rows_in, plan.bytes, len(plan.ranges))
             size.learn(clock.worked, held, backlog=plan.backlog)
             self._host.report(BatchDone(commit, began_ms, first, clock.phases, self._restarts.made))
-            if first:  # its status now tells that it runs batches, and no longer any remark
+            if first:  # the worker resets the status at the first batch, so forget its remark
                 self._status.last = (RunState.RUNNING, "")
             first = False
             if not plan.backlog:
-                # What comes in a trickle is let pile up: a batch costs much, however small. On a
-                # worker that has little to do batches are quick, and so is the next one.
+                # Let a slow stream of input accumulate: even a small batch is costly. On a worker
+                # with little load batches are fast, so the pause is short as well.
                 self.halt.wait(min(clock.worked, pipeline.pace.linger_s - clock.total))
 
-    def _wait_for_news(self, pipeline: Pipeline, look_s: float) -> None:
-        self._rate.rest()
-        pause_s = self._host.pauses.after(look_s, pipeline.pace.poll_interval_s)
-        self.halt.wait_for(self._news, pause_s)
+    def _wait_for_input(self, pipeline: Pipeline, poll_s: float) -> None:
+        self._rate.note_idle()
+        pause_s = self._host.pauses.after(poll_s, pipeline.pace.poll_interval_s)
+        self.halt.wait_for(self._wake, pause_s)
 
     def _plan(
         self, pipeline: Pipeline, offsets: dict[str, Document], size: BatchSize
     ) -> BatchPlan[Any]:
-        self._news.clear()  # before: what comes while it looks is not missed
+        self._wake.clear()  # before the plan, so that no wake-up during it is lost
         try:
             plan = plan_within(pipeline.source, offsets, size, self._calls.limits.memory)
         except NotReady as waiting:
-            self._status.tell(RunState.RUNNING, str(waiting), error=ErrorClass.OUTSIDE)
+            self._status.report(RunState.RUNNING, str(waiting), error=ErrorClass.OUTSIDE)
             return BatchPlan()
         self._remark = plan.remark
-        # A first look may find nothing yet.
-        if not plan.ranges and time.monotonic() >= self._looks_until:
+        # The first plans may be empty although there is input.
+        if not plan.ranges and time.monotonic() >= self._unproven_until:
             self._outage.end()
             self._restarts.is_unproven = False
         if not self._is_unproven:
-            self._tell_runs()
+            self._report_running()
         return plan
 
-    def _wait_turn(self, plan: BatchPlan[Any]) -> None:
-        """Wait while another task has yet to put in place what comes before a batch."""
+    def _wait_for_earlier_batches(self, plan: BatchPlan[Any]) -> None:
+        """Wait until other tasks have published the earlier batches of the same partitions."""
         while not (self.halt.is_draining or self._commits.is_next(plan)):
-            self._status.tell(RunState.RUNNING, _BEHIND)
-            self.halt.wait(_TURN_S)
+            self._status.report(RunState.RUNNING, _BEHIND)
+            self.halt.wait(_ORDER_POLL_S)
 
     def _waits_for_rate(self) -> bool:
-        """Tell whether a batch has to wait for its rate, after a part of that wait."""
+        """Sleep if the rate limit holds the next batch back; return whether it did."""
         pause_s = self._rate.pause_s
         if pause_s > 0:
-            self._tell_runs()
+            self._report_running()
             self.halt.wait(min(pause_s, _LONGEST_PAUSE_S))
         return pause_s > 0
 
-    def _tell_runs(self) -> None:
-        """Tell that it runs, with what its source, its bad rows and its rate have to say."""
-        told = self._remark, self._bad_rows.remark, self._rate.remark
-        self._status.tell(RunState.RUNNING, "; ".join(filter(None, told)))
+    def _report_running(self) -> None:
+        """Report RUNNING with the remarks of the source, the bad rows and the rate limit."""
+        remarks = self._remark, self._bad_rows.remark, self._rate.remark
+        self._status.report(RunState.RUNNING, "; ".join(filter(None, remarks)))
 
-    def _batch(self, pipeline: Pipeline, plan: BatchPlan[Any], clock: BatchClock) -> Commit | None:
-        """Make a batch count and put it in place; None: an end was asked for before it began."""
+    def _run_batch(
+        self, pipeline: Pipeline, plan: BatchPlan[Any], clock: BatchClock
+    ) -> Commit | None:
+        """Stage, commit and publish a batch; None: the task was asked to end before it started."""
         with clock.phase("wait"):
-            self._wait_turn(plan)
-            place = self._host.admission.enter(self._launch.weight, self.halt)
-        with self._calls.holding(place):
+            self._wait_for_earlier_batches(plan)
+            slot = self._host.slots.acquire(self._launch.weight, self.halt)
+        with self._calls.holding(slot):
             if self.halt.is_draining:
                 return None
             with clock.phase("run"), self._restarts.count_engine_losses() as begins:
                 commit = self._commits.stage(pipeline, plan, begins)
-        commit = replace(commit, cost=clock.cost(plan.bytes, self._last))
+        commit = replace(commit, cost=clock.cost(plan.bytes, self._last_clock))
         self._restarts.is_unproven = False
         self._outage.end()
-        self._tell_runs()
+        self._report_running()
         with clock.phase("commit"):
             sequence = self._commits.commit(pipeline, commit)
         self._bad_rows.count(commit, pipeline.tolerance.queue)
-        self._tell_runs()
+        self._report_running()
         with clock.phase("publish"):
             self._commits.publish(pipeline, commit, sequence)
         pipeline.lineage.batch(commit)
-        self._last = clock
+        self._last_clock = clock
         return commit

@@ -1,1 +1,1 @@
-"""What tasks do with the code of plugins: time its calls, and look at what it gives back."""
+"""Guards around the code of plugins: deadlines for calls, and checks of returned values."""

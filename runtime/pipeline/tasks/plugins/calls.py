@@ -1,9 +1,9 @@
-"""The calls that a plugin has not returned from, and what becomes of one that takes too long.
+"""The open calls of a plugin, and how a thread whose call is overdue is left behind.
 
-A thread in Python cannot be ended from outside. So a thread whose call is overdue is left behind:
-what it held is given back, another thread goes on in its place, and should the call return after
-all, `LeftBehind` ends the thread at that very point, before it does anything more. It cannot
-commit: a commit is a call, too, which a thread that was left behind cannot enter.
+Python cannot end a thread from outside. So a thread whose call is overdue is left behind: its slot
+on the engine is released, and another thread replaces it. If the call returns after all,
+`LeftBehind` ends the thread right there, before it does anything else. It cannot commit:
+a commit is also a call, and a thread that was left behind cannot begin one.
 """
 
 import sys
@@ -25,21 +25,21 @@ _COMMIT: Final = "commit"
 
 
 class StillHanging(Exception):  # noqa: N818  # names who is to blame
-    """Too many threads of one resource hang in calls for another one to be risked."""
+    """Too many threads of one resource hang in plugin calls, so it is not restarted."""
 
 
 class LeftBehind(BaseException):
-    """Ends a thread in whose place another one has gone on."""
+    """Ends a thread that was left behind and replaced by another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """How long a call of a plugin may take, and how long a batch until it is staged."""
+    """The time limits of a plugin call and of staging a batch, and the memory limit of a plan."""
 
     call_s: float
     batch_s: float
     memory: int
-    """How many bytes of rows a plan may hold."""
+    """The most bytes of rows in a plan."""
 
     @staticmethod
     def of(config: Mapping[str, str]) -> "CallLimits":
@@ -57,90 +57,91 @@ class _Call:
     name: str
     limit_s: float
     key: str
-    """What to raise for it to have more time."""
-    by: float
-    """When it is overdue, in seconds on the monotonic clock."""
+    """The config key of the limit."""
+    deadline: float
+    """The monotonic time from which it is overdue."""
     thread: int
 
 
 class Calls:
-    """The calls of one attempt of a task or a connector; usable from any thread."""
+    """The plugin calls of one attempt of a task or a connector; usable from any thread."""
 
     def __init__(self, limits: CallLimits) -> None:
         self.limits = limits
         self._changed = Condition()
-        """Guards all of this, and is notified when a call ends."""
+        """Guards the following fields; notified when a call ends."""
         self._open: list[_Call] = []
         self._is_left = False
-        self._held: list[ExitStack] = []
-        """What its threads hold, and others may wait for."""
+        self._held_resources: list[ExitStack] = []
+        """The resources of the attempt, such as a slot on the engine, that others may wait for."""
 
     def run(self, name: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Make a call of a plugin, which may raise any `Exception` and nothing else."""
-        with self._entered(name, self.limits.call_s, keys.CALL_TIMEOUT_MS):
-            return _contained(name, call, *args, **kwargs)
+        """Call a plugin; raises the plugin's `Exception`, and `PluginExited` for all else."""
+        with self._tracked(name, self.limits.call_s, keys.CALL_TIMEOUT_MS):
+            return _call_contained(name, call, *args, **kwargs)
 
     def run_job(self, name: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Make a call that a Spark job is run in: it may take as long as its batch."""
-        with self._entered(name, self.limits.batch_s, keys.BATCH_TIMEOUT_MS):
-            return _contained(name, call, *args, **kwargs)
+        """Call a plugin that runs a Spark job in the call: the limit is that of a batch."""
+        with self._tracked(name, self.limits.batch_s, keys.BATCH_TIMEOUT_MS):
+            return _call_contained(name, call, *args, **kwargs)
 
-    def run_last(self, name: str, call: Callable[[], None]) -> None:
-        """Make the last call of an object, which a thread that was left behind makes as well."""
+    def run_release(self, name: str, call: Callable[[], None]) -> None:
+        """Make the closing call of an object, even on a thread that was left behind."""
         if not self._is_left:
             self.run(name, call)
             return
         with suppress(Exception):
-            _contained(name, call)
+            _call_contained(name, call)
 
     @contextmanager
     def batch(self) -> Generator[None]:
-        """Bound how long a batch takes until it is staged."""
-        with self._entered("the batch", self.limits.batch_s, keys.BATCH_TIMEOUT_MS):
+        """Limit the time in which a batch is staged."""
+        with self._tracked("the batch", self.limits.batch_s, keys.BATCH_TIMEOUT_MS):
             yield
 
     @contextmanager
     def commit(self) -> Generator[None]:
-        """Keep the next attempt waiting until a commit has its answer; it takes what it takes."""
-        with self._entered(_COMMIT, float("inf"), ""):
+        """Make the next attempt wait until a commit has its answer; it has no time limit."""
+        with self._tracked(_COMMIT, float("inf"), ""):
             yield
 
     @contextmanager
     def holding(self, held: ExitStack) -> Generator[None]:
-        """Hold what others may wait for, until the end or until the thread is left behind."""
+        """Hold a resource until the end of the block, or until the thread is left behind."""
         with self._changed:
-            self._held.append(held)
+            self._held_resources.append(held)
         try:
             yield
         finally:
             held.close()
             with self._changed:
-                self._held.remove(held)
+                self._held_resources.remove(held)
 
     def leave(self, *, any_call: bool = False) -> CallTimedOut | None:
-        """Leave the attempt behind, and tell of its overdue call; None: there is none.
+        """Leave the attempt behind if a call is overdue; return the error of that call.
 
-        Any call will do if it is to end anyway. An attempt is left behind once.
+        With `any_call` an open call need not be overdue. Commits are never left behind, and an
+        attempt is left behind at most once; otherwise None is returned.
         """
         now = time.monotonic()
         with self._changed:
-            late = [call for call in self._open if any_call or call.by <= now]
+            late = [call for call in self._open if any_call or call.deadline <= now]
             late = [call for call in late if call.name is not _COMMIT]
             if not late or self._is_left:
                 return None
             self._is_left = True
-            held = [*self._held]
+            held = [*self._held_resources]
         for each in held:
             each.close()
         return _timed_out(late[-1])
 
     def wait_committed(self) -> None:
-        """Wait until no commit is under way."""
+        """Wait until no commit is open."""
         with self._changed:
             self._changed.wait_for(lambda: all(call.name is not _COMMIT for call in self._open))
 
     @contextmanager
-    def _entered(self, name: str, limit_s: float, key: str) -> Generator[None]:
+    def _tracked(self, name: str, limit_s: float, key: str) -> Generator[None]:
         call = _Call(name, limit_s, key, time.monotonic() + limit_s, get_ident())
         with self._changed:
             if self._is_left:
@@ -157,8 +158,8 @@ class Calls:
                 raise LeftBehind
 
 
-def _contained(name: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a plugin; what would end its thread or the process is an error of the plugin."""
+def _call_contained(name: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a plugin; `SystemExit` and the like become `PluginExited`."""
     try:
         return call(*args, **kwargs)
     except (Exception, LeftBehind):
@@ -168,7 +169,7 @@ def _contained(name: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwarg
 
 
 def _timed_out(call: _Call) -> CallTimedOut:
-    # Nothing else tells where a thread is.
+    # There is no public way to get the stack of another thread.
     frames = sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     frame = frames.get(call.thread)
     where = "".join(traceback.format_stack(frame)) if frame else ""

@@ -1,6 +1,7 @@
-"""The objects of a plugin as a task sees them: each call of them has a deadline.
+"""Proxies of a plugin's objects: each call has a deadline, and its result is checked.
 
-A source or a sink that a connection fails to is away, also where a plugin does not say so.
+A connection error of a source or a sink becomes `SourceAway` or `SinkAway`, even if the plugin does
+not raise these.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -16,37 +17,39 @@ from ...spi.transform import Transform
 from .calls import Calls
 from .results import check_manifest
 
-_LAST: Final = ("close", "stop")
-"""What lets go of something."""
+_RELEASING: Final = ("close", "stop")
+"""The methods that release resources."""
 
 
 class _Guarded:
-    """Passes on each call of an object, with a deadline and within what it may raise."""
+    """A proxy of an object: its calls have deadlines and raise only what a plugin may raise."""
 
     def __init__(
         self,
         role: str,
-        of: object,
+        target: object,
         calls: Calls,
         jobs: Collection[str] = (),
         checks: Mapping[str, Callable[[object], None]] | None = None,
         away: type[Away] | None = None,
     ) -> None:
         self._role = role
-        self._of = of
+        self._target = target
         self._calls = calls
         self._jobs = jobs
-        """The calls that a Spark job runs in."""
+        """The methods that run a Spark job."""
         self._checks = checks or {}
-        """What raises `ContractBroken` at what a call must not return, by its name."""
+        """Functions that raise `ContractBroken` for an invalid result, by the method's name."""
         self._away = away
-        """What a failed connection is told as; None: it is not known what is away."""
+        """The error for a failed connection; None: the plugin's own error is raised."""
 
     def __getattr__(self, name: str) -> object:
-        what = f"{self._role}.{name}"
-        if name in _LAST:
-            return lambda: self._calls.run_last(what, getattr(self._of, name))
-        found = self._calls.run(what, cast("Callable[..., object]", getattr), self._of, name)
+        call_name = f"{self._role}.{name}"
+        if name in _RELEASING:
+            return lambda: self._calls.run_release(call_name, getattr(self._target, name))
+        found = self._calls.run(
+            call_name, cast("Callable[..., object]", getattr), self._target, name
+        )
         if not callable(found):
             return found
         run = self._calls.run_job if name in self._jobs else self._calls.run
@@ -56,11 +59,11 @@ class _Guarded:
         @wraps(found)
         def call(*args: object, **kwargs: object) -> object:
             try:
-                result = run(what, found, *args, **kwargs)
+                result = run(call_name, found, *args, **kwargs)
             except (ConnectionError, TimeoutError) as error:
                 if self._away is None:
                     raise
-                raise self._away(f"{what}: {error.strerror or error}") from error
+                raise self._away(f"{call_name}: {error.strerror or error}") from error
             check(result)
             return result
 
@@ -68,17 +71,17 @@ class _Guarded:
 
 
 def guard_connector(connector: Connector, calls: Calls) -> Connector:
-    """Return a connector whose calls are timed."""
+    """Return a connector whose calls have deadlines."""
     return cast("Connector", _Guarded("connector", connector, calls))
 
 
 def guard_pipeline(pipeline: Pipeline, calls: Calls) -> Pipeline:
-    """Return a pipeline whose calls are timed; raises `ContractBroken` if it is none."""
-    _check(pipeline, Pipeline, "pipeline")
-    _check(pipeline.source, Source, "source")
-    _check(pipeline.sink, Sink, "sink")
+    """Return a pipeline whose calls have deadlines; raises `ContractBroken` for wrong types."""
+    _require(pipeline, Pipeline, "pipeline")
+    _require(pipeline.source, Source, "source")
+    _require(pipeline.sink, Sink, "sink")
     for transform in pipeline.transforms:
-        _check(transform, Transform, "transform")
+        _require(transform, Transform, "transform")
     jobs = () if pipeline.sink.takes_arrow else ("stage", "write")
     checks = {"stage": check_manifest, "write": check_manifest}
     letters = pipeline.dead_letters and _Guarded(
@@ -97,10 +100,10 @@ def guard_pipeline(pipeline: Pipeline, calls: Calls) -> Pipeline:
 
 
 def _unchecked(_: object) -> None:
-    """Take whatever a call returns."""
+    """Accept any result."""
 
 
-def _check(given: object, kind: type, what: str) -> None:
+def _require(given: object, kind: type, what: str) -> None:
     if not isinstance(given, kind):
         found = type(given).__name__
         raise ContractBroken(f"connector.pipeline gave a {found} as the {what}: no {kind.__name__}")

@@ -1,6 +1,7 @@
-"""What a plugin gives back is looked at before it is relied on, or written down for ever.
+"""Checks of the values that a plugin returns, before they are used or written to the log.
 
-What the log cannot hold would be refused only by the group, which knows no plugin to blame.
+Otherwise only the group would refuse values that the log cannot store, and it does not know which
+plugin returned them.
 """
 
 import json
@@ -17,46 +18,46 @@ T = TypeVar("T")
 LONGEST_NOTE: Final = 4 << 10
 """The most bytes of a manifest's note, as JSON, and of a source partition."""
 LONGEST_OFFSET: Final = 64 << 10
-"""The most bytes of a source offset, as JSON: some hold a list of transactions."""
+"""The most bytes of a source offset, as JSON; some contain a list of transactions."""
 
 _LARGEST: Final = (1 << 63) - 1
 
 
 def check_plan(given: object, offsets: Mapping[str, Document]) -> BatchPlan[Any]:
-    """Return a plan; raises `ContractBroken` if it cannot be a batch behind these offsets."""
-    plan = cast("BatchPlan[object]", _of("source.plan", given, BatchPlan))
-    _of("source.plan: its ranges", plan.ranges, tuple)
-    _of("source.plan: its advances", plan.advances, tuple)
-    _of("source.plan: its remark", plan.remark, str)
-    _count("source.plan: its rows", plan.rows, -1)
-    _count("source.plan: its bytes", plan.bytes, 0)
+    """Return a plan; raises `ContractBroken` unless it is a valid batch after these offsets."""
+    plan = cast("BatchPlan[object]", _require("source.plan", given, BatchPlan))
+    _require("source.plan: its ranges", plan.ranges, tuple)
+    _require("source.plan: its advances", plan.advances, tuple)
+    _require("source.plan: its remark", plan.remark, str)
+    _check_count("source.plan: its rows", plan.rows, -1)
+    _check_count("source.plan: its bytes", plan.bytes, 0)
     if plan.lag is not None:
-        lag = _of("source.plan: its lag", plan.lag, Lag)
-        _count("source.plan: its lag in ranges", lag.ranges, 0)
-        _count("source.plan: its lag in bytes", lag.bytes, 0)
+        lag = _require("source.plan: its lag", plan.lag, Lag)
+        _check_count("source.plan: its lag in ranges", lag.ranges, 0)
+        _check_count("source.plan: its lag in bytes", lag.bytes, 0)
     _check_advances(plan.advances, offsets)
     return plan
 
 
 def check_manifest(given: object) -> None:
-    """Raise `ContractBroken` if what `stage` returned cannot be committed."""
-    manifest = _of("sink.stage", given, Manifest)
+    """Raise `ContractBroken` if the result of `stage` is no manifest that can be committed."""
+    manifest = _require("sink.stage", given, Manifest)
     for name in ("root", "staging", "claim"):
-        _text(f"sink.stage: the manifest's {name}", getattr(manifest, name))
+        _check_text(f"sink.stage: the manifest's {name}", getattr(manifest, name))
     for name, least in (("rows", -1), ("bytes", 0), ("files", 0)):
-        _count(f"sink.stage: the manifest's {name}", getattr(manifest, name), least)
-    _of("sink.stage: the manifest's parts", manifest.parts, tuple)
+        _check_count(f"sink.stage: the manifest's {name}", getattr(manifest, name), least)
+    _require("sink.stage: the manifest's parts", manifest.parts, tuple)
     for part in manifest.parts:
-        _of("sink.stage: a part of the manifest", part, Part)
-        _text("sink.stage: a part's path", part.path)
-        _count("sink.stage: a part's bytes", part.bytes, 0)
-        _count("sink.stage: a part's rows", part.rows, -1)
+        _require("sink.stage: a part of the manifest", part, Part)
+        _check_text("sink.stage: a part's path", part.path)
+        _check_count("sink.stage: a part's bytes", part.bytes, 0)
+        _check_count("sink.stage: a part's rows", part.rows, -1)
     if flaw := flaw_in(manifest.note, LONGEST_NOTE):
         raise ContractBroken(f"sink.stage: the manifest's note {flaw}")
 
 
 def check_task_configs(given: object) -> tuple[Mapping[str, str], ...]:
-    """Return task configs as they are reported; raises `ContractBroken`."""
+    """Return task configs as a tuple for the report; raises `ContractBroken`."""
     if isinstance(given, str) or not isinstance(given, Sequence):
         found = type(given).__name__
         raise ContractBroken(f"connector.task_configs is a {found}, not a sequence of configs")
@@ -70,7 +71,7 @@ def check_task_configs(given: object) -> tuple[Mapping[str, str], ...]:
 
 
 def flaw_in(document: object, longest: int) -> str:
-    """Return what keeps a document out of the log, or from being found there again; "": nothing."""
+    """Return why the log cannot store a document, or would not find it again; "": it can."""
     if not isinstance(document, Mapping):
         return f"is a {type(document).__name__}, not a flat object"
     flat = cast("Mapping[object, object]", document)
@@ -86,7 +87,7 @@ def flaw_in(document: object, longest: int) -> str:
 def _check_advances(advances: Sequence[Advance], offsets: Mapping[str, Document]) -> None:
     known: set[str] = set()
     for advance in advances:
-        _of("source.plan: an advance", advance, Advance)
+        _require("source.plan: an advance", advance, Advance)
         if flaw := flaw_in(advance.partition, LONGEST_NOTE):
             raise ContractBroken(f"source.plan: a partition {flaw}")
         name = identity(advance.partition)
@@ -102,18 +103,18 @@ def _check_advances(advances: Sequence[Advance], offsets: Mapping[str, Document]
             )
 
 
-def _of(what: str, given: object, kind: type[T]) -> T:
+def _require(what: str, given: object, kind: type[T]) -> T:
     if not isinstance(given, kind):
         raise ContractBroken(f"{what} is a {type(given).__name__}, not a {kind.__name__}")
     return given
 
 
-def _text(what: str, given: object) -> None:
-    if flaw := _flaw_in_text(_of(what, given, str)):
+def _check_text(what: str, given: object) -> None:
+    if flaw := _flaw_in_text(_require(what, given, str)):
         raise ContractBroken(f"{what} {flaw}")
 
 
-def _count(what: str, given: object, least: int) -> None:
+def _check_count(what: str, given: object, least: int) -> None:
     if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= _LARGEST:
         raise ContractBroken(f"{what} is {given!r:.80}, not a whole number from {least} on")
 

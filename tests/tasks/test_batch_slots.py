@@ -1,11 +1,11 @@
-"""Only so many batches run at once, and who waits is let in by age and weight."""
+"""A few batches run at once; waiting tasks get a slot by waiting time and weight."""
 
 import threading
 import time
 from pathlib import Path
 
 from fairlead.events.model import Resource, RunState, Token
-from fairlead.runtime.pipeline.tasks.contention import Admission
+from fairlead.runtime.pipeline.tasks.contention import BatchSlots
 from fairlead.runtime.pipeline.tasks.reports import Ending, Stopped
 from fairlead.runtime.pipeline.tasks.restarts import Halt
 from fairlead.runtime.pipeline.tasks.runner import Runner
@@ -23,39 +23,39 @@ from fairlead_tests.tasks.numbers import (
 OLD = Token(1, 0)
 
 
-class Visitor(threading.Thread):
-    """Enters on a thread of its own, and notes its name once it is let in."""
+class Waiter(threading.Thread):
+    """Waits for a slot on a separate thread, and appends its name once it has one."""
 
-    def __init__(self, name: str, admission: Admission, order: list[str], weight: int = 1) -> None:
+    def __init__(self, name: str, slots: BatchSlots, order: list[str], weight: int = 1) -> None:
         super().__init__()
-        self.visitor, self.weight, self.halt = name, weight, Halt()
-        self._admission, self._order = admission, order
+        self.name_in_order, self.weight, self.halt = name, weight, Halt()
+        self._slots, self._order = slots, order
 
     def run(self) -> None:
-        with self._admission.enter(self.weight, self.halt):
+        with self._slots.acquire(self.weight, self.halt):
             if not self.halt.is_draining:
-                self._order.append(self.visitor)
+                self._order.append(self.name_in_order)
 
 
-def test_who_waits_is_let_in_by_age_times_weight() -> None:
-    admission, order = Admission(1), list[str]()
-    with admission.enter(1, Halt()):
-        visitors = [
-            Visitor(name, admission, order, weight)
+def test_waiting_tasks_get_a_slot_by_waiting_time_times_weight() -> None:
+    slots, order = BatchSlots(1), list[str]()
+    with slots.acquire(1, Halt()):
+        waiters = [
+            Waiter(name, slots, order, weight)
             for name, weight in (("first", 1), ("second", 1), ("heavy", 1000))
         ]
-        for each in visitors:
+        for each in waiters:
             each.start()
             time.sleep(0.05)
-    for each in visitors:
+    for each in waiters:
         each.join(10)
     assert order == ["heavy", "first", "second"]
 
 
-def test_who_is_to_end_leaves_at_once_and_takes_no_place() -> None:
-    admission, order = Admission(1), list[str]()
-    with admission.enter(1, Halt()):
-        gone, stays = Visitor("gone", admission, order), Visitor("stays", admission, order)
+def test_a_waiting_task_that_is_asked_to_end_returns_at_once_and_takes_no_slot() -> None:
+    slots, order = BatchSlots(1), list[str]()
+    with slots.acquire(1, Halt()):
+        gone, stays = Waiter("gone", slots, order), Waiter("stays", slots, order)
         gone.start()
         stays.start()
         gone.halt.cancel()
@@ -64,7 +64,7 @@ def test_who_is_to_end_leaves_at_once_and_takes_no_place() -> None:
         assert order == []
     stays.join(10)
     assert order == ["stays"]
-    with admission.enter(1, Halt()):  # the place is free again
+    with slots.acquire(1, Halt()):  # the slot is free again
         pass
 
 
