@@ -3,14 +3,26 @@
 import logging
 import time
 from dataclasses import dataclass
-from typing import ClassVar
+from math import inf
+from typing import ClassVar, Final
 
 from ...actors.backoff import Backoff
 from ...actors.door.actor import Actor, Address
-from ...actors.group.actor import OpenGroup, Ping
+from ...actors.group.actor import GroupOpened, OpenGroup, Ping
+from ...actors.messages.orders import ReleaseSeats
+from ...actors.shards.actor import ShardOpened
 from ...actors.shards.workers_group import WorkersGroupActor
 from ...events.log.process import kill, process_of
-from ..cluster.messages import ProcessView, Whereabouts
+from ..cluster.messages import (
+    AssignorsOpen,
+    AssignorUp,
+    EngineRuns,
+    ProcessView,
+    Whereabouts,
+    WorkerGone,
+    WorkerSays,
+    WorkerUp,
+)
 from ..cluster.spec import NodeSpec
 from .liveness import GroupProbe
 from .processes import NodeProcess, ProcessFiles
@@ -18,10 +30,24 @@ from .processes import NodeProcess, ProcessFiles
 LOGGER = logging.getLogger(__name__)
 HEALTHY_SECONDS = 60.0
 """How long a process must have run for its failure count to be reset."""
+TICK_SECONDS: Final = 0.2
+"""The pause between two looks at a child that starts, ends, or has not answered yet."""
 
 _DIES_IN_OPENING = (
     "its process ended each time while it opened its logs; `fairlead log verify` checks them"
 )
+
+REPORTS = (
+    GroupOpened
+    | ShardOpened
+    | AssignorUp
+    | AssignorsOpen
+    | WorkerUp
+    | WorkerSays
+    | WorkerGone
+    | EngineRuns
+)
+"""Reports of children: one may arrive after its sender has ended and was replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +97,18 @@ class ChildProcess:
         if self.address is not None:
             return False
         return self.state == "starting" or (self.state == "backing-off" and now >= self.start_at)
+
+    def rest_seconds(self, now: float) -> float:
+        """Return how long it need not be looked at, unless it reports something or ends."""
+        if self.address is None and self.state == "backing-off":
+            return max(0.0, self.start_at - now)
+        is_watched = self.state == "starting" or self.end
+        return TICK_SECONDS if is_watched else inf
+
+    def start_if_due(self, host: Host) -> None:
+        """Start its first process, or the next one if the back-off is over."""
+        if self.is_to_start(time.monotonic()):
+            self.start(host)
 
     @property
     def is_starting(self) -> bool:
@@ -173,6 +211,14 @@ class GroupChild(ChildProcess):
             return Whereabouts(group_id, None, detail=self.detail)
         return Whereabouts(group_id, self.address, self.pid)
 
+    def release_seats(self, host: Host) -> None:
+        """Send the node's static members to the group: it ends the seats of all others."""
+        node = host.node
+        if node.node_id:
+            named = frozenset(filter(None, map(node.instance_id, node.workers)))
+            order = ReleaseSeats(node.group_id, node.node_id, named, node.place)
+            host.actor.send(self.address, order)
+
     def order(self, node: NodeSpec) -> object:
         """Return the first message to a new process: which group to open."""
         return OpenGroup(self.name, node.group_folder(self.name), node.settings, self.has_run)
@@ -188,6 +234,13 @@ class GroupChild(ChildProcess):
             return ""
         self.detail = _DIES_IN_OPENING
         return f"{self.kind} {self.name}: {self.detail}"
+
+    def rest_seconds(self, now: float) -> float:
+        """Return how long it need not be looked at: until the next liveness ping is due."""
+        rest = ChildProcess.rest_seconds(self, now)
+        if self.probe is None or self.address is None:
+            return rest
+        return min(rest, self.probe.rest_seconds(now) or TICK_SECONDS)
 
     def look(self, host: Host) -> None:
         """Send a liveness ping when one is due, and kill a process that does not answer in time."""

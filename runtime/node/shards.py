@@ -1,6 +1,5 @@
 """The supervisor's handle of the group shards: the processes with the groups of Kafka clients."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,10 +42,8 @@ class GroupShards:
 
     def start_due(self) -> None:
         """Restart shards that have ended, once their back-off is over."""
-        now = time.monotonic()
         for child in self.children:
-            if child.is_to_start(now):
-                child.start(self._host)
+            child.start_if_due(self._host)
 
     def look(self) -> None:
         """Probe all shards, and kill those that do not answer in time."""

@@ -8,15 +8,15 @@ process (`assignor_process`) and the workers (`workers`).
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import chain
+from math import inf
 from typing import Any, Final
 
 from ...actors.door.actor import Actor, Address, Failure, address_key
 from ...actors.group.actor import GroupOpened, Ping, Pong
 from ...actors.messages.commands import CommandReply
 from ...actors.messages.errors import Error
-from ...actors.messages.orders import ReleaseSeats
 from ...actors.shards.actor import ShardOpened
 from ...events.log.process import kill, process_of
 from ..cluster.messages import (
@@ -43,28 +43,15 @@ from ..cluster.messages import (
     answer_before_begin,
 )
 from .assignor_process import ASSIGNOR, AssignorChild
-from .children import ChildProcess, GroupChild, Host
+from .children import REPORTS, TICK_SECONDS, ChildProcess, GroupChild, Host
 from .processes import Deaths, NodeProcess, ProcessFiles
 from .shards import GroupShards, ShardChild
 from .workers import NodeWorkers, WorkerChild
 
 LOGGER = logging.getLogger(__name__)
-TICK_SECONDS: Final = 0.2
 LOOK_SECONDS: Final = 0.01
 LOOK: Final = "look"
 """The payload of the timer that checks whether the engines of ended workers have ended."""
-
-OF_CHILDREN = (
-    GroupOpened
-    | ShardOpened
-    | AssignorUp
-    | AssignorsOpen
-    | WorkerUp
-    | WorkerSays
-    | WorkerGone
-    | EngineRuns
-)
-"""Reports of children: one may arrive after its sender has ended and was replaced."""
 
 
 class Supervisor(Actor):
@@ -85,6 +72,8 @@ class Supervisor(Actor):
         """Whether the launcher has sent the node's spec."""
         self._is_ending = False
         """Whether the node shuts down: nothing is started any more."""
+        self._tick_at = inf
+        """When the earliest timer fires, monotonic clock; infinite: there is none."""
         self._waiting_for_begin: list[Address] = []
         """The recipients of the `Begun` reply."""
         self._waiting_for_end: list[Address] = []
@@ -117,22 +106,35 @@ class Supervisor(Actor):
         if handle is None:
             self.send(sender, Failure(f"no order of mine: {type(message).__name__}"))
         elif self._has_begun or isinstance(message, Begin):
-            if not isinstance(message, OF_CHILDREN) or self._find(sender) is not None:
+            if not isinstance(message, REPORTS) or self._find(sender) is not None:
                 handle(message, sender)
+                self._sleep()
         elif (answer := answer_before_begin(message)) is not None:
             self.send(sender, answer)
 
     def woken(self, payload: object) -> None:
-        """Probe the children, restart those that are due, and report ended members."""
+        """Look after the children, or the engines of ended workers; a replaced timer is ignored."""
         if payload is LOOK:
             self._report_deaths()
-            return
-        self.wake_after(TICK_SECONDS)
+        elif payload == self._tick_at:
+            self._tick_at = inf
+            self._look()
+            self._sleep()
+
+    def _sleep(self) -> None:
+        """Set a timer for the next look, unless an earlier one is set."""
         now = time.monotonic()
+        least = TICK_SECONDS if self._is_ending else 0.0  # then nothing that is due is started
+        due_at = now + max(least, min(each.rest_seconds(now) for each in self._every_child))
+        if due_at < self._tick_at:
+            self._tick_at = due_at
+            self.wake_after(due_at - now, due_at)
+
+    def _look(self) -> None:
+        """Probe the children, and restart those that are due."""
         if not self._is_ending:
-            for child in (self._group, self._assignor):
-                if child.is_to_start(now):
-                    child.start(self._host)
+            self._group.start_if_due(self._host)
+            self._assignor.start_if_due(self._host)
             self._shards.start_due()
             self._workers.start_due()
         self._group.look(self._host)
@@ -167,6 +169,7 @@ class Supervisor(Actor):
             self._tell_if_all_left()
         elif ended.back_off(self._host.node.backoff_ms) and not self._is_ending:
             ended.start(self._host)
+        self._sleep()
 
     def stopping(self) -> None:
         """Kill the assignor process and its child processes."""
@@ -190,7 +193,6 @@ class Supervisor(Actor):
             self._shards.start()
             files.write(NodeProcess(SUPERVISOR, SUPERVISOR, process_of(os.getpid())))
             self._assignor.start(self._host)
-            self.wake_after(TICK_SECONDS)
         self._waiting_for_begin.append(sender)
         self._answer_begin_if_ready()
 
@@ -209,7 +211,7 @@ class Supervisor(Actor):
     def _group_opened(self, opened: GroupOpened, sender: Address) -> None:
         self._group.runs(opened.pid)
         self._workers.tell_all(GroupAt(sender, opened.coordinator_epoch))
-        self._release_seats(sender)
+        self._group.release_seats(self._host)
         for report in self._deaths.repeated():
             self.send(sender, report)
         self._report_deaths()
@@ -220,13 +222,6 @@ class Supervisor(Actor):
     def _shard_opened(self, opened: ShardOpened, _: Address) -> None:
         self._shards.take_up(opened)
         self._answer_begin_if_ready()
-
-    def _release_seats(self, group: Address) -> None:
-        """Send the node's static members to the group: it ends the seats of all others."""
-        node = self._host.node
-        if node.node_id:
-            named = frozenset(filter(None, map(node.instance_id, node.workers)))
-            self.send(group, ReleaseSeats(node.group_id, node.node_id, named, node.place))
 
     def _report_deaths(self) -> None:
         """Report to the group the members whose processes and engines have ended."""
@@ -290,11 +285,15 @@ class Supervisor(Actor):
         if reply.error is not Error.NONE:
             LOGGER.warning("seats of former workers are still waited for: %s", reply.message)
 
+    @property
+    def _every_child(self) -> Iterator[ChildProcess]:
+        others = chain(self._shards.children, self._workers.children)
+        return chain((self._group, self._assignor), others)
+
     def _find(self, address: Address) -> ChildProcess | None:
         """Return the child whose current process has this address."""
         key = address_key(address)
-        others = chain(self._shards.children, self._workers.children)
-        for child in chain((self._group, self._assignor), others):
+        for child in self._every_child:
             if child.address is not None and address_key(child.address) == key:
                 return child
         return None

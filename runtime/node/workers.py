@@ -28,7 +28,7 @@ from ..cluster.messages import (
 )
 from ..cluster.spec import NodeSpec, WorkerTraits
 from .assignor_process import AssignorChild
-from .children import ChildProcess, GroupChild, Host
+from .children import TICK_SECONDS, ChildProcess, GroupChild, Host
 from .worker.actor import WorkerActor
 from .worker.assembly import load_work
 
@@ -65,6 +65,11 @@ class WorkerChild(ChildProcess):
     def order(self, node: NodeSpec) -> StartWorker:
         """Return the first message to a new process: its configuration and addresses."""
         return StartWorker(self.name, node, self.group.address, self.assignor.at, self.traits)
+
+    def rest_seconds(self, now: float) -> float:
+        """Return how long it need not be looked at: one of a command may lose that any time."""
+        rest = ChildProcess.rest_seconds(self, now)
+        return rest if self.tied_to is None else min(rest, TICK_SECONDS)
 
     @property
     def has_to_go(self) -> bool:

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.door.actor import Actor
-from fairlead.actors.group.actor import GroupOpened
+from fairlead.actors.group.actor import GroupOpened, Ping, Pong
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.orders import EndMember
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.messages import (
     AddWorker,
+    AssignorsOpen,
     Begin,
     Begun,
     DescribeNode,
@@ -29,6 +30,8 @@ from fairlead.runtime.cluster.messages import (
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.node import supervisor as real
 from fairlead.runtime.node.assignor_process import ASSIGNOR
+from fairlead.runtime.node.children import TICK_SECONDS
+from fairlead.runtime.node.liveness import SLOW_SECONDS
 from fairlead.runtime.node.workers import BEGIN_SECONDS, STARTS_AT_ONCE, STUCK_SECONDS
 
 WORKERS = 3 * STARTS_AT_ONCE
@@ -60,6 +63,10 @@ class Supervisor(real.Supervisor):
         """The members whose end the group was told."""
         self.views: list[NodeView] = []
         self.told: list[Begun | Whereabouts] = []
+        self.pings = 0
+        """How often the group was asked whether it lives."""
+        self.timers: list[tuple[float, object]] = []
+        """When each timer fires, and its payload."""
         names = tuple(f"w{number}" for number in range(WORKERS))
         node = NodeSpec(
             folder, "connect", "here", names, GroupSettings(), Timing(), EngineSpec("noop")
@@ -87,6 +94,8 @@ class Supervisor(real.Supervisor):
             self.views.append(message)
         elif isinstance(message, Begun | Whereabouts):
             self.told.append(message)
+        elif isinstance(message, Ping):
+            self.pings += 1
 
     def stop(self, child: object) -> None:
         self.stopped.append(str(child))
@@ -96,7 +105,13 @@ class Supervisor(real.Supervisor):
         return self.views[-1]
 
     def wake_after(self, seconds: float, payload: object = None) -> None:
-        del seconds, payload
+        self.timers.append((time.monotonic() + seconds, payload))
+
+    def wake(self) -> None:
+        """Fire the next timer, whenever it is due."""
+        timer = min(self.timers, key=lambda each: each[0])
+        self.timers.remove(timer)
+        self.woken(timer[1])
 
     def start_group(self) -> None:
         """Start the group's process if it is not started, however long that would wait."""
@@ -122,7 +137,7 @@ def test_one_that_does_not_begin_does_not_keep_the_others_from_it_for_long(
     supervisor = Supervisor(tmp_path)
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + BEGIN_SECONDS)
-    supervisor.woken(None)
+    supervisor.wake()
     assert len(supervisor.started) == 2 * STARTS_AT_ONCE
 
 
@@ -136,12 +151,12 @@ def test_one_that_never_begins_is_ended_and_started_again(
             supervisor.hears_from(name)
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + STUCK_SECONDS)
-    supervisor.woken(None)
-    supervisor.woken(None)
+    supervisor.wake()
+    supervisor.wake()
     assert [each for each in supervisor.stopped if each != ASSIGNOR] == [first], "once"
     supervisor.child_exited(Address(first))
     monkeypatch.setattr(time, "monotonic", lambda: now + 2 * STUCK_SECONDS)
-    supervisor.woken(None)
+    supervisor.wake()
     assert supervisor.started.count(first) == 2
 
 
@@ -160,11 +175,11 @@ def test_a_worker_is_let_go_once_when_the_process_that_it_is_tied_to_has_ended(
     supervisor = Supervisor(tmp_path)
     with subprocess.Popen(["sleep", "60"]) as command:
         supervisor.receive(AddWorker(command.pid, "mine"), Address("whoever asks"))
-        supervisor.woken(None)
+        supervisor.wake()
         assert supervisor.let_go == []
         command.kill()
-    supervisor.woken(None)
-    supervisor.woken(None)
+    supervisor.wake()
+    supervisor.wake()
     assert supervisor.let_go == ["mine"]
     supervisor.child_exited(Address("mine"))
     assert "mine" not in [each.name for each in supervisor.described().workers]
@@ -234,3 +249,35 @@ def test_what_a_process_has_said_before_its_end_is_not_taken_for_its_successors(
     supervisor.hears_from(name)
     (worker,) = [each for each in supervisor.described().workers if each.name == name]
     assert (worker.state, worker.pid) == ("backing-off", None)
+
+
+def test_a_supervisor_wakes_to_ask_its_group_and_to_hear_of_silence_and_for_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    supervisor = Supervisor(tmp_path, {"connect": os.getpid()})
+    supervisor.receive(AssignorsOpen(1), Address(ASSIGNOR))
+    for number in range(WORKERS):
+        supervisor.hears_from(f"w{number}")
+    wakes = 0
+
+    def passes() -> None:
+        nonlocal now
+        now = max(now, min(at for at, _ in supervisor.timers)) + 0.001
+        supervisor.wake()
+
+    while supervisor.pings < 10:
+        asked = supervisor.pings
+        passes()
+        wakes += 1
+        if supervisor.pings > asked:
+            supervisor.receive(Pong(), Address("connect"))
+    assert wakes <= 2 * supervisor.pings, "one to ask, and one to see that it was answered"
+
+    while supervisor.pings < 11:
+        passes()
+    asked_at = now
+    while supervisor.described().groups[0].silent_ms < SLOW_SECONDS * 1000:
+        passes()
+    assert now - asked_at < SLOW_SECONDS + 2 * TICK_SECONDS
