@@ -23,6 +23,7 @@ from fairlead.events.commits import Commit, CommitId
 from fairlead.events.entries.codec import encode
 from fairlead.events.evolve import evolve
 from fairlead.events.group import AWAY_EPOCH, Group, token_of
+from fairlead.events.log.frame import Entry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import MemberState, Resource, RunState, Token
@@ -36,7 +37,7 @@ from fairlead.runtime.node.worker.core.contract import (
 )
 from fairlead.runtime.node.worker.group_ledger import GroupLedger
 from fairlead.runtime.node.worker.janitor import Janitor
-from fairlead.runtime.node.worker.rota import Rota, is_on_duty
+from fairlead.runtime.node.worker.rota import ROTA_MS, Rota, is_on_duty
 from fairlead.runtime.pipeline.spi.connector import Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.source import Source
@@ -248,6 +249,58 @@ def test_what_a_later_owner_stages_is_not_swept(scene: Scene) -> None:
     assert len(staged(scene.root)) == 1
 
 
+def test_a_janitor_that_has_nothing_to_do_starts_no_thread_until_something_is_written(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = list[str]()
+
+    class Noted(threading.Thread):
+        def start(self) -> None:
+            begun.append(self.name)
+            super().start()
+
+    monkeypatch.setattr("fairlead.runtime.node.worker.janitor.Thread", Noted)
+    scene.work()
+    begun.clear()
+    scene.work()
+    assert begun == []
+    commit = scene.stage(FIRST, 1)
+    scene.commit(commit)
+    scene.work()
+    assert begun, "to read which task it is of"
+    scene.delete()
+    scene.work()
+    assert (scene.seen, scene.is_all_published()) == ([1], True)
+    scene.work()
+    begun.clear()
+    scene.work()
+    assert begun == []
+
+
+def test_tasks_with_unpublished_commits_are_found_in_what_was_written_since(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert scene.ledger.tasks_with_unpublished() == set()
+    scan, scans = LogReader.scan, list[int]()
+
+    def noted(log: LogReader, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        scans.append(kind)
+        return scan(log, kind, key_prefix)
+
+    monkeypatch.setattr(LogReader, "scan", noted)
+    first, second = scene.stage(FIRST, 1), scene.stage(SECOND, 2)
+    scene.commit(first, second)
+    assert scene.ledger.tasks_with_unpublished() == {FIRST, SECOND}
+    scene.tell(CommitOffsets("connect", "W1", (), (first.commit_id,)))
+    assert scene.ledger.tasks_with_unpublished() == {SECOND}
+    assert scans == []
+    scene.tell(CommitOffsets("connect", "W1", (), (second.commit_id,)))
+    with GroupLog.open_writer(tmp_path / "offsets", "connect") as log:
+        log.trim(log.end)
+    assert scene.ledger.tasks_with_unpublished() == set()
+    assert len(scans) == 1, "what was trimmed is read from what is left"
+
+
 def test_what_can_not_be_published_is_told_once_and_tried_again(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -289,6 +342,24 @@ def test_only_the_member_whose_turn_it_is_and_the_next_follow_the_whole_group(
     assert following(0) == ["W1", "W2"], "who is away has no turn"
     write(*(MemberMetadata(each) for each in ("V", "W")))
     assert following(0) == [], "both have come before them"
+
+
+def test_whose_turn_it_is_is_not_looked_up_while_the_log_stays_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan, scans = LogReader.scan, list[int]()
+
+    def noted(log: LogReader, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        scans.append(kind)
+        return scan(log, kind, key_prefix)
+
+    monkeypatch.setattr(LogReader, "scan", noted)
+    with GroupLog.open_writer(tmp_path / "log", "connect", reserve_bytes=0) as log:
+        log.append(log.end, [encode(MemberMetadata("W1"))], 0)
+    with LogReader.open(tmp_path / "log") as reader:
+        rota = Rota("connect", Named("W1"), reader)
+        followed = [rota.group(now_ms) is not None for now_ms in range(0, 60_000, ROTA_MS)]
+    assert (all(followed), len(scans)) == (True, 1)
 
 
 def test_a_connector_is_gone_only_once_the_sources_of_all_its_tasks_forgot_what_they_keep(

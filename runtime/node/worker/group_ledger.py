@@ -3,17 +3,18 @@
 A task thread blocks in `commit` while the worker sends its commit to the group.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 from threading import Lock
+from typing import Final, TypeVar
 
 from ....actors.messages.errors import Error
-from ....events.catalogue import commit_key, entry_key
+from ....events.catalogue import TYPE_OF, commit_key, entry_key
 from ....events.commits import Commit, CommitId, Committed, Document, Offset, TaskProgress, identity
 from ....events.entries.codec import OFFSETS, decode
-from ....events.log.errors import LogError
+from ....events.log.errors import LogError, TrimmedError
 from ....events.log.frame import Entry
 from ....events.log.reader import LogReader
 from ....events.model import Key, Resource, Resources
@@ -21,6 +22,7 @@ from ...pipeline.tasks.ledger import Fenced, LedgerUnavailable, Unpublished
 from .core.contract import AnswerCommit, BatchPublished, CommitAsked, Forgotten
 
 ANSWER_SECONDS = 5.0
+T = TypeVar("T")
 
 
 class GroupLedger:
@@ -45,6 +47,7 @@ class GroupLedger:
         self._reading = Lock()
         """Held while `_reader` is used; the first read opens it."""
         self._reader: LogReader | None = None
+        self._unpublished_tasks = UnpublishedTasks()
 
     # -- for tasks, from any thread
 
@@ -83,9 +86,20 @@ class GroupLedger:
         found = map(decode, self._scan(TaskProgress, (connector, task)))
         return next((each for each in found if isinstance(each, TaskProgress)), None)
 
+    def end(self) -> int | None:
+        """Return the end of the log at once; None where that cannot be: it is not open, or read."""
+        if not self._reading.acquire(blocking=False):
+            return None
+        try:
+            return None if self._reader is None else self._reader.end()
+        except LogError:
+            return None
+        finally:
+            self._reading.release()
+
     def tasks_with_unpublished(self) -> Resources:
         """Return the tasks that have commits which are not recorded as published."""
-        return frozenset(Resource(*each.commit.commit_id[:2]) for each in self._unpublished(()))
+        return self._read(self._unpublished_tasks.catch_up)
 
     def commit(self, commit: Commit) -> int | None:
         """Commit a batch; return its sequence number, None if it has nothing to publish.
@@ -155,10 +169,56 @@ class GroupLedger:
 
     def _scan(self, kind: type, key: Key) -> list[Entry]:
         """Return the latest entries of a type with this key prefix, in log order."""
+        return sorted(self._read(lambda reader: reader.scan(*entry_key(kind, key))))
+
+    def _read(self, what: Callable[[LogReader], T]) -> T:
+        """Read the log, which is opened if that is not done; raises `LedgerUnavailable`."""
         try:
             with self._reading:
                 if self._reader is None:
                     self._reader = LogReader.open(self._path, self._group_id, OFFSETS)
-                return sorted(self._reader.scan(*entry_key(kind, key)))
+                return what(self._reader)
         except LogError as error:
             raise LedgerUnavailable(f"the offset log cannot be read now: {error}") from error
+
+
+_COMMITTED: Final = TYPE_OF[Committed].number
+
+
+class UnpublishedTasks:
+    """The tasks that have unpublished commits, as of the last look at the offset log.
+
+    Only what was written since is read: the log keeps the keys of thousands of commits that are
+    published, and they are looked for every second.
+    """
+
+    def __init__(self) -> None:
+        self._next = -1
+        """The offset of the first entry that was not read yet; -1: none was read."""
+        self._tasks: dict[bytes, Resource] = {}
+        """The task of each unpublished commit, by the commit's key."""
+
+    def catch_up(self, log: LogReader) -> Resources:
+        """Read what is new, and return the tasks; raises `LogError`."""
+        try:
+            if self._next < 0:
+                self._begin(log)
+            for entries in log.tail(self._next):
+                self._take(entries)
+                self._next = entries[-1].offset + 1
+        except TrimmedError:
+            self._begin(log)
+        return frozenset(self._tasks.values())
+
+    def _begin(self, log: LogReader) -> None:
+        self._tasks.clear()
+        self._next = log.end()  # first: what is written meanwhile is read again
+        self._take(log.scan(_COMMITTED))
+
+    def _take(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            record = decode(entry) if entry.type == _COMMITTED else None
+            if isinstance(record, Committed):
+                self._tasks[entry.key] = Resource(*record.commit.commit_id[:2])
+            elif record is not None:
+                self._tasks.pop(entry.key, None)

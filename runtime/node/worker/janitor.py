@@ -33,6 +33,10 @@ class Commits(Protocol):
         """Return the commits of a task that are not recorded as published, oldest first."""
         ...
 
+    def end(self) -> int | None:
+        """Return the end of the log at once; None where that cannot be."""
+        ...
+
     def tasks_with_unpublished(self) -> Resources:
         """Return the tasks that have commits which are not recorded as published."""
         ...
@@ -63,6 +67,10 @@ class Janitor:
         self._estate = Estate()
         self._unpublished: Resources = frozenset()
         """The tasks with unpublished commits, as of the last run."""
+        self._read_to: int | None = None
+        """The end of the offset log before that run; None: unknown."""
+        self._followed_to = -1
+        """The end of the control log when the estate was updated last."""
         self._again: dict[Resource, Chore] = {}
         """The sweeps that failed and are retried."""
         self._limits = limits
@@ -78,17 +86,26 @@ class Janitor:
         """The last logged error of each task whose chore failed."""
 
     def tick(self, group: Group, member_id: str) -> None:
-        """Start a thread for the due chores, unless one still runs; returns at once."""
-        self._estate.follow(group)
+        """Start a thread for the due chores, unless one still runs; returns at once.
+
+        Without chores it is started only to read what is new in the offset log.
+        """
+        if group.end != self._followed_to:
+            self._estate.follow(group)
+            self._followed_to = group.end
         if self._thread is not None and self._thread.is_alive() and not self._is_late():
             return
         chores = {each.resource: each for each in self._estate.chores(group, self._unpublished)}
         chores |= self._again
-        if is_on_duty(group, member_id):
-            hanging = {task for task, thread in self._hanging.items() if thread.is_alive()}
-            todo = [each for each in chores.values() if each.resource not in hanging]
+        if not is_on_duty(group, member_id):
+            return
+        hanging = {task for task, thread in self._hanging.items() if thread.is_alive()}
+        todo = [each for each in chores.values() if each.resource not in hanging]
+        end = self._commits.end()
+        has_news = end is None or end != self._read_to
+        if todo or has_news or self._estate.forgotten():
             self._calls = Calls(self._limits)
-            args = todo, self._calls
+            args = todo, self._calls, end
             self._thread = Thread(target=self._work, args=args, name="janitor", daemon=True)
             self._thread.start()
 
@@ -104,8 +121,8 @@ class Janitor:
             self._again[chore.resource] = chore
         return True
 
-    def _work(self, chores: Collection[Chore], calls: Calls) -> None:
-        """Do chores, then read which tasks have unpublished commits."""
+    def _work(self, chores: Collection[Chore], calls: Calls, end: int | None) -> None:
+        """Do chores, then read which tasks have unpublished commits, at least up to an end."""
         with suppress(LeftBehind):
             for chore in chores:
                 self._doing = chore
@@ -118,6 +135,7 @@ class Janitor:
                 self._commits.forgotten(name, config_ms)
             with suppress(LedgerUnavailable):
                 self._unpublished = self._commits.tasks_with_unpublished()
+                self._read_to = end
 
     def _is_done(self, chore: Chore, calls: Calls) -> bool:
         """Do a chore; a failure is logged once, and the chore is retried. Returns its success."""

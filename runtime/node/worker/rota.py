@@ -43,6 +43,8 @@ class Rota:
         """Follows the whole group; None if the member is neither on duty nor next."""
         self._look_at_ms = 0
         """When to check the duty next."""
+        self._checked = ("", -1)
+        """The member id and the end of the log when the duty was checked last."""
 
     @property
     def member_id(self) -> str:
@@ -53,11 +55,19 @@ class Rota:
         """Return the current group, None if the member is neither on duty nor next."""
         if now_ms >= self._look_at_ms:
             self._look_at_ms = now_ms + ROTA_MS
-            if not self._is_near():
-                self._follower = None
-            elif self._follower is None:
-                self._follower = Follower(self._group_id, self._log)
+            self._check()
         return None if self._follower is None else self._follower.catch_up()
+
+    def _check(self) -> None:
+        """Begin or end to follow the group, unless the log says the same as before."""
+        now = self.member_id, self._log.end()
+        if now == self._checked:
+            return
+        if not self._is_near():
+            self._follower = None
+        elif self._follower is None:
+            self._follower = Follower(self._group_id, self._log)
+        self._checked = now
 
     def _is_near(self) -> bool:
         """Return whether the member is among the two lowest ids of present members."""
