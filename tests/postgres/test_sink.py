@@ -648,3 +648,49 @@ def test_names_that_the_server_would_cut_are_refused_and_no_two_tables_become_on
     log.write(sink, pa.table({"b" * 63: [1], "_topic": ["t"]}))
     sink.close()
     assert database.run("SELECT * FROM t") == [(1,)]
+
+
+@pytest.mark.parametrize("mode", ["upsert", "update"])
+def test_a_number_that_the_server_always_makes_is_not_set_by_an_update(
+    database: Database, log: SinkLog, mode: str
+) -> None:
+    database.run("CREATE TABLE t (k text PRIMARY KEY, n int GENERATED ALWAYS AS IDENTITY, v text)")
+    database.run("INSERT INTO t (k) VALUES ('a')")
+    sink = sink_of(database, insert_mode=mode, pk_mode="record_value")
+    log.acquire(sink)
+    log.write(sink, pa.table({"k": ["a", "b"], "n": [7, 8], "v": ["x", "y"]}))
+    sink.close()
+    added = [("b", 8, "y")] if mode == "upsert" else []
+    assert database.run("SELECT * FROM t ORDER BY k") == [("a", 1, "x"), *added]
+
+
+def test_a_truncate_that_a_foreign_key_forbids_is_told_before_it_counts(
+    database: Database, log: SinkLog
+) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, parent int REFERENCES t)")
+    upsert = {"insert_mode": "upsert", "pk_mode": "record_value", "truncate_enabled": "true"}
+    sink = sink_of(database, **upsert)
+    log.acquire(sink)
+    rows = pa.table({"id": [None, 1], "__op": ["t", "c"]})
+    log.write(sink, rows)
+    database.run("CREATE TABLE child (p int REFERENCES t)")
+    with pytest.raises(RowsRefused, match="child refers to it by a foreign key, so it takes no"):
+        log.stage(sink, rows)
+    sink.close()
+    assert database.run("SELECT id FROM t") == [(1,)]
+
+
+def test_a_batch_without_rows_may_have_no_columns_but_those_of_records(
+    database: Database, log: SinkLog
+) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, v text NOT NULL)")
+    sink = sink_of(database, insert_mode="upsert", pk_mode="record_value", pk_fields="id")
+    log.acquire(sink)
+    nothing = pa.table({"_key": pa.array([], pa.string()), "_offset": pa.array([], pa.int64())})
+    sink.prepare(nothing.schema)
+    log.write(sink, nothing)
+    rows = pa.table({"id": [1], "v": ["one"], "_offset": [5]})
+    sink.prepare(rows.schema)
+    log.write(sink, rows)
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(1, "one")]

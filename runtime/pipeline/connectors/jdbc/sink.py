@@ -38,6 +38,9 @@ class JdbcSink(Sink["DataFrame"]):
         try:
             self._look(rows)
             written = rows.select([each for each in rows.columns if not each.startswith("_")])
+            if not written.columns:  # a batch without rows may have none
+                rows.write.format("noop").mode("append").save()  # which counts its rows
+                return self._manifest(input_bytes)
             told = written.coalesce(1).write.format("jdbc").options(**self._options)
             told.mode("append").save()
         except SchemaRefused:
@@ -50,7 +53,7 @@ class JdbcSink(Sink["DataFrame"]):
             if isinstance(error, AnalysisException):
                 raise SchemaRefused(f"{self._table}: {error.getMessage()}") from error
             raise
-        return Manifest(self._options["url"].partition("?")[0], "", -1, input_bytes, 0)
+        return self._manifest(input_bytes)
 
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
         """Raise: this sink cannot stage, so bad rows are not bisected."""
@@ -64,6 +67,9 @@ class JdbcSink(Sink["DataFrame"]):
 
     def sweep(self, resource: Resource, token: Token) -> None:
         """Do nothing, as above."""
+
+    def _manifest(self, input_bytes: int) -> Manifest:
+        return Manifest(self._options["url"].partition("?")[0], "", -1, input_bytes, 0)
 
     def _look(self, rows: "DataFrame") -> None:
         """Check once that the table exists, since Spark would create it."""

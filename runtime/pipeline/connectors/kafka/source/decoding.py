@@ -136,7 +136,7 @@ class JsonDecoder(RecordDecoder):
         """Return the records that were left out."""
         return self._rejects
 
-    def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame":
+    def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
         """Return the rows; raises `SchemaRefused` for new columns that are not allowed."""
         self._rejects = []
         schema = self._schema = self._schema or parse_given(self._ddl)

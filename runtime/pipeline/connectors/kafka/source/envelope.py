@@ -43,15 +43,15 @@ class EnvelopeDecoder(JsonDecoder):
         self._strange: dict[int, str] = {}
         """The records of the last batch without an envelope, by row, with the reason."""
 
-    def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame":
-        """Return the rows, with the columns of all schemas."""
+    def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
+        """Return the rows, with the columns of all schemas; without a row there are none."""
         self._rejects, self._strange = [], {}
         made = (self._frame(spark, schema, part) for schema, part in self._by_schema(table))
         frames = [each for each in made if each is not None]
         if self._strange:
             self._rejects.append(reject_records(spark, table, self._strange))
         if not frames:
-            return spark.createDataFrame(self._metadata(table.slice(0, 0)))
+            return self._metadata(table.slice(0, 0))
         if len(frames) == 1:
             return frames[0].drop(AT)
         rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)

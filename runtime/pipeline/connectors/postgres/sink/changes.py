@@ -80,7 +80,9 @@ class TableChange(NamedTuple):
 
     @property
     def _changes(self) -> list[str]:
-        return [name for name in self.columns if name not in self.key]
+        """The columns that an update sets; the server makes values of GENERATED ALWAYS itself."""
+        made = {name for name, each in self.columns.items() if each.is_always_made}
+        return [name for name in self.columns if name not in {*self.key, *made}]
 
     @property
     def _delete(self) -> sql.Composed:

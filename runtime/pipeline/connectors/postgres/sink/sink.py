@@ -26,7 +26,7 @@ from ..names import TableName
 from . import keys, prepared, staging
 from .changes import TableChange, try_changes
 from .direct_write import TargetBatch, put_in
-from .layout import RowLayout, TargetRows
+from .layout import METADATA, RowLayout, TargetRows
 from .publishing import Marker, put_in_place, waiting_in
 from .tables import TableRules, TargetTable
 
@@ -96,8 +96,11 @@ class PostgresSink(Sink["pa.Table"]):
             refuse_other_log(tenure, marked, self._server.shown, remedy)
 
     def prepare(self, schema: pa.Schema) -> None:
-        """Create or alter the table, if its name does not depend on the rows."""
-        if not self._layout.is_of_topics:
+        """Create or alter the table, if its name does not depend on the rows.
+
+        A batch without rows may have no columns but those about records.
+        """
+        if not self._layout.is_of_topics and {*schema.names} - {*METADATA}:
             for rows in self._layout.split(schema.empty_table()):
                 self._fit(rows)
 

@@ -37,6 +37,10 @@ _ALIKE: Final = frozenset(
     | {"timestamp", "timestamptz"}
 )
 """The types whose staged values are the same for Arrow where they are for the server."""
+_REFERRING: Final = sql.SQL(
+    "SELECT conrelid::regclass::text FROM pg_constraint WHERE contype = 'f'"
+    " AND confrelid = to_regclass({}) AND conrelid <> confrelid LIMIT 1"
+)
 _READABLE: Final = 16
 """How many characters of the connector's name the names of its tables have."""
 _OWN: Final = """
@@ -130,6 +134,8 @@ def write(
         sql.SQL("{} {}").format(sql.Identifier(each), words(kind)) for each, kind in types.items()
     )
     with connection.cursor() as cursor:
+        if batch.is_emptied:
+            _refuse_truncate(cursor, target.name)
         cursor.execute(_text(sql.SQL("DROP TABLE IF EXISTS {}").format(name.sql)))
         create = sql.SQL("CREATE TABLE {} ({})" if logged else "CREATE UNLOGGED TABLE {} ({})")
         cursor.execute(_text(create.format(name.sql, made)))
@@ -141,6 +147,16 @@ def write(
             if is_data(error):
                 raise RowsRefused(f"{target.name} refuses a row: {_told(str(error))}") from None
             raise
+
+
+def _refuse_truncate(cursor: "adbc.Cursor", name: TableName) -> None:
+    """Raise `RowsRefused` if a table cannot be emptied since another one refers to it."""
+    cursor.execute(_text(_REFERRING.format(sql.Literal(name.sql.as_string()))))
+    if found := cursor.fetchone():
+        raise RowsRefused(
+            f"{name}: {found[0]} refers to it by a foreign key, so it takes no TRUNCATE: drop the "
+            f"key, or set {keys.TRUNCATE_ENABLED}=false. Nothing of the batch was written"
+        )
 
 
 class StagedRows(NamedTuple):
