@@ -1,6 +1,7 @@
 # pyright: basic
 """Our own transforms: expectations are counted in the batch's job, lookups follow their files."""
 
+import csv
 import os
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,35 @@ def test_a_table_that_a_query_looks_up_is_read_again_when_it_changes(
     table.unlink()
     with pytest.raises(SourceAway, match=r"the lookup Names cannot be read: .*names.csv: no such"):
         rows(engine, transform)
+
+
+def test_a_table_in_csv_has_the_values_that_other_readers_find_in_it(
+    engine: Embedded, tmp_path: Path
+) -> None:
+    values = ['say "hi", you', "C:\\temp\\", "two\nlines"]
+    with (tmp_path / "names").open("w", newline="") as table:
+        csv.writer(table, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(
+            [["short", "long"], *((str(number), text) for number, text in enumerate(values))]
+        )
+    query = "SELECT long FROM names ORDER BY short"
+    assert rows(engine, looking_up(tmp_path / "names", query)) == [[each] for each in values]
+
+
+def test_a_table_may_have_a_name_that_is_a_pattern(engine: Embedded, tmp_path: Path) -> None:
+    (tmp_path / "[n]{a,b}*").write_text('{"a": 1}\n')
+    (tmp_path / "na").write_text('{"a": 2}\n')
+    table = looking_up(tmp_path / "[n]{a,b}*", "SELECT a FROM names", "json")
+    assert rows(engine, table) == [[1]]
+
+
+@pytest.mark.parametrize(("form", "text"), [("csv", "a,b\n1,2\n3\n"), ("json", '{"a": 1}\nx\n')])
+def test_a_table_with_a_row_that_does_not_parse_is_refused(
+    engine: Embedded, tmp_path: Path, form: str, text: str
+) -> None:
+    (tmp_path / "names").write_text(text)
+    with pytest.raises(BadInput, match=r"(Malformed CSV|Unrecognized token)") as told:
+        rows(engine, looking_up(tmp_path / "names", "SELECT a FROM names", form))
+    assert told.value.is_put_off
 
 
 def test_a_folder_is_a_table_too(engine: Embedded, tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ....actors.settings import not_blank
+from ..spark.failures import failure_text
 from ..spark.queries.query import INPUT
+from ..spark.spelling import path_to_read
 from ..spi.config import ConfigInvalid, Importance, ParsedConfig
 from ..spi.context import Context
 from ..spi.errors import BadInput, SourceAway
@@ -26,7 +28,10 @@ MOST_BYTES: Final = 64 << 20
 _MOST_READS: Final = 3
 """How often to read a table that changes during the read."""
 _FORMATS: Final = ("csv", "json", "orc", "parquet")
-_OPTIONS: Final = {"csv": {"header": "true", "inferSchema": "true"}}
+_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    # RFC 4180, as a source reads it: Spark's own escape is a backslash.
+    "csv": {"header": "true", "inferSchema": "true", "escape": '"', "multiLine": "true"},
+}
 _KEY: Final = re.compile(r"lookup\.(.+)\.path", re.DOTALL)
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -81,10 +86,11 @@ class Lookup:
 
     def _read(self, spark: "SparkSession") -> "DataFrame":
         reader = spark.read.format(self._format).options(**_OPTIONS.get(self._format, {}))
+        reader = reader.option("mode", "FAILFAST")  # else bad rows would have nulls
         try:
-            return spark.createDataFrame(reader.load(str(self._path)).toArrow())
+            return spark.createDataFrame(reader.load(path_to_read(self._path)).toArrow())
         except Exception as error:
-            told = str(error).partition("\n")[0]
+            told = (failure_text(error) or str(error)).partition("\n")[0]
             raise _unusable(f"the lookup {self._name} cannot be read: {told}") from error
 
     def _fingerprint(self) -> Fingerprint:
