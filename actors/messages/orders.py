@@ -16,8 +16,9 @@ from ...events.model import Resource, RunState
 class PutConnector:
     """Create a connector, or change its config; secret values come sealed.
 
-    With `create_only` an existing connector is left as it is (ALREADY_EXISTS). A new one begins
-    in its `initial_state`: RUNNING, PAUSED or STOPPED.
+    With `create_only` an existing connector is left as it is (ALREADY_EXISTS), and so is one whose
+    config is not what this one `replaces`. A new one begins in its `initial_state`: RUNNING, PAUSED
+    or STOPPED.
     """
 
     group_id: str
@@ -26,6 +27,8 @@ class PutConnector:
     create_only: bool = False
     principal: str | None = None
     initial_state: RunState = RunState.RUNNING
+    replaces: Mapping[str, str] | None = None
+    """The config that the sender has changed; None: any, or none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,20 @@ def test_a_config_that_is_there_already_is_no_news(decider: Decider) -> None:
     assert (refused.error, decider.group.end) == (Error.ALREADY_EXISTS, end)
 
 
+def test_a_config_that_replaces_another_one_is_refused_once_that_is_not_there_any_more(
+    decider: Decider,
+) -> None:
+    put = PutConnector("connect", "A", {"x": "2"}, replaces={"x": "1"})
+    assert decider.command(put).error is Error.NONE
+    assert decider.command(put).error is Error.NONE, "a copy of it"
+    end = decider.group.end
+    late = PutConnector("connect", "A", {"x": "3"}, replaces={"x": "1"})
+    assert decider.command(late).error is Error.ALREADY_EXISTS
+    gone = PutConnector("connect", "B", {"x": "3"}, replaces={"x": "1"})
+    assert decider.command(gone).error is Error.UNKNOWN_CONNECTOR
+    assert decider.group.end == end
+
+
 def test_a_changed_config_moves_nothing_and_is_a_new_version(decider: Decider) -> None:
     records = decider.carry_out(PutConnector("connect", "A", {"x": "2"})).records
     assert records == (ConnectorConfig("A", {"x": "2"}, 2, 0),)

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 from rest.conftest import RestApi
 
+from fairlead.actors.messages.commands import FinishDeletion
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.log.space import Room
 from fairlead.events.model import Resource, RunState
 from fairlead.events.records import ConnectorsTasksMetadata
 from fairlead.runtime.interfaces.rest.backend import logs
+from fairlead.runtime.interfaces.rest.backend.connection import Command, Outcome
 from fairlead.runtime.interfaces.rest.routes import connector_commands, lifecycle
 from fairlead.runtime.interfaces.rest.routes.node import READY
 from fairlead.runtime.pipeline.spi.config import Validation
@@ -55,6 +58,43 @@ def test_a_config_that_is_put_again_is_not_written_again(api: RestApi) -> None:
     before = api.client.get("/groups/connect").json()["log_end"]
     api.client.put("/connectors/a/config", json=config)
     assert api.client.get("/groups/connect").json()["log_end"] == before
+
+
+def test_patches_at_the_same_time_build_on_each_other(
+    api: RestApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(api.client)
+    carry_out = api.gateway.carry_out
+    others = iter([{"extra.b": "2"}, {"extra.b": "2", "extra.c": "3"}])
+
+    async def overtaken(command: Command) -> Outcome:
+        """Have somebody else change the config before the command comes."""
+        if other := next(others, None):
+            api.group.ask("command", PutConnector("connect", "a", {**STORED, **other}))
+        return await carry_out(command)
+
+    monkeypatch.setattr(api.gateway, "carry_out", overtaken)
+    told = api.client.request("PATCH", "/connectors/a/config", json={"extra.a": "1"})
+    changed = {"extra.a": "1", "extra.b": "2", "extra.c": "3"}
+    assert (told.status_code, told.json()["config"]) == (200, {**STORED, **changed})
+
+
+def test_a_patch_makes_no_connector_anew_that_was_deleted_meanwhile(
+    api: RestApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(api.client)
+    carry_out = api.gateway.carry_out
+
+    async def overtaken(command: Command) -> Outcome:
+        if isinstance(command, PutConnector):
+            api.group.ask("command", DeleteConnector("connect", "a"))
+            api.group.ask("command", FinishDeletion("a"))
+        return await carry_out(command)
+
+    monkeypatch.setattr(api.gateway, "carry_out", overtaken)
+    told = api.client.request("PATCH", "/connectors/a/config", json={"extra.a": "1"})
+    assert (told.status_code, told.json()) == (404, GONE)
+    assert api.client.get("/connectors").json() == []
 
 
 def test_a_diff_tells_what_a_put_would_change_and_shows_no_secret(api: RestApi) -> None:

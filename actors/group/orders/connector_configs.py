@@ -24,11 +24,7 @@ def put_connector(group: Group, soft: SoftState, command: PutConnector, now_ms: 
     The epoch rises for a new one, and for one whose placement has changed.
     """
     name = command.connector
-    refusal = _refusal(group, name, command.config)
-    if refusal is None and command.create_only and name in group.connectors:
-        message = f"connector {name} already exists and stays as it is: put its config to change it"
-        refusal = Error.ALREADY_EXISTS, message
-    if refusal is not None:
+    if refusal := _refusal(group, name, command.config) or _conflict(group, command):
         return refuse(soft, *refusal)
     changed = _changed(group, {name: command.config})
     records = _records(group, soft, changed, now_ms)
@@ -119,6 +115,20 @@ def _refusal(group: Group, name: str, config: Config) -> tuple[Error, str] | Non
         message = f"connector {name} is being deleted: create it once it is gone"
         return Error.ALREADY_EXISTS, message
     return None
+
+
+def _conflict(group: Group, command: PutConnector) -> tuple[Error, str] | None:
+    """Return why a config is not for the connector as it is now, or for none."""
+    name, old = command.connector, group.connectors.get(command.connector)
+    if command.create_only and old is not None:
+        message = f"connector {name} already exists and stays as it is: put its config to change it"
+        return Error.ALREADY_EXISTS, message
+    if command.replaces is None or (old and old.config in (command.replaces, command.config)):
+        return None
+    if old is None:
+        return Error.UNKNOWN_CONNECTOR, f"Connector {name} not found"
+    message = f"the config of connector {name} was changed meanwhile, and stays so: try again"
+    return Error.ALREADY_EXISTS, message
 
 
 def _flaw_in_config(config: Config) -> str:

@@ -8,6 +8,7 @@ that of its first execution, from the log.
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Final
 from urllib.parse import quote
@@ -31,7 +32,6 @@ from ..backend.errors import ApiError, not_found
 from ..backend.schema import Changes, ChangesBody, Extended, HttpAnswer, Routes, text_of
 from ..backend.service import Principal, Served, Service, refuse, require_written
 from .connectors import (
-    MISSING,
     describe_connector,
     find_connector,
     reason_kept,
@@ -42,6 +42,8 @@ from .connectors import (
 routes = Routes("connectors")
 CONFLICTS = (HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE)
 LOOK_SECONDS: Final = 0.05
+PATCH_SECONDS: Final = 30.0
+"""How long a patch is repeated if somebody else changes the same config."""
 DELETION_SECONDS: Final = 10.0
 """How long creating a connector waits for the end of a deletion of the same name."""
 
@@ -127,10 +129,15 @@ async def put_config(
     before = await find_settled(service, connector)
     if before is not None and before.deleting:
         raise await run_in_threadpool(name_conflict, service, before)
-    return await _put(service, principal, connector, config, before, extended=extended)
+    order = PutConnector(service.group_id, connector, {}, principal=principal)
+    return await _put(service, order, config, before, extended=extended)
 
 
-@routes.add("PATCH /connectors/{connector}/config", takes_json=True, errors=MISSING)
+@routes.add(
+    "PATCH /connectors/{connector}/config",
+    takes_json=True,
+    errors=(HTTPStatus.NOT_FOUND, *CONFLICTS),
+)
 async def patch_config(
     service: Served,
     principal: Principal,
@@ -139,33 +146,50 @@ async def patch_config(
     extended: Extended = False,  # noqa: FBT002
 ) -> HttpAnswer[ConnectorInfo]:
     """Change keys of a config, and remove those that are null (KIP-477)."""
-    before = await run_in_threadpool(find_connector, service, connector)
-    if before is None or before.deleting:
-        raise not_found(f"Connector {connector} not found")
-    if changes is None:  # Connect looks for the connector before it looks for a body
-        raise ApiError(HTTPStatus.BAD_REQUEST, "the request is malformed: body: Field required")
-    changed = {**hide_secrets(before.config), **changes}
-    config = {key: value for key, value in changed.items() if changes.get(key, "") is not None}
-    if NAME not in config:
+    until = time.monotonic() + PATCH_SECONDS
+    while True:
+        before = await run_in_threadpool(find_connector, service, connector)
+        if before is None or before.deleting:
+            raise not_found(f"Connector {connector} not found")
+        if changes is None:  # Connect looks for the connector before it looks for a body
+            raise ApiError(HTTPStatus.BAD_REQUEST, "the request is malformed: body: Field required")
+        config = _patched(before.config, changes)
+        order = PutConnector(
+            service.group_id, connector, {}, principal=principal, replaces=before.config
+        )
+        try:
+            return await _put(service, order, config, before, extended=extended)
+        except ApiError as refused:  # of changes at the same time each builds on those before it
+            if refused.status is not HTTPStatus.CONFLICT or time.monotonic() > until:
+                raise
+
+
+def _patched(
+    config: Mapping[str, str], changes: Mapping[str, str | None]
+) -> Mapping[str, str | None]:
+    """Return a config with changes, of which null removes a key; raises `ApiError`."""
+    changed = {**hide_secrets(config), **changes}
+    patched = {key: value for key, value in changed.items() if changes.get(key, "") is not None}
+    if NAME not in patched:
         raise invalid([f'Missing required configuration "{NAME}" which has no default value.'])
-    if not config[NAME]:
+    if not patched[NAME]:
         raise invalid([f"Invalid value  for configuration {NAME}: String may not be empty"])
-    return await _put(service, principal, connector, config, before, extended=extended)
+    return patched
 
 
 async def _put(
     service: Service,
-    principal: str,
-    name: str,
+    order: PutConnector,
     config: Mapping[str, str | None],
     before: ConnectorConfig | None,
     *,
     extended: bool,
 ) -> HttpAnswer[ConnectorInfo]:
+    """Validate a config, and carry out an order with it; `before` is the present one."""
+    name = order.connector
     sealed, warnings = await run_in_threadpool(prepare_config, service, name, config, before)
-    command = PutConnector(service.group_id, name, sealed, principal=principal)
     tasks = await run_in_threadpool(_tasks, service, name)
-    outcome = await service.commands.carry_out(command)
+    outcome = await service.commands.carry_out(replace(order, config=sealed))
     refuse(outcome.reply)
     created = outcome.reply.created or (outcome.repeated and before is None)
     status = HTTPStatus.CREATED if created else HTTPStatus.OK
