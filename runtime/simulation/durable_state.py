@@ -40,7 +40,7 @@ from ...events.records import (
 )
 from .crews import CrewInvariants
 from .environment.clock import SimulatedClock, Story, Violation, stream
-from .invariants import CommitInvariants, GroupInvariants, same
+from .invariants import CommitInvariants, GroupInvariants, same, see_covered
 from .running import LifecycleInvariants, see_tasks
 
 GROUP_ID: Final = "connect"
@@ -154,6 +154,7 @@ class DurableState:
                 self._story.tell("log {}: {}", entry.offset, spelled(record))
         self._lifecycle.see_whole(written)
         self.checks.check(live, self.group)
+        see_covered(live)
         self.crews.check(self.group)
         see_tasks(self.group)
         self.writes += 1

@@ -213,6 +213,18 @@ def consistent(group: Group) -> None:
         )
 
 
+def see_covered(group: Group) -> None:
+    """2. While no target is due, all that is configured is placed or left out on purpose.
+
+    Else nothing would ever place it. Raises `Violation`.
+    """
+    if not group.members or group.group_epoch > group.assignment_epoch or group.target.error:
+        return
+    left_out = group.schedule.parked.keys() | group.target.unplaceable.keys()
+    if adrift := sorted(group.configured - group.target_owner.keys() - left_out):
+        raise Violation(f"2: no target is due, and none places or leaves out {adrift}")
+
+
 def _agree(group: Group, member_id: str, member: Member) -> None:
     current = member.current
     if not member_id == member.member_id == current.member_id:

@@ -5,18 +5,28 @@ from dataclasses import dataclass
 import pytest
 
 from fairlead.events.commits import CommitId, Offset, TaskProgress
+from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.log.frame import NewEntry
-from fairlead.events.model import Resource, Token
+from fairlead.events.model import Cause, Resource, Token, Why
+from fairlead.events.records import (
+    ConnectorsTasksMetadata,
+    GroupMetadata,
+    MemberMetadata,
+    Record,
+    TargetAssignment,
+    Tombstone,
+)
 from fairlead.runtime.simulation.campaign import play
 from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead.runtime.simulation.environment.clock import WALL_MS, SimulatedClock, Story, Violation
 from fairlead.runtime.simulation.environment.kinds import Fault
 from fairlead.runtime.simulation.environment.network import MessageFault, Network, Way
 from fairlead.runtime.simulation.group_process import Border
-from fairlead.runtime.simulation.invariants import CommitInvariants, consistent
+from fairlead.runtime.simulation.invariants import CommitInvariants, consistent, see_covered
 from fairlead.runtime.simulation.running import Exclusivity
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, ScheduledFault, Size
+from fairlead_tests.decider import resources
 
 LINE = (0, Way.TO_GROUP)
 
@@ -156,3 +166,23 @@ def test_the_group_survives_a_death_at_every_border_of_its_writing(border: Borde
     outcome = play(Schedule(1, size, ClusterTraits(commit_every_ms=700), deaths))
     assert outcome.violation == ""
     assert outcome.restarts >= 3
+
+
+def test_what_nobody_is_to_run_needs_a_target_that_is_due() -> None:
+    group, why = Group("connect"), Cause(Why.MEMBER_JOINED)
+    told: list[Record] = [
+        ConnectorsTasksMetadata(resources("A A-0")),
+        MemberMetadata("W1", joined_epoch=1),
+        GroupMetadata(1, why, 0),
+        TargetAssignment(1, {"W1": resources("A A-0")}),
+    ]
+    for each in told:
+        evolve(group, each, group.end)
+    see_covered(group)
+    evolve(group, Tombstone(MemberMetadata, ("W1",)), group.end)
+    see_covered(group)  # an empty group runs nothing
+    evolve(group, MemberMetadata("W2", joined_epoch=2), group.end)
+    with pytest.raises(Violation, match="no target is due"):
+        see_covered(group)
+    evolve(group, GroupMetadata(2, why, 0), group.end)
+    see_covered(group)

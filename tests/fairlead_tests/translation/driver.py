@@ -33,7 +33,7 @@ from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.model import TaskConfig
 from fairlead.events.records import ConnectorsTasksMetadata, Record, TargetAssignment
-from fairlead.runtime.simulation.invariants import GroupInvariants, consistent, same
+from fairlead.runtime.simulation.invariants import GroupInvariants, consistent, same, see_covered
 from fairlead_tests.classic.workers import as_worker, told
 from fairlead_tests.coordination.driver import REBALANCE_MS, SETTINGS, CoordinatorDriver
 from fairlead_tests.decider import resources
@@ -87,6 +87,7 @@ class MixedDriver(CoordinatorDriver):
             self.records.append(record)
         if entries:
             self.invariants.check(self.group, self.folded)
+            see_covered(self.group)
 
     def flush(self) -> list[AddressedReply]:
         """Append the records, and return the replies; no call may get two."""
