@@ -18,6 +18,8 @@ BESIDE = ("slf4j-api-*", "jackson-core-2*", "jackson-databind-2*", "jackson-anno
 """Dependencies of Kafka that Spark includes."""
 
 SPARK_JARS = Path(pyspark.__file__).parent / "jars"
+QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Of JVMs that live for seconds: the quick compiler alone takes half of what both do."""
 FETCH_SECONDS = 150
 LAST_LINES = 5
 """How many lines of a failed tool's output are shown."""
@@ -67,8 +69,9 @@ def kafka_jars(
     )
     found = folder / "classpath"
     (ivy,) = SPARK_JARS.glob("ivy-*.jar")
-    command = [tool("java"), "-jar", str(ivy), "-ivy", str(wanted), "-types", "jar", "bundle"]
-    run_tool([*command, "-cachepath", str(found)], "Kafka's jars could not be had")
+    command = [tool("java"), *QUICK, "-jar", str(ivy), "-ivy", str(wanted)]
+    command += ["-types", "jar", "bundle", "-cachepath", str(found)]
+    run_tool(command, "Kafka's jars could not be had")
     return found.read_text().strip().split(":")
 
 
@@ -79,9 +82,14 @@ def _beside() -> list[str]:
 def _compiled(folder: Path, source: Path, jars: list[str]) -> str:
     """Return the class path with the peer on it."""
     classes = folder / "classes"
-    command = [tool("javac"), "-cp", ":".join(jars), "-d", str(classes), str(source)]
-    run_tool(command, "the peer does not compile")
+    compile_java(source, ":".join(jars), classes)
     return ":".join([str(classes), *jars])
+
+
+def compile_java(source: Path, classpath: str, classes: Path) -> None:
+    """Compile a program into a folder; raises `NoPeer`."""
+    command = [tool("javac"), *(f"-J{each}" for each in QUICK), "-cp", classpath]
+    run_tool([*command, "-d", str(classes), str(source)], "the peer does not compile")
 
 
 def run_tool(command: list[str], trouble: str) -> None:

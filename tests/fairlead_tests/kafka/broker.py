@@ -29,14 +29,14 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from fairlead_tests.java_peer import kafka_jars, run_tool, tool
+from fairlead_tests.java_peer import QUICK, kafka_jars, run_tool, tool
 from fairlead_tests.kafka.certificates import Authority
 
 VERSION: Final = "4.3.0"
 KEPT: Final = Path(sys.prefix) / f"kafka-{VERSION}"
 START_SECONDS: Final = 60
 _PORTS: Final = range(10_000, 32_768)
-_QUICK: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_SMALL: Final = ("-Xmx256m", *QUICK)
 
 _PROPERTIES: Final = """
 process.roles=broker,controller
@@ -109,7 +109,7 @@ class Broker:
     def __init__(self, folder: Path, kept: Kept | None = None) -> None:
         """Create a broker with its files in the folder; raises `NoPeer` without its jars."""
         self._folder = folder
-        self._kept = kept or _kept()
+        self._kept = kept or keep()
         ports = free_ports(5)
         self.bootstrap = f"127.0.0.1:{ports[0]}"
         self.with_password = f"127.0.0.1:{ports[1]}"
@@ -129,7 +129,7 @@ class Broker:
     def up(self) -> None:
         """Start it, and wait until it serves: one that does not is a failure, no missing peer."""
         log = self._folder / "log"
-        command = [tool("java"), *_QUICK, *self._kept.options, "-cp", self._kept.classpath]
+        command = [tool("java"), *_SMALL, *self._kept.options, "-cp", self._kept.classpath]
         command += ["kafka.Kafka", str(self._folder / "server.properties")]
         environ = {**os.environ, "JAVA_TOOL_OPTIONS": ""}  # these may be for what Spark shares
         with log.open("wb") as out:
@@ -207,7 +207,7 @@ def _properties(ports: Sequence[int], data: Path, authority: Path, certificate: 
     return _PROPERTIES.format(**dict(zip(names, ports, strict=True)), **files)
 
 
-def _kept() -> Kept:
+def keep() -> Kept:
     """Return what is kept; make what is not there."""
     KEPT.mkdir(exist_ok=True)
     classpath, formatted, classes = KEPT / "classpath", KEPT / "formatted", KEPT / "classes.jsa"
@@ -245,7 +245,7 @@ def _format(work: Path, formatted: Path, classpath: str) -> None:
     """Format the storage, which does not depend on the ports."""
     properties = work / "server.properties"
     properties.write_text(_properties((1, 2, 3, 4, 5), formatted, work, work))
-    command = [tool("java"), *_QUICK, "-cp", classpath, "kafka.tools.StorageTool", "format"]
+    command = [tool("java"), *_SMALL, "-cp", classpath, "kafka.tools.StorageTool", "format"]
     told = ["--cluster-id", "fairlead-tests-cluster", "--config", str(properties)]
     run_tool([*command, *told], "the broker's storage cannot be formatted")
 

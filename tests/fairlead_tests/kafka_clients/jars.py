@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from fairlead_tests.java_peer import kafka_jars, run_tool, tool
+from fairlead_tests.java_peer import QUICK, compile_java, kafka_jars, tool
 from fairlead_tests.kafka.broker import KEPT, VERSION
 
 MODULES = ("kafka-tools", "connect-runtime", "connect-json", "connect-file")
-SMALL = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+SMALL = ("-Xmx96m", *QUICK, "-Xshare:auto")
 
 
 def java_command(name: str, *words: str) -> list[str]:
@@ -62,7 +62,7 @@ def tools(folder: Path, bootstrap: str) -> Generator[Tools]:
     """Have a process that runs them, compiled into the folder; raises `NoPeer`."""
     jars = classpath()
     source = Path(__file__).with_name("ToolsPeer.java")
-    run_tool([tool("javac"), "-cp", jars, "-d", str(folder), str(source)], "it does not compile")
+    compile_java(source, jars, folder)
     command = [tool("java"), *SMALL, "-cp", f"{folder}:{jars}", "fairlead.tests.ToolsPeer"]
     pipe = subprocess.PIPE
     with (
