@@ -66,10 +66,10 @@ class KeyFields(NamedTuple):
 
     def parse(self, packed: bytes) -> Key:
         """Return the key that bytes spell; raises ValueError where they spell none of this form."""
-        *parts, rest = packed.decode().split("\0")
+        *parts, behind = packed.decode().split("\0")
         texts = len(self.texts)
         key: Key = (*parts[:texts], *map(int, parts[texts:]))
-        if rest or len(key) != texts + len(self.numbers) or pack_key(key) != packed:
+        if behind or len(key) != texts + len(self.numbers) or pack_key(key) != packed:
             raise ValueError(f"{packed!r} is no key of {', '.join(self.texts + self.numbers)}")
         return key
 

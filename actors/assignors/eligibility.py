@@ -90,10 +90,10 @@ def keep_shares(
         return {}
     shares: dict[str, Resources] = {}
     going = [permitted(taker.member_id, taker.target) for taker in members.takers]
-    rest = _without(placeable, going)
+    others = _without(placeable, going)
     taken: set[Resource] = set()
     for keeper in members.keepers:
-        has = ((keeper.target | keeper.owned) & rest) - taken
+        has = ((keeper.target | keeper.owned) & others) - taken
         shares[keeper.member_id] = permitted(keeper.member_id, has)
         taken |= shares[keeper.member_id]
     return shares

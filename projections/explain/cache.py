@@ -112,9 +112,9 @@ class EpochCache:
     def history(self, limit: int = LINES_MAX) -> EpochList:
         """Return the last epochs, at most `LINES_MAX`; raises `LogError`, `CodecError`."""
         told = self._caught_up()
-        rest = told.reader.rest()
-        lines = [*told.lines, *map(line_of, rest)]
-        epochs = [*told.readings, *map(_epoch_of, rest)]
+        unfinished = told.reader.unfinished()
+        lines = [*told.lines, *map(line_of, unfinished)]
+        epochs = [*told.readings, *map(_epoch_of, unfinished)]
         first = epochs[0] if told.first_epoch is None and epochs else told.first_epoch
         last = epochs[-1] if epochs else None
         lines, known = lines[-limit:], told.reader.clients
@@ -128,7 +128,7 @@ class EpochCache:
         Raises `NotToldError`, `LogError`, `CodecError`.
         """
         told = self._caught_up()
-        kept = [*told.readings.values(), *told.reader.rest()]
+        kept = [*told.readings.values(), *told.reader.unfinished()]
         if not kept:
             raise _not_told(told, self._log.log_id)
         moves = [*moves_of(kept, name)]
@@ -146,7 +146,7 @@ class EpochCache:
         Raises `NotToldError`, `LogError`, `CodecError`.
         """
         told = self._caught_up()
-        kept = told.readings | {each.report.group_epoch: each for each in told.reader.rest()}
+        kept = told.readings | {each.report.group_epoch: each for each in told.reader.unfinished()}
         if not kept:
             raise _not_told(told, self._log.log_id)
         first = min(kept) if told.first_epoch is None else told.first_epoch

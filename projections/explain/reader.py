@@ -123,7 +123,7 @@ class EpochReader:
         done, self._done = self._done, []
         return done
 
-    def rest(self) -> list[EpochReading]:
+    def unfinished(self) -> list[EpochReading]:
         """Return the epochs that were not returned yet, as they are now."""
         return [*self._answered, *self._unanswered]
 
@@ -165,7 +165,7 @@ class EpochReader:
         begun = self._notes.form_generation(record)
         if begun is not None:
             self._begin_epoch(record.generation)
-            self._done += self.rest()
+            self._done += self.unfinished()
             self._answered, self._unanswered, self._change = [], [begun], None
 
     def _begin_epoch(self, epoch: int) -> None:
@@ -239,4 +239,4 @@ def read_all(log: EpochLog, read_shares: ReadShares = read_no_shares) -> Iterato
     for entries in log.tail(low):
         for entry in entries:
             yield from reader.take(entry)
-    yield from reader.rest()
+    yield from reader.unfinished()

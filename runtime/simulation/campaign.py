@@ -15,7 +15,7 @@ from typing import Final
 from .environment.clock import Violation
 from .faults import schedule_faults
 from .schedule import Crew, Schedule, Size, draw
-from .world import World, calm, come_to_rest
+from .world import World, calm, settle
 
 IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # the folder in it goes with the simulation
 
@@ -57,7 +57,7 @@ def _play(world: World) -> PlayResult:
         schedule_faults(world)
         world.clock.run(schedule.end_ms)
         calm(world)
-        come_to_rest(world)
+        settle(world)
     except Violation as found:
         violation = str(found)
     except Exception as error:  # noqa: BLE001  # a rule that raises is broken as well

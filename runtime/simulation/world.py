@@ -150,7 +150,7 @@ def calm(world: World) -> None:
         node.assignor.heal()
 
 
-def come_to_rest(world: World) -> None:
+def settle(world: World) -> None:
     """Let time pass until the group is at rest and see it stay so; raises `Violation`."""
     world.clock.run(world.clock.now_ms + AFTERMATH_MS)
     _tidy(world)
@@ -158,7 +158,7 @@ def come_to_rest(world: World) -> None:
     until_ms = world.clock.now_ms + _promised_ms(world) + PATIENCE_MS
     while missing := what_is_missing(world):
         if world.clock.now_ms > until_ms:
-            raise Violation(f"6: the group does not come to rest: {missing}")
+            raise Violation(f"6: the group does not settle: {missing}")
         if not any(world.workers()):
             world.nodes[0].comes()
         world.clock.run(world.clock.now_ms + LOOK_EVERY_MS)
@@ -193,7 +193,7 @@ def _is_to_run(group: Group, resource: Resource) -> bool:
 
 
 def _tidy(world: World) -> None:
-    """Take back what operators ordered: not all of it lets a group come to rest.
+    """Take back what operators ordered: not all of it lets a group settle.
 
     Of the connectors that are paused or stopped some stay so.
     """

@@ -126,15 +126,15 @@ def _count_amounts(allocation: Allocation, indices: Iterable[int]) -> Iterator[d
 def level_by_transfers(allocation: Allocation) -> bool:
     """Deal what is unassigned, then relieve takers that are too far ahead; False if none was."""
     allocation.deal_unassigned()
-    has_given, is_at_rest = False, False
-    while not is_at_rest:
-        is_at_rest = True
+    has_given, is_level = False, False
+    while not is_level:
+        is_level = True
         fullness = [*map(mul, allocation.loads, allocation.workers.scales)]
         emptiest = min(fullness)
         for index in sorted(range(len(fullness)), key=fullness.__getitem__, reverse=True):
             if _is_ahead(allocation, index, emptiest):
                 _relieve(allocation, index)
-                has_given, is_at_rest = True, False
+                has_given, is_level = True, False
     return has_given
 
 

@@ -123,7 +123,7 @@ class GiveQueue:
     def take(self, shortfall: Shortfall) -> Resource:
         """Take out the one that leaves first, and return it."""
         if self._loose or self._sorted is None:
-            before = self._sorted.rest() if self._sorted else ()
+            before = self._sorted.remaining() if self._sorted else ()
             self._sorted = _Sorted([*self._loose, *before], shortfall)
             self._loose = []
         return self._sorted.take(shortfall)
@@ -140,7 +140,7 @@ class _Sorted:
         self._heap = [(shortfall(each), place) for place, each in enumerate(self._connectors)]
         heapq.heapify(self._heap)
 
-    def rest(self) -> Iterable[Resource]:
+    def remaining(self) -> Iterable[Resource]:
         return chain.from_iterable(self._tasks.values())
 
     def take(self, shortfall: Shortfall) -> Resource:

@@ -12,4 +12,4 @@ def read_epochs(entries: Iterable[Entry]) -> Iterator[EpochReading]:
     reader = EpochReader()
     for entry in entries:
         yield from reader.take(entry)
-    yield from reader.rest()
+    yield from reader.unfinished()
