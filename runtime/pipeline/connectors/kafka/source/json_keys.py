@@ -176,7 +176,8 @@ def _converter_to(kind: pa.DataType) -> Converter:
 
 
 def _given_form(ddl: str) -> KeyForm:
-    kind: pa.DataType = arrow_schema_of(parse_given(ddl)).field(KEY).type
+    schema: Any = arrow_schema_of(parse_given(ddl))
+    kind: pa.DataType = schema.field(KEY).type
     return KeyForm(kind, _converter_to(kind))
 
 
