@@ -245,7 +245,7 @@ def test_a_crash_between_any_two_steps_loses_and_doubles_no_dead_letter(
 def test_rows_that_violate_a_rule_are_kept_where_that_is_asked_for(
     run: Run, config: Config, tmp_path: Path
 ) -> None:
-    (tmp_path / "in" / "a.csv").write_text("n,s\n1,x\n-1,y\nfoo,z\n")
+    (tmp_path / "in" / "a+ %.csv").write_text("n,s\n1,x\n-1,y\nfoo,z\n")
     config |= {"transforms": "q", "transforms.q.type": "expect"}
     config |= {
         "transforms.q.expect.positive": "n > 0",
@@ -254,8 +254,8 @@ def test_rows_that_violate_a_rule_are_kept_where_that_is_asked_for(
     assert failures(run(config)) == []
     assert rows(tmp_path / "out") == [{"n": 1, "s": "x"}]
     assert letters(tmp_path) == [
-        ("a.csv", 'column `n` (INT): For input string: "foo"', "foo,z"),
-        ("a.csv", "violates positive (n > 0)", '{"n":-1,"s":"y"}'),
+        ("a+ %.csv", 'column `n` (INT): For input string: "foo"', "foo,z"),
+        ("a+ %.csv", "violates positive (n > 0)", '{"n":-1,"s":"y"}'),
     ]
 
 
@@ -288,7 +288,7 @@ def test_rows_that_a_query_fails_for_become_dead_letters_and_the_others_arrive(
     config["transforms"], config["transforms.t.type"] = "t", "sql"
     config["transforms.t.query"] = "SELECT n, 10 / n AS ratio, CAST(s AS DATE) AS day FROM input"
     lines = "".join(f"{n},2026-01-{n:02}\n" for n in range(1, 20))
-    (tmp_path / "in" / "a.csv").write_text(f"n,s\n{lines}0,2026-02-01\n20,never\n")
+    (tmp_path / "in" / "a+ %.csv").write_text(f"n,s\n{lines}0,2026-02-01\n20,never\n")
     reports = run(config)
     assert failures(reports) == []
     assert sorted(each["n"] for each in rows(tmp_path / "out")) == list(range(1, 20))
@@ -297,6 +297,12 @@ def test_rows_that_a_query_fails_for_become_dead_letters_and_the_others_arrive(
     assert {raw: stage for raw, (stage, _) in bad.items()} == dict.fromkeys(
         (zero, never), "transform"
     )
+    places = {each["raw"]: each["position"] for each in rows(tmp_path / "bad")}
+    file = str(tmp_path / "in" / "a+ %.csv")
+    assert places == {
+        zero: {"file": file, "row": "20 of the batch"},
+        never: {"file": file, "row": "21 of the batch"},
+    }
     assert "DIVIDE_BY_ZERO" in bad[zero][1]
     assert "CAST_INVALID_INPUT" in bad[never][1]
 

@@ -21,7 +21,15 @@ from ..spi.rows import ArrowSchema, ArrowTable, Rejects
 from ..spi.sink import Sink
 from ..spi.source import BatchPlan
 from .arrow_schema import arrow_schema_of
-from .bisection import as_rejects, failing_rows, failure_of_row, refusal_of_sink, without
+from .bisection import (
+    as_rejects,
+    failing_rows,
+    failure_of_row,
+    refusal_of_sink,
+    with_files,
+    without,
+    without_files,
+)
 from .counting import RowCount, above_queries, rows_of
 from .dead_letters import BadRows
 from .session import TaskSession
@@ -180,7 +188,10 @@ class Batch:
 
     def _stage_what_passes(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         """Stage the rows that no transform fails for; all of them are held in the worker."""
-        table = _held(self.pipeline.source.read(spark, ranges))
+        rows = self.pipeline.source.read(spark, ranges)
+        is_table = _arrow(rows) is not None
+        held = _held(rows if is_table else with_files(cast("DataFrame", rows)))
+        table, files = without_files(held)
 
         def attempt(part: ArrowTable) -> None:
             self._transformed(_described(spark, part)).write.format("noop").mode("append").save()
@@ -189,7 +200,7 @@ class Batch:
         found = failing_rows(table, attempt, failure_of_row, most)
         frame = self._transformed(_described(spark, without(table, found)))
         staged = self._stage_frame(spark, frame)
-        bad = ("transform", self._rejects(spark, table, found))
+        bad = ("transform", self._rejects(spark, table, found, files))
         failed = (bad, *staged.failed) if found else staged.failed
         return replace(staged, rows_in=table.num_rows, failed=failed)
 
@@ -244,9 +255,13 @@ class Batch:
         return Staged(manifest, table.num_rows, failed=failed)
 
     def _rejects(
-        self, spark: "SparkSession", table: ArrowTable, found: Mapping[int, str]
+        self,
+        spark: "SparkSession",
+        table: ArrowTable,
+        found: Mapping[int, str],
+        files: Sequence[str | None] = (),
     ) -> Rejects:
-        return as_rejects(spark, table, found, self.pipeline.tolerance.hide)
+        return as_rejects(spark, table, found, self.pipeline.tolerance.hide, files)
 
     def _without_files(self, staged: Staged) -> Staged:
         """Drop the empty file that Spark writes when there is no row."""

@@ -8,7 +8,7 @@ not fail is not looked at again: one bad row among a million costs twenty attemp
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
@@ -16,14 +16,16 @@ import pyarrow as pa
 from ..spark.failures import failure_text
 from ..spi.errors import BadInput, RowsRefused
 from ..spi.rows import RECORD_PLACE, ArrowTable, Rejects
+from .row_files import file_of_row
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _OF_ROWS: Final = re.compile(r"SQLSTATE: (?:22\w{3}|38000|39000|P0001)")
 """How an error ends that a row's values are to blame for, by the SQL standard's classes."""
 _SQLSTATE: Final = re.compile(r"\s*SQLSTATE: \w+")
 _KEY: Final = "_key"
+_FILE: Final = "__fairlead_file"
 
 
 def failing_rows(
@@ -81,22 +83,40 @@ def without(table: ArrowTable, rows: Mapping[int, str]) -> ArrowTable:
     return cast("ArrowTable", cast("Any", table).filter(pa.array(kept, pa.bool_())))
 
 
+def with_files(frame: "DataFrame") -> "DataFrame":
+    """Return a source's rows with their files, for `without_files`."""
+    return frame.select("*", file_of_row().alias(_FILE))
+
+
+def without_files(table: ArrowTable) -> tuple[ArrowTable, Sequence[str | None]]:
+    """Return rows without their files, and the file of each row, None if it is not known."""
+    rows: Any = table
+    if _FILE not in rows.schema.names:
+        return table, ()
+    return rows.drop_columns([_FILE]), rows[_FILE].to_pylist()
+
+
 def as_rejects(
     spark: "SparkSession",
     table: ArrowTable,
     rows: Mapping[int, str],
     hide: Callable[[str], str],
+    files: Sequence[str | None] = (),
 ) -> Rejects:
     """Return some rows of a table as those that are left out, each with its reason.
 
     `hide` takes secrets out of reasons, as an error of Spark's quotes the query. Their position
-    is that of their record, where they have one, else their number in the batch.
+    is that of their record, where they have one, else their number in the batch, with their file
+    if `files` has it.
     """
     taken = cast("Any", table).take(pa.array(sorted(rows), pa.int64())).to_pylist()
+    places = [
+        _position(row, number, files[number] if files else None)
+        for number, row in _numbered(rows, taken)
+    ]
     letters = {
         "position": pa.array(
-            [list(_position(row, number).items()) for number, row in _numbered(rows, taken)],
-            pa.map_(pa.string(), pa.string()),
+            [list(each.items()) for each in places], pa.map_(pa.string(), pa.string())
         ),
         "reason": pa.array([hide(rows[number]) for number in sorted(rows)], pa.string()),
         "raw": pa.array([json.dumps(row, default=str) for row in taken], pa.string()),
@@ -112,10 +132,11 @@ def _numbered(rows: Mapping[int, str], taken: list[Any]) -> list[tuple[int, Any]
     return list(zip(sorted(rows), taken, strict=True))
 
 
-def _position(row: Mapping[str, object], number: int) -> dict[str, str]:
+def _position(row: Mapping[str, object], number: int, file: str | None) -> dict[str, str]:
     if all(column in row for column in RECORD_PLACE.values()):
         return {name: str(row[column]) for name, column in RECORD_PLACE.items()}
-    return {"row": f"{number + 1} of the batch"}
+    place = {"row": f"{number + 1} of the batch"}
+    return {"file": file, **place} if file else place
 
 
 def _halves(start: int, count: int) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as sf
 
 from ....actors.settings import not_blank
 from ..batches.counting import Passing
+from ..batches.row_files import file_of_row
 from ..spark.spelling import quoted
 from ..spi.config import ConfigDef, Importance, ParsedConfig, Width, strip_prefix
 from ..spi.context import Context
@@ -148,8 +149,8 @@ def _position(columns: Sequence[str]) -> "Column":
     if all(column in columns for column in map(quoted, RECORD_PLACE.values())):
         places = ((sf.lit(name), sf.col(at).cast("string")) for name, at in RECORD_PLACE.items())
         return sf.create_map(*(part for place in places for part in place))
-    file = sf.nullif(sf.input_file_name(), sf.lit(""))
-    return sf.map_filter(sf.create_map(sf.lit("file"), file), lambda _, at: at.isNotNull())
+    place = sf.create_map(sf.lit("file"), file_of_row())
+    return sf.map_filter(place, lambda _, at: at.isNotNull())
 
 
 def _flagging(rules: Iterable[str]) -> str:

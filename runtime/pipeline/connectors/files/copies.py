@@ -19,14 +19,13 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Final
 
 from .....events.log.process import ProcessId, is_alive, process_of
+from ...batches.row_files import COPIES
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-_PREFIX: Final = ".fairlead-copies-"
-"""What names of temporary folders begin with, before the process; hidden from sources."""
 _OWNER: Final = re.compile(
-    rf"{re.escape(_PREFIX)}(?P<pid>\d+)@(?P<started>[^@]+)@(?P<host>.*)@[^@]*"
+    rf"{re.escape(COPIES)}(?P<pid>\d+)@(?P<started>[^@]+)@(?P<host>.*)@[^@]*"
 )
 _FEWEST: Final = 8
 """The least number of small files to merge."""
@@ -115,7 +114,7 @@ class Copies:
 
 def _prefix_of(process: ProcessId) -> str:
     """Return the beginning of the names of a process's temporary folders, unique to it."""
-    return f"{_PREFIX}{process.pid}@{process.started.replace('/', '+')}@{platform.node()}@"
+    return f"{COPIES}{process.pid}@{process.started.replace('/', '+')}@{platform.node()}@"
 
 
 def _sweep(folder: Path) -> None:
@@ -124,7 +123,7 @@ def _sweep(folder: Path) -> None:
     The parent folder may be shared with other machines or containers, whose processes are unknown
     here.
     """
-    for each in folder.glob(f"{_PREFIX}*"):
+    for each in folder.glob(f"{COPIES}*"):
         made = _OWNER.fullmatch(each.name)
         if made and made["host"] == platform.node():
             owner = ProcessId(int(made["pid"]), made["started"].replace("+", "/"))

@@ -18,6 +18,7 @@ from pyspark.sql.types import (
 )
 
 from ....batches.counting import Passing
+from ....batches.row_files import path_of
 from ....spark.spelling import quoted
 from ....spi.rows import Rejects
 from ..numeric_codes import NUMERIC_CODE
@@ -143,8 +144,7 @@ def _misfit(schema: StructType) -> str:
 
 def _named(uri: "Column", originals: Mapping[str, Path]) -> "Column":
     """Return the path of the input file for Spark's file URI."""
-    plain = sf.url_decode(sf.replace(uri, sf.lit("+"), sf.lit("%2B")))
-    plain = sf.regexp_replace(plain, "^file:(//)?", "")
+    plain = path_of(uri)
     if not originals:
         return plain
     pairs: Sequence[Column] = [
