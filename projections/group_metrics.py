@@ -138,7 +138,7 @@ def _resources(groups: _Groups) -> Iterator[Metric]:
     for name, text in told.items():
         family = gauge(f"group_{name}_resources", text, "group", "kind")
         for each in groups:
-            for kind, count in _by_kind(_selected(each.group, name)):
+            for kind, count in _by_kind(_select_resources(each.group, name)):
                 family.add_metric([each.group.group_id, kind], count)
         yield family
     deadline = gauge(
@@ -153,7 +153,7 @@ def _resources(groups: _Groups) -> Iterator[Metric]:
     yield from (deadline, moves)
 
 
-def _selected(group: Group, name: str) -> Resources:
+def _select_resources(group: Group, name: str) -> Resources:
     match name:
         case "configured":
             return group.configured

@@ -90,7 +90,7 @@ def keep_shares(
         return {}
     shares: dict[str, Resources] = {}
     going = [permitted(taker.member_id, taker.target) for taker in members.takers]
-    others = _without(placeable, going)
+    others = _subtract(placeable, going)
     taken: set[Resource] = set()
     for keeper in members.keepers:
         has = ((keeper.target | keeper.owned) & others) - taken
@@ -119,7 +119,7 @@ def find_holdings(
     """
     shares = {taker.member_id: taker.target for taker in members.takers}
     targets = [share for share in shares.values() if share]
-    free = _without(placeable, targets)
+    free = _subtract(placeable, targets)
     if len(free) + sum(map(len, targets)) > len(placeable):
         shares, free = dict.fromkeys(shares, NOTHING), placeable
     if not free:
@@ -134,7 +134,7 @@ def find_holdings(
     return shares, free - taken if taken else free
 
 
-def _without(resources: Resources, shares: Sequence[Resources]) -> Resources:
+def _subtract(resources: Resources, shares: Sequence[Resources]) -> Resources:
     """Return the resources that are in none of these shares.
 
     It is a new set: a set that was large and is small takes as long to iterate as when large.

@@ -36,16 +36,16 @@ class ResourceList(msgspec.Struct, gc=False):
     @classmethod
     def of(cls, resources: Iterable[Resource]) -> Self:
         """Return the list of these resources."""
-        return cls._ordered(resources)[0]
+        return cls._list_in_order(resources)[0]
 
     @classmethod
     def of_grants(cls, grants: Grants) -> tuple[Self, list[int]]:
         """Return the list of what is granted, and the grant epochs in the order of the list."""
-        listed, in_order = cls._ordered(grants)
+        listed, in_order = cls._list_in_order(grants)
         return listed, [grants[resource] for resource in in_order]
 
     @classmethod
-    def _ordered(cls, resources: Iterable[Resource]) -> tuple[Self, list[Resource]]:
+    def _list_in_order(cls, resources: Iterable[Resource]) -> tuple[Self, list[Resource]]:
         """Return the list, and the resources in the order of it."""
         listed = cls([], [])
         connectors: list[Resource] = []

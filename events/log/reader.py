@@ -127,7 +127,9 @@ class ReadableLog:
         with self._snapshot() as txn:
             end = end_of(txn, self._tables)
             is_near = number(txn, self._tables, LOW_KEY) <= since and end - since < len(known)
-            changed = self._written(txn, since, end) & known.keys() if is_near else known.keys()
+            changed = (
+                self._find_written(txn, since, end) & known.keys() if is_near else known.keys()
+            )
             rows = dict(txn.cursor(self._tables.view).getmulti([*changed, *fresh]))
             found = [
                 viewed_entry(txn, self._tables, key, row)
@@ -206,7 +208,7 @@ class ReadableLog:
                 raise CorruptLogError(f"{self.path}: entry {offset} is missing")
         return Slice(entries, end)
 
-    def _written(self, txn: Transaction, start: int, end: int) -> set[bytes]:
+    def _find_written(self, txn: Transaction, start: int, end: int) -> set[bytes]:
         """Return the view's keys of the entries from one offset up to another."""
         found: set[bytes] = set()
         for offset in range(start, end):

@@ -153,7 +153,7 @@ class Handovers:
         before = self._steps.get(member_id)
         self._steps[member_id] = step
         worker = self._urls.get(member_id, member_id)
-        for resource in step.assigned.keys() - _held(before):
+        for resource in step.assigned.keys() - _held_resources(before):
             self._stops.pop((resource, worker), None)
         for resource in self._deleted.keys() & step.pending.keys():
             for each in self._deleted.pop(resource):
@@ -206,6 +206,6 @@ class Handovers:
         self._departed.clear()
 
 
-def _held(step: CurrentAssignment | None) -> set[Resource]:
+def _held_resources(step: CurrentAssignment | None) -> set[Resource]:
     """Return what a member holds after a step."""
     return step.assigned.keys() | step.pending.keys() if step is not None else set()

@@ -151,7 +151,7 @@ class DurableState:
             self._lifecycle.see(record)
             written.append(record)
             if is_told:
-                self._story.tell("log {}: {}", entry.offset, spelled(record))
+                self._story.tell("log {}: {}", entry.offset, spell_out(record))
         self._lifecycle.see_whole(written)
         self.checks.check(live, self.group)
         see_covered(live)
@@ -159,7 +159,7 @@ class DurableState:
         see_tasks(self.group)
         self.writes += 1
         if self.writes % COMPACT_EVERY == 0:
-            self._restored()
+            self._restore()
 
     def write_offsets(self, entries: Sequence[NewEntry]) -> None:
         """Append to the offset log, and see that progress is progress; raises `Violation`."""
@@ -183,7 +183,7 @@ class DurableState:
             group = restore(GROUP_ID, *self._disk.load())
             same(group, self.group)
         else:
-            group = self._restored()
+            group = self._restore()
         self._lifecycle.check_orders(group)
         return group
 
@@ -192,7 +192,7 @@ class DurableState:
         if self._disk is not None:
             self._disk.close()
 
-    def _restored(self) -> Group:
+    def _restore(self) -> Group:
         """Restore the group from a log that compaction has trimmed somewhere."""
         cut = self._rng.randint(0, self.control.end)
         group = restore(GROUP_ID, self.control.compact(cut), self.control.end)
@@ -214,7 +214,7 @@ def list_resources(resources: Iterable[Resource]) -> str:
     return " ".join(map(str, sorted(resources))) or "nothing"
 
 
-def spelled(record: Record) -> str:
+def spell_out(record: Record) -> str:
     """Return in a few words what a record says."""
     match record:
         case GroupMetadata(epoch, cause):

@@ -79,15 +79,15 @@ def begin_task(offsets: MemoryLog, launch: Launch) -> SimulatedTask:
     """Return a task that goes on where the offset log says that it was."""
     resource = launch.resource
     key = offset_key(resource.connector, partition(resource))
-    offset = _logged(offsets, Offset, key)
+    offset = _find_logged(offsets, Offset, key)
     row = int(str(offset.offset[ROW])) if isinstance(offset, Offset) else 0
-    progress = _logged(offsets, TaskProgress, (resource.connector, resource.task))
+    progress = _find_logged(offsets, TaskProgress, (resource.connector, resource.task))
     if isinstance(progress, TaskProgress) and progress.last.token == launch.token:
         return SimulatedTask(launch, row, progress.last.batch + 1)
     return SimulatedTask(launch, row)
 
 
-def _logged(offsets: MemoryLog, kind: type, key: Key) -> Record | None:
+def _find_logged(offsets: MemoryLog, kind: type, key: Key) -> Record | None:
     entry = offsets.get(*entry_key(kind, key))
     return None if entry is None else decode(entry)
 

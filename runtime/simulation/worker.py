@@ -162,14 +162,14 @@ class SimulatedWorker:
     def _hear_classic(self, reply: ClassicReply) -> None:
         """Take the answer to a call, and see what the core makes of it."""
         asked = self._calls.get(reply.number)
-        before = self._standing()
+        before = self._find_standing()
         effects = self._core.receive(reply, self._clock.now_ms)
         if asked is not None:
-            ways = before, self._standing()
+            ways = before, self._find_standing()
             self.world.rounds.check_reply(self.name, asked, reply, ways, effects)
         self._obey(effects)
 
-    def _standing(self) -> Standing:
+    def _find_standing(self) -> Standing:
         return Standing(self.member.state, self.member.member_epoch)
 
     def report(self, report: CoreReport) -> None:

@@ -147,7 +147,7 @@ class Allocation:
         """
         for sort in sorted(self._unassigned, key=lambda sort: (-sort[0], -sort[1])):
             weight, number = sort
-            dealer = self._dealer(number) if rooms is None else self._bounded(rooms[number])
+            dealer = self._dealer(number) if rooms is None else self._bounded_dealer(rooms[number])
             if self.classes.are_many:  # the next class has takers of its own: forget the others
                 self._spread.on_workers.clear()
             for connector, run in by_connector(self._unassigned.pop(sort)).items():
@@ -166,7 +166,7 @@ class Allocation:
                 self._dealers_of[index].append(dealer)
         return self._dealers[number]
 
-    def _bounded(self, rooms: dict[int, int]) -> Dealer:
+    def _bounded_dealer(self, rooms: dict[int, int]) -> Dealer:
         return Dealer(self.workers, self.loads, self._spread, [*rooms], rooms)
 
     def _receive(self, index: int, resource: Resource, sort: Sort) -> None:

@@ -75,7 +75,7 @@ def take_step(
     reply = _answer(soft, request, member.current, after, end)
     if computes:
         reply = replace(reply, error=Error.COMPUTE_ASSIGNMENT)
-    news = bool(records) or asked_first or _missed(request, after, owned)
+    news = bool(records) or asked_first or _may_have_missed(request, after, owned)
     return Decision(soft, tuple(records), reply, news)
 
 
@@ -150,7 +150,7 @@ def _assignment(
     return None
 
 
-def _missed(request: Heartbeat, after: CurrentAssignment, owned: Resources | None) -> bool:
+def _may_have_missed(request: Heartbeat, after: CurrentAssignment, owned: Resources | None) -> bool:
     """Tell whether a full request shows that the member may have missed an answer."""
     if not request.is_full:
         return False

@@ -108,14 +108,14 @@ class Changed:
         if cause.why in _OF_CONFIGS and cause.subject.endswith(f" and {len(put) - 1} more"):
             return _told_configs(put)
         if cause.why is Why.CONNECTOR_RESUMED and cause.subject in self._altered:
-            return _told_offsets(self._altered.pop(cause.subject))
+            return _describe_offsets(self._altered.pop(cause.subject))
         kinds = _TOLD_BY.get(cause.why, ())
         changes = [self._last[kind] for kind in kinds if kind in self._last]
         if not changes:
             return ""
         _, before, after = max(changes, key=lambda each: each.number)
         if cause.why is Why.TOPICS_CHANGED:
-            return _told_topics(before, after, cause.subject)
+            return _describe_topics(before, after, cause.subject)
         if cause.subject not in (_subject(before), _subject(after)):
             return ""
         if cause.why is Why.MEMBER_JOINED:
@@ -131,13 +131,13 @@ def _told_configs(put: Mapping[str, _Put]) -> str:
     """Return which connectors were put at once: the new ones, and how others are placed now."""
     new = [name for name, each in put.items() if each.is_new]
     more = [f"and {len(new) - NAMES_MAX} more"] if len(new) > NAMES_MAX else []
-    told = [f"new {_listed([*new[:NAMES_MAX], *more])}"] if new else []
+    told = [f"new {_join_names([*new[:NAMES_MAX], *more])}"] if new else []
     moved = ((name, each) for name, each in put.items() if not each.is_new)
     told += (f"{name}: {', '.join(_changes(*each))}" for name, each in moved)
     return "; ".join(told)
 
 
-def _told_offsets(record: OffsetsAltered) -> str:
+def _describe_offsets(record: OffsetsAltered) -> str:
     asked = f", asked by {record.actor}" if record.actor else ""
     return f"offsets of {record.partitions} partitions were {record.how} meanwhile{asked}"
 
@@ -157,7 +157,7 @@ def _subject(record: Record | None) -> str | None:
             return None
 
 
-def _told_topics(before: Record | None, after: Record | None, subject: str) -> str:
+def _describe_topics(before: Record | None, after: Record | None, subject: str) -> str:
     """Return which topics have how many partitions now, if the subject is among these."""
     had, has = (_partitions(each) for each in (before, after))
     changed = [name for name in sorted(had | has) if had.get(name) != has.get(name)]
@@ -194,19 +194,19 @@ def _changes(before: Record | None, after: Record | None) -> Iterator[str]:
 
 def _of_member(before: MemberMetadata | None, after: MemberMetadata) -> Iterator[str]:
     if before is None:
-        if _able(after).capacity == 0:
+        if _abilities_of(after).capacity == 0:
             yield "it takes no work yet"
         return
-    was, able = _able(before), _able(after)
+    was, able = _abilities_of(before), _abilities_of(after)
     if was.capacity == 0 < able.capacity:
         yield f"it takes work now, with capacity {able.capacity}"
     elif able.capacity == 0 < was.capacity:
         yield "it takes no work any more"
     else:
         yield from _change("capacity", str(was.capacity), str(able.capacity))
-    yield from _change("tags", _listed(sorted(was.tags)), _listed(sorted(able.tags)))
+    yield from _change("tags", _join_names(sorted(was.tags)), _join_names(sorted(able.tags)))
     yield from _change("zone", before.rack, after.rack)
-    known, knows = (_listed(each.name for each in one.assignors) for one in (before, after))
+    known, knows = (_join_names(each.name for each in one.assignors) for one in (before, after))
     yield from _change("assignors", known, knows)
     yield from _change("the group's assignor", before.server_assignor, after.server_assignor)
 
@@ -214,19 +214,19 @@ def _of_member(before: MemberMetadata | None, after: MemberMetadata) -> Iterator
 def _of_subscription(
     before: ConsumerSubscription | None, after: ConsumerSubscription
 ) -> Iterator[str]:
-    was, pattern = (_listed(sorted(before.names)), before.pattern) if before else ("", "")
-    yield from _change("topics", was, _listed(after.names))
+    was, pattern = (_join_names(sorted(before.names)), before.pattern) if before else ("", "")
+    yield from _change("topics", was, _join_names(after.names))
     yield from _change("pattern", pattern, after.pattern)
 
 
 def _of_order(before: Operator | None, after: Operator | None) -> Iterator[str]:
     weighed, weighs = (str(each.weight) if each else "1" for each in (before, after))
     yield from _change("weight", weighed, weighs)
-    had, has = (_listed(map(last_part, each.pins)) if each else "" for each in (before, after))
+    had, has = (_join_names(map(last_part, each.pins)) if each else "" for each in (before, after))
     yield from _change("workers", had, has, nothing="any")
 
 
-def _able(member: MemberMetadata) -> Abilities:
+def _abilities_of(member: MemberMetadata) -> Abilities:
     return abilities(assignor_of("", member.assignors).metadata)
 
 
@@ -237,5 +237,5 @@ def _change(
         yield f"{what} {before or nothing} > {after or nothing}"
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return " ".join(names)
