@@ -88,14 +88,14 @@ class CommittedGroups:
         except TrimmedError:
             self._load()
             return
-        self.group_ids -= {each for each in doubtful if not committed(self._log, each)}
+        self.group_ids -= {each for each in doubtful if not committed_offsets(self._log, each)}
 
     def _load(self) -> None:
         self._next = self._log.end()  # what is written meanwhile is looked at again
         self.group_ids = {*groups_with_offsets(self._log)}
 
 
-def committed(log: ReadableLog, group_id: str) -> list[ConsumerOffset]:
+def committed_offsets(log: ReadableLog, group_id: str) -> list[ConsumerOffset]:
     """Return how far a group has read, by topic and partition; raises `LogError`, `CodecError`."""
     found = map(decode, GroupPart(log, group_id).scan(_OFFSET))
     told = (each for each in found if isinstance(each, ConsumerOffset))

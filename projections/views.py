@@ -117,7 +117,7 @@ def count_errors(group: Group, name: str) -> Counter[ErrorClass]:
     return Counter(each for each in found if each)
 
 
-def members(group: Group) -> list[Member]:
+def sorted_members(group: Group) -> list[Member]:
     """Return the members of a group, ordered by worker."""
     return sorted(group.workers(), key=lambda m: (m.metadata.worker_url, m.member_id))
 
@@ -199,7 +199,7 @@ def connector_progress(progress: Mapping[int, Progress], tasks: Container[int]) 
 
 def task_progress(log: ReadableLog, connector: str) -> Mapping[int, Progress]:
     """Return the progress of each task that ever committed; raises `LogError`, `CodecError`."""
-    waiting = Counter(each.commit_id.task for each in unpublished(log, connector))
+    waiting = Counter(each.commit_id.task for each in unpublished_batches(log, connector))
     told = {
         record.last.task: _of_task(record, waiting.pop(record.last.task, 0))
         for record in _scan(log, TaskProgress, connector)
@@ -208,7 +208,7 @@ def task_progress(log: ReadableLog, connector: str) -> Mapping[int, Progress]:
     return told | {task: Progress(unpublished=count) for task, count in waiting.items()}
 
 
-def unpublished(log: ReadableLog, connector: str) -> Sequence[Commit]:
+def unpublished_batches(log: ReadableLog, connector: str) -> Sequence[Commit]:
     """Return the batches that count and are not yet known to be in place, by task, oldest first.
 
     Raises `LogError`, `CodecError`.
@@ -217,7 +217,7 @@ def unpublished(log: ReadableLog, connector: str) -> Sequence[Commit]:
     return [record.commit for record in found if isinstance(record, Committed)]
 
 
-def topics(log: ReadableLog, connector: str) -> list[str]:
+def read_topics(log: ReadableLog, connector: str) -> list[str]:
     """Return the topics that a connector has read, as its offsets name them, in order.
 
     Raises `LogError`, `CodecError`.

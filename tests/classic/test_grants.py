@@ -12,7 +12,7 @@ from fairlead.events.connectors import TaskConfigs
 from fairlead.events.evolve import evolve
 from fairlead.events.group import token_of
 from fairlead.events.model import Resource, TaskConfig, Token
-from fairlead.projections.views import assigned_resources, members, worker_of
+from fairlead.projections.views import assigned_resources, sorted_members, worker_of
 from fairlead_tests.classic.driver import BY_GRANTS, ClassicDriver
 from fairlead_tests.classic.workers import as_worker, told
 from fairlead_tests.decider import resource
@@ -179,7 +179,7 @@ def test_a_static_worker_that_is_replaced_goes_on_with_its_work_under_newer_toke
 def test_a_lost_workers_work_is_nobodys_and_views_tell_it() -> None:
     two = crew()
     two.syncs(c_u1=told(taken=["a-1"]), c_u3=told())
-    assert [each.member_id for each in members(two.group)] == ["c-u3", "c-u1"]
+    assert [each.member_id for each in sorted_members(two.group)] == ["c-u3", "c-u1"]
     assert worker_of(two.group, "c-u1") == "http://c-u1/"
     assert assigned_resources(two.group) == frozenset()  # nothing is configured
     two.passes(30_000)

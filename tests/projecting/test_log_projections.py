@@ -12,7 +12,7 @@ from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Token, Why
 from fairlead.events.records import ClassicGroup, GroupMetadata, Record, Tombstone
 from fairlead.projections.follow import Rebalances
-from fairlead.projections.views import Progress, connector_progress, task_progress, topics
+from fairlead.projections.views import Progress, connector_progress, read_topics, task_progress
 
 TOKEN = Token(1, 1)
 
@@ -67,7 +67,7 @@ def test_the_topics_of_a_connector_are_those_that_it_has_offsets_of(tmp_path: Pa
     ]
     write(tmp_path / "log", [*offsets, Offset("a", {"path": "a.csv"}, {"row": 1})])
     with LogReader.open(tmp_path / "log") as log:
-        assert (topics(log, "a"), topics(log, "b")) == (["x", "y"], [])
+        assert (read_topics(log, "a"), read_topics(log, "b")) == (["x", "y"], [])
 
 
 def test_the_progress_of_a_connector_is_that_of_its_tasks(tmp_path: Path) -> None:

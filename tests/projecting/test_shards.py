@@ -15,7 +15,7 @@ from fairlead.projections.shards import (
     CommittedGroups,
     ShardFollower,
     all_groups,
-    committed,
+    committed_offsets,
     state_of_clients,
 )
 from fairlead_tests.shards.driver import joining
@@ -40,7 +40,9 @@ def test_all_groups_of_a_shard_are_followed(recorded: Clients) -> None:
         GroupType.CLASSIC,
         GroupType.CLASSIC,
     ]
-    assert [(each.topic, each.offset) for each in committed(recorded.offsets, "billing")] == [
+    assert [
+        (each.topic, each.offset) for each in committed_offsets(recorded.offsets, "billing")
+    ] == [
         ("orders", 17),
         ("orders", 4),
     ]

@@ -12,7 +12,12 @@ from ....events.kafka.consumers import ConsumerOffset
 from ....events.model import Resource
 from ....events.records import GroupMetadata, Loss, Operator
 from ....projections.shards import state_of_clients, type_of_clients
-from ....projections.views import assigned_resources, awaited_resources, connector_names, members
+from ....projections.views import (
+    assigned_resources,
+    awaited_resources,
+    connector_names,
+    sorted_members,
+)
 from .clients import (
     CommittedOffset,
     GenerationDescription,
@@ -220,7 +225,7 @@ def describe_group(
         _epoch_cause(group.bump) if group.bump else None,
         describe_classic_members(group)
         if is_classic
-        else [describe_member(group, each) for each in members(group)],
+        else [describe_member(group, each) for each in sorted_members(group)],
         _describe_target(group),
         resource_ids(group.configured),
         resource_ids(group.configured - group.owner.keys()),

@@ -28,9 +28,9 @@ from .....projections.views import (
     connector_names,
     connector_progress,
     logged_offsets,
+    read_topics,
     task_progress,
-    topics,
-    unpublished,
+    unpublished_batches,
 )
 from ....cluster.log_checks import LogChecks
 from .shards import ShardLogs
@@ -76,12 +76,12 @@ class FollowedGroup:
     def unpublished(self, connector: str) -> Sequence[Commit]:
         """Return the commits that are not published yet; raises `LogError`, `CodecError`."""
         offsets = self._offset_log()
-        return () if offsets is None else unpublished(offsets, connector)
+        return () if offsets is None else unpublished_batches(offsets, connector)
 
     def topics(self, connector: str) -> list[str]:
         """Return the topics that a connector has read; raises `LogError`, `CodecError`."""
         offsets = self._offset_log()
-        return [] if offsets is None else topics(offsets, connector)
+        return [] if offsets is None else read_topics(offsets, connector)
 
     def offsets(self, connector: str) -> Sequence[Offset]:
         """Return the offsets of source partitions; raises `LogError`, `CodecError`."""

@@ -27,7 +27,7 @@ from .....events.log.reader import LogReader
 from .....projections.explain.cache import EpochCache
 from .....projections.shard_history import EpochCaches, GroupEntries, ShardHistory
 from .....projections.shard_metrics import ShardFigures, figures_of
-from .....projections.shards import CommittedGroups, ShardFollower, all_groups, committed
+from .....projections.shards import CommittedGroups, ShardFollower, all_groups, committed_offsets
 from .....projections.views import LogFigures
 from ....cluster.log_checks import LogChecks
 from ...replies.clients import read_shares
@@ -83,7 +83,7 @@ class FollowedShard:
 
     def committed(self, group_id: str) -> list[ConsumerOffset]:
         """Return the committed offsets of a group; raises `LogError`, `CodecError`."""
-        return [] if self._offsets is None else committed(self._offsets, group_id)
+        return [] if self._offsets is None else committed_offsets(self._offsets, group_id)
 
     def history_of(self, group_id: str) -> GroupEntries | None:
         """Return the history of a group, even if it is deleted; None if it never was here.

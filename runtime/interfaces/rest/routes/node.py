@@ -187,7 +187,7 @@ def _describe_workers(
     joined: set[str] = set()
     for group_id in service.logs.group_ids():
         with service.logs.reading(group_id) as logs:
-            for member in views.members(logs.group):
+            for member in views.sorted_members(logs.group):
                 url = member.metadata.worker_url
                 joined.add(url)
                 workers.append(_describe_member(url, processes.get(url), logs.group, member))
