@@ -147,3 +147,10 @@ def test_a_folder_that_no_system_can_have_is_refused(path: str, flaw: str) -> No
     for key in ("source.path", "sink.path"):
         (told,) = SparkPipeline.config().check(GOOD | {key: path}).errors[key]
         assert flaw in told
+
+
+def test_a_source_folder_with_two_slashes_is_refused_since_spark_would_find_no_file_of_it() -> None:
+    (told,) = (
+        SparkPipeline.config().check(GOOD | {"source.path": "//data/in"}).errors["source.path"]
+    )
+    assert "must begin with one slash" in told

@@ -11,7 +11,6 @@ import pytest
 
 from fairlead.events.commits import Advance, Document, Lag, identity
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.evolution import arrow_columns
 from fairlead.runtime.pipeline.connectors.files.arrivals import has_own_times, unchanged_s
 from fairlead.runtime.pipeline.connectors.files.copies import Copies
 from fairlead.runtime.pipeline.connectors.files.csv_style import CsvStyle
@@ -479,7 +478,7 @@ def test_a_parquet_file_whose_file_system_does_not_answer_is_away_and_no_bad_inp
     file = tmp_path / "a.parquet"
     error = OSError(errno.EIO, "Error reading bytes from file. Detail: [errno 5]")
     for name in ("ParquetFile", "read_metadata"):
-        monkeypatch.setattr(arrow_columns.papq, name, Mock(side_effect=error))
+        monkeypatch.setattr(f"pyarrow.parquet.{name}", Mock(side_effect=error))
     form = ReadFormat("parquet", "a INT", tolerant=is_tolerant)
     with pytest.raises(SourceAway, match=f"^{file}: error reading bytes from file"):
         survey_file(form, file, Copies(), None)

@@ -64,6 +64,13 @@ def _local(value: Value) -> str | None:
     return "must not hold a NUL: no path has one" if "\0" in value else None
 
 
+def _readable(value: Value) -> str | None:
+    flaw = _local(value)
+    if not flaw and str(value).startswith("//"):
+        return "must begin with one slash: Spark takes what comes after two for a host"
+    return flaw
+
+
 def local_or_none(value: Value) -> str | None:
     """Return an error if a path is given and is not absolute."""
     return _local(value) if value else None
@@ -93,7 +100,7 @@ SOURCE = (
         "is read once, as a whole; a later change is reported in the status, and not read.",
         importance=Importance.HIGH,
         required=True,
-        validator=_local,
+        validator=_readable,
         width=Width.LONG,
     ),
     text_key(
