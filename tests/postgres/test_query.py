@@ -131,3 +131,17 @@ def test_the_first_page_is_small_as_nobody_knows_how_large_its_rows_are(
     reading = read(query="SELECT id FROM orders", **MODES["number"])
     pages = [each.num_rows for each in reading.take()]
     assert pages == [1000, 2000]
+
+
+def test_rows_of_a_day_are_read_once_it_is_over(database: Database, read: Read) -> None:
+    database.run("CREATE TABLE days (n int, day date DEFAULT now()::date)")
+    database.run("INSERT INTO days VALUES (1, now()::date - 1), (2, DEFAULT)")
+    mode = {"mode": "timestamp", "timestamp_column_name": "day"}
+    reading = read(query="SELECT n, day FROM days", **mode)
+    assert reading.rows("n") == [(1,)]
+    ((day,),) = database.run("SELECT now()::date - 2")
+    database.run("INSERT INTO days VALUES (3, DEFAULT)")
+    assert reading.rows("n") == []
+    database.run("UPDATE days SET day = day - 1")  # the next morning
+    reading.offsets = {key: {"timestamp": str(day)} for key in reading.offsets}
+    assert reading.rows("n") == [(2,), (3,)]

@@ -122,7 +122,9 @@ class QuerySource(Source[pa.Table]):
         if first.kind == XID:
             parts.append(sql.SQL("{} < {}").format(names, first.literal(seen.lo)))
         elif first.member == "timestamp":
-            bound = sql.SQL("{} <= now() - {} * interval '1 ms'")
+            # A day has rows until it is over.
+            ends = "{} < (now() - {} * interval '1 ms')::date"
+            bound = sql.SQL(ends if first.kind == "date" else "{} <= now() - {} * interval '1 ms'")
             parts.append(bound.format(sql.Identifier(first.name), sql.Literal(delay)))
         return sql.SQL(" AND ").join(parts)
 
