@@ -154,3 +154,18 @@ def test_a_shell_completes_names(
     assert (told.out.split(), told.err) == (completed.split(), "")
     cluster.answers.clear()
     assert run() == (told.code, "\n", "")
+
+
+def test_in_a_narrow_terminal_headings_and_short_cells_stay_whole(
+    run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = run("get", "groups", "--url", cluster.url).out
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = run("get", "groups", "--url", cluster.url).out
+    headings, cells = (line.split() for line in wide.splitlines()[:2])
+    told = dict(line.split(":") for line in narrow.splitlines())
+    assert [*told] == headings
+    assert [each.strip() for each in told.values()] == cells
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("get", "connectors", "--url", cluster.url).out.splitlines()
+    assert lines[0].split() == ["NAME", "TYPE", "STATE", "WORKER", "TASKS", "CLASS", "REASON"]

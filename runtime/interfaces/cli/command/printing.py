@@ -54,7 +54,7 @@ BRIEF: Final = 60
 GAP: Final = 2
 """Spaces between columns."""
 
-FOLDED: Final = 6
+FOLDED: Final = 10
 """The minimum width of a folded cell."""
 
 STYLES: Final = {
@@ -91,9 +91,10 @@ _ESCAPED_IN_JSON: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 class Table:
     """Rows under headings; `empty` is printed if there are no rows.
 
-    If the terminal is too narrow, cells are folded; those of a `rigid` first column last. If
-    `folded` names columns, those are folded first, and if that is not enough, each row is printed
-    as a list of facts. Cells of `brief` columns are truncated on a terminal only.
+    If the terminal is too narrow, the cells of some columns are folded: of those that `folded`
+    names, or else of those with long cells, but for a `rigid` first column. If that is not enough,
+    each row is printed as a list of facts. Cells of `brief` columns are truncated on a terminal
+    only.
     """
 
     columns: Sequence[str]
@@ -186,9 +187,9 @@ def _print_table(console: "Console", section: Table) -> None:
         console.print(section.empty, markup=False)
         return
     table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, GAP, 0, 0))
-    for number, column in enumerate(section.columns):
-        is_rigid = column not in section.folded if section.folded else section.rigid and not number
-        table.add_column(column, overflow="fold", no_wrap=is_rigid)
+    folded = _folded(section)
+    for column in section.columns:
+        table.add_column(column, overflow="fold", no_wrap=column not in folded)
     cut = [console.width != ENDLESS and column in section.brief for column in section.columns]
     for row in section.rows:
         cells = (_brief(cell) if brief else cell for cell, brief in zip(row, cut, strict=True))
@@ -200,12 +201,19 @@ def _brief(cell: str) -> str:
     return cell if len(cell) <= BRIEF else cell[: BRIEF - 1] + "…"
 
 
+def _folded(section: Table) -> Collection[str]:
+    """Return the columns whose cells are folded if the terminal is too narrow."""
+    if section.folded:
+        return section.folded
+    columns = list(zip(section.columns, *section.rows, strict=True))[section.rigid :]
+    return {cells[0] for cells in columns if max(map(len, cells)) > FOLDED}
+
+
 def _width(section: Table) -> int:
-    """Return the minimum width of a table; 0 if all its columns may be folded."""
-    if not section.folded:
-        return 0
+    """Return the minimum width of a table."""
+    folded = _folded(section)
     widths = (
-        max(map(len, cells)) if cells[0] not in section.folded else FOLDED
+        max(map(len, cells)) if cells[0] not in folded else FOLDED
         for cells in zip(section.columns, *section.rows, strict=True)
     )
     return sum(widths) + GAP * (len(section.columns) - 1)
