@@ -83,7 +83,7 @@ class Coordinator:
         self._soft: SoftState = open_soft_state(settings, group, coordinator_epoch, facts)
         self._ledger = ledger
         self._new_id = new_id
-        self._legality = Legality()
+        self.legality = Legality()
         self._quota = Quota()
         self.long_poll = LongPoll(group.members)
         self._heartbeats = 0
@@ -286,7 +286,7 @@ class Coordinator:
     def _write(self, laid_out: Sequence[Layout], now: Moment) -> None:
         self.long_poll.see(self.group, [laid.whole for laid in laid_out])
         for record, parts in laid_out:
-            self._legality.check(self.group, record)
+            self.legality.check(self.group, record)
             for part in (*parts[:-1], record):  # the whole one, which its head only names
                 evolve(self.group, part, self.group.end)
             self.due.see_record(record, now.steady_ms)

@@ -26,7 +26,6 @@ from ..messages.members import JOIN_EPOCH, CommitOffsets, Heartbeat
 from ..messages.orders import DeleteGroup
 from ..timer_queue import Moment
 from .coordinator import Coordinator
-from .legality import Legality
 from .shard import ENOUGH_ROOM, LOOK_FOR_ROOM_MS, Address, AddressedReply, Now, Outbox
 from .state.soft_state import Decision, Rule, SoftState
 from .translation.downgrade import Downgrade, downgrade, is_converted
@@ -69,7 +68,6 @@ class Sides:
         """The side of classic members."""
         self._mixed = MixedMembers(self.group, self, new_id)
         self._kind = kind
-        self._legality = Legality()
         self._downgrade: Downgrade | None = None
         """The last downgrade that was decided."""
         self._is_agreed = not is_converted(self.group)
@@ -91,7 +89,7 @@ class Sides:
             raise NoRoomError(self.room.refusal())
         for each in (*self._kind.translation.bury(self.group), record):
             entry = encode(each)
-            self._legality.check(self.group, each)
+            self.modern.legality.check(self.group, each)
             evolve(self.group, each, self.group.end)
             self.out.entries.append(entry)
 

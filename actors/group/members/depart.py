@@ -162,10 +162,9 @@ def depart(
 
 
 def bury(group: Group, seats: Iterable[Member]) -> list[Record]:
-    """Return the records that remove members that are away; the caller adds the epoch bump.
+    """Return the records that remove members of which nothing is lost; the caller adds the bump.
 
-    They hold nothing, so nothing is lost. The group keeps other members, or gets one by the same
-    records.
+    They left, or are away. The group keeps other members, or gets one by the same records.
     """
     return [record for seat in seats for record in (*tombstones(seat), *end_removal(group, seat))]
 
