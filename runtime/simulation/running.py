@@ -192,7 +192,7 @@ class LifecycleInvariants:
                     written[config[TOGETHER]].add(name)
                 self._configs[name] = config
         for command, names in written.items():
-            if names != self._put_at_once[command]:
+            if frozenset(names) != self._put_at_once[command]:
                 asked = sorted(self._put_at_once[command])
                 raise Violation(f"8: of {asked}, put at once, {sorted(names)} were written alone")
 
