@@ -8,7 +8,7 @@ The phases of a rebalance follow each other, each up to the last resource that i
 acknowledged), release (until the last one was granted), start (until the last one ran).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -168,6 +168,8 @@ class EpochReading:
     """Of the target that answers it."""
     absences: Sequence[Absence] = ()
     """Under the target that answers it."""
+    put_together: Collection[str] = ()
+    """The connectors that raised it by one command, if they are several."""
 
     def explain(self) -> Explanation:
         """Return what is known of the epoch by now."""

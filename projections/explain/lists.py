@@ -113,10 +113,18 @@ def moves_of(readings: Iterable[EpochReading], name: str) -> Iterator[Move]:
         answered.append(reading)
         if change is None or change.assignment_epoch > report.group_epoch:
             continue
-        causes = [each.report.bump.cause for each in answered]
-        whys, subjects = [each.why.value for each in causes], [each.subject for each in causes]
+        whys = [each.report.bump.cause.why.value for each in answered]
         for each in reading.handovers:
-            if str(each.handover.resource) == name:
+            resource = each.handover.resource
+            if str(resource) == name:
                 at_ms = report.bump.time_ms
+                subjects = [_subject(of, resource.connector) for of in answered]
                 yield Move(report.group_epoch, at_ms, whys, subjects, each.handover)
         answered = []
+
+
+def _subject(reading: EpochReading, connector: str) -> str:
+    """Return whom an epoch is about; of connectors that were put together, this one is named."""
+    if connector in reading.put_together:
+        return f"{connector} and {len(reading.put_together) - 1} more"
+    return reading.report.bump.cause.subject

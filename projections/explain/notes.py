@@ -5,7 +5,7 @@ Each record goes to several folds, each of which answers one question: when and 
 classic members there were (`generations`), and who the members are (`causes/clients`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from ...events.connectors import TaskStatus
@@ -54,6 +54,11 @@ class LogNotes:
     def clients(self) -> Mapping[str, KafkaClient]:
         """Kafka's clients that the group has, and those that left it last, by member id."""
         return self._generations.clients
+
+    @property
+    def put_together(self) -> Collection[str]:
+        """The connectors that raised the epoch that was explained last, if they are several."""
+        return self._changed.put_together
 
     def take_latest(self, entries: Iterable[Entry]) -> None:
         """Take the latest entry of each key; raises `CodecError`."""

@@ -155,7 +155,8 @@ class EpochReader:
         self._begin_epoch(bump.group_epoch)
         detection, changed = self._notes.explain_rise(bump)
         report = EpochReport(bump, type=self._group.type)
-        self._unanswered.append(EpochReading(report, detection, changed, self.clients))
+        told, together = (report, detection, changed, self.clients), self._notes.put_together
+        self._unanswered.append(EpochReading(*told, put_together=together))
 
     def _take_generation(self, record: ClassicGroup) -> None:
         """Begin a generation, or take note that its leader has assigned.

@@ -13,12 +13,15 @@ from fairlead.actors.messages.orders import (
     Cordon,
     Place,
     PutConnector,
+    PutConnectors,
     SetTargetState,
 )
 from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, RunState, Why
 from fairlead.events.placement import COLD, Abilities, encode_abilities
+from fairlead.projections.explain.lists import moves_of
 from fairlead_tests.decider import JOIN, resource
+from fairlead_tests.projecting.readings import read_epochs
 from fairlead_tests.projecting.timed_log import TimedDecider
 
 COLD_JOIN = replace(JOIN, url="http://w1", assignors=(ClientAssignor("balanced", metadata=COLD),))
@@ -128,6 +131,27 @@ def test_of_a_config_only_what_it_says_of_placement_is_told(group: TimedDecider)
     config = {"name": "B", "password": "hunter3", "placement.tags": "gpu"}
     group.carry_out(PutConnector("connect", "B", config))
     assert told(group, Why.PLACEMENT_CHANGED) == "placement.tags none > gpu"
+
+
+def test_connectors_that_are_put_together_are_told_each_and_lead_the_moves_of_their_own(
+    group: TimedDecider,
+) -> None:
+    group.carry_out(PutConnector("connect", "C", {"name": "C", "password": "hunter2"}))
+    group.compute()
+    group.settle()
+    placed = {"name": "A", "placement.workers": "w2"}
+    configs = {"A": placed, "B": {"name": "B"}, "C": {"name": "C"}, "D": {"name": "D"}}
+    group.carry_out(PutConnectors("connect", configs))
+    changed = "new B D; A: placement.workers none > w2"
+    assert told(group, Why.CONNECTOR_ADDED) == changed
+    group.compute()
+    group.settle()
+    readings = list(read_epochs(group.entries))
+    moves = {name: [*moves_of(readings, name)][-1] for name in ("A", "B", "D")}
+    subjects = {name: moves[name].subjects for name in moves}
+    assert subjects == {"A": ["A and 2 more"], "B": ["B and 2 more"], "D": ["D and 2 more"]}
+    group.carry_out(PutConnector("connect", "E", {"name": "E"}))
+    assert told(group, Why.CONNECTOR_ADDED) == ""
 
 
 def test_a_split_is_told_with_how_many_tasks_there_were(group: TimedDecider) -> None:

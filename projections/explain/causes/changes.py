@@ -72,6 +72,8 @@ class Changed:
         """The last change of each kind."""
         self._altered: dict[str, OffsetsAltered] = {}
         """How people set offsets last, by connectors that were stopped before that."""
+        self.put_together: frozenset[str] = frozenset()
+        """The connectors that raised the epoch that was described last, if they are several."""
         self._put: dict[str, _Put] = {}
         """What raises the epoch next: connectors that are new, or are to be placed otherwise."""
 
@@ -104,8 +106,9 @@ class Changed:
     def describe(self, bump: GroupMetadata) -> str:
         """Return what changed, from what to what; empty where the log does not tell."""
         cause, put = bump.cause, self._put
-        self._put = {}
+        self._put, self.put_together = {}, frozenset()
         if cause.why in _OF_CONFIGS and cause.subject.endswith(f" and {len(put) - 1} more"):
+            self.put_together = frozenset(put)
             return _told_configs(put)
         if cause.why is Why.CONNECTOR_RESUMED and cause.subject in self._altered:
             return _describe_offsets(self._altered.pop(cause.subject))
