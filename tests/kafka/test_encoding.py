@@ -16,7 +16,7 @@ from fairlead.runtime.pipeline.connectors.kafka.source.connect_schema import (
     SchemaUnknown,
     columns_of,
 )
-from fairlead.runtime.pipeline.spi.errors import SchemaRefused
+from fairlead.runtime.pipeline.spi.errors import RowsRefused, SchemaRefused
 
 ENCODER = RecordEncoder("t", "", (), Converter("string"), Converter("json"))
 TIME = {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}
@@ -27,6 +27,28 @@ def test_a_time_between_two_milliseconds_is_the_earlier_one() -> None:
     times = pa.array([at], pa.timestamp("us", "UTC"))
     (record,) = ENCODER.encode(pa.table({"n": [1], "_timestamp": times})).to_pylist()
     assert record["timestamp"] == 1_709_208_000_123
+
+
+@pytest.mark.parametrize("schemas", [False, True])
+def test_what_json_has_no_word_for_is_written_as_connect_does_or_refused(schemas: bool) -> None:
+    json_of = Converter("json", has_schemas=schemas)
+    encoder = RecordEncoder("t", "", (), Converter("string"), json_of)
+    odd = pa.array([float("nan"), float("inf"), float("-inf"), 1.5, None])
+    rows = pa.table({"d": odd, "f": odd.cast(pa.float32())})
+    found = [json.loads(each) for each in encoder.encode(rows)["value"].to_pylist()]
+    values = [each["payload"] if schemas else each for each in found]
+    wanted = ["NaN", "Infinity", "-Infinity", 1.5, None]
+    assert values == [{"d": each, "f": each} for each in wanted]
+    times = pa.array([[0, None]], pa.large_list(pa.timestamp("us", "UTC")))
+    (text,) = encoder.encode(pa.table({"l": times}))["value"].to_pylist()
+    first = json.loads(text)["payload"]["l"][0] if schemas else json.loads(text)["l"][0]
+    assert first == (0 if schemas else "1970-01-01T00:00:00Z")
+    late = pa.table({"t": pa.array([0, 1 << 62], pa.timestamp("us", "UTC"))})
+    if schemas:
+        assert encoder.encode(late).num_rows == 2
+    else:
+        with pytest.raises(RowsRefused, match="a time before the year 1 or after 9999"):
+            encoder.encode(late)
 
 
 def test_columns_that_no_record_can_have_are_refused_beforehand() -> None:

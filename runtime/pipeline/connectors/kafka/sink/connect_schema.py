@@ -82,8 +82,9 @@ def _as(kind: pa.DataType, time: pa.DataType) -> pa.DataType:
         return pa.int32() if pa.types.is_integer(time) else kind
     if pa.types.is_struct(kind):
         return pa.struct([each.with_type(_as(each.type, time)) for each in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(_as(kind.value_type, time))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        make = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return make(_as(kind.value_type, time))
     if pa.types.is_map(kind):
         return pa.map_(kind.key_type, _as(kind.item_type, time))
     return kind

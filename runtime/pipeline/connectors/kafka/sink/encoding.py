@@ -6,7 +6,7 @@ It runs when a batch is staged, so that rows that cannot be encoded are refused 
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -34,6 +34,13 @@ RECORD: Final = pa.schema(
 )
 """The schema of encoded records; times in ms since 1970."""
 
+_DOUBLES: Final = (pa.float32(), pa.float64())
+_NOT_FINITE: Final[Mapping[str, object]] = {
+    "nan": "NaN",
+    "inf": "Infinity",
+    "-inf": "-Infinity",
+}
+"""The numbers that JSON does not have, as Connect's converter writes them."""
 _TOPIC: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 _ENCODE: Final = msgspec.json.Encoder(decimal_format="number").encode
 
@@ -203,7 +210,13 @@ def _json(columns: pa.Table, converter: Converter, *, is_lone: bool) -> pa.Chunk
 def _listed(column: pa.ChunkedArray) -> list[object]:
     """Return the values of a column; the option for maps is slow, so only nested columns get it."""
     how = {"maps_as_pydicts": "strict"} if pa.types.is_nested(column.type) else {}
-    found: list[object] = column.to_pylist(**how)
+    try:
+        found: list[object] = column.to_pylist(**how)
+    except OverflowError:
+        why = "a row has a time before the year 1 or after 9999, which cannot be written as JSON"
+        raise RowsRefused(why) from None
+    if column.type in _DOUBLES and pc.all(pc.is_finite(column)).as_py() is False:
+        return [_NOT_FINITE.get(str(each), each) for each in found]
     return found
 
 
