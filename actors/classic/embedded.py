@@ -53,7 +53,7 @@ def topics_of_consumers(members: Iterable[ClassicMember]) -> frozenset[str]:
     return frozenset(topic for each in offered for topic in read_subscription(each.metadata).topics)
 
 
-@lru_cache(maxsize=64)  # a subscription may take more than a megabyte
+@lru_cache(maxsize=16)  # a subscription may take several megabytes
 def read_subscription(metadata: bytes) -> consumer.Subscription:
     """Return a consumer's subscription; raises UnreadableError."""
     return consumer.decode_subscription(metadata)

@@ -333,7 +333,7 @@ BAD: dict[str, tuple[dict[str, object], Error]] = {
     ),
     "one protocol twice": ({"protocols": offers("a", "a")}, Error.INVALID_REQUEST),
     "much metadata": (
-        {"protocols": offers("a", metadata=b"x" * 65_537)},
+        {"protocols": offers("a", metadata=b"x" * 262_145)},
         Error.INVALID_REQUEST,
     ),
     "a long client id": ({"client_id": "c" * 257}, Error.INVALID_REQUEST),

@@ -249,7 +249,7 @@ def test_metadata_above_the_bound_is_not_written() -> None:
     with pytest.raises(UnwritableError, match=str(LONGEST_METADATA)):
         connect.encode_metadata(metadata, 1)
     with pytest.raises(UnwritableError, match=str(LONGEST_METADATA)):
-        consumer.encode_subscription(consumer.Subscription(("t" * 30_000,) * 3))
+        consumer.encode_subscription(consumer.Subscription(("t" * 30_000,) * 9))
 
 
 @pytest.mark.parametrize("version", [-1, 4])

@@ -9,19 +9,24 @@ from typing import Any
 
 import pytest
 
+from fairlead.actors.classic.bytes.consumer import Subscription, encode_subscription
 from fairlead.runtime.kafka import connection, server
 from fairlead.runtime.kafka.client import wait_limit
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.server import Limits
 from fairlead.runtime.kafka.wire import bounds
 from fairlead.runtime.kafka.wire.bounds import Budget
-from fairlead.runtime.kafka.wire.served import SYNC_GROUP
+from fairlead.runtime.kafka.wire.served import (
+    CONSUMER_GROUP_HEARTBEAT,
+    JOIN_GROUP,
+    SYNC_GROUP,
+)
 from fairlead_tests.conformance.frames import Frame, build, message_class, write_frame
 from fairlead_tests.kafka_listener.behind import LIST_OFFSETS, behind
 from fairlead_tests.kafka_listener.served import ENOUGH, Served, listening
 from fairlead_tests.kafka_listener.spoken import ask, asking, told
 
-INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID = 23, 25
+INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID, INVALID_REQUEST = 23, 25, 42
 BEAT = bytes.fromhex("000c000400000001ffff00026100000001026200" + "00")
 """A Heartbeat of member b in group a."""
 HOSTILE = {
@@ -100,6 +105,38 @@ def test_who_asks_for_an_assignment_says_of_which_protocol_before_all_else(
         ]
         errors = [each["ErrorCode"] for each in answers]
         assert errors == [INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID]
+
+    serving(tmp_path, play)
+
+
+@pytest.mark.parametrize("epoch", [-1, 1])
+def test_only_a_consumer_that_joins_may_leave_its_id_to_the_group(
+    tmp_path: Path, epoch: int
+) -> None:
+    fields = {"GroupId": "a", "MemberId": "", "MemberEpoch": epoch, "TopicPartitions": None}
+
+    async def play(served: Served) -> None:
+        client = await served.dial()
+        answer = await ask(client, CONSUMER_GROUP_HEARTBEAT, 0, **fields)
+        assert answer["ErrorCode"] == INVALID_REQUEST
+
+    serving(tmp_path, play)
+
+
+def test_a_consumer_of_many_topics_joins_by_the_classic_protocol(tmp_path: Path) -> None:
+    names = [f"warehouse.inventory.changes-{number:04}" for number in range(3_000)]
+    metadata = "hex:" + encode_subscription(Subscription(names)).hex()
+    fields: dict[str, Any] = {"GroupId": "a", "MemberId": "", "ProtocolType": "consumer"}
+    fields |= {"SessionTimeoutMs": 10_000, "RebalanceTimeoutMs": 10_000}
+    fields["Protocols"] = [
+        {"Name": name, "Metadata": metadata} for name in ("range", "cooperative-sticky")
+    ]
+
+    async def play(served: Served) -> None:
+        client = await served.dial()
+        answer = await ask(client, JOIN_GROUP, 3, **fields)
+        assert (answer["ErrorCode"], answer["GenerationId"]) == (0, 1)
+        assert [each["Metadata"] for each in answer["Members"]] == [metadata]
 
     serving(tmp_path, play)
 

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 
 from ....events.model import Resource
 
-LONGEST_METADATA = 65_536
-"""Bytes of the metadata with which a member joins."""
+LONGEST_METADATA = 262_144
+"""Bytes of the metadata with which a member joins: a consumer's names its topics once for each
+protocol that it offers."""
 
 LONGEST_ASSIGNMENT = 1_048_576
 """Bytes of one assignment: alone it may be all that a SyncGroup carries."""
