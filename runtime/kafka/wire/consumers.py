@@ -16,6 +16,7 @@ from ....actors.messages.groups import (
     DescribeConsumerGroupReply,
     DescribedConsumer,
 )
+from ....actors.messages.members import JOIN_EPOCH
 from ....events.kafka.consumers import Topic
 from ....events.model import Resources
 from .frames import Request, item_class, make
@@ -45,7 +46,7 @@ def ask_consumer_heartbeat(request: Request, client_host: str) -> Sequence[Consu
         _owned(told.topic_partitions),
         client_id=request.client_id,
         client_host=client_host,
-        asks_for_id=request.head.version < OWN_IDS,
+        asks_for_id=request.head.version < OWN_IDS and told.member_epoch == JOIN_EPOCH,
     )
     return [call]
 
