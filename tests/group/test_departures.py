@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import ExpireRebalance, ExpireSession, ReleaseParked
+from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.model import Cause, GroupState, Why
@@ -164,6 +165,26 @@ def test_a_later_loss_shares_the_running_deadline(decider: Decider) -> None:
     decider.now_ms += 5_000
     decider.carry_out(ExpireSession("W1"))
     assert [loss.deadline_ms for loss in decider.group.losses.values()] == [DUE_MS, DUE_MS]
+
+
+def test_who_is_lost_again_while_its_work_waits_has_lost_both(decider: Decider) -> None:
+    decider.carry_out(ExpireSession("W2"))
+    decider.compute()
+    assert decider.group.schedule.parked.keys() == W2_HAD
+    decider.configure("A A-0 B B-0 C")
+    decider.join("W2", replace(JOIN, incarnation="2", url="http://w2"))
+    snapshot = decider.prepare("W1")
+    own = Assignment(  # an assignor of its own, to which W2 is not back
+        {"W1": resources("A A-0"), "W2": resources("C")}, dict.fromkeys(W2_HAD, DUE_MS)
+    )
+    assert decider.install("W1", snapshot, own).error is Error.NONE
+    decider.beat("W2", "")
+    assert decider.current("W2").assigned.keys() == resources("C")
+    decider.carry_out(ExpireSession("W2"))
+    assert decider.group.losses["W2"].resources == W2_HAD | resources("C")
+    decider.compute()
+    assert decider.group.target.error == ""
+    assert decider.group.schedule.parked.keys() == W2_HAD | resources("C")
 
 
 def test_delay_0_parks_nothing() -> None:

@@ -208,7 +208,7 @@ def _loss(group: Group, soft: SoftState, departure: Departure, now_ms: int) -> L
     """Return the loss: what the member was assigned and was to keep; None if that is nothing.
 
     The work of a member that was away has waited already: it is a loss only while operators expect
-    the member back.
+    the member back. What still waits of an earlier loss of the same member is part of it.
     """
     member = departure.member
     member_id = member.member_id
@@ -222,6 +222,8 @@ def _loss(group: Group, soft: SoftState, departure: Departure, now_ms: int) -> L
         resources = group.share_of(member_id) - group.owner.keys()
     if not resources:
         return None
+    if (stands := group.losses.get(member_id)) is not None:  # this record replaces it
+        resources |= stands.resources & group.schedule.parked.keys()
     return Loss(
         member_id,
         member.metadata.instance_id,
