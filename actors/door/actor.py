@@ -79,6 +79,10 @@ class Actor(ThespianActor):
     _myRef: Any  # noqa: N815  (Thespian's name for what stands behind an actor)
     _children: tuple[Address, ...] = ()
     _is_stopping = False
+    _waker = -1
+    """The eventfd by which other threads wake this one; -1: none has posted anything yet."""
+    _waking: ClassVar = threading.Lock()
+    """Held while the eventfd is made."""
 
     def receive(self, message: object, sender: Address) -> None:
         """Handle one message; one from `post` has the actor itself as sender."""
@@ -168,8 +172,8 @@ class Actor(ThespianActor):
                 self.failed(error, content, asker)
             except Exception:
                 LOGGER.exception("%s failed to answer for an error", type(self).__name__)
-        watched = self.watched()  # Thespian needs them again after each message
-        return ThespianWatch(watched) if watched else None
+        watched = [*self.watched(), *([self._waker] if self._waker >= 0 else [])]
+        return ThespianWatch(watched) if watched else None  # needed again after each message
 
     def _dispatch(self, message: object, sender: Address) -> None:
         match message:
@@ -177,14 +181,14 @@ class Actor(ThespianActor):
                 if not self._is_stopping:
                     self._is_stopping = True
                     self.stopping()
+            case WatchMessage():
+                self._take_ready(message.ready)
             case _ if self._is_stopping:
                 pass
             case _Outgoing():
                 super().send(message.to, message.message)
             case _Posted():
                 self.receive(message.message, self.myAddress)
-            case WatchMessage():
-                self.readable(message.ready)
             case ActorSystemMessage() | ReadLogLevels() | LogLevelsRead():
                 self._notice(message, sender)
             case _:
@@ -216,9 +220,30 @@ class Actor(ThespianActor):
 
     def _deliver(self, message: object) -> None:
         if isinstance(self._myRef, Manager):
-            self._myRef.post(message)
+            self._myRef.put(message)
+            self._wake(self._myRef)
         else:
             super().send(self.myAddress, message)
+
+    def _wake(self, manager: Manager) -> None:
+        """Have the actor's thread look into its mailbox.
+
+        An eventfd costs a tenth of a connection to oneself. It is watched once a message was
+        handled that came after it was made, so the first time takes a connection.
+        """
+        if self._waker < 0:
+            with self._waking:
+                if self._waker < 0:
+                    self._waker = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            manager.transport.interrupt_wait()
+        os.eventfd_write(self._waker, 1)
+
+    def _take_ready(self, numbers: Sequence[int]) -> None:
+        if self._waker in numbers:
+            os.eventfd_read(self._waker)  # what was posted is in the mailbox, before this message
+        others = [each for each in numbers if each != self._waker]
+        if others and not self._is_stopping:
+            self.readable(others)
 
 
 def _answerable(message: object, sender: Address) -> tuple[object, Address | None]:

@@ -115,10 +115,9 @@ class Manager(multiprocCommon.MultiProcManager):
         sys.stderr.flush()
         os._exit(code)
 
-    def post(self, message: object) -> None:
-        """Put a message into the actor's own mailbox, from any thread."""
+    def put(self, message: object) -> None:
+        """Put a message into the actor's own mailbox, from any thread; its own one may sleep."""
         self.transport._incomingEnvelopes.append(ReceiveEnvelope(self.myAddress, message))
-        self.transport.interrupt_wait()
 
     def pid_of(self, address: Any) -> int | None:
         """Return the process id of a child, None if it has ended."""

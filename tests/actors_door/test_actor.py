@@ -2,13 +2,16 @@
 
 import contextlib
 import os
+import select
 import signal
-from typing import cast
+from datetime import timedelta
+from typing import Any, cast
 
 import pytest
-from thespian.actors import DeadEnvelope, PoisonMessage
+from thespian.actors import DeadEnvelope, PoisonMessage, ThespianWatch, WakeupMessage, WatchMessage
 
 from fairlead.actors.door.actor import Failure, address_key
+from fairlead.actors.door.processes import Manager
 from fairlead.actors.door.system import CannotStartError, UnreachableError
 from fairlead_tests.actor_system import InProcess, Running, eventually, log_of, runs
 from fairlead_tests.actors_door.probe_actors import (
@@ -226,3 +229,37 @@ def test_an_actor_of_no_module_cannot_start(shared_system: Running) -> None:
     nowhere = type("Nowhere", (Echo,), {"__module__": "no.such.module"})
     with pytest.raises(CannotStartError, match=r"no\.such\.module"):
         shared_system.system.create(nowhere)
+
+
+class Mailbox:
+    """The transport of an actor whose loop does not run."""
+
+    myAddress = "me"  # noqa: N815  (Thespian's name)
+
+    def __init__(self) -> None:
+        self._incomingEnvelopes: list[Any] = []
+        self.connections = 0
+
+    def interrupt_wait(self) -> None:
+        """Connect to oneself."""
+        self.connections += 1
+
+
+def test_a_thread_that_posts_wakes_the_actor_without_a_connection_but_for_the_first_time() -> None:
+    actor, manager, mailbox = Echo(), Manager.__new__(Manager), Mailbox()
+    manager.transport, actor._myRef = mailbox, manager
+
+    def hear(message: object) -> list[int]:
+        """Return the descriptors that the actor wants to be woken by."""
+        told = cast("ThespianWatch | None", actor.receiveMessage(message, "me"))
+        return [] if told is None else list(told.filenos)
+
+    assert hear(WakeupMessage(timedelta(), None)) == []
+    for number in range(3):
+        actor.post(number)
+    assert (len(mailbox._incomingEnvelopes), mailbox.connections) == (3, 1)
+    (waker,) = hear(WakeupMessage(timedelta(), None))
+    assert select.select([waker], [], [], 0)[0] == [waker]
+    assert hear(WatchMessage([waker])) == [waker]
+    assert select.select([waker], [], [], 0)[0] == [], "it is not woken for this again"
+    os.close(waker)
