@@ -20,7 +20,7 @@ from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Engine
 from fairlead.runtime.pipeline.spi.connector import Delivery
 from fairlead.runtime.pipeline.spi.context import Outside, Reach, SparkJob
-from fairlead.runtime.pipeline.spi.errors import OffsetRefused
+from fairlead.runtime.pipeline.spi.errors import BadInput, OffsetRefused
 from fairlead.runtime.pipeline.spi.source import Limit
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
@@ -331,3 +331,10 @@ def test_a_real_server_that_goes_and_comes_back_loses_no_row(
         wait_until(lambda: is_copied(1001))
     finally:
         engine.close(20)
+
+
+@pytest.mark.parametrize("value", ["a", "5", 1.5, float("nan"), b"1"])
+def test_a_column_that_holds_no_whole_numbers_is_told(value: Any) -> None:
+    source = JdbcSource({}, {"t": "t"}, "id", "", 0.0, lambda _: (value, value))
+    with pytest.raises(BadInput, match=r"t: id has .*: it must hold whole numbers"):
+        source.plan({}, Limit(10, 1 << 20, 1))

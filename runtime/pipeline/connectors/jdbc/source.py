@@ -166,7 +166,7 @@ class JdbcSource(Source[TableRange]):
         first, last = self._ask(what, TableRange(name, above))
         if first is None or last is None:
             return None
-        if int(first) != first or int(last) != last:
+        if not (_is_whole(first) and _is_whole(last)):
             raise BadInput(f"{name}: {self._column} has {first}: it must hold whole numbers")
         return int(first), int(last)
 
@@ -189,6 +189,13 @@ class JdbcSource(Source[TableRange]):
         limits += [f"{self._column} <= {part.last}"] if part.last is not None else []
         where = f" WHERE {' AND '.join(limits)}" if limits else ""
         return f"{self._tables[part.table]}{where}"
+
+
+def _is_whole(value: Any) -> bool:  # noqa: ANN401  # whatever the database has
+    try:
+        return bool(int(value) == value)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _all(name: str, start: Document | None) -> BatchPlan[TableRange] | None:
