@@ -319,7 +319,7 @@ def test_rows_that_are_lost_in_the_folder_of_an_earlier_config_are_given_up_by_g
 def test_an_unreadable_mark_is_named(root: Path) -> None:
     config = claimed(root)
     (root / marks.OWNER).write_text("{")
-    with pytest.raises(SinkBroken, match=r"owner\.json is corrupt"):
+    with pytest.raises(SinkBroken, match=f"^{root / marks.OWNER} is corrupt"):
         begin(sink_of(config), Log())
     assert NAME in config.values()
 

@@ -162,11 +162,18 @@ def open_root(place: SinkLocation) -> Generator[OpenRoot]:
 
 @contextmanager
 def translate_errors(root: Path, alias: str = "") -> Generator[None]:
-    """Raise `OSError`s as `SinkAway` or `SinkBroken`, with the root's name instead of `alias`."""
+    """Raise `OSError`s as `SinkAway` or `SinkBroken`, with the root's name instead of `alias`.
+
+    A `SinkBroken` that names the alias gets the root's name, too.
+    """
     try:
         yield
     except ConnectionError:
         raise  # of the JVM, not of the folder
+    except SinkBroken as broken:
+        if not alias or alias not in str(broken):
+            raise
+        raise SinkBroken(str(broken).replace(alias, str(root))) from None
     except OSError as error:
         raise _sink_error(error, root, alias) from error
 
