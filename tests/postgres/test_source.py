@@ -668,3 +668,12 @@ def test_arrays_begin_anywhere_and_are_not_flattened(database: Database, read: R
         BadInput, match="2 dimensions in column n, which is read as a list: declare"
     ):
         read(mode="bulk").take()
+
+
+def test_a_table_without_columns_is_passed_over(database: Database, read: Read) -> None:
+    database.run(TABLE)
+    database.run("CREATE TABLE nothing ()")
+    database.run("CREATE TABLE emptied (n int)")
+    database.run("ALTER TABLE emptied DROP COLUMN n")
+    database.run("INSERT INTO ev (who) VALUES (1)")
+    assert read(mode="xmin").rows("who") == [(1,)]

@@ -23,7 +23,8 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid)::oid, c.oid)
 JOIN pg_namespace rn ON rn.oid = r.relnamespace
 WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND n.nspname !~ '^pg_'
-    AND n.nspname <> 'information_schema' ORDER BY 1, 2"""
+    AND n.nspname <> 'information_schema' AND EXISTS (SELECT FROM pg_attribute a
+        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) ORDER BY 1, 2"""
 _PAGES: Final = """
 SELECT o AS oid,
     coalesce(pg_relation_size(o::oid) / current_setting('block_size')::int8, 0)::int8 AS pages
