@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from cli.conftest import Asked, Cluster, Run
 
+from fairlead.actors.messages.orders import MUST_BE_STOPPED
+
 PATH = "/connectors/flights/offsets"
 ONE: dict[str, Any] = {"partition": {"path": "a.csv"}, "offset": {"size": 4}}
 LISTED: dict[str, Any] = {"offsets": [ONE], "lag": {"ranges": 2, "bytes": 20}}
@@ -92,3 +94,15 @@ def test_what_is_refused_is_told(run: Run, cluster: Cluster) -> None:
     cluster.answer("DELETE", PATH, refused, 400)
     ended = run("offsets", "reset", "flights", "--url", cluster.url)
     assert (ended.code, "must be in the STOPPED state" in ended.err) == (1, True)
+
+
+@pytest.mark.parametrize("words", [["reset", "flights"], ["seek", "flights", "--to", "latest"]])
+def test_offsets_of_a_connector_that_is_not_stopped_are_told_with_the_command_that_stops_it(
+    words: list[str], run: Run, cluster: Cluster
+) -> None:
+    refusal = {"error_code": 400, "message": MUST_BE_STOPPED.format("flights")}
+    cluster.answer("DELETE", PATH, refusal, 400)
+    cluster.answer("POST", f"{PATH}/seek", refusal, 400)
+    said = "the offsets of flights were not changed: first `fairlead stop flights --wait`"
+    told = run("offsets", *words, "--url", cluster.url)
+    assert told == (1, "", f"fairlead: {said} (HTTP 400)\n")

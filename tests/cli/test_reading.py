@@ -510,3 +510,10 @@ def test_what_is_strange_about_a_config_is_told_by_describe_and_status(
     expanded = convert({"flights": {"status": status}}, dict[str, ExpandedConnector])
     rows = [("flights", "unknown key owner: it has no effect")]
     assert config_warnings(expanded) == [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")]
+
+
+def test_the_last_rebalance_names_a_connector_in_full(run: Run, cluster: Cluster) -> None:
+    last = {"cause": "connector-added", "subject": "a/b", "time_ms": 1_357_000_000_000, "actor": ""}
+    cluster.answer("GET", "/groups/connect", {**answered.GROUP, "last_rebalance": last})
+    told = run("describe", "group", "connect", "--url", cluster.url).out
+    assert "Last rebalance:    connector-added a/b, 2013-01-01" in told

@@ -91,12 +91,19 @@ def test_only_workers_are_removed(run: Run, cluster: Cluster) -> None:
     assert "worker" in said
 
 
-@pytest.mark.parametrize(("words", "group"), [([], "connect"), (["--group", "g"], "g")])
-def test_a_rebalance_is_asked_of_the_group(
+@pytest.mark.parametrize(
+    ("words", "group"),
+    [([], "lone"), (["--group", "g"], "g"), (["--set", "group.id=s"], "s")],
+    ids=["only", "option", "setting"],
+)
+def test_a_rebalance_is_asked_of_the_only_group_unless_another_is_named(
     words: list[str], group: str, run: Run, cluster: Cluster
 ) -> None:
+    of_clients = {**answered.GROUPS[0], "group_id": "readers", "shard": 0}
+    lone = {**answered.GROUPS[0], "group_id": "lone"}
+    cluster.answer("GET", "/groups", [lone, of_clients])
     path = f"/groups/{group}/rebalance"
     cluster.answer("POST", path, {**answered.GROUPS[0], "group_id": group}, 202)
     told = run("rebalance", *words, "--url", cluster.url)
     assert told == (0, f"group {group} rebalances: it is Stable at epoch 4\n", "")
-    assert cluster.asked == [Asked("POST", path, None)]
+    assert cluster.asked[-1] == Asked("POST", path, None)

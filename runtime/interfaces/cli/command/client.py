@@ -182,7 +182,7 @@ class Client:
             return document
         message = _message_in(document) or f"HTTP {answer.status_code}, without a message"
         hint = self._similar_names(path) if answer.status_code == HTTPStatus.NOT_FOUND else ""
-        raise Refused(f"{message}{hint} (HTTP {answer.status_code})", document)
+        raise Refused(f"{_in_own_words(message, path)}{hint} (HTTP {answer.status_code})", document)
 
     def _similar_names(self, path: tuple[str, ...]) -> str:
         """Return a question for an unknown connector's name in a path, "" if none is similar."""
@@ -250,6 +250,17 @@ def _url_in(note: Path) -> str | None:
         raise Failed(
             f"{note} does not say where the node is reached: give the cluster's --url"
         ) from None
+
+
+def _in_own_words(message: str, path: tuple[str, ...]) -> str:
+    """Return a message that names a request of Connect's with the command instead."""
+    from .....actors.messages.orders import MUST_BE_STOPPED  # noqa: PLC0415  # only after an error
+
+    match path:
+        case ("connectors", name, *_) if message == MUST_BE_STOPPED.format(name):
+            return f"the offsets of {name} were not changed: first `fairlead stop {name} --wait`"
+        case _:
+            return message
 
 
 def _message_in(body: object) -> str:

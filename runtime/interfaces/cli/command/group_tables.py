@@ -14,7 +14,7 @@ from ...replies.node import (
 )
 from . import client_tables
 from .names import MemberNames
-from .phrases import moment, short_form, worker_name
+from .phrases import cause_of, moment, short_form, worker_name
 from .printing import FactList, Section, Table
 
 
@@ -251,5 +251,5 @@ def _loss_row(reply: LossDescription) -> tuple[str, ...]:
 def _cause(reply: EpochCause | None) -> str:
     if reply is None:
         return ""
-    cause = f"{reply.cause} {worker_name(reply.subject)}".strip()
+    cause = cause_of(reply.cause, reply.subject)
     return ", ".join(filter(None, (cause, moment(reply.time_ms))))

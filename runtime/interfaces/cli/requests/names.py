@@ -62,6 +62,19 @@ def names_in_shell(kind: str = "") -> Callable[[typer.Context, str], list[str]]:
     return complete
 
 
+def group_of(place: There, client: Client, group: str | None = None) -> str:
+    """Return the id of the given or configured group, or else of the cluster's only one of workers.
+
+    Raises `ConfigError`, `Failed`.
+    """
+    loaded = place.load()
+    if group is not None or "group.id" in loaded.sources:
+        return group or loaded.config.group_id
+    found = client.get(list[GroupSummary], "groups")
+    of_workers = [each.group_id for each in found if each.shard is None]
+    return of_workers[0] if len(of_workers) == 1 else loaded.config.group_id
+
+
 def _argument(told: str, kind: str, metavar: str = "NAME") -> ArgumentInfo:
     """Return the argument for one or more names of a kind; see `names_in_shell`."""
     argument: ArgumentInfo = typer.Argument(

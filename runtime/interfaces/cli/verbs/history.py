@@ -21,7 +21,7 @@ from ..command.epoch_tables import explanation_tables, history_tables, move_tabl
 from ..command.logs import GroupFolder, LogName
 from ..command.options import ReadThere, of_group, takes
 from ..command.printing import Failed, Unreachable, show
-from ..requests.names import OfGroup
+from ..requests.names import OfGroup, group_of
 
 T = TypeVar("T")
 LINES: Final = 50
@@ -99,10 +99,12 @@ def _read(
     """
     config = place.configured()
     if place.url is not None:
-        return ask(client_of(place), config.group_id)
+        client = client_of(place)
+        return ask(client, group_of(place, client))
     if place.data_dir is None and note_of(config).exists():
         with suppress(Unreachable):  # it was killed, and its `node.json` is still there
-            return ask(client_of(place), config.group_id)
+            client = client_of(place)
+            return ask(client, group_of(place, client))
     try:
         with GroupFolder(place).read(LogName.CONTROL) as log:
             return read(EpochCache(log, read_shares), config.group_id)

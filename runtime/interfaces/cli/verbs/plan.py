@@ -23,7 +23,7 @@ from ..command.options import ReadThere, takes
 from ..command.phrases import cause_of, group_ids, member_name, moment, worker_name
 from ..command.printing import FactList, Misused, Section, Table, show
 from ..requests.files import read_connectors
-from ..requests.names import OfGroup
+from ..requests.names import OfGroup, group_of
 
 UNMEASURED: Final = "not measured yet"
 SCALE: Final = re.compile(r"(?P<connector>.+)=(?P<tasks>[0-9]{1,10})", re.DOTALL)
@@ -103,8 +103,9 @@ def plan(asked: Proposed) -> None:
     body = asked.body()
     if not body:
         raise Misused(NOTHING)
-    group_id = asked.group or asked.configured().group_id
-    reply = client_of(asked).post(Plan, "groups", group_id, "plan", body=body)
+    client = client_of(asked)
+    group_id = group_of(asked, client, asked.group)
+    reply = client.post(Plan, "groups", group_id, "plan", body=body)
     show(asked.output, reply, plan_tables(reply))
 
 

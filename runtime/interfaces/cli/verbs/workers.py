@@ -10,7 +10,7 @@ from ...replies.node import GroupWorkerOrder, WorkerRemoval
 from ..command.client import client_of
 from ..command.options import There, of_kind, takes
 from ..command.printing import say
-from ..requests.names import OfGroup, Worker
+from ..requests.names import OfGroup, Worker, group_of
 from ..requests.waiting import milliseconds
 
 
@@ -76,8 +76,9 @@ def remove(
 @takes(There)
 def rebalance(place: There, group: OfGroup = None) -> None:
     """Compute a new target for the group, although nothing has changed."""
-    group_id = group or place.configured().group_id
-    reply = client_of(place).post(GroupSummary, "groups", group_id, "rebalance", body=None)
+    client = client_of(place)
+    group_id = group_of(place, client, group)
+    reply = client.post(GroupSummary, "groups", group_id, "rebalance", body=None)
     say(f"group {reply.group_id} rebalances: it is {reply.state} at epoch {reply.group_epoch}")
 
 
