@@ -62,12 +62,14 @@ def ask_to_sync(request: Request, _: str) -> Sequence[SyncGroup]:
     names = [getattr(told, each) for each in PROTOCOL if hasattr(told, each)]
     if None in names:
         return []
+    protocol_type, protocol = names or (None, None)
     call = SyncGroup(
         told.group_id,
         told.member_id,
         told.generation_id,
         getattr(told, "group_instance_id", None),
-        *(names or (None, None)),
+        protocol_type,
+        protocol,
         {each.member_id: each.assignment for each in told.assignments},
     )
     return [call]
