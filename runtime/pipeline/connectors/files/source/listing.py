@@ -28,6 +28,8 @@ _SILENT: Final = frozenset({errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIME
 """The error numbers of a file system that does not answer."""
 NAMED: Final = 3
 """How many files, or columns, a remark lists."""
+_MOST_SHOWN: Final = 300
+"""How many characters of a path a remark has."""
 REMEDY: Final = "put the missing rows into a file with another name"
 
 
@@ -242,7 +244,12 @@ def incomplete_remarks(paths: Sequence[str]) -> Iterator[str]:
 
 
 def list_some(paths: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
+    """Return the first few names, long ones cut, and how many more there are."""
     rest = len(paths) - NAMED
-    named = ", ".join(sorted(paths)[:NAMED])
+    named = ", ".join(map(_cut, sorted(paths)[:NAMED]))
     return f"{named} and {rest} more" if rest > 0 else named
+
+
+def _cut(path: str) -> str:
+    end = _MOST_SHOWN // 2
+    return path if len(path) <= _MOST_SHOWN else f"{path[:end]}…{path[-end:]}"
