@@ -112,6 +112,6 @@ def test_what_a_former_process_has_left_is_removed(
     heir.open()
     assert heir.wait_warm(60), heir.detail
     assert not left.exists()
-    life = heir._life
-    assert life
-    life.jvm.kill("the test is over")
+    driver = heir._driver
+    assert driver
+    driver.jvm.kill("the test is over")

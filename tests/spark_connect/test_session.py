@@ -236,9 +236,9 @@ def test_a_session_that_a_former_process_has_left_is_ended_with_its_jobs(
     thread.join(30)
     assert len(ended) == 1
     assert heirs.run("heir", lambda spark: spark.range(3).count()) == 3
-    for life in (former._life, heirs._life):
-        assert life
-        life.jvm.kill("the test is over")
+    for driver in (former._driver, heirs._driver):
+        assert driver
+        driver.jvm.kill("the test is over")
 
 
 def test_a_token_that_the_server_does_not_take_is_told_without_it(

@@ -290,7 +290,7 @@ def test_a_jvm_ends_in_which_cancelled_work_keeps_its_cores(
         stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
         return sum(stage.numActiveTasks for stage in stages if stage)
 
-    monkeypatch.setattr(jobs, "_LOOKS", 6)
+    monkeypatch.setattr(jobs, "_CORE_CHECKS", 6)
     with ThreadPoolExecutor(1) as threads:
         looping = threads.submit(engine.run, "loop", loop)
         while engine.run("probe", tasks_at_work) < 2:

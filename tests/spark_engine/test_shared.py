@@ -17,8 +17,8 @@ from fairlead.runtime.node.liveness import Silence
 from fairlead.runtime.pipeline.spark.shared import owner
 from fairlead.runtime.pipeline.spark.shared.channel import (
     LineChannel,
-    StrangerRefused,
-    dial,
+    PeerRefused,
+    connect,
     listen,
 )
 from fairlead_tests.spark_engine.hanging import HangingEngine
@@ -142,7 +142,7 @@ def test_an_owner_that_is_told_to_end_leaves_no_process_and_no_file_but_a_log(
 def test_an_engine_that_does_not_answer_is_killed_and_all_share_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(owner, "ASK_SECONDS", 0.01)
+    monkeypatch.setattr(owner, "PING_SECONDS", 0.01)
     patience = lambda: Silence(0.1, time.monotonic())  # noqa: E731
     place, is_over = tmp_path / "s", threading.Event()
     engine = HangingEngine(tmp_path)
@@ -155,11 +155,11 @@ def test_an_engine_that_does_not_answer_is_killed_and_all_share_the_next_one(
 
     looks = threading.Thread(target=look_after)
     looks.start()
-    channels = {each: dial(place) for each in ("one", "three")}
+    channels = {each: connect(place) for each in ("one", "three")}
     heard: list[object] = [admitted(*each) for each in channels.items()]
     engine.hang()
     heard += [(channel.receive(), channel.receive()) for channel in channels.values()]
-    again = {each: dial(place) for each in channels}
+    again = {each: connect(place) for each in channels}
     heard += [admitted(*each) for each in again.items()]
     for channel in (*channels.values(), *again.values()):
         channel.close()
@@ -190,7 +190,7 @@ def test_a_channel_takes_over_a_place_and_hears_the_end_of_its_other_side(tmp_pa
     place = tmp_path / "run" / "engine.sock"
     listen(place).close()
     listener = listen(place)
-    calls = dial(place)
+    calls = connect(place)
     answers = LineChannel(listener.accept()[0])
     calls.send({"worker": "w1"})
     heard = [answers.receive()]
@@ -207,6 +207,6 @@ def test_a_stranger_is_not_talked_to(tmp_path: Path, monkeypatch: pytest.MonkeyP
     listener = listen(tmp_path / "s")
     user = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: user + 1)
-    with pytest.raises(StrangerRefused, match=f"belongs to user {user}"):
-        dial(tmp_path / "s")
+    with pytest.raises(PeerRefused, match=f"belongs to user {user}"):
+        connect(tmp_path / "s")
     listener.close()

@@ -1,8 +1,8 @@
 # pyright: basic
-"""PySpark in this process, tied to one JVM at a time, and what makes a fresh JVM fast.
+"""Attaching PySpark in this process to a JVM, one at a time, and warming up a new JVM.
 
-PySpark keeps its JVM in class attributes and looks for a running one in the environment.
-Both are its private ways (pyspark 4.1 to 4.3): they are touched here and nowhere else.
+PySpark keeps its JVM in class attributes and finds a running one through the environment. Both are
+private (pyspark 4.1 to 4.3) and are used only in this module.
 """
 
 import json
@@ -22,62 +22,62 @@ from pyspark.sql import SparkSession
 from .java import environment
 from .jvm import JvmGateway
 
-LOUD = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-"""Loggers that come with a handler for the terminal."""
+NOISY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""PySpark's loggers that write to the terminal."""
 
-_LEFT = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
-"""What a context leaves in the environment, for the sockets to its JVM."""
+_LEFTOVER_VARIABLES = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
+"""The environment variables that a context sets for the sockets to its JVM."""
 
 
 def attach(gateway: JvmGateway, *, is_shared: bool = False) -> SparkSession:
-    """Make a session in the JVM behind a gateway; raises what PySpark raises.
+    """Create a session in the JVM behind a gateway; raises PySpark's errors.
 
-    In a JVM that is shared, other processes have sessions: it has a context already, and settings
-    and views of this session are its own.
+    A shared JVM already has a Spark context and sessions of other processes. The new session has
+    its own settings and views.
     """
-    _hush()
+    _silence_loggers()
     place = {"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}
     with environment(place):
         java = launch_gateway()  # type: ignore[no-untyped-call]
     context = _shared_context(java) if is_shared else SparkContext(gateway=java)
     context.pythonExec = sys.executable
     context._accumulatorServer.handle_error = _ignore  # type: ignore[assignment,method-assign]  # noqa: SLF001
-    sys.path.remove(SparkFiles.getRootDirectory())  # what is added there is for executors
+    sys.path.remove(SparkFiles.getRootDirectory())  # that folder is for executors
     session = SparkSession(context)
     return session.newSession() if is_shared else session
 
 
 def _shared_context(java: Any) -> SparkContext:  # noqa: ANN401  # py4j has no types
-    """Take the context that a JVM has; never stop it, for it is everybody's."""
+    """Return the existing context of a JVM; it must not be stopped, since all processes use it."""
     jsc = java.jvm.JavaSparkContext(java.jvm.org.apache.spark.SparkContext.getOrCreate())
     conf = SparkConf(_jvm=java.jvm, _jconf=jsc.getConf())
     return SparkContext(gateway=java, jsc=jsc, conf=conf)
 
 
-class OwnGateway:
-    """One more gateway of a JVM, for one process: what that process holds there goes with it."""
+class ExtraGateway:
+    """An additional gateway of a JVM for one process; closing it releases the process's objects."""
 
     def __init__(self, session: SparkSession) -> None:
-        """Open it, by a session of this process; raises what py4j raises."""
+        """Open it through a session of this process; raises py4j's errors."""
         context = cast("Any", session.sparkContext)  # py4j has no types
         spark = context._jvm.org.apache.spark  # noqa: SLF001  # PySpark hides it
         self._server = spark.api.python.Py4JServer(context._jsc.getConf())  # noqa: SLF001
         self._server.start()
         port, secret = self._server.getListeningPort(), self._server.secret()
         self.place = JvmGateway(int(port), str(secret))
-        """Where it takes calls."""
+        """The address of the gateway."""
 
     def close(self) -> None:
-        """Cut the process off, and let go of all that it holds in the JVM."""
-        with suppress(Exception):  # the JVM is gone, and it with that
+        """Disconnect the process, and release all its objects in the JVM."""
+        with suppress(Exception):  # the JVM is gone, and so is the gateway
             self._server.shutdown()
 
 
 def detach() -> None:
-    """Forget the JVM that this process was tied to: it is gone, or goes on with others."""
+    """Detach PySpark from its JVM, which is gone or is used by other processes."""
     context = SparkContext._active_spark_context  # noqa: SLF001
     if context is not None:
-        context._jsc = None  # noqa: SLF001  # else stop() asks the JVM
+        context._jsc = None  # noqa: SLF001  # else stop() calls the JVM
         context.stop()
     gateway = SparkContext._gateway  # noqa: SLF001
     if gateway is not None:
@@ -86,7 +86,7 @@ def detach() -> None:
         client.close()
         client.finalizer_deque.appendleft(SHUTDOWN_FINALIZER_WORKER)
         gateway.shutdown_callback_server()
-    for name in _LEFT:
+    for name in _LEFTOVER_VARIABLES:
         os.environ.pop(name, None)
     SparkContext._gateway = None  # noqa: SLF001
     SparkContext._jvm = None  # noqa: SLF001
@@ -95,43 +95,43 @@ def detach() -> None:
 
 
 def end_group(session: SparkSession, group: str) -> None:
-    """Cancel the Spark jobs of a group, and any that would begin in it later."""
-    with suppress(Exception):  # the JVM is gone, and with it the jobs
+    """Cancel the Spark jobs of a job group, including future ones."""
+    with suppress(Exception):  # the JVM is gone, and so are the jobs
         driver: Any = session.sparkContext._jsc  # noqa: SLF001  # PySpark hides it
         driver.sc().cancelJobGroupAndFutureJobs(group)
 
 
-def is_heard(session: SparkSession) -> bool:
-    """Wait for any answer of the JVM, for ever if need be; False: it is gone."""
+def is_responsive(session: SparkSession) -> bool:
+    """Wait without a limit for any answer of the JVM; False: it is gone."""
     try:
         gateway: Any = session.sparkContext._gateway  # noqa: SLF001
         return bool(gateway.jvm.java.lang.System.nanoTime())
-    except Exception:  # noqa: BLE001  # whatever py4j makes of a JVM that is gone
+    except Exception:  # noqa: BLE001  # py4j raises many types if a JVM is gone
         return False
 
 
-def _hush() -> None:
-    """Keep PySpark and py4j from printing to the terminal whatever they raise anyway."""
-    for name in LOUD:
+def _silence_loggers() -> None:
+    """Keep PySpark and py4j from printing errors that they raise as well."""
+    for name in NOISY_LOGGERS:
         PySparkLogger.getLogger(name).disabled = True
     # It calls logging.exception() on a lost JVM, which configures the root logger.
     py4j.java_gateway.logging = py4j.java_gateway.logger
 
 
 def _ignore(_request: object, _client: object) -> None:
-    """Say nothing of a JVM that hung up: its watcher tells, and not on the terminal."""
+    """Print nothing about a JVM that closed its connection: its watch thread reports that."""
 
 
 _UNUSED_DEFAULTS = frozenset({"mapred-default.xml", "yarn-default.xml"})
 _COMMITTERS = "mapreduce.outputcommitter."
-"""Which committer writes to which file system is told by a default, too."""
+"""The defaults that select the committer of each file system are used."""
 
 
 def drop_unused_defaults(session: SparkSession) -> None:
     """Remove the defaults of YARN and MapReduce from Hadoop's settings: 700 of 1,100.
 
-    Spark copies all of them for each job and packs them for executors, which takes a tenth of a
-    small batch. What users have set, or spelled out in a file of their site, stays.
+    Spark copies and serialises all of them for each job, which takes a tenth of a small batch.
+    Settings of users, and those in their own site files, stay.
     """
     context: Any = session.sparkContext
     conf, written = context._jsc.hadoopConfiguration(), context._jvm.java.io.StringWriter()  # noqa: SLF001
@@ -143,9 +143,9 @@ def drop_unused_defaults(session: SparkSession) -> None:
 
 
 def warm_up(session: SparkSession, folder: Path) -> None:
-    """Do what a first batch does, in small: csv, SQL, partitioned parquet and back.
+    """Run the operations of a first batch on a few rows: csv, SQL, writing and reading parquet.
 
-    Without `upper` and its like: they load ICU's tables, two seconds of a processor's time.
+    Functions such as `upper` are left out: they load ICU's tables, which takes 2 s of CPU time.
     """
     rows, out = folder / "warm.csv", folder / "warm.parquet"
     rows.write_text("id,day,name\n1,2024-01-01,a\n2,2024-01-02,b\n")

@@ -1,5 +1,5 @@
 # pyright: basic
-"""A cluster: where executors come from, and what they share with the driver."""
+"""A Spark cluster: its master, and the folders that the driver and the executors share."""
 
 import secrets
 import shutil
@@ -15,33 +15,33 @@ from .settings import AUTH_SECRET, STANDALONE, SettingRefused, without_parameter
 
 
 class NotShared(Exception):  # noqa: N818  # what the folder is
-    """A folder is not the same one for a driver and its executors; the text says what to do."""
+    """The driver and its executors do not share a folder; the text has the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkCluster:
-    """A cluster, as the drivers on this node have it."""
+    """The cluster of the drivers on this node."""
 
     master: str
     """Such as `spark://host:7077`, `yarn`, `k8s://https://host:6443` or `sc://host:15002`."""
     folders: tuple[Path, ...]
-    """What sources and sinks lie in: the same for the driver and all executors."""
+    """The folders of sources and sinks, which the driver and all executors must share."""
 
     @staticmethod
     def of(master: str, folders: Sequence[str]) -> "SparkCluster | None":
-        """Return the cluster of a master; None: there is none."""
+        """Return the cluster of a master; None if the master is empty."""
         return SparkCluster(master, tuple(map(Path, folders))) if master else None
 
     def require_secret(self, conf: Mapping[str, str]) -> None:
-        """Raise `SettingRefused` if its ports would be open to anybody who reaches them.
+        """Raise `SettingRefused` if its ports would accept connections without authentication.
 
-        YARN and Kubernetes hand a secret to the executors of each driver, which Spark makes.
+        On YARN and Kubernetes Spark creates a secret for each driver and its executors.
         """
         if self.master.startswith(STANDALONE) and not conf.get(AUTH_SECRET):
             raise SettingRefused(f"{self.master} needs spark.conf.{AUTH_SECRET}")
 
     def check_folders(self, session: SparkSession) -> None:
-        """Have driver and executors read what the other one writes; raises `NotShared`."""
+        """Test that driver and executors can read each other's files; raises `NotShared`."""
         for folder in self.folders:
             made = folder / f".fairlead-{secrets.token_hex(8)}"
             try:
@@ -58,9 +58,9 @@ class SparkCluster:
 
 
 def _flaw(session: SparkSession, folder: Path) -> str:
-    """Tell what keeps executors from sharing a folder, which is made; empty: nothing does.
+    """Return why executors do not share a folder, which is created; empty: they do.
 
-    There are as many files as there are cores by now, so that each executor has a part.
+    There is one file for each known core, so that each executor reads some of them.
     """
     rows, out = folder / "rows", folder / "out"
     try:

@@ -1,6 +1,6 @@
-"""An engine with a JVM of its own, which dies with its process.
+"""An engine with a JVM of its own, which dies with the engine's process.
 
-A worker has one in itself. Where the workers of a node share a JVM, the process that owns it has.
+That process is a worker or, if the workers of a node share a JVM, the owner of that JVM.
 """
 
 import os
@@ -11,17 +11,25 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from .attach import OwnGateway, attach, detach, drop_unused_defaults, end_group, is_heard, warm_up
+from .attach import (
+    ExtraGateway,
+    attach,
+    detach,
+    drop_unused_defaults,
+    end_group,
+    is_responsive,
+    warm_up,
+)
 from .cluster import NotShared, SparkCluster
 from .engine import EngineDown, EngineState
 from .failures import failure_text
 from .java import JavaNotFound, JvmLaunch, find_java
-from .jobs import JobEngine, Life
+from .jobs import Driver, JobEngine
 from .jvm import Jvm, JvmGateway, new_folder, sweep
 from .settings import refuse_unsafe, settings
 
 START_SECONDS = 180.0
-"""How long a JVM may take until it is warm; a crowded machine needs 25."""
+"""How long a JVM may take until it is warm; on a busy machine it takes 25 s."""
 
 
 class Embedded(JobEngine[Jvm]):
@@ -37,12 +45,12 @@ class Embedded(JobEngine[Jvm]):
         hide: Callable[[str], str] = str,
         cluster: SparkCluster | None = None,
     ) -> None:
-        """Take settings and start nothing; `conf` goes over ours. Raises `SettingRefused`.
+        """Configure the engine; `conf` overrides the defaults. Raises `SettingRefused`.
 
-        With a cluster its executors run the jobs, and `conf` has its secret; else `cores` threads
-        of the JVM do. `hide` takes secrets out of what the JVM says, before it is written or told.
-        Its files lie in `work_dir` and go with it; `work_dir/logs/spark.log` stays. Spark wants a
-        heap of 466m or more; `spark.driver.memory` goes over `heap`.
+        Jobs run on the executors of the cluster, whose secret is in `conf`, or without a cluster on
+        `cores` threads of the JVM. `hide` masks secrets in the JVM's output. The JVM's files in
+        `work_dir` are removed with it, except `work_dir/logs/spark.log`. Spark needs a heap of at
+        least 466m; `spark.driver.memory` overrides `heap`.
         """
         refuse_unsafe(conf or {}, cluster.master if cluster else "")
         if cluster:
@@ -54,17 +62,17 @@ class Embedded(JobEngine[Jvm]):
         self._conf = dict(conf or {})
         self._heap = self._conf.get("spark.driver.memory", heap)
         self._gateway: JvmGateway | None = None
-        """Where the JVM of now takes calls, once that is known."""
+        """The gateway of the current JVM, once it is known."""
 
     @property
     def pid(self) -> int | None:
-        """The process id of its JVM, if there is one."""
-        life = self._life
-        return None if life is None or life.jvm.ended.is_set() else life.jvm.pid
+        """The process id of its running JVM; None: there is none."""
+        driver = self._driver
+        return None if driver is None or driver.jvm.ended.is_set() else driver.jvm.pid
 
     @property
     def gateway(self) -> JvmGateway | None:
-        """Where its JVM takes calls of this process; None unless it is warm."""
+        """The gateway of its JVM for this process; None unless it is warm."""
         with self._changed:
             return self._gateway if self._state is EngineState.WARM else None
 
@@ -76,112 +84,112 @@ class Embedded(JobEngine[Jvm]):
             if self._state in {EngineState.WARMING, EngineState.WARM}:
                 return
             try:
-                self._life = life = self._launch()
+                self._driver = driver = self._launch()
             except (JavaNotFound, OSError) as error:
-                self._become(EngineState.DOWN, f"no JVM could be started: {error}")
+                self._set_state(EngineState.DOWN, f"no JVM could be started: {error}")
                 return
-            self._become(EngineState.WARMING, f"waiting for the JVM, pid {life.jvm.pid}")
-        threading.Thread(target=self._warm, args=(life,), name="spark-warm", daemon=True).start()
+            self._set_state(EngineState.WARMING, f"waiting for the JVM, pid {driver.jvm.pid}")
+        threading.Thread(target=self._warm, args=(driver,), name="spark-warm", daemon=True).start()
 
-    def is_heard(self) -> bool:
-        """Ask the JVM for an answer, which may take for ever; False: there is none to ask."""
-        life = self._life
-        return life is not None and life.session is not None and is_heard(life.session)
+    def is_responsive(self) -> bool:
+        """Wait without a limit for any answer of the JVM; False: there is no JVM."""
+        driver = self._driver
+        return driver is not None and driver.session is not None and is_responsive(driver.session)
 
-    def new_gateway(self) -> OwnGateway:
-        """Have the JVM take calls of one more process; raises `EngineDown`, or what py4j raises."""
-        life = self._life
-        if life is None or life.session is None:
+    def new_gateway(self) -> ExtraGateway:
+        """Open a gateway of the JVM for another process; raises `EngineDown` and py4j's errors."""
+        driver = self._driver
+        if driver is None or driver.session is None:
             raise EngineDown(self._detail)
-        return OwnGateway(life.session)
+        return ExtraGateway(driver.session)
 
     def end_group(self, group: str) -> None:
-        """End the jobs of another process that runs its jobs here, by their group; none follows."""
-        life = self._life
-        if life is not None and life.session is not None:
-            end_group(life.session, group)
+        """Cancel the present and future jobs of another process, by their job group."""
+        driver = self._driver
+        if driver is not None and driver.session is not None:
+            end_group(driver.session, group)
 
     def kill(self, why: str = "the JVM was killed by its worker") -> None:
-        """End the JVM and its Python workers now, without any goodbye."""
+        """Kill the JVM and its Python workers now."""
         with self._changed:
-            life = self._life
-            if life is None or self._state not in {EngineState.WARMING, EngineState.WARM}:
+            driver = self._driver
+            if driver is None or self._state not in {EngineState.WARMING, EngineState.WARM}:
                 return
-            life.jvm.kill(why)
-            self._become(EngineState.DOWN, life.jvm.why)
+            driver.jvm.kill(why)
+            self._set_state(EngineState.DOWN, driver.jvm.why)
 
     def close(self, seconds: float) -> None:
-        """End the JVM, at the latest after so many seconds, and remove its files but logs."""
+        """End the JVM within the given time, and remove its files except logs."""
         with self._changed:
-            life, self._life = self._life, None
-            self._become(EngineState.COLD, "closed")
-        if life is not None:
-            life.jvm.stop(seconds, "the engine was closed")
+            driver, self._driver = self._driver, None
+            self._set_state(EngineState.COLD, "closed")
+        if driver is not None:
+            driver.jvm.stop(seconds, "the engine was closed")
             with self._pyspark:
                 detach()
             sweep(self._work_dir)
 
-    def _launch(self) -> Life[Jvm]:
+    def _launch(self) -> Driver[Jvm]:
         folder = new_folder(self._work_dir)
         master = self._cluster.master if self._cluster else ""
         all_settings = settings(folder, self._cores, self._conf, master)
         launch = JvmLaunch(find_java(), self._heap, all_settings)
-        return Life(
-            Jvm(launch, folder, self._work_dir / "logs" / "spark.log", self._ended, self._hide)
+        return Driver(
+            Jvm(launch, folder, self._work_dir / "logs" / "spark.log", self._note_end, self._hide)
         )
 
-    def _warm(self, life: Life[Jvm]) -> None:
-        """Make a JVM ready for jobs; on a thread of its own."""
-        late = threading.Timer(START_SECONDS, life.jvm.kill, [self._late()])
+    def _warm(self, driver: Driver[Jvm]) -> None:
+        """Make a JVM ready for jobs; runs on a separate thread."""
+        late = threading.Timer(START_SECONDS, driver.jvm.kill, [self._late()])
         late.daemon = True
         late.start()
         try:
             with self._pyspark:
                 detach()
-                sweep(self._work_dir, keep=life.jvm.folder)
-                gateway = life.jvm.gateway()
-                life.session = attach(gateway)
-            self._run_first_jobs(life.session, life.jvm.folder)
-            yield_to_others(life.jvm.pid)
+                sweep(self._work_dir, keep=driver.jvm.folder)
+                gateway = driver.jvm.gateway()
+                driver.session = attach(gateway)
+            self._run_first_jobs(driver.session, driver.jvm.folder)
+            yield_to_others(driver.jvm.pid)
         except Exception as error:  # noqa: BLE001  # whatever it is, the engine is down
-            if not life.jvm.ended.wait(1):
-                told = isinstance(error, NotShared) and str(error)
-                why = told or failure_text(error) or repr(error)
-                life.jvm.kill(f"Spark did not start: {why}")
+            if not driver.jvm.ended.wait(1):
+                text = isinstance(error, NotShared) and str(error)
+                why = text or failure_text(error) or repr(error)
+                driver.jvm.kill(f"Spark did not start: {why}")
         else:
             with self._changed:
-                if self._life is life and self._state is EngineState.WARMING:
+                if self._driver is driver and self._state is EngineState.WARMING:
                     self._gateway = gateway
-                    self._become(EngineState.WARM, f"{life.jvm}")
+                    self._set_state(EngineState.WARM, f"{driver.jvm}")
         finally:
             late.cancel()
 
     def _run_first_jobs(self, session: SparkSession, folder: Path) -> None:
         if self._cluster is None:
             warm_up(session, folder)
-            drop_unused_defaults(session)  # now: the first jobs have loaded all there are
+            drop_unused_defaults(session)  # after the first jobs, which load all defaults
         else:
             self._cluster.check_folders(session)
 
     def _late(self) -> str:
-        told = f"the JVM was not warm after {START_SECONDS:.0f} s"
+        text = f"the JVM was not warm after {START_SECONDS:.0f} s"
         if self._cluster is None:
-            return told
-        return f"{told}; has {self._cluster.master} executors with free cores and memory?"
+            return text
+        return f"{text}; has {self._cluster.master} executors with free cores and memory?"
 
 
 NICENESS = 5
-"""About a third of the processor's time against a process of normal niceness."""
+"""With this niceness a process gets about a third of the CPU time of a normal one."""
 
 
 def yield_to_others(pid: int) -> None:
-    """Lower the priority of a process for good; what it starts later inherits it.
+    """Lower the CPU priority of a process permanently; processes that it starts inherit it.
 
-    Working engines yield to what must be prompt: heartbeats, commits, and engines that start. A
-    worker that joins a busy machine would else wait for its engine as long as the others have
-    work, since starting a JVM is nothing but work for the processor.
+    Engines with work yield to urgent work: heartbeats, commits, and starting engines. Otherwise a
+    worker that joins a busy machine would wait for its engine as long as the other workers have
+    work, since the start of a JVM takes only CPU time.
 
-    On Linux niceness belongs to threads, so each is asked; one that ended meanwhile is none.
+    On Linux niceness belongs to threads, so it is set for each; ended threads are skipped.
     """
     for thread in Path(f"/proc/{pid}/task").glob("*"):
         with suppress(OSError):

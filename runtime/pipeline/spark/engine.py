@@ -1,8 +1,8 @@
-"""What tasks may ask of an engine, whichever kind runs their jobs.
+"""The interface of an engine, which runs the Spark jobs of tasks.
 
-An engine has one Spark driver. It starts in the background, runs jobs on the threads that
-bring them, and tells three endings apart: the job's own error, a cancellation, and the loss
-of the driver under it.
+An engine has one Spark driver. It starts in the background, runs jobs on the callers' threads, and
+distinguishes three kinds of failure: the job's own error, a cancellation, and the loss of the
+driver.
 """
 
 from collections.abc import Callable
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEFAULT_POOL = "default"
-"""Spark's own name of the pool that jobs without one are in."""
+"""Spark's name of the pool for jobs without a pool."""
 
 
 class EngineState(Enum):
-    """How far an engine is from running jobs."""
+    """The state of an engine's driver."""
 
     COLD = "cold"
     """Not opened yet, or closed."""
 
     WARMING = "warming"
-    """Its driver starts, or runs its first job."""
+    """Its driver is starting, or runs its first job."""
 
     WARM = "warm"
-    """Jobs run."""
+    """It can run jobs."""
 
     DOWN = "down"
     """Its driver could not start, or is gone; `open` starts a new one."""
@@ -40,11 +40,11 @@ STEPS: dict[EngineState, frozenset[EngineState]] = {
     EngineState.WARM: frozenset({EngineState.DOWN, EngineState.COLD}),
     EngineState.DOWN: frozenset({EngineState.WARMING, EngineState.DOWN, EngineState.COLD}),
 }
-"""Where each state may go."""
+"""The allowed transitions from each state."""
 
 
 class EngineDown(Exception):  # noqa: N818  # a state of the world, not a mistake
-    """There is no driver to run the job: retry when the engine is warm again."""
+    """There is no driver for the job: retry when the engine is warm again."""
 
 
 class Cancelled(Exception):  # noqa: N818  # what the caller asked for
@@ -52,59 +52,59 @@ class Cancelled(Exception):  # noqa: N818  # what the caller asked for
 
 
 class TaskError(Exception):
-    """The job failed inside Spark; the text is the reason without the machinery around it."""
+    """The job failed inside Spark; the text is the reason, without stack traces."""
 
 
 class Engine(Protocol):
-    """Runs jobs on one Spark driver; every method may be called from any thread but `open`."""
+    """Runs jobs on one Spark driver; all methods but `open` may be called from any thread."""
 
     @property
     def state(self) -> EngineState:
-        """How far it is from running jobs; never blocks."""
+        """The state of the driver; never blocks."""
         ...
 
     @property
     def detail(self) -> str:
-        """Say what it is doing, or why it is down; holds no secret."""
+        """What the engine does, or why it is down, for users; has no secrets."""
         ...
 
     @property
     def pid(self) -> int | None:
-        """The process id of its driver, if it has one that ends with this process."""
+        """The process id of its driver; None if there is none that ends with this process."""
         ...
 
     def open(self) -> None:
-        """Start or ask for a driver unless there is one; returns at once, warming goes on.
+        """Start or request a driver unless there is one; returns at once, while it warms up.
 
-        Call it from the process's main thread: the driver dies with the thread that started it.
-        What goes wrong is told by `state` and `detail`.
+        Call it on the process's main thread: the driver dies with the thread that started it.
+        Errors appear in `state` and `detail`.
         """
         ...
 
     def wait_warm(self, seconds: float) -> bool:
-        """Wait until jobs run, or it is plain that they will not; tell whether they do."""
+        """Wait until the engine is warm or its start has failed; return whether it is warm."""
         ...
 
     def run(self, tag: str, job: "Callable[[SparkSession], T]", pool: str = DEFAULT_POOL) -> T:
-        """Run a job on the calling thread, and tag all the Spark work it starts.
+        """Run a job on the calling thread, and tag all its Spark jobs.
 
-        Pools get the cores in turn, whatever the size of their jobs. The session is shared by all
-        jobs: a job leaves its settings as they are and gives
-        views names that carry its tag. A tag holds no comma. Raises `EngineDown`, `Cancelled`,
-        `TaskError` for what failed inside Spark, or the job's own exception as it is.
+        Pools share the cores fairly, whatever the size of their jobs. All jobs share the session:
+        a job must not change settings, and the names of its views must contain its tag. A tag has
+        no comma. Raises `EngineDown`, `Cancelled`, `TaskError` for an error inside Spark, or the
+        job's own exception.
         """
         ...
 
     def cancel(self, tag: str) -> None:
-        """End what runs now under a tag; returns at once.
+        """Cancel the running jobs of a tag; returns at once.
 
-        Those runs raise `Cancelled`, and side effects of their Python code on executors end
-        within 0.2 s. Driver-side code of a job is not interrupted: it ends at its next
-        Spark job. A later run under the same tag is not touched. Should cancelled work keep its
-        cores for a quarter of a minute, the engine ends and is `DOWN`: Spark has no other way.
+        These runs raise `Cancelled`, and their Python code on executors ends within 0.2 s. Code of
+        a job on the driver is not interrupted: it ends at its next Spark job. A later run with the
+        same tag is not affected. If cancelled jobs keep their cores for 15 s, the engine ends its
+        driver and is `DOWN`, since Spark has no other way to stop them.
         """
         ...
 
     def close(self, seconds: float) -> None:
-        """Let go of the driver, at the latest after so many seconds; its own one ends."""
+        """Release the driver within the given time; a driver of its own ends."""
         ...

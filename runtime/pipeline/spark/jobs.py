@@ -1,7 +1,6 @@
-"""The jobs of one engine, on whichever JVM it has at the time.
+"""The base class of engines: their state, and running and cancelling jobs on the current JVM.
 
-Each kind of engine brings JVMs, and sessions in them, in its own way. What is the same for all is
-here: how far an engine is, which jobs run on it, what ended one, and how one is cancelled.
+Each kind of engine starts JVMs, or connects to them, in its own way.
 """
 
 import itertools
@@ -14,30 +13,30 @@ from pyspark.sql import SparkSession
 
 from ....actors.backoff import Attempts, Backoff
 from .engine import DEFAULT_POOL, STEPS, Cancelled, EngineDown, EngineState, TaskError
-from .failures import failure_text, lost_touch
+from .failures import failure_text, may_be_lost_jvm
 from .sessions import cancel_tagged, count_running, tagged
 
 T = TypeVar("T")
 
 _LOST_SECONDS = 3.0
-"""How long a JVM that breaks off may take to be gone."""
+"""How long to wait for the end of a JVM after a connection to it broke."""
 
 _CANCEL_BACKOFF = Backoff(0.02, 1.0)
-"""For cancelling again what has not ended, in seconds."""
+"""The pauses, in seconds, before a job that still runs is cancelled again."""
 
-_LOOKS = 20
-"""How often a cancelled job is seen to keep cores from others, in 15 s if the JVM answers at once.
+_CORE_CHECKS = 20
+"""How many checks find cores held by a cancelled job before the JVM is ended.
 
-Looks are counted, not seconds: a JVM that gets no processor itself answers late, and is not ended
-for the machine's slowness.
+They take 15 s if the JVM answers at once. Checks are counted instead of seconds, because a JVM that
+gets little CPU time answers late and must not be ended for the slowness of the machine.
 """
 
 
 class JobHost(Protocol):
-    """The JVM that a job runs in, as far as the job's fate depends on it."""
+    """The JVM or server that a job runs in."""
 
     ended: threading.Event
-    """Set once it is gone, or out of reach for good."""
+    """Set once it is gone, or permanently unreachable."""
 
     @property
     def why(self) -> str:
@@ -45,7 +44,7 @@ class JobHost(Protocol):
         ...
 
     def kill(self, why: str) -> None:
-        """Have it end now; the first reason given is the one told."""
+        """End it now; the first reason is kept."""
         ...
 
 
@@ -53,18 +52,18 @@ J = TypeVar("J", bound=JobHost)
 
 
 @dataclass(eq=False, slots=True)
-class Life(Generic[J]):
-    """One JVM from its start to its end, and the session in it."""
+class Driver(Generic[J]):
+    """One JVM or server from its start to its end, with the session in it."""
 
     jvm: J
     session: SparkSession | None = None
     group: str = ""
-    """The group that all its jobs are put into, if they are."""
+    """The Spark job group of all its jobs; empty: none."""
 
 
 @dataclass(eq=False, frozen=True, slots=True)
 class _Run:
-    """A job that runs now; its Spark tag is its own, so that no other run is hit by mistake."""
+    """A running job; its unique Spark tag keeps a cancellation from hitting other runs."""
 
     tag: str
     spark_tag: str
@@ -75,48 +74,48 @@ class _Run:
 
 
 class JobEngine(Generic[J]):
-    """How far an engine is, and the jobs that run on it: what all kinds have in common."""
+    """The state and the running jobs of an engine; the base of all engines."""
 
     def __init__(self, hide: Callable[[str], str]) -> None:
-        """Take what takes secrets out of what a failed job says."""
+        """Use `hide` to mask secrets in the errors of jobs."""
         self._hide = hide
         self._changed = threading.Condition()
-        """Guards state, life and runs, and is notified whenever one of them changes."""
+        """Guards state, driver and runs; notified when one of them changes."""
         self._pyspark = threading.Lock()
-        """Held while PySpark is tied to a JVM or let go of it: it knows one at a time."""
+        """Held during `attach` and `detach`: PySpark supports one JVM at a time."""
         self._state = EngineState.COLD
         self._detail = "not opened"
-        self._life: Life[J] | None = None
-        """The JVM of now, None before the first and after the last."""
+        self._driver: Driver[J] | None = None
+        """The current driver; None before the first and after the last."""
         self._runs: set[_Run] = set()
-        """The jobs that run now."""
+        """The running jobs."""
         self._serial = itertools.count(1)
-        """Numbers runs, so that no two have a Spark tag in common."""
+        """The numbers of runs, which make their Spark tags unique."""
 
     @property
     def state(self) -> EngineState:
-        """How far it is from running jobs; never blocks."""
+        """The state of the driver; never blocks."""
         return self._state
 
     @property
     def detail(self) -> str:
-        """Say what it is doing, or why it is down; holds no secret."""
+        """What the engine does, or why it is down, for users; has no secrets."""
         return self._detail
 
     def wait_warm(self, seconds: float) -> bool:
-        """Wait until jobs run, or it is plain that they will not; tell whether they do."""
+        """Wait until the engine is warm or its start has failed; return whether it is warm."""
         with self._changed:
             self._changed.wait_for(lambda: self._state is not EngineState.WARMING, seconds)
             return self._state is EngineState.WARM
 
     def run(self, tag: str, job: Callable[[SparkSession], T], pool: str = DEFAULT_POOL) -> T:
         """Run a job on the calling thread. See `Engine.run`."""
-        run, group = self._begin(tag)
+        run, group = self._start_run(tag)
         try:
             with tagged(run.session, run.spark_tag, pool, group):
                 result = job(self._session_of(run.session, pool))
         except Exception as error:
-            verdict = _verdict(run, error, self._hide)
+            verdict = _error_for_caller(run, error, self._hide)
             if verdict is None:
                 raise
             raise verdict from error
@@ -124,12 +123,12 @@ class JobEngine(Generic[J]):
             run.finished.set()
             with self._changed:
                 self._runs.discard(run)
-        if ending := _ending(run):
+        if ending := _interruption(run):
             raise ending
         return result
 
     def cancel(self, tag: str) -> None:
-        """End what runs now under a tag; returns at once. See `Engine.cancel`."""
+        """Cancel the running jobs of a tag; returns at once. See `Engine.cancel`."""
         with self._changed:
             hit = [run for run in self._runs if run.tag == tag]
         for run in hit:
@@ -138,52 +137,52 @@ class JobEngine(Generic[J]):
             threading.Thread(target=_cancel, args=(hit,), name=f"cancel-{tag}", daemon=True).start()
 
     def _session_of(self, session: SparkSession, pool: str) -> SparkSession:  # noqa: ARG002
-        """Return the session that a job gets, where pools are a matter of sessions."""
+        """Return the session for a job, for engines whose pools are settings of sessions."""
         return session
 
-    def _ended(self, jvm: J) -> None:
-        """Take note that a JVM is gone; on any thread."""
+    def _note_end(self, jvm: J) -> None:
+        """Note that a JVM has ended; called from any thread."""
         with self._changed:
-            if self._life is not None and self._life.jvm is jvm:
-                self._become(EngineState.DOWN, jvm.why)
+            if self._driver is not None and self._driver.jvm is jvm:
+                self._set_state(EngineState.DOWN, jvm.why)
 
-    def _become(self, state: EngineState, detail: str) -> None:
-        """Change the state; `_changed` is held."""
+    def _set_state(self, state: EngineState, detail: str) -> None:
+        """Change the state; the caller holds `_changed`."""
         if state is not self._state and state not in STEPS[self._state]:
             raise RuntimeError(f"{self._state} ({self._detail}) cannot become {state} ({detail})")
         self._state, self._detail = state, detail
         self._changed.notify_all()
 
-    def _begin(self, tag: str) -> tuple[_Run, str]:
+    def _start_run(self, tag: str) -> tuple[_Run, str]:
         if not tag or "," in tag:
             raise ValueError(f"{tag!r} is no tag: it must not be empty or hold a comma")
         with self._changed:
-            life = self._life
-            if self._state is not EngineState.WARM or life is None or life.session is None:
+            driver = self._driver
+            if self._state is not EngineState.WARM or driver is None or driver.session is None:
                 raise EngineDown(f"the engine is {self._state.value}: {self._detail}")
-            run = _Run(tag, f"{tag}/{next(self._serial)}", life.jvm, life.session)
+            run = _Run(tag, f"{tag}/{next(self._serial)}", driver.jvm, driver.session)
             self._runs.add(run)
-            return run, life.group
+            return run, driver.group
 
 
-def _ending(run: _Run, patience: float = 0) -> Cancelled | EngineDown | None:
-    """Tell what ended a run from outside, if anything did."""
+def _interruption(run: _Run, patience: float = 0) -> Cancelled | EngineDown | None:
+    """Return the error of a run that was cancelled or lost its JVM; None: neither happened."""
     if run.cancelled.is_set():
         return Cancelled(f"{run.tag} was cancelled")
     return EngineDown(run.jvm.why) if run.jvm.ended.wait(patience) else None
 
 
-def _verdict(run: _Run, error: Exception, hide: Callable[[str], str]) -> Exception | None:
-    """Turn what a job raised into what its caller should know; None leaves it as it is."""
+def _error_for_caller(run: _Run, error: Exception, hide: Callable[[str], str]) -> Exception | None:
+    """Return the error that replaces an error of a job; None: the job's own error is raised."""
     text = failure_text(error, hide)
-    ending = _ending(run, _LOST_SECONDS if lost_touch(error, text) else 0)
+    ending = _interruption(run, _LOST_SECONDS if may_be_lost_jvm(error, text) else 0)
     if ending is None and text is not None:
         return TaskError(text)
     return ending
 
 
 def _cancel(runs: list[_Run]) -> None:
-    """Cancel runs until they end: one between two Spark jobs is not hit the first time."""
+    """Cancel runs repeatedly until they end: a run between two Spark jobs has nothing to cancel."""
     attempts = Attempts(_CANCEL_BACKOFF)
     while left := [run for run in runs if not (run.finished.is_set() or run.jvm.ended.is_set())]:
         for run in left:
@@ -193,14 +192,14 @@ def _cancel(runs: list[_Run]) -> None:
 
 
 def _free_cores(runs: list[_Run]) -> None:
-    """End the JVM of cancelled runs whose tasks go on: Spark asks them to end, and no more.
+    """End the JVM of cancelled runs whose Spark tasks do not end: Spark cannot force them.
 
-    A task looks whether it was killed between two rows that it takes; one row of a nested loop
-    join may take minutes, and no other job gets the core meanwhile.
+    A Spark task checks for its cancellation between two input rows. One row of a nested loop join
+    may take minutes, and no other job gets that core meanwhile.
     """
     attempts = Attempts(_CANCEL_BACKOFF)
     while left := [run for run in runs if _holds_cores(run)]:
-        if attempts.count == _LOOKS:
+        if attempts.count == _CORE_CHECKS:
             tags = ", ".join(sorted({run.tag for run in left}))
             left[0].jvm.kill(f"what was cancelled of {tags} goes on, on cores that others wait for")
             return

@@ -1,6 +1,7 @@
-"""One JVM with Spark's gateway in it, launched directly: no shell, no launcher, no orphan.
+"""One JVM with Spark's gateway, started directly, without a shell or Spark's launcher.
 
-What it prints goes to a log of bounded size, and its last lines into what is told of its end.
+It dies with its parent. Its output goes to a log of limited size, and the last lines are part of
+the reason of its end.
 """
 
 import re
@@ -29,7 +30,7 @@ _HIDDEN = "********"
 
 
 class JvmGateway(NamedTuple):
-    """Where a JVM takes calls from Python, on loopback."""
+    """The loopback port and the secret with which Python calls a JVM."""
 
     port: int
     secret: str
@@ -44,7 +45,7 @@ class JvmEnded(Exception):  # noqa: N818  # an event
 
 
 class Jvm:
-    """A running JVM, its folder, and the end it will come to."""
+    """A JVM process with its folder and, once it has ended, the reason."""
 
     def __init__(
         self,
@@ -54,16 +55,16 @@ class Jvm:
         on_end: Callable[["Jvm"], None],
         hide: Callable[[str], str] = str,
     ) -> None:
-        """Start it; returns at once. Raises `OSError`.
+        """Start the JVM; returns at once. Raises `OSError`.
 
-        It dies with the calling thread. `on_end` is called on a thread of its own, once. `hide`
-        takes secrets out of each line that it says.
+        It dies with the calling thread. `on_end` is called once, on a separate thread. `hide` masks
+        secrets in each line of its output.
         """
         self.launch = launch
         self.folder = folder
         self.ended = threading.Event()
         self._why: str | None = None
-        """Why it ended or is being ended, None while it is wanted."""
+        """Why it ended or is being ended; None while it should run."""
         self._on_end = on_end
         self._info = folder / "gateway"
         command, environ = prepare(launch, folder, log, self._info)
@@ -91,25 +92,25 @@ class Jvm:
 
     @property
     def why(self) -> str:
-        """Why it ended, or how it came to be ended, with its last words."""
-        words = self._output.tail()
-        said = f"; last lines of {self._output.log}:\n{words}" if words else ""
-        return f"{self._why or 'the JVM runs'}{said}"
+        """Why it ended, with the last lines of its output."""
+        lines = self._output.tail()
+        tail = f"; last lines of {self._output.log}:\n{lines}" if lines else ""
+        return f"{self._why or 'the JVM runs'}{tail}"
 
     def gateway(self) -> JvmGateway:
-        """Wait until it takes calls. Raises `JvmEnded`."""
+        """Wait for the gateway and return its address; raises `JvmEnded`."""
         while not self._info.exists():
             if self.ended.wait(_POLL_SECONDS):
                 raise JvmEnded(self.why)
-        told = self._info.read_bytes()
+        info = self._info.read_bytes()
         self._info.unlink()
-        port, length = int.from_bytes(told[:4]), int.from_bytes(told[4:8])
-        return JvmGateway(port, told[8 : 8 + length].decode())
+        port, length = int.from_bytes(info[:4]), int.from_bytes(info[4:8])
+        return JvmGateway(port, info[8 : 8 + length].decode())
 
     def kill(self, why: str) -> None:
-        """End it and its Python workers now; the first reason given is the one told."""
+        """Kill it and its Python workers now; the first reason is kept."""
         if self._process.returncode is not None:
-            return  # its number may be another's by now
+            return  # another process may have its pid by now
         self._why = self._why or why
         workers: list[psutil.Process] = []
         try:
@@ -122,10 +123,10 @@ class Jvm:
                 worker.kill()
 
     def stop(self, seconds: float, why: str) -> None:
-        """Let it end by itself for so many seconds, then kill it."""
+        """Ask it to end, and kill it after the given time."""
         self._why = self._why or why
         with suppress(OSError):
-            self._stdin.close()  # the gateway ends the JVM when nobody can speak to it
+            self._stdin.close()  # the gateway ends the JVM when its stdin is closed
         if not self.ended.wait(seconds):
             self.kill(why)
             self.ended.wait()
@@ -133,7 +134,7 @@ class Jvm:
     def _watch(self) -> None:
         code = self._process.wait()
         self._output.wait(1)
-        self._why = self._why or f"the JVM {_ending(code)}"
+        self._why = self._why or f"the JVM {_describe_exit(code)}"
         with suppress(OSError):
             self._stdin.close()
         self.ended.set()
@@ -141,7 +142,7 @@ class Jvm:
 
 
 class JvmOutput:
-    """Drains a pipe until it ends; never lets its writer wait for a disk."""
+    """Reads a pipe until its end and writes it to a log; disk errors do not stop the reading."""
 
     def __init__(
         self,
@@ -150,15 +151,15 @@ class JvmOutput:
         secrets: Iterable[str],
         hide: Callable[[str], str] = str,
     ) -> None:
-        """Start draining into a log of at most 16 MiB, with one older log beside it.
+        """Start reading into a log of at most 16 MiB, with one older log besides it.
 
-        Secrets are hidden in `tail`, not in the log, which only its owner may read; what `hide`
-        takes out of a line is in neither.
+        `secrets` are masked in `tail`, but not in the log, which only its owner may read. `hide`
+        masks secrets in both.
         """
         self.log = log
         self._hide = hide
         self._secrets = sorted(secrets, key=len, reverse=True)
-        """What `tail` hides, the longest first, since one may hold another."""
+        """The secrets that `tail` masks, longest first, since one may contain another."""
         self._last: deque[str] = deque(maxlen=_LINES_KEPT)
         """The last lines that are not frames of a stack trace."""
         self._thread = threading.Thread(
@@ -167,11 +168,11 @@ class JvmOutput:
         self._thread.start()
 
     def wait(self, seconds: float) -> None:
-        """Wait for the pipe's end, so that `tail` is whole."""
+        """Wait for the end of the pipe, so that `tail` is complete."""
         self._thread.join(seconds)
 
     def tail(self) -> str:
-        """Return its last lines."""
+        """Return the last lines, with secrets masked."""
         text = "\n".join(list(self._last))
         for secret in self._secrets:
             text = text.replace(secret, _HIDDEN)
@@ -199,24 +200,24 @@ class JvmOutput:
 
 
 def new_folder(parent: Path) -> Path:
-    """Make a folder for one JVM, which only its owner may read. Raises `OSError`."""
+    """Create a folder for one JVM that only its owner can read; raises `OSError`."""
     parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix=_FOLDER, dir=parent))
 
 
 def sweep(parent: Path, keep: Path | None = None) -> None:
-    """Remove the folders of JVMs that are gone, all but one."""
+    """Remove the folders of former JVMs, except `keep`."""
     for folder in parent.glob(f"{_FOLDER}*"):
         if folder != keep:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def secrets_of(settings: Mapping[str, str]) -> list[str]:
-    """Return the values of those settings whose names speak of secrets."""
+    """Return the values of the settings whose names suggest a secret."""
     return [value for name, value in settings.items() if value and _SECRET.search(name)]
 
 
-def _ending(code: int) -> str:
+def _describe_exit(code: int) -> str:
     if code >= 0:
         return f"ended with exit code {code}"
     return f"was killed by {signal.Signals(-code).name}"

@@ -1,7 +1,7 @@
 # pyright: basic, reportAttributeAccessIssue=false
-"""What is asked of a session: of a JVM of ours by py4j, or of a server of Spark Connect.
+"""Functions on a Spark session, either of an own JVM through py4j, or of a Spark Connect server.
 
-A process has sessions of one kind at a time: PySpark's functions make columns for that kind.
+A process has sessions of one kind only, since PySpark's functions create columns for that kind.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 POOL: Final = "spark.scheduler.pool"
-"""What names the pool of a job."""
+"""The local property with the scheduler pool of a job."""
 _READERS: Final = "_fairlead_readers"
-"""Where a session keeps its readers, which go with it."""
+"""The session attribute with its cached readers."""
 _MOST_READERS: Final = 256
 _SCRATCH_OF: Final = "_fairlead_scratch"
-"""Where a session keeps the path of its folder for temporary files."""
+"""The session attribute with the path of its folder for temporary files."""
 
 
 @contextmanager
 def tagged(session: SparkSession, tag: str, pool: str, group: str = "") -> Iterator[None]:
-    """Tag the Spark jobs that this thread starts meanwhile; put them into a pool, and a group.
+    """Set the tag, the pool and the job group of the Spark jobs that this thread starts.
 
-    A server of Spark Connect has no groups for its clients, and takes the pool from the session.
+    Spark Connect has no job groups for clients, and there the pool is a setting of the session.
     """
     context: Any = session if is_remote() else session.sparkContext
     add, remove = ("addTag", "removeTag") if is_remote() else ("addJobTag", "removeJobTag")
@@ -47,15 +47,15 @@ def tagged(session: SparkSession, tag: str, pool: str, group: str = "") -> Itera
     try:
         yield
     finally:
-        with suppress(Exception):  # the JVM is gone, and with it the tag
+        with suppress(Exception):  # the JVM is gone, and so is the tag
             getattr(context, remove)(tag)
         if is_remote():
             context.end_job()
 
 
 def cancel_tagged(session: SparkSession, tag: str) -> None:
-    """Cancel the Spark jobs that run now under a tag."""
-    with suppress(Exception):  # the driver is gone, and with it the jobs
+    """Cancel the running Spark jobs of a tag."""
+    with suppress(Exception):  # the driver is gone, and so are the jobs
         if is_remote():
             session.interruptTag(tag)
         else:
@@ -63,14 +63,14 @@ def cancel_tagged(session: SparkSession, tag: str) -> None:
 
 
 def count_running(session: SparkSession, tag: str) -> int:
-    """Count the Spark tasks under a tag that hold a core, those of cancelled jobs too.
+    """Count the Spark tasks of a tag that occupy a core, including those of cancelled jobs.
 
-    A server of Spark Connect does not tell, and is not ours to end for them: none.
+    0 for Spark Connect: its server does not report them, and is not ours to end.
     """
     if is_remote():
         return 0
     try:
-        # The Java API's tracker knows no tags; this one answers from what the driver remembers.
+        # The tracker of the Java API has no tags; the Scala one reads the driver's memory only.
         driver: Any = session.sparkContext._jsc  # noqa: SLF001  # PySpark hides it
         tracker = driver.sc().statusTracker()
         stages = {
@@ -81,17 +81,17 @@ def count_running(session: SparkSession, tag: str) -> int:
         }
         found = [tracker.getStageInfo(stage) for stage in stages]
         return sum(int(each.get().numActiveTasks()) for each in found if each.isDefined())
-    except Exception:  # noqa: BLE001  # the JVM is gone, and with it the tasks
+    except Exception:  # noqa: BLE001  # the JVM is gone, and so are the tasks
         return 0
 
 
 def reader_of(
     session: SparkSession, schema: "StructType", options: Mapping[str, str]
 ) -> "DataFrameReader":
-    """Return a reader with a schema and options, the same one for each batch.
+    """Return a reader with a schema and options, cached for later batches.
 
-    To make one costs a call of the JVM for each option, which is a third of the calls of a small
-    batch. A JVM's reader keeps nothing of what it reads; one of Spark Connect does, and is new.
+    A new one costs a py4j call for each option, which is a third of the calls of a small batch. A
+    Spark Connect reader is always new, because it keeps state of its last read.
     """
     if is_remote():
         return session.read.options(**options).schema(schema)
@@ -107,7 +107,7 @@ def reader_of(
 def read_csv(
     session: SparkSession, schema: "StructType", options: Mapping[str, str], paths: Sequence[str]
 ) -> "DataFrame":
-    """Return the rows of csv files; a single one, as small batches have, costs one call."""
+    """Return the rows of csv files; a single file, as in small batches, costs one py4j call."""
     reader: Any = reader_of(session, schema, options)
     if is_remote() or len(paths) > 1:
         return cast("DataFrame", reader.csv(list(paths)))
@@ -115,25 +115,25 @@ def read_csv(
 
 
 def cores_of(session: SparkSession) -> int:
-    """Return how many tasks of a job run at once, as far as its driver knows by now."""
+    """Return how many tasks of a job run at once, as far as the driver knows now."""
     context: Any = session if is_remote() else session.sparkContext
     return int(context.defaultParallelism)
 
 
 def runs_elsewhere(session: SparkSession) -> bool:
-    """Tell whether jobs run where nobody sees the files that this process holds open."""
+    """Tell whether jobs run on other hosts or a server, which do not see files held open here."""
     return is_remote() or is_cluster(str(session.sparkContext.master))
 
 
 def scratch_of(session: SparkSession) -> str | None:
-    """Return a folder for what only the session's JVM is to read: it goes when the JVM does.
+    """Return a folder for files that only the session's JVM reads; it is removed with the JVM.
 
-    None where jobs run elsewhere: there is no such folder.
+    None if jobs run on other hosts or on a server: there is no such folder.
     """
     if runs_elsewhere(session):
         return None
     known = vars(session)
-    if _SCRATCH_OF not in known:  # asked once, not for each batch
+    if _SCRATCH_OF not in known:  # cached, since each batch asks
         warehouse = str(session.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")
         known[_SCRATCH_OF] = Path(warehouse).with_name(SCRATCH)
     scratch = known[_SCRATCH_OF]
@@ -141,9 +141,9 @@ def scratch_of(session: SparkSession) -> str | None:
 
 
 def session_beside(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """Return a session with settings of its own, on the same driver; raises `SettingRefused`.
+    """Return a session with its own settings on the same driver; raises `SettingRefused`.
 
-    On a server of Spark Connect it may be that of others who asked for the same settings.
+    With Spark Connect, callers with equal settings share one session.
     """
     if is_remote():
         there: Any = session
@@ -154,7 +154,7 @@ def session_beside(session: SparkSession, settings: Mapping[str, str]) -> SparkS
 
 
 def set_all(session: SparkSession, settings: Mapping[str, str]) -> None:
-    """Give a session its settings; raises `SettingRefused` for one that Spark does not take."""
+    """Set settings of a session; raises `SettingRefused` for one that Spark refuses."""
     for name, value in settings.items():
         try:
             session.conf.set(name, value)
@@ -164,7 +164,7 @@ def set_all(session: SparkSession, settings: Mapping[str, str]) -> None:
 
 
 def plan_of(frame: "DataFrame") -> str:
-    """Return how Spark will make the rows of a frame, as it tells people."""
+    """Return the plan of a frame as text: the physical plan, or Spark Connect's explain."""
     made: Any = frame
     if is_remote():
         return str(made._explain_string())  # noqa: SLF001  # PySpark only prints it

@@ -1,4 +1,4 @@
-"""Spark's settings: ours, the user's over them, and the few that are not the user's to set."""
+"""Spark's settings: our defaults, the user's over them, and those that users must not set."""
 
 import re
 import shlex
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 STANDALONE = "spark://"
-"""How the address of a master of Spark's own kind of cluster begins."""
+"""The beginning of the address of a standalone cluster's master."""
 CONNECT = "sc://"
-"""How the address of a Spark Connect server begins."""
+"""The beginning of the address of a Spark Connect server."""
 AUTH_SECRET = "spark.authenticate.secret"  # noqa: S105  # its name
 HOST = "spark.driver.host"
 BIND_ADDRESS = "spark.driver.bindAddress"
 
 _LOOPBACK = "a driver that jobs can be sent to listens on loopback only"
 _ONE_DRIVER = "the node's own setting spark.master says where Spark runs"
-_CANCEL = "the Python code of a cancelled job must end within 0.2 s"
-_STRANGERS = "its ports are for those only who hold the secret that each JVM makes for itself"
+_CANCELLATION = "the Python code of a cancelled job must end within 0.2 s"
+_AUTHENTICATED = "its ports are for those only who hold the secret that each JVM makes for itself"
 _INTERPRETER = "Python code must run where fairlead itself is installed"
 
 REFUSED: Mapping[str, str] = {
@@ -26,34 +26,34 @@ REFUSED: Mapping[str, str] = {
     "spark.master": _ONE_DRIVER,
     "spark.remote": _ONE_DRIVER,
     "spark.submit.deployMode": _ONE_DRIVER,
-    "spark.authenticate": _STRANGERS,
-    AUTH_SECRET: _STRANGERS,
-    "spark.authenticate.secret.file": _STRANGERS,
-    "spark.authenticate.secret.driver.file": _STRANGERS,
-    "spark.network.crypto.enabled": _STRANGERS,
-    "spark.network.crypto.saslFallback": _STRANGERS,
-    "spark.python.task.killTimeout": _CANCEL,
-    "spark.python.use.daemon": _CANCEL,
+    "spark.authenticate": _AUTHENTICATED,
+    AUTH_SECRET: _AUTHENTICATED,
+    "spark.authenticate.secret.file": _AUTHENTICATED,
+    "spark.authenticate.secret.driver.file": _AUTHENTICATED,
+    "spark.network.crypto.enabled": _AUTHENTICATED,
+    "spark.network.crypto.saslFallback": _AUTHENTICATED,
+    "spark.python.task.killTimeout": _CANCELLATION,
+    "spark.python.use.daemon": _CANCELLATION,
     "spark.pyspark.driver.python": _INTERPRETER,
     "spark.pyspark.python": _INTERPRETER,
     "spark.local.dir": "it lies in the worker's folder, which is removed when the engine closes",
 }
-"""Settings that safety rests on, each with the reason why a user cannot have them."""
+"""Settings that are needed for safety, each with the reason why a user cannot set it."""
 
 OF_CLUSTERS = frozenset({AUTH_SECRET, HOST, BIND_ADDRESS})
-"""Those of them that a driver of a cluster needs: its executors are elsewhere."""
+"""Refused settings that a user must set for a cluster, whose executors are on other hosts."""
 
-_WORDLESS = "rows would be missing without a word: errors.tolerance=all counts and keeps them"
-_COMMITS = "what makes a batch count once rests on it"
+_SILENT_LOSS = "rows would be missing without a word: errors.tolerance=all counts and keeps them"
+_COMMIT_PROTOCOL = "what makes a batch count once rests on it"
 
-_OF_NO_CONNECTOR: Mapping[str, str] = {
+_NODE_ONLY: Mapping[str, str] = {
     "spark.sql.variable.substitute": "queries would read the node's environment and settings",
-    "spark.sql.files.ignoreCorruptFiles": _WORDLESS,
-    "spark.sql.files.ignoreMissingFiles": _WORDLESS,
-    "spark.sql.parquet.output.committer.class": _COMMITS,
-    "spark.sql.sources.commitProtocolClass": _COMMITS,
-    "spark.sql.sources.outputCommitterClass": _COMMITS,
-    "spark.sql.sources.partitionOverwriteMode": _COMMITS,
+    "spark.sql.files.ignoreCorruptFiles": _SILENT_LOSS,
+    "spark.sql.files.ignoreMissingFiles": _SILENT_LOSS,
+    "spark.sql.parquet.output.committer.class": _COMMIT_PROTOCOL,
+    "spark.sql.sources.commitProtocolClass": _COMMIT_PROTOCOL,
+    "spark.sql.sources.outputCommitterClass": _COMMIT_PROTOCOL,
+    "spark.sql.sources.partitionOverwriteMode": _COMMIT_PROTOCOL,
 }
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -64,17 +64,17 @@ SQL_MEANINGS = (
     "spark.sql.legacy.",
     "spark.sql.variable.",
 )
-"""What the names of settings begin with that change what a query means."""
+"""The prefixes of settings that change the meaning of a query."""
 
 SQL_AS_WRITTEN: Mapping[str, str] = {"spark.sql.variable.substitute": "false"}
-"""Else `${env:X}`, `${system:x}` and `${spark.x}` in a query become what is set on the node."""
+"""Otherwise `${env:X}`, `${system:x}` and `${spark.x}` in a query are replaced by node values."""
 
 OF_SESSIONS: Mapping[str, str] = {
     **SQL_AS_WRITTEN,
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
     "spark.sql.connect.serverStacktrace.enabled": "true",
-    # From here on rows are sent as files, not within a plan: see connect/sent_rows.py.
+    # From this size on rows are sent as files, not within a plan: see connect/sent_rows.py.
     "spark.sql.session.localRelationCacheThreshold": str(1 << 18),
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
@@ -83,11 +83,11 @@ OF_SESSIONS: Mapping[str, str] = {
         "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
     ),
     "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
-    # As for a JVM of ours; and not one that is there already, with checksums.
+    # As for a JVM of ours; without the cache, which may have the one with checksums.
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
 }
-"""What sessions have on a server that others have set up: what safety and meaning rest on."""
+"""The settings of sessions on a server, which safety and the meaning of queries depend on."""
 
 LOG4J = """\
 status = error
@@ -103,9 +103,10 @@ logger.native.level = error
 logger.pools.name = org.apache.spark.scheduler.FairSchedulableBuilder
 logger.pools.level = error
 """
-"""Logging of the JVM: warnings and worse, to its error output, as far as they ask for something.
+"""Logging of the JVM: warnings and errors to stderr, without those that need no action.
 
-Pools for all connectors need no file, and the last lines are told as the reason of the JVM's end.
+The warning about a missing file of pools needs none. The last lines are reported as the reason of
+the JVM's end, so they must matter.
 """
 
 
@@ -113,63 +114,63 @@ _DEFAULTS: Mapping[str, str] = {
     "spark.app.name": "fairlead",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # The driver remembers what it ran even without a page to show it on.
+    # The driver keeps the history of jobs even without the UI.
     "spark.ui.retainedJobs": "100",
     "spark.ui.retainedStages": "100",
     "spark.ui.retainedTasks": "1000",
     "spark.sql.ui.retainedExecutions": "50",
-    # The text of each plan is made for that page, too: the shortest one there is.
+    # Spark also makes the text of each plan for the UI: the shortest format.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.catalogImplementation": "in-memory",
-    # Its peer with checksums writes two files for each, and forks twice for their modes: that
-    # doubles what a small batch costs. What counts is fsynced, and its commit is checked.
+    # The default file system writes a checksum file for each file and forks for the mode of
+    # both, which doubles the cost of a small batch. Our files are fsynced, and commits are checked.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    # Else more than 32 files are listed by a job of their own, a task for each: it takes seven
-    # times as long.
+    # Otherwise Spark lists more than 32 files in a separate job with a task for each, which takes
+    # seven times as long.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
-    # What a file counts for beside its size when files are dealt to cores. Spark's own 4 MB has
-    # one of 31 MB cut into 17.5 and 13.5, and the second core wait for the first.
+    # The fixed cost of a file when files are distributed to cores. With Spark's default of 4 MB, a
+    # file of 31 MB is split into 17.5 and 13.5 MB, and the second core waits for the first.
     "spark.sql.files.openCostInBytes": "262144",
-    # Above it, rows sent from the worker travel as files instead of inside the plan.
+    # Above it, rows from the worker are sent as files instead of within the plan.
     "spark.sql.execution.arrow.localRelationThreshold": "100KB",
-    # Pickled rows unless asked otherwise: Arrow ones need pandas, and complain without.
+    # Pickled rows by default: Arrow needs pandas, and warns without it.
     "spark.sql.execution.pythonUDF.arrow.enabled": "false",
-    # Spark's own default, INT96, is deprecated, has no statistics, and not all readers take it.
+    # Spark's default, INT96, is deprecated, has no statistics, and some readers lack it.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Else a small batch beside a large one waits until all parts of that have begun.
+    # Otherwise a small batch waits until all tasks of a concurrent large batch have started.
     "spark.scheduler.mode": "FAIR",
 }
-"""What a user's own settings go over."""
+"""The defaults, which a user's settings override."""
 
 _SECURED: Mapping[str, str] = {
-    # Else its driver and its blocks' ports deserialise what any user of the machine sends. A
-    # local driver makes its secret itself: it is in no file, command line or environment. A
-    # cluster's is in the file of its settings, for its owner only, and in no command line.
+    # Otherwise the ports of the driver and the block manager deserialise objects of any user of
+    # the machine. A local driver creates its secret itself: it is in no file, command line or
+    # environment. A cluster's secret is in the settings file, which only its owner can read.
     "spark.authenticate": "true",
     "spark.network.crypto.enabled": "true",
     "spark.network.crypto.saslFallback": "false",
     "spark.python.use.daemon": "true",
     "spark.python.task.killTimeout": "100ms",
 }
-"""What nobody may set otherwise."""
+"""Settings that override those of the user."""
 
 
 class SettingRefused(ValueError):  # noqa: N818  # says what happened to it
-    """A `spark.conf.*` setting that an engine cannot grant."""
+    """A `spark.conf.*` setting that an engine refuses."""
 
 
 def is_cluster(master: str) -> bool:
-    """Tell whether the jobs of a master's drivers run elsewhere than in themselves."""
+    """Tell whether a master's jobs run outside the driver, on a cluster or a server."""
     return master.startswith((STANDALONE, "k8s://", CONNECT)) or master == "yarn"
 
 
 def is_connect(master: str) -> bool:
-    """Tell whether a server of Spark Connect runs the jobs of a master."""
+    """Tell whether a master is a Spark Connect server."""
     return master.startswith(CONNECT)
 
 
 def without_parameters(master: str) -> str:
-    """Return a master as it may be told: those of a server's address may be secrets."""
+    """Return a master for display, without the parameters of a server, which may be secrets."""
     if not is_connect(master):
         return master
     place = re.split(r"[;?#]", master, maxsplit=1)[0].removesuffix("/")
@@ -177,31 +178,31 @@ def without_parameters(master: str) -> str:
 
 
 def refuse_unsafe(conf: Mapping[str, str], master: str = "") -> None:
-    """Raise `SettingRefused` for the first setting that is not the user's to set."""
+    """Raise `SettingRefused` for the first setting that the user must not set."""
     granted = OF_CLUSTERS if is_cluster(master) else frozenset[str]()
     for name in conf:
         if is_connect(master) and not name.startswith("spark.sql."):
-            told = "the server's own to have, which is started by others"
-            raise SettingRefused(f"{name} cannot be set: it is {told}; remove spark.conf.{name}")
+            flaw = "the server's own to have, which is started by others"
+            raise SettingRefused(f"{name} cannot be set: it is {flaw}; remove spark.conf.{name}")
         if (reason := REFUSED.get(name)) and name not in granted:
             raise SettingRefused(f"{name} cannot be set: {reason}; remove spark.conf.{name}")
         if not name.startswith("spark."):
             raise SettingRefused(f"{name} is not a setting of Spark: their names begin with spark.")
 
-    for name in _defined(conf.get(JAVA_OPTIONS, "")):
+    for name in _defined_properties(conf.get(JAVA_OPTIONS, "")):
         if reason := REFUSED.get(name):
-            told = f"-D{name} cannot be set: {reason}; remove it from spark.conf.{JAVA_OPTIONS}"
-            raise SettingRefused(told)
+            flaw = f"-D{name} cannot be set: {reason}; remove it from spark.conf.{JAVA_OPTIONS}"
+            raise SettingRefused(flaw)
 
 
 def flaw_of_connector(name: str) -> str | None:
-    """Return why a setting is no connector's to have for itself, as far as its name tells."""
+    """Return why a connector must not have this setting of its own; None: its name is allowed."""
     if not name.startswith("spark.sql."):
         return "only spark.sql.* can be a connector's own: the others are set on the node, for all"
-    return _OF_NO_CONNECTOR.get(name)
+    return _NODE_ONLY.get(name)
 
 
-def _defined(options: str) -> list[str]:
+def _defined_properties(options: str) -> list[str]:
     try:
         split = shlex.split(options)
     except ValueError as error:
@@ -210,13 +211,13 @@ def _defined(options: str) -> list[str]:
 
 
 def settings(folder: Path, cores: int, conf: Mapping[str, str], master: str = "") -> dict[str, str]:
-    """Return all settings of a driver that keeps its files in a folder; `master`: of a cluster."""
+    """Return all settings of a driver with its files in `folder`; an empty master is local."""
     host = conf.get(HOST, "127.0.0.1") if master else "127.0.0.1"
     return {
         **_DEFAULTS,
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        # What executors write beside the rows of a batch: theirs are other machines' disks.
+        # The temporary files of executors, which are on the disks of other hosts.
         **({"spark.io.encryption.enabled": "true"} if master else {}),
         **SQL_AS_WRITTEN,
         BIND_ADDRESS: host,
@@ -229,7 +230,7 @@ def settings(folder: Path, cores: int, conf: Mapping[str, str], master: str = ""
 
 
 def properties(conf: Mapping[str, str]) -> str:
-    """Write settings as a file of Java properties, which keeps them out of `ps`."""
+    """Return settings as a Java properties file, since a command line is visible in `ps`."""
     return "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in conf.items())
 
 

@@ -1,9 +1,9 @@
-"""Become another program that dies with the one that started it.
+"""Replace this process by a program that dies with its parent.
 
-Run as a script: `python -I -S tether.py PARENT_PID PROGRAM ARGUMENT...`. It stands between
-fork and exec because nothing else may run there in a process that has threads. The parent's
-death signal outlives exec, and so does an ignored SIGINT: Ctrl-C is the parent's to handle.
-The limit of a worker's memory does not: it is for the worker alone.
+Run as a script: `python -I -S tether.py PARENT_PID PROGRAM ARGUMENT...`. A process with threads
+must not run Python code between fork and exec, so this script runs after a first exec. The parent
+death signal and the ignored SIGINT survive the second exec; the parent handles Ctrl-C. The memory
+limit of a worker is removed: it is for the worker alone.
 """
 
 import ctypes
@@ -17,14 +17,14 @@ _PARENT_IS_GONE = 3
 
 
 def main(parent: int, program: list[str]) -> None:
-    """Replace this process; the signal comes when the parent's starting *thread* ends."""
+    """Replace this process; it is killed when the *thread* of the parent that started it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        sys.exit(_PARENT_IS_GONE)  # it died before the signal was asked for
+        sys.exit(_PARENT_IS_GONE)  # the parent died before prctl
     os.execv(program[0], program)  # noqa: S606  # no shell is wanted
 
 

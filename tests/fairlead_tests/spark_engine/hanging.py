@@ -28,10 +28,10 @@ class HangingEngine(Embedded):
             self._jvms += 1
             self._gateway = JvmGateway(self._jvms, "s")
             for state in (EngineState.WARMING, EngineState.WARM):
-                self._become(state, f"JVM {self._jvms}")
+                self._set_state(state, f"JVM {self._jvms}")
         self._answers.set()
 
-    def is_heard(self) -> bool:
+    def is_responsive(self) -> bool:
         self._answers.wait()
         return True
 
@@ -44,4 +44,4 @@ class HangingEngine(Embedded):
     def kill(self, why: str = "") -> None:
         with self._changed:
             self._gateway = None
-            self._become(EngineState.DOWN, why)
+            self._set_state(EngineState.DOWN, why)

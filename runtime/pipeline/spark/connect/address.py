@@ -1,9 +1,9 @@
-"""The address of a Spark Connect server: where it is, and what opens it.
+"""The address of a Spark Connect server, with its parameters.
 
     sc://HOST:PORT/;use_ssl=true;token=SECRET
 
-That is PySpark's own way to write it. What stands behind the port is never told: a token is a
-secret, and so may be what other parameters hand to a proxy. Nothing of PySpark is loaded here.
+This is PySpark's format. The parameters are never shown: a token is a secret, and other parameters
+may be secrets for a proxy. This module does not import PySpark.
 """
 
 import ipaddress
@@ -18,16 +18,16 @@ from ..settings import CONNECT
 
 DEFAULT_PORT: Final = 15_002
 _LOCAL: Final = "localhost"
-_OWN: Final = {
+_RESERVED: Final = {
     "session_id": "each worker has a session of its own",
     "user_agent": "the workers say what they are",
 }
-"""Parameters that are not the user's to give."""
-_PLAIN: Final = ("use_ssl", "user_id", "grpc_keepalive_")
-"""How parameters begin whose values are no secrets."""
+"""Parameters that a user must not give, each with the reason."""
+_NOT_SECRET: Final = ("use_ssl", "user_id", "grpc_keepalive_")
+"""The prefixes of parameters whose values are not secret."""
 _NEEDED: Final = ("grpc", "grpc_status", "google.rpc", "pandas", "zstandard")
-"""What PySpark's client imports."""
-_WAYS_OUT: Final = {
+"""The packages that PySpark's client imports."""
+_REMEDIES: Final = {
     "authentication token": (
         "token=… of spark.master is not the one that it was started with, its own"
         " SPARK_CONNECT_AUTHENTICATE_TOKEN"
@@ -41,12 +41,12 @@ _WAYS_OUT: Final = {
     "WRONG_VERSION_NUMBER": "it speaks no TLS there: name another port, or take use_ssl=true away",
     "Socket closed": "if it speaks TLS there, add use_ssl=true to spark.master",
 }
-"""What to do about what gRPC, or a server, says when it refuses a worker; by patterns of that."""
+"""The remedies for errors of gRPC or of a server, by a pattern of the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectAddress:
-    """Where a server is, and how it is spoken to; raises `ValueError` as it is parsed."""
+    """The host, the port and the parameters of a server."""
 
     host: str
     port: int
@@ -54,7 +54,7 @@ class ConnectAddress:
 
     @staticmethod
     def parse(text: str) -> "ConnectAddress":
-        """Read an address; what is wrong is told without its parameters."""
+        """Parse an address; raises `ValueError`, without the values of parameters in its text."""
         place, _, rest = text.partition("/;")
         parts = urlsplit(place)
         if parts.scheme != "sc" or not parts.hostname or parts.path.strip("/") or parts.query:
@@ -65,7 +65,7 @@ class ConnectAddress:
         if not all(name and value for name, _, value in pairs):
             raise ValueError("a parameter has no name or no value")
         for name, _, _ in pairs:
-            if reason := _OWN.get(name):
+            if reason := _RESERVED.get(name):
                 raise ValueError(f"{name} cannot be given: {reason}")
         parameters = {name: unquote(value) for name, _, value in pairs}
         if parameters.get("use_ssl", "true") not in {"true", "false"}:
@@ -73,35 +73,35 @@ class ConnectAddress:
         return ConnectAddress(parts.hostname, parts.port or DEFAULT_PORT, parameters)
 
     def __str__(self) -> str:
-        """Return where it is, without its parameters."""
+        """Return the address without its parameters."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{CONNECT}{host}:{self.port}"
 
     @property
     def secrets(self) -> list[str]:
-        """What is to be hidden: the values of all parameters but those of PySpark that are none."""
-        return [each for name, each in self.parameters.items() if not name.startswith(_PLAIN)]
+        """The values to mask: those of all parameters except known ones that are not secret."""
+        return [each for name, each in self.parameters.items() if not name.startswith(_NOT_SECRET)]
 
     @property
     def token(self) -> str:
-        """What the server asks for; empty: nothing."""
+        """The token for the server; empty: none."""
         return self.parameters.get("token", "")
 
     @property
     def has_tls(self) -> bool:
-        """Whether what is said is encrypted, and the server shows who it is."""
+        """Whether the connection is encrypted and the server is authenticated."""
         return self.parameters.get("use_ssl") == "true"
 
     @property
     def is_loopback(self) -> bool:
-        """Whether nothing leaves this machine."""
+        """Whether the server is on this machine."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return self.host == _LOCAL
 
     def flaw(self) -> str:
-        """Return why it is not safe to speak to, nothing if it is."""
+        """Return why a connection would not be safe; empty: it is safe."""
         if self.has_tls or self.is_loopback:
             return ""
         if self.token:
@@ -114,27 +114,27 @@ class ConnectAddress:
         return ""
 
     def url(self, session_id: str) -> str:
-        """Return the address as PySpark takes it, with a session; it may hold a secret."""
-        # PySpark hands a token without TLS to a server on this machine by that name alone.
+        """Return the address for PySpark, with a session id; it may contain a secret."""
+        # Without TLS PySpark sends a token only to the host name `localhost`.
         is_plain = bool(self.token) and not self.has_tls
         place = f"{CONNECT}{_LOCAL}:{self.port}" if is_plain else str(self)
-        told = {**self.parameters, "session_id": session_id, "user_agent": "fairlead"}
-        return f"{place}/;" + ";".join(f"{name}={quote(each)}" for name, each in told.items())
+        parameters = {**self.parameters, "session_id": session_id, "user_agent": "fairlead"}
+        return f"{place}/;" + ";".join(f"{name}={quote(each)}" for name, each in parameters.items())
 
 
-def with_way_out(told: str) -> str:
-    """Return why there is no session on a server, with what to do where that is known."""
-    ways = [way for pattern, way in _WAYS_OUT.items() if re.search(pattern, told)]
-    return f"{ways[0]} ({told})" if ways else told
+def with_remedy(error: str) -> str:
+    """Return an error of a server, with the remedy in front if it is known."""
+    remedies = [remedy for pattern, remedy in _REMEDIES.items() if re.search(pattern, error)]
+    return f"{remedies[0]} ({error})" if remedies else error
 
 
 def missing_packages() -> list[str]:
-    """Return what the extra `connect` would install and is not there."""
-    return [name for name in _NEEDED if not _is_there(name)]
+    """Return the packages of the extra `connect` that are not installed."""
+    return [name for name in _NEEDED if not _is_installed(name)]
 
 
-def _is_there(name: str) -> bool:
+def _is_installed(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # nor is what it lies in
+    except ModuleNotFoundError:  # its parent package is missing as well
         return False

@@ -1,9 +1,10 @@
 # pyright: basic
-"""The rows of a worker on their way to a server: as files of a folder that both see.
+"""Rows that a worker sends to a Spark Connect server as files in a shared folder.
 
-A few rows go within the plan of a query. More of them would take a hundred times their size of a
-server's heap, since it makes an object of each and copies these with the plan; and what PySpark
-would leave there beforehand, the server keeps until the session ends.
+A few rows are sent within the plan of a query. More rows would take a hundred times their size on
+the server's heap, because the server makes an object of each row and copies the objects with the
+plan. PySpark's cache of local relations is no alternative: the server keeps it until the session
+ends.
 """
 
 import shutil
@@ -22,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from ..spelling import path_to_read
 
-_PLAIN: Final = (
+_SUPPORTED: Final = (
     *(pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal128),
     *(pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary),
     *(pa.types.is_date32, pa.types.is_timestamp),
@@ -30,22 +31,22 @@ _PLAIN: Final = (
 
 
 class SentRows:
-    """Files that a session has written for its server, each as long as somebody may read it.
+    """The files that a session has written for its server.
 
-    That is until the job that sent it is over, and nobody holds a frame over it any more.
+    A file is removed when the job that sent it has ended and no frame refers to it any more.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Take a folder that is this session's alone; it is made with the first file."""
+        """Use a folder that belongs to this session alone; the first `send` creates it."""
         self._folder = folder
         self._serial = count()
         self._sent = threading.local()
-        """The plans over the files that a thread's job has sent."""
+        """For each thread the plans over the files that its current job has sent."""
 
     def send(
         self, table: pa.Table, parts: int, read: Callable[[str, StructType], LogicalPlan]
     ) -> LogicalPlan:
-        """Write a table, for so many tasks, and return what `read` makes of its path and schema.
+        """Write a table as `parts` row groups, and return `read` of its path and schema.
 
         Raises `OSError`.
         """
@@ -60,7 +61,7 @@ class SentRows:
         return plan
 
     def end_job(self) -> None:
-        """Let go of what the job of this thread has sent."""
+        """Release the files that this thread's job has sent."""
         self._of_this_job().clear()
 
     def close(self) -> None:
@@ -73,17 +74,17 @@ class SentRows:
 
 
 def fits_a_file(schema: pa.Schema) -> bool:
-    """Tell whether Spark reads all columns from a file as they are, each by its name."""
+    """Tell whether Spark reads all columns unchanged from a parquet file, by distinct names."""
     is_plain = len({name.lower() for name in schema.names}) == len(schema.names)
-    return is_plain and all(map(_fits, schema.types))
+    return is_plain and all(map(_is_supported, schema.types))
 
 
-def _fits(kind: pa.DataType) -> bool:
+def _is_supported(kind: pa.DataType) -> bool:
     if pa.types.is_struct(kind):
         fields = [kind.field(number).type for number in range(kind.num_fields)]
-        return bool(fields) and all(map(_fits, fields))
+        return bool(fields) and all(map(_is_supported, fields))
     if pa.types.is_map(kind):
-        return _fits(kind.key_type) and _fits(kind.item_type)
+        return _is_supported(kind.key_type) and _is_supported(kind.item_type)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _fits(kind.value_type)
-    return any(is_it(kind) for is_it in _PLAIN)
+        return _is_supported(kind.value_type)
+    return any(is_it(kind) for is_it in _SUPPORTED)

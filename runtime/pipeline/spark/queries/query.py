@@ -1,9 +1,9 @@
 # pyright: basic, reportCallIssue=false, reportOptionalCall=false
-"""What a query uses, read off the plan that Spark's own parser makes of it.
+"""The functions, tables and other constructs of a query, from the plan of Spark's parser.
 
-Parsing runs nothing and opens nothing. All that the parser put into the plan is looked at, the
-fields that are no children included (window definitions, tables of a WITH), so that nothing can
-hide in a corner of the syntax: what is not known to be harmless is told as `other`.
+Parsing does not run the query and opens no files. All parts of the plan are visited, including
+fields that are no child nodes (window definitions, tables of a WITH), so that no syntax can hide a
+construct. Nodes that are not known to be harmless are listed as `other`.
 """
 
 import re
@@ -17,9 +17,9 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 
 INPUT: Final = "input"
 SCRIPT: Final = "script"
-"""How `TRANSFORM … USING` is told among what a query uses."""
+"""The name of `TRANSFORM … USING` in the setting `sql.allow`."""
 SAMPLE: Final = "tablesample"
-"""How TABLESAMPLE is told there; a number of ROWS is a LIMIT for the parser."""
+"""The name of TABLESAMPLE among functions; the parser makes a LIMIT of a number of ROWS."""
 
 _CATALYST = "org.apache.spark.sql.catalyst."
 _PLANS, _ANALYSIS = f"{_CATALYST}plans.logical.", f"{_CATALYST}analysis."
@@ -43,21 +43,20 @@ _ANALYSIS_NAMES: Final = """
 _HARMLESS_PLANS: Final = frozenset(_PLAN_NAMES.split())
 _HARMLESS_ANALYSIS: Final = frozenset(_ANALYSIS_NAMES.split())
 _ENVIRONMENT: Final = ("Current", "Now", "Local", "CallMethod", "InputFile")
-"""What the names of expressions begin with that no function of their arguments are."""
+"""The prefixes of expressions whose value depends on more than their arguments."""
 _CLOCK_LITERAL: Final = re.compile(
     r"\b(?:date|timestamp\w*)\s*['\"]\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE
 )
-"""A literal that is read off the clock. The parser puts in its value, which tells no more of it."""
+"""A literal with the current time; the parser replaces it by its value, so the plan lacks it."""
 
 
 @dataclass(slots=True)
 class QueryUse:
-    """What a query uses: names in small letters, with dots between their parts.
+    """The constructs of a query: names in lower case, with dots between their parts.
 
-    A function without arguments is told with its parentheses, `now()`. `relations` are the
-    tables other than `input` and those that a WITH defines where they are used. `words` are names
-    that are columns or, where there is no such column, functions: `current_user`. `other` holds
-    the parser's names of what no plain query has.
+    A function without arguments has parentheses, `now()`. `relations` are the tables except `input`
+    and those that a WITH defines in scope. `words` are names of columns or, if there is no such
+    column, of functions: `current_user`. `other` has the parser's names of all other nodes.
     """
 
     functions: set[str] = field(default_factory=set[str])
@@ -68,7 +67,7 @@ class QueryUse:
 
 
 def use_of(plan: JavaObject) -> QueryUse:
-    """Return what a parsed plan uses."""
+    """Return the constructs of a parsed plan."""
     use = QueryUse()
     text = plan.origin().sqlText()
     if text.isDefined() and _CLOCK_LITERAL.search(text.get()):
@@ -78,19 +77,19 @@ def use_of(plan: JavaObject) -> QueryUse:
         node, tables = waiting.pop()
         if isinstance(node, JavaObject):
             kind = str(node.getClass().getName())
-            waiting.extend(_within(node, kind, tables, use))
+            waiting.extend(_visit(node, kind, tables, use))
     return use
 
 
 def builtin_functions(jvm: JVMView) -> frozenset[str]:
-    """Return the names of the functions that Spark brings along."""
+    """Return the names of Spark's built-in functions."""
     registry = scala_object(jvm, f"{_ANALYSIS}FunctionRegistry")
     names = registry.functionSet().mkString(",").split(",")
     return frozenset(_short(name) for name in names)
 
 
 def has_current(plan: JavaObject, jvm: JVMView) -> bool:
-    """Tell whether an analysed plan asks for the clock, the user or the like."""
+    """Tell whether an analysed plan depends on the clock, the user or the like."""
     pattern = scala_object(jvm, f"{_CATALYST}trees.TreePattern").CURRENT_LIKE()
     return bool(plan.containsPattern(pattern))
 
@@ -105,13 +104,13 @@ def java_class(jvm: JVMView, name: str) -> JavaObject:
     return reduce(getattr, name.split("."), jvm)
 
 
-def _within(
+def _visit(
     node: JavaObject, kind: str, tables: frozenset[str], use: QueryUse
 ) -> Iterator[tuple[object, frozenset[str]]]:
-    """Take note of a node, and yield what is in it, each with the tables that it sees."""
+    """Record a node, and yield its parts, each with the tables in its scope."""
     if kind.startswith(("scala.collection.", "scala.Some", "scala.Tuple")):
         parts = node.iterator() if kind.startswith("scala.coll") else node.productIterator()
-        yield from ((each, tables) for each in _each(parts))
+        yield from ((each, tables) for each in _iterate(parts))
         return
     if not kind.startswith("org.apache.spark.sql."):
         return
@@ -119,24 +118,26 @@ def _within(
     if not _is_harmless(kind, name):
         use.other.add(name)
     if name == "UnresolvedWith":
-        yield from _with(node, tables)
+        yield from _visit_with(node, tables)
         return
-    _note(node, name, tables, use)
+    _record_use(node, name, tables, use)
     if kind.startswith((_CATALYST, "org.apache.spark.sql.execution.")):
         yield from ((each, tables) for each in _fields(node))
 
 
-def _with(node: JavaObject, tables: frozenset[str]) -> Iterator[tuple[object, frozenset[str]]]:
-    """Yield the tables of a WITH, each of which sees those before it, and what follows."""
+def _visit_with(
+    node: JavaObject, tables: frozenset[str]
+) -> Iterator[tuple[object, frozenset[str]]]:
+    """Yield the tables of a WITH, with the earlier ones in their scope, and then its query."""
     may_recur = bool(node.allowRecursion())
-    for relation in _each(node.cteRelations().iterator()):
+    for relation in _iterate(node.cteRelations().iterator()):
         name = str(relation.productElement(0)).lower()
         yield relation.productElement(1), tables | {name} if may_recur else tables
         tables |= {name}
     yield node.child(), tables
 
 
-def _note(node: JavaObject, name: str, tables: frozenset[str], use: QueryUse) -> None:
+def _record_use(node: JavaObject, name: str, tables: frozenset[str], use: QueryUse) -> None:
     match name:
         case "UnresolvedFunction":
             function = _dotted(node.nameParts())
@@ -157,14 +158,14 @@ def _note(node: JavaObject, name: str, tables: frozenset[str], use: QueryUse) ->
 
 
 def _fields(node: JavaObject) -> Iterator[JavaObject]:
-    """Yield the fields of a node; what is no Scala product, a row of values, has none."""
+    """Yield the fields of a node; a node that is no Scala product, such as a row, has none."""
     try:
         fields = node.productIterator()
     except Py4JNetworkError:
         raise
     except Py4JError:
         return
-    yield from _each(fields)
+    yield from _iterate(fields)
 
 
 def _is_harmless(kind: str, name: str) -> bool:
@@ -179,7 +180,7 @@ def _is_harmless(kind: str, name: str) -> bool:
 
 
 def _dotted(names: JavaObject) -> str:
-    return _short(".".join(str(name) for name in _each(names.iterator())))
+    return _short(".".join(str(name) for name in _iterate(names.iterator())))
 
 
 def _short(name: str) -> str:
@@ -189,6 +190,6 @@ def _short(name: str) -> str:
     return name
 
 
-def _each(iterator: JavaObject) -> Iterator[JavaObject]:
+def _iterate(iterator: JavaObject) -> Iterator[JavaObject]:
     while iterator.hasNext():
         yield iterator.next()

@@ -1,8 +1,8 @@
 # pyright: basic, reportCallIssue=false, reportOptionalCall=false
-"""Spark's own parser and analyser where no Spark runs: a small JVM, started when it is needed.
+"""Spark's parser and analyser in a small JVM without a Spark session, started on demand.
 
-There is no session, no catalog and no data in it. What it says of a query over columns of given
-types is what a task would hear from Spark, some seconds after its start, or 20 ms later on.
+The JVM has no catalog and no data. For a query over columns of given types it reports the same
+errors as Spark does in a task. The first answer takes some seconds, later ones 20 ms.
 """
 
 import re
@@ -34,9 +34,9 @@ from .query import (
 T = TypeVar("T")
 
 IDLE_SECONDS: Final = 60.0
-"""How long the JVM, of 250 MB, stays for the next question."""
+"""How long the idle JVM, which takes 250 MB, is kept for the next call."""
 LONGEST_SECONDS: Final = 15.0
-"""How long a question may take, the start of the JVM included."""
+"""The time limit of a call, including the start of the JVM."""
 
 _PLACE = re.compile(r"line (\d+) pos")
 _NOISE = re.compile(r"\s*SQLSTATE: \w+")
@@ -47,17 +47,17 @@ _OPTIONS = ("-Xmx256m", "-Xss4m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 
 
 class QueryRefused(Exception):  # noqa: N818  # says what happened
-    """Spark cannot make sense of a query or a schema; the text is Spark's."""
+    """Spark refuses a query or a schema; the text is Spark's."""
 
 
 class CheckFailed(Exception):  # noqa: N818  # says what happened
-    """Nothing can be said of a query: there is no Java, or it ended."""
+    """A query could not be checked, because there is no Java or it ended."""
 
 
 class Columns(NamedTuple):
-    """The columns of a table, each with its type as SQL spells it.
+    """The SQL types of a table's columns, by name.
 
-    `json` is the same as Spark's types write themselves; empty if nobody asked Spark.
+    `json` is the schema in Spark's JSON format; empty if it was not requested from Spark.
     """
 
     types: Mapping[str, str]
@@ -66,61 +66,61 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
-    """The columns that a query makes; `has_current` tells that it asks for clock or user."""
+    """The columns of a query's result; `has_current`: it depends on the clock or the user."""
 
     columns: Columns
     has_current: bool
 
 
 class QueryCheck:
-    """Parses and analyses; one question at a time, from any thread."""
+    """Parses and analyses queries; usable from any thread, one call at a time."""
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
-        """Start nothing; `settings` are those of `SQL_MEANINGS`."""
+        """Start no JVM yet; `settings` are those of `SQL_MEANINGS`."""
         self._settings = settings or {}
         self._lock = threading.Lock()
-        """Held while a question is asked: the JVM answers one at a time."""
+        """Held during a call: the JVM handles one at a time."""
         self._jvm: _Jvm | None = None
-        """None until a question needs it, and after it was idle."""
-        self._swap = threading.Lock()
-        """Held while the JVM is taken away, so that one alone ends it."""
+        """None until a call needs it, and after it was idle."""
+        self._close_lock = threading.Lock()
+        """Held while the JVM is removed, so that only one thread ends it."""
         self._idle: threading.Timer | None = None
-        """Ends the JVM after a while without questions."""
+        """Ends the JVM when it was idle for `IDLE_SECONDS`."""
 
     def columns_of(self, schema: str) -> Columns:
         """Return the columns of a schema in DDL or JSON; raises `QueryRefused`, `CheckFailed`."""
-        return self._ask(lambda jvm: jvm.columns_of(schema))
+        return self._call(lambda jvm: jvm.columns_of(schema))
 
     def use_of(self, query: str) -> QueryUse:
-        """Return what a query uses; raises `QueryRefused` if it is no SQL, `CheckFailed`."""
-        return self._ask(lambda jvm: use_of(jvm.parse(query)))
+        """Return what a query uses; raises `QueryRefused` for invalid SQL, or `CheckFailed`."""
+        return self._call(lambda jvm: use_of(jvm.parse(query)))
 
     def builtin(self) -> frozenset[str]:
-        """Return the functions that Spark brings along; raises `CheckFailed`."""
-        return self._ask(lambda jvm: builtin_functions(jvm.view))
+        """Return the names of Spark's built-in functions; raises `CheckFailed`."""
+        return self._call(lambda jvm: builtin_functions(jvm.view))
 
     def analyse(
         self, query: str, columns: Columns, tables: Mapping[str, Columns] | None = None
     ) -> Analysed:
-        """Return what a query makes of an input, beside tables by their names; raises as above."""
+        """Analyse a query over `input` and other tables by name; raises as `columns_of` does."""
         named = {INPUT: columns, **(tables or {})}
         try:
-            return self._ask(lambda jvm: jvm.analyse(query, named))
+            return self._call(lambda jvm: jvm.analyse(query, named))
         except QueryRefused as refused:
-            raise QueryRefused(_PLACE.sub(_as_written, str(refused))) from None
+            raise QueryRefused(_PLACE.sub(_original_place, str(refused))) from None
 
     def flaws_in_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
-        """Return why Spark's settings cannot be a session's own, by name; raises `CheckFailed`."""
-        return self._ask(lambda jvm: jvm.flaws_in_settings(settings))
+        """Return why a session cannot have these settings, by name; raises `CheckFailed`."""
+        return self._call(lambda jvm: jvm.flaws_in_settings(settings))
 
     def close(self) -> None:
-        """End the JVM, if there is one; the next question starts another."""
-        with self._swap:
+        """End the JVM, if there is one; the next call starts another."""
+        with self._close_lock:
             jvm, self._jvm = self._jvm, None
         if jvm is not None:
             jvm.end()
 
-    def _ask(self, question: Callable[["_Jvm"], T]) -> T:
+    def _call(self, call: Callable[["_Jvm"], T]) -> T:
         if not self._lock.acquire(timeout=LONGEST_SECONDS):
             raise CheckFailed("others wait for an answer, too")
         late = threading.Timer(LONGEST_SECONDS, self.close)
@@ -129,17 +129,17 @@ class QueryCheck:
         late.start()
         try:
             if (jvm := self._jvm) is None:
-                jvm = self._jvm = _Jvm()  # it can be ended from now on
+                jvm = self._jvm = _Jvm()  # from here on `close` can end it
                 jvm.connect(self._settings)
-            return question(jvm)
+            return call(jvm)
         except (Py4JJavaError, PySparkException) as error:
-            raise QueryRefused(_told(failure_text(error) or "")) from None
+            raise QueryRefused(_first_reason(failure_text(error) or "")) from None
         except (Py4JError, OSError, ValueError, JavaNotFound) as error:
             self.close()
-            told = str(error).partition("\n")[0] or type(error).__name__
+            reason = str(error).partition("\n")[0] or type(error).__name__
             if time.monotonic() - begun >= LONGEST_SECONDS:
-                told = f"Java gave no answer within {LONGEST_SECONDS:g} s"
-            raise CheckFailed(told) from None
+                reason = f"Java gave no answer within {LONGEST_SECONDS:g} s"
+            raise CheckFailed(reason) from None
         finally:
             late.cancel()
             self._end_when_idle()
@@ -159,11 +159,11 @@ class QueryCheck:
 
 
 class _Jvm:
-    """A JVM with Spark's parser and analyser in it; it ends with this process."""
+    """A JVM with Spark's parser and analyser, which ends with this process."""
 
     def __init__(self) -> None:
         self._gateway: JavaGateway | None = None
-        """None until the JVM has told its port."""
+        """None until the JVM has printed its port."""
         java = find_java()
         self._process = subprocess.Popen(  # noqa: S603  # our own command line
             [
@@ -179,21 +179,21 @@ class _Jvm:
         )
 
     def connect(self, settings: Mapping[str, str]) -> None:
-        """Wait until it is there, and make the parser and the analyser."""
-        port, token = (self._said() for _ in range(2))
+        """Wait for the JVM, and create the parser and the analyser."""
+        port, token = (self._read_line() for _ in range(2))
         self._gateway = JavaGateway(
             gateway_parameters=GatewayParameters(port=int(port), auth_token=token)
         )
         self.view: JVMView = self._gateway.jvm
         self._parser = self._class("org.apache.spark.sql.execution.SparkSqlParser")()
-        self._conf = self._settle({**SQL_AS_WRITTEN, **settings})
+        self._conf = self._apply_settings({**SQL_AS_WRITTEN, **settings})
         self._analyzer = self._class(f"{_CATALYST}.analysis.Analyzer")(self._catalog())
 
-    def _settle(self, settings: Mapping[str, str]) -> JavaObject:
-        """Return settings that count for all of the JVM's threads.
+    def _apply_settings(self, settings: Mapping[str, str]) -> JavaObject:
+        """Set settings for all threads of the JVM, and return them.
 
-        Spark keeps them by thread where there is no session, and py4j asks by any: while an object
-        is let go of over one connection, the next question takes another.
+        Without a session Spark keeps settings by thread, and py4j may use any thread: while it
+        releases an object over one connection, the next call uses another one.
         """
         conf = self._class(_SQL_CONF)()
         for key, value in settings.items():
@@ -206,27 +206,27 @@ class _Jvm:
         return conf
 
     def parse(self, query: str) -> JavaObject:
-        """Return the plan of a query, as it is written."""
+        """Return the parsed plan of a query."""
         return self._parser.parsePlan(query)
 
     def columns_of(self, schema: str) -> Columns:
-        """Return the columns of a schema in DDL, or as Spark's types write themselves."""
+        """Return the columns of a schema in DDL or in Spark's JSON format."""
         types = "org.apache.spark.sql.types"
         if schema.startswith("{"):
             return _columns(self._class(f"{types}.DataType").fromJson(schema))
         return _columns(self._class(f"{types}.StructType").fromDDL(schema))
 
     def analyse(self, query: str, tables: Mapping[str, Columns]) -> Analysed:
-        """Return what a query makes of tables with columns of these types."""
+        """Analyse a query over tables with these columns."""
         tracker = self._class(f"{_CATALYST}.QueryPlanningTracker")
         clock = getattr(tracker, "$lessinit$greater$default$1")()
-        plan = self._parser.parsePlan(_over(query, tables))
+        plan = self._parser.parsePlan(_with_empty_tables(query, tables))
         plan = self._analyzer.executeAndCheck(plan, tracker(clock))
         return Analysed(_columns(plan.schema()), has_current(plan, self.view))
 
     def flaws_in_settings(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """Return what is wrong with settings of a session, by name."""
-        scala_object(self.view, _STATIC_CONF)  # else nobody has heard of them yet
+        """Return the errors in settings of a session, by name."""
+        scala_object(self.view, _STATIC_CONF)  # loading it registers the static settings
         known = scala_object(self.view, _SQL_CONF)
         flaws: dict[str, str] = {}
         for name, value in settings.items():
@@ -236,11 +236,11 @@ class _Jvm:
             try:
                 self._class(_SQL_CONF)().setConfString(name, value)
             except Py4JJavaError as error:
-                flaws[name] = _told(failure_text(error) or "")
+                flaws[name] = _first_reason(failure_text(error) or "")
         return flaws
 
     def end(self) -> None:
-        """End it at once: there is nothing in it to lose."""
+        """Kill it: it has no state to save."""
         self._process.kill()
         self._process.communicate()
         if self._gateway is None:
@@ -249,14 +249,14 @@ class _Jvm:
         client.is_connected = False
         client.close()
 
-    def _said(self) -> str:
-        said = self._process.stdout.readline() if self._process.stdout else ""
-        if not said:
+    def _read_line(self) -> str:
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        if not line:
             raise OSError("the JVM ended before it could be asked")
-        return said.strip()
+        return line.strip()
 
     def _catalog(self) -> JavaObject:
-        """Return a catalog without anything in it but the functions that Spark brings along."""
+        """Return a catalog that has only Spark's built-in functions."""
         spark_conf = self._class("org.apache.spark.SparkConf")(False)  # noqa: FBT003
         hadoop_conf = self._class("org.apache.hadoop.conf.Configuration")(False)  # noqa: FBT003
         functions, table_functions = (
@@ -276,8 +276,8 @@ def _columns(struct: JavaObject) -> Columns:
     return Columns(types, str(struct.json()))
 
 
-def _over(query: str, tables: Mapping[str, Columns]) -> str:
-    """Return a query as `transforms` runs it, over tables that have columns but no rows."""
+def _with_empty_tables(query: str, tables: Mapping[str, Columns]) -> str:
+    """Return a query as `transforms` runs it, over tables with columns but no rows."""
     empty = {
         name: ", ".join(
             f"CAST(NULL AS {kind}) AS {quoted(each)}" for each, kind in of.types.items()
@@ -288,13 +288,13 @@ def _over(query: str, tables: Mapping[str, Columns]) -> str:
     return f"WITH {named} SELECT * FROM (\n{query}\n)"  # noqa: S608
 
 
-def _told(text: str) -> str:
-    """Return the first line that says something, without what only Spark's own code knows."""
+def _first_reason(text: str) -> str:
+    """Return the first non-empty line of an error, without its SQL state."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = lines[0] if lines else "Spark gives no reason"
-    return _NOISE.sub("", told).rstrip(" ;.")
+    reason = lines[0] if lines else "Spark gives no reason"
+    return _NOISE.sub("", reason).rstrip(" ;.")
 
 
-def _as_written(place: "re.Match[str]") -> str:
-    """Return a place in a query as it was before a line was put in front of it."""
+def _original_place(place: "re.Match[str]") -> str:
+    """Return a place in the user's query, which has one line fewer before it."""
     return f"line {int(place[1]) - 1} pos"

@@ -1,8 +1,8 @@
-"""What the SQL of a transform may use, and why a query is refused.
+"""The rules for the SQL of a transform, and why a query is refused.
 
-A query may use its input, and functions of nothing but their arguments: a user who may create a
-connector may not, by that, run programs, read files or look around on the node. The setting
-`sql.allow` opens what an operator wants to be open, each by its name.
+A query may use its input and functions that depend only on their arguments. Permission to create a
+connector must not include running programs, reading files or inspecting the node. With the setting
+`sql.allow` an operator permits further constructs by name.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -33,36 +33,36 @@ _GROUPS: Final[Mapping[str, str]] = {
     ),
 }
 ENVIRONMENT: Final = {name: why for why, names in _GROUPS.items() for name in names.split()}
-"""Functions whose value is no function of their arguments, each with what is wrong with it."""
+"""Functions that depend on more than their arguments, each with the reason of its refusal."""
 
 _WORDS: Final = """
     current_catalog current_database current_date current_path current_schema current_time
     current_timestamp current_user localtime localtimestamp session_user user
 """
 WORDS: Final = frozenset(_WORDS.split())
-"""Those that need no parentheses: names of columns, too, where there are such columns."""
+"""Such functions that need no parentheses; if there is a column of that name, it is the column."""
 
 _TABLE_FUNCTIONS: Final = """
     explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer range stack
     variant_explode variant_explode_outer
 """
 TABLE_FUNCTIONS: Final = frozenset(_TABLE_FUNCTIONS.split())
-"""Functions that make rows of their arguments alone."""
+"""Table functions that depend only on their arguments."""
 
 _SCRIPT: Final = "ScriptTransformation"
 
 
 def flaws(use: QueryUse, builtin: Collection[str], allowed: Collection[str]) -> list[str]:
-    """Return why a query is refused: nothing if it may run.
+    """Return why a query is refused; empty if it may run.
 
-    `builtin` are the functions that Spark brings along, `allowed` what the setting opens.
+    `builtin` are Spark's built-in functions, and `allowed` the names in the setting.
     """
     return [
-        *_strange(use, allowed),
-        *(_told_table(name) for name in sorted(use.relations) if not _is_open(name, allowed)),
-        *_functions(use, builtin, allowed),
+        *_other_flaws(use, allowed),
+        *(_table_flaw(name) for name in sorted(use.relations) if not _is_open(name, allowed)),
+        *_function_flaws(use, builtin, allowed),
         *(
-            f"the table function {name} is none of its arguments alone{_way_out(name)}"
+            f"the table function {name} is none of its arguments alone{_remedy(name)}"
             for name in sorted(use.table_functions - TABLE_FUNCTIONS)
             if name not in allowed
         ),
@@ -70,10 +70,10 @@ def flaws(use: QueryUse, builtin: Collection[str], allowed: Collection[str]) -> 
 
 
 def suspects(use: QueryUse, columns: Collection[str], allowed: Collection[str]) -> list[str]:
-    """Return the words of a query that are functions if its plan asks for the environment.
+    """Return the words of a query that are functions if its plan depends on the environment.
 
-    `columns` are those of its input. Where a function of that kind is opened, a word that is a
-    column is taken for one.
+    `columns` are those of its input. If the query has an allowed function of that kind, words that
+    are names of columns are taken as columns.
     """
     opened = any(name.removesuffix("()") in allowed for name in use.functions)
     known = {column.lower() for column in columns} if opened else set[str]()
@@ -81,15 +81,17 @@ def suspects(use: QueryUse, columns: Collection[str], allowed: Collection[str]) 
 
 
 def told_function(name: str) -> str:
-    """Say why a function of the environment is refused."""
+    """Return why a function is refused."""
     plain = name.removesuffix("()")
     why = ENVIRONMENT.get(name) or ENVIRONMENT.get(plain)
     if why is None:
-        return f"Spark brings along no function {plain}{_way_out(plain)} if the node has it"
-    return f"the function {plain} {why}{_way_out(plain)}"
+        return f"Spark brings along no function {plain}{_remedy(plain)} if the node has it"
+    return f"the function {plain} {why}{_remedy(plain)}"
 
 
-def _functions(use: QueryUse, builtin: Collection[str], allowed: Collection[str]) -> Iterator[str]:
+def _function_flaws(
+    use: QueryUse, builtin: Collection[str], allowed: Collection[str]
+) -> Iterator[str]:
     for name in sorted(use.functions):
         plain = name.removesuffix("()")
         is_free = plain in builtin and not {name, plain} & ENVIRONMENT.keys()
@@ -97,26 +99,26 @@ def _functions(use: QueryUse, builtin: Collection[str], allowed: Collection[str]
             yield told_function(name)
 
 
-def _strange(use: QueryUse, allowed: Collection[str]) -> Iterator[str]:
+def _other_flaws(use: QueryUse, allowed: Collection[str]) -> Iterator[str]:
     other = sorted(use.other)
     if _SCRIPT in use.other:
         other = [name for name in other if not name.startswith("Script")]
         if SCRIPT not in allowed:
-            yield f"TRANSFORM … USING runs a program{_way_out(SCRIPT)}"
+            yield f"TRANSFORM … USING runs a program{_remedy(SCRIPT)}"
     if other:
         yield f"only a query can be a transform: this holds {', '.join(other)}"
 
 
 def _is_open(relation: str, allowed: Collection[str]) -> bool:
-    """Tell whether a table, or the format or schema in front of its name, is opened."""
+    """Tell whether a table, or the format or schema before its name, is allowed."""
     parts = relation.split(".")
     return any(".".join(parts[:count]) in allowed for count in range(1, len(parts) + 1))
 
 
-def _told_table(name: str) -> str:
+def _table_flaw(name: str) -> str:
     first = name.partition(".")[0]
-    return f"{name} is not its input: a transform sees the table input alone{_way_out(first)}"
+    return f"{name} is not its input: a transform sees the table input alone{_remedy(first)}"
 
 
-def _way_out(name: str) -> str:
+def _remedy(name: str) -> str:
     return f"; the node's setting {_SETTING}={name} opens it"

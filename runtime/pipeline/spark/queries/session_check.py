@@ -1,9 +1,9 @@
 # pyright: basic, reportCallIssue=false, reportOptionalCall=false
-"""What Spark says of a query before it runs in a session.
+"""Checks of a query before it runs in a session.
 
-A JVM of ours is asked itself, as the session is set. A server of Spark Connect hands out no plan
-of what it parses: there the parser and the analyser of this process's own PySpark are asked, which
-is of the server's release, in a small JVM that is set as the session is.
+With a JVM of ours, the session's own parser is used. A Spark Connect server does not return parsed
+plans. There the parser and the analyser of this process's PySpark are used, which is of the
+server's release, in a small JVM with the settings of the session.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,33 +24,33 @@ T = TypeVar("T")
 
 
 class SessionCheck(Protocol):
-    """Answers for one session; raises `EngineDown` where there is no answer."""
+    """Checks queries for one session; raises `EngineDown` if it cannot."""
 
     def use_of(self, query: str) -> QueryUse:
-        """Return what a query uses; raises `QueryRefused` or what PySpark does if it is none."""
+        """Return the constructs of a query; raises `QueryRefused` or PySpark's error for no SQL."""
         ...
 
     def builtin(self) -> frozenset[str]:
-        """Return the names of the functions that Spark brings along."""
+        """Return the names of Spark's built-in functions."""
         ...
 
     def has_current(self, made: "DataFrame", query: str, tables: "Mapping[str, DataFrame]") -> bool:
-        """Tell whether what a query makes of tables hangs on the clock, the user or the like."""
+        """Tell whether the result of a query depends on the clock, the user or the like."""
         ...
 
 
 def check_of(spark: "SparkSession") -> SessionCheck:
-    """Return what answers for a session; nothing is started yet."""
+    """Return the check for a session; it starts no JVM yet."""
     if not is_remote():
-        return _Within(spark)
+        return _SessionJvm(spark)
     settings: Mapping[str, str] = spark.conf.getAll
     means = {name: text for name, text in settings.items() if name.startswith(SQL_MEANINGS)}
-    with _MAKING:
-        return _CHECKS.setdefault(frozenset(means.items()), _Beside(QueryCheck(means)))
+    with _CHECKS_LOCK:
+        return _CHECKS.setdefault(frozenset(means.items()), _SeparateJvm(QueryCheck(means)))
 
 
-class _Within:
-    """Asks the JVM of a session."""
+class _SessionJvm:
+    """Uses the JVM of the session."""
 
     def __init__(self, spark: "SparkSession") -> None:
         self._spark: Any = spark
@@ -65,24 +65,24 @@ class _Within:
     def has_current(
         self,
         made: "DataFrame",
-        query: str,  # noqa: ARG002  # it is told by its plan
+        query: str,  # noqa: ARG002  # the plan of `made` has it
         tables: "Mapping[str, DataFrame]",  # noqa: ARG002
     ) -> bool:
         plan = made._jdf.queryExecution().analyzed()  # noqa: SLF001
         return has_current(plan, self._spark._jvm)  # noqa: SLF001
 
 
-class _Beside:
-    """Asks a JVM that is for that alone, and ends when it was idle for a while."""
+class _SeparateJvm:
+    """Uses a separate JVM, which ends when it was idle for a while."""
 
     def __init__(self, check: QueryCheck) -> None:
         self._check = check
 
     def use_of(self, query: str) -> QueryUse:
-        return _asked(lambda: self._check.use_of(query))
+        return _ask(lambda: self._check.use_of(query))
 
     def builtin(self) -> frozenset[str]:
-        return _asked(self._check.builtin)
+        return _ask(self._check.builtin)
 
     def has_current(
         self,
@@ -90,7 +90,7 @@ class _Beside:
         query: str,
         tables: "Mapping[str, DataFrame]",
     ) -> bool:
-        return _asked(lambda: self._has_current(query, tables))
+        return _ask(lambda: self._has_current(query, tables))
 
     def _has_current(self, query: str, tables: "Mapping[str, DataFrame]") -> bool:
         columns = {
@@ -99,12 +99,12 @@ class _Beside:
         return self._check.analyse(query, columns.pop(INPUT), columns).has_current
 
 
-_CHECKS: Final[dict[frozenset[tuple[str, str]], _Beside]] = {}
-"""By how sessions are set, as far as that changes what a query means."""
-_MAKING: Final = Lock()
+_CHECKS: Final[dict[frozenset[tuple[str, str]], _SeparateJvm]] = {}
+"""The checks, by the settings that change the meaning of a query."""
+_CHECKS_LOCK: Final = Lock()
 
 
-def _asked(question: Callable[[], T]) -> T:
+def _ask(question: Callable[[], T]) -> T:
     try:
         return question()
     except CheckFailed as failed:

@@ -1,1 +1,1 @@
-"""One JVM for all workers of a node: its owner, and the engine of a worker that shares it."""
+"""A JVM that all workers of a node share: the process that owns it, and the workers' engine."""

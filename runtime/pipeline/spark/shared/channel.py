@@ -1,8 +1,8 @@
-"""The channel between a worker and the process that owns its node's JVM: lines of JSON.
+"""The channel between a worker and the process that owns the node's JVM: lines of JSON.
 
 It is a Unix socket in the node's private folder, between processes of one user. The secret of the
-JVM's gateway goes through it, and is in no command line, and in no file once the JVM runs. A
-channel ends with the process at its other end, however that ends, and so each learns of it.
+JVM's gateway is sent through it, so that it is in no command line, and in no file once the JVM
+runs. When the process at one end dies, the other end sees the channel close.
 """
 
 import json
@@ -17,37 +17,37 @@ from threading import Lock
 from typing import Any, Final, cast
 
 LONGEST_LINE: Final = 16 << 20
-"""In bytes; secrets are told through it, and a config may hold some."""
+"""In bytes; a message may have all secrets of a worker's configs."""
 BACKLOG: Final = 64
 OWNER_ONLY: Final = 0o600
 _CREDENTIALS: Final = struct.Struct("3i")
-"""What Linux tells of a peer: its process, its user, its group."""
+"""Linux's `struct ucred`: the process, user and group ids of the peer."""
 
 
-class StrangerRefused(OSError):  # noqa: N818  # what happened to it
-    """The process at the other end is another user's."""
+class PeerRefused(OSError):  # noqa: N818  # what happened to it
+    """The process at the other end belongs to another user."""
 
 
 class LineChannel:
-    """One connection; any thread may send, one receives."""
+    """One connection; any thread may send, and one thread receives."""
 
     def __init__(self, connection: socket.socket) -> None:
-        """Take a connection; raises `StrangerRefused`, having closed it, if it is a stranger's."""
+        """Use a connection; closes it and raises `PeerRefused` if its peer is another user."""
         if (user := _user_of(connection)) != os.getuid():
             connection.close()
-            raise StrangerRefused(f"the process at the other end belongs to user {user}")
+            raise PeerRefused(f"the process at the other end belongs to user {user}")
         self._connection = connection
         self._lines = connection.makefile("rb")
         self._sending = Lock()
 
     def send(self, message: Mapping[str, object]) -> None:
-        """Say something; raises `OSError` if nobody can hear it any more."""
+        """Send a message; raises `OSError` if the channel is closed."""
         line = json.dumps(message).encode() + b"\n"
         with self._sending:
             self._connection.sendall(line)
 
     def receive(self) -> dict[str, Any] | None:
-        """Wait for what is said; None: the other end is gone, or speaks another language."""
+        """Wait for a message; None: the channel is closed, or the peer sent no valid message."""
         try:
             line = self._lines.readline(LONGEST_LINE)
             message: object = json.loads(line) if line.endswith(b"\n") else None
@@ -56,17 +56,17 @@ class LineChannel:
         return cast("dict[str, Any]", message) if isinstance(message, dict) else None
 
     def close(self) -> None:
-        """End it for both; a thread that waits to receive hears of it."""
+        """Close both directions, which also ends a blocked `receive`."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
 
 
-def dial(place: Path) -> LineChannel:
-    """Return a channel to whoever listens at a place; raises `OSError`."""
+def connect(path: Path) -> LineChannel:
+    """Return a channel to the process that listens at a path; raises `OSError`."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with _short(place) as name:
+        with _short_name(path) as name:
             connection.connect(name)
     except OSError:
         connection.close()
@@ -74,18 +74,18 @@ def dial(place: Path) -> LineChannel:
     return LineChannel(connection)
 
 
-def listen(place: Path) -> socket.socket:
-    """Return a socket that channels can be accepted from; raises `OSError`.
+def listen(path: Path) -> socket.socket:
+    """Return a listening socket for channels; raises `OSError`.
 
-    What an earlier process has left at the place is removed.
+    The socket file of an earlier process at this path is removed.
     """
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    place.unlink(missing_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with _short(place) as name:
+        with _short_name(path) as name:
             listener.bind(name)
-        place.chmod(OWNER_ONLY)
+        path.chmod(OWNER_ONLY)
         listener.listen(BACKLOG)
     except OSError:
         listener.close()
@@ -94,21 +94,21 @@ def listen(place: Path) -> socket.socket:
 
 
 @contextmanager
-def _short(place: Path) -> Generator[str]:
-    """Give a name to a place by way of its open folder: one of a socket has 107 bytes at most."""
+def _short_name(path: Path) -> Generator[str]:
+    """Yield a short name of a path through its open folder; socket names have at most 107 bytes."""
     if sys.platform != "linux":
-        yield str(place)
+        yield str(path)
         return
-    folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        yield f"/proc/self/fd/{folder}/{place.name}"
+        yield f"/proc/self/fd/{folder}/{path.name}"
     finally:
         os.close(folder)
 
 
 def _user_of(connection: socket.socket) -> int:
-    """Return whose process is at the other end; elsewhere than on Linux the folder's mode tells."""
+    """Return the user of the peer; except on Linux the folder's mode guarantees that it is us."""
     if sys.platform != "linux":
         return os.getuid()
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return int(_CREDENTIALS.unpack(told)[1])
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(credentials)[1])

@@ -1,8 +1,8 @@
 """The engine of a worker that shares its node's JVM with the other workers.
 
-It has a channel to the JVM's owner, who says where the JVM takes calls once it is warm, and that
-it has ended. The session is this worker's own. All its jobs are of one group, whose name the owner
-gives: when the channel ends, however it does, the owner ends the jobs of that group.
+Over a channel, the JVM's owner sends the address of a gateway once the JVM is warm, and reports its
+end. The worker has a session of its own. All its jobs are in one job group, whose name the owner
+chooses. When the channel closes for any reason, the owner cancels the jobs of that group.
 """
 
 import threading
@@ -16,19 +16,19 @@ from pyspark.sql import SparkSession
 from ..attach import attach, detach
 from ..engine import DEFAULT_POOL, EngineDown, EngineState
 from ..failures import failure_text
-from ..jobs import JobEngine, Life
+from ..jobs import Driver, JobEngine
 from ..jvm import JvmGateway
-from .channel import LineChannel, dial
+from .channel import LineChannel, connect
 
 T = TypeVar("T")
 
-_DIAL_SECONDS: Final = 0.2
-"""The pause before an owner that is not there is looked for again."""
+_RECONNECT_SECONDS: Final = 0.2
+"""The pause between two attempts to connect to the owner."""
 _NO_OWNER: Final = "the process that owns the node's JVM is not there: it is started again"
 
 
 class SharedJvm:
-    """The JVM of a node as one of its workers has it: from the first call for it to its end."""
+    """One worker's view of the node's JVM, from the request for it to its end."""
 
     def __init__(self) -> None:
         self.ended = threading.Event()
@@ -36,144 +36,148 @@ class SharedJvm:
         """Why it ended, once it has."""
         self.channel: LineChannel | None = None
         """The channel to its owner, once there is one."""
-        self.told: Mapping[str, str] = {}
-        """The secrets that its owner knows, and hides in what the JVM says."""
-        self.telling = threading.Lock()
-        """Held while secrets are told, so that no job begins before they are known."""
-        self.has_learned = threading.Event()
-        """Set by the owner's answer to that."""
+        self.known_secrets: Mapping[str, str] = {}
+        """The secrets that the owner knows, and masks in the output of the JVM."""
+        self.sending_secrets = threading.Lock()
+        """Held while secrets are sent, so that no job starts before the owner knows them."""
+        self.are_secrets_known = threading.Event()
+        """Set when the owner has confirmed the last secrets."""
 
     def kill(self, why: str) -> None:
-        """Have its owner end it."""
-        with suppress(OSError):  # there is no owner any more, and so no JVM
+        """Ask the owner to end it."""
+        with suppress(OSError):  # without an owner there is no JVM
             if self.channel is not None:
                 self.channel.send({"kill": why})
 
     def end(self, why: str) -> None:
-        """Take note of its end; the first reason given is the one told."""
+        """Note its end; the first reason is kept."""
         if not self.ended.is_set():
             self.why = why
             self.ended.set()
-        self.has_learned.set()  # nobody waits for an answer any more
+        self.are_secrets_known.set()  # wake up a thread that waits for the confirmation
         if self.channel is not None:
             self.channel.close()
 
 
 class SharedEngine(JobEngine[SharedJvm]):
-    """Runs jobs in a session of its own on the JVM that all workers of a node share."""
+    """Runs the jobs of one worker in its session on the node's JVM."""
 
     pid = None
-    """No driver ends with this process."""
+    """None, since no driver process ends with this process."""
 
     def __init__(
         self,
-        place: Path,
+        path: Path,
         name: str,
         *,
         hide: Callable[[str], str] = str,
         secrets: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """Take where the owner listens, and the worker's name; nothing is asked yet.
+        """Configure the engine: the path of the owner's socket, and the worker's name.
 
-        `secrets` returns all that this process knows by now, each with what is shown in its place:
-        the owner hides them in the JVM's log. `hide` does so in what a failed job says.
+        `secrets` returns all secrets that this process knows, each with its replacement; the owner
+        masks them in the JVM's log. `hide` masks secrets in the errors of jobs.
         """
         super().__init__(hide)
-        self._place = place
+        self._path = path
         self._name = name
         self._secrets = secrets
 
     def open(self) -> None:
-        """Ask for the node's JVM unless that is done; returns at once. See `Engine.open`."""
+        """Request the node's JVM unless it is requested; returns at once. See `Engine.open`."""
         with self._changed:
             if self._state in {EngineState.WARMING, EngineState.WARM}:
                 return
-            self._life = life = Life(SharedJvm())
-            self._become(EngineState.WARMING, "waiting for the node's JVM")
-        threading.Thread(target=self._live, args=(life,), name="spark-shared", daemon=True).start()
+            self._driver = driver = Driver(SharedJvm())
+            self._set_state(EngineState.WARMING, "waiting for the node's JVM")
+        threading.Thread(
+            target=self._follow, args=(driver,), name="spark-shared", daemon=True
+        ).start()
 
     def run(self, tag: str, job: Callable[[SparkSession], T], pool: str = DEFAULT_POOL) -> T:
         """Run a job on the calling thread. See `Engine.run`."""
-        life = self._life
-        if life is not None and life.session is not None:
-            self._tell_secrets(life.jvm)
+        driver = self._driver
+        if driver is not None and driver.session is not None:
+            self._send_secrets(driver.jvm)
         return super().run(tag, job, pool)
 
     def close(self, seconds: float) -> None:
-        """Let go of the JVM, whose owner ends the jobs of this worker; others go on with it."""
+        """Release the JVM; its owner cancels this worker's jobs, and other workers keep it."""
         with self._changed:
-            life, self._life = self._life, None
-            self._become(EngineState.COLD, "closed")
-        if life is not None:
-            life.jvm.end("the engine was closed")
-            if self._pyspark.acquire(timeout=seconds):  # else a JVM that hangs is being tied
+            driver, self._driver = self._driver, None
+            self._set_state(EngineState.COLD, "closed")
+        if driver is not None:
+            driver.jvm.end("the engine was closed")
+            if self._pyspark.acquire(timeout=seconds):  # else `attach` blocks in a JVM that hangs
                 detach()
                 self._pyspark.release()
 
-    def _live(self, life: Life[SharedJvm]) -> None:
-        """Follow one JVM from the wait for it to its end; on a thread of its own."""
-        jvm = life.jvm
+    def _follow(self, driver: Driver[SharedJvm]) -> None:
+        """Follow one JVM from the request to its end; runs on a separate thread."""
+        jvm = driver.jvm
         while not jvm.ended.is_set() and jvm.channel is None:
             try:
-                jvm.channel = dial(self._place)
+                jvm.channel = connect(self._path)
                 jvm.channel.send({"worker": self._name})
             except OSError:
-                self._say(life, _NO_OWNER)
+                self._set_detail(driver, _NO_OWNER)
                 jvm.channel = None
-                jvm.ended.wait(_DIAL_SECONDS)
+                jvm.ended.wait(_RECONNECT_SECONDS)
         while not jvm.ended.is_set() and jvm.channel is not None:
             if (message := jvm.channel.receive()) is None:
                 break
-            self._hear(life, message)
+            self._handle(driver, message)
         jvm.end(_NO_OWNER)
-        self._ended(jvm)
+        self._note_end(jvm)
 
-    def _hear(self, life: Life[SharedJvm], message: Mapping[str, Any]) -> None:
+    def _handle(self, driver: Driver[SharedJvm], message: Mapping[str, Any]) -> None:
         match message:
             case {"waiting": str(detail)}:
-                self._say(life, detail)
+                self._set_detail(driver, detail)
             case {"port": int(port), "secret": str(secret), "group": str(group), "jvm": str(jvm)}:
-                life.group = group
-                self._tie(life, JvmGateway(port, secret), jvm)
+                driver.group = group
+                self._attach(driver, JvmGateway(port, secret), jvm)
             case {"learned": True}:
-                life.jvm.has_learned.set()
+                driver.jvm.are_secrets_known.set()
             case {"ended": str(why)}:
-                life.jvm.end(why)
+                driver.jvm.end(why)
             case _:
-                life.jvm.end("the owner of the node's JVM is of another version: restart the node")
+                driver.jvm.end(
+                    "the owner of the node's JVM is of another version: restart the node"
+                )
 
-    def _say(self, life: Life[SharedJvm], detail: str) -> None:
+    def _set_detail(self, driver: Driver[SharedJvm], detail: str) -> None:
         with self._changed:
-            if self._life is life and self._state is EngineState.WARMING:
-                self._become(EngineState.WARMING, detail)
+            if self._driver is driver and self._state is EngineState.WARMING:
+                self._set_state(EngineState.WARMING, detail)
 
-    def _tie(self, life: Life[SharedJvm], gateway: JvmGateway, name: str) -> None:
-        """Make a session in the JVM that is warm."""
+    def _attach(self, driver: Driver[SharedJvm], gateway: JvmGateway, name: str) -> None:
+        """Create this worker's session in the warm JVM."""
         try:
             with self._pyspark:
                 detach()
-                life.session = attach(gateway, is_shared=True)
-            life.session.range(1).count()
+                driver.session = attach(gateway, is_shared=True)
+            driver.session.range(1).count()
         except Exception as error:  # noqa: BLE001  # whatever it is, the engine is down
-            life.jvm.end(f"no session could be made: {failure_text(error) or repr(error)}")
+            driver.jvm.end(f"no session could be made: {failure_text(error) or repr(error)}")
             return
         with self._changed:
-            if self._life is life and self._state is EngineState.WARMING:
-                self._become(EngineState.WARM, name)
+            if self._driver is driver and self._state is EngineState.WARMING:
+                self._set_state(EngineState.WARM, name)
 
-    def _tell_secrets(self, jvm: SharedJvm) -> None:
-        """Have the owner know all secrets that a job may bring; raises `EngineDown`."""
-        with jvm.telling:
+    def _send_secrets(self, jvm: SharedJvm) -> None:
+        """Send the owner all secrets that a job may use; raises `EngineDown`."""
+        with jvm.sending_secrets:
             known = self._secrets()
-            new = {each: shown for each, shown in known.items() if each not in jvm.told}
+            new = {each: shown for each, shown in known.items() if each not in jvm.known_secrets}
             if not new or jvm.channel is None:
                 return
-            jvm.has_learned.clear()
+            jvm.are_secrets_known.clear()
             try:
                 jvm.channel.send({"secrets": new})
             except OSError:
                 jvm.end(_NO_OWNER)
-            jvm.has_learned.wait()
+            jvm.are_secrets_known.wait()
             if jvm.ended.is_set():
                 raise EngineDown(jvm.why)
-            jvm.told = dict(known)
+            jvm.known_secrets = dict(known)

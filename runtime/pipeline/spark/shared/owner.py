@@ -1,9 +1,9 @@
-"""The owner of a node's one JVM: keeps it running, and lets the node's workers share it.
+"""The owner of a node's JVM: it keeps the JVM running and lets the node's workers share it.
 
-Each worker has a channel to it, and a gateway of its own into the JVM once that is warm. When the
-channel ends, however that happens, its gateway is closed, with all that the worker held in the JVM,
-and its jobs are ended, so that none can begin later. A JVM that ends is started again under
-back-off, one that does not answer is killed.
+Each worker has a channel to the owner, and a gateway of its own into the JVM once the JVM is warm.
+When the channel closes for any reason, the owner closes the gateway, which releases the worker's
+objects in the JVM, and cancels the worker's present and future jobs. A JVM that ends is restarted
+with back-off, and a JVM that does not answer is killed.
 """
 
 import logging
@@ -18,101 +18,105 @@ from pathlib import Path
 from typing import Final, Protocol, cast
 
 from .....actors.backoff import Attempts, Backoff
-from ..attach import OwnGateway
+from ..attach import ExtraGateway
 from ..embedded import Embedded
 from ..engine import EngineState
 from ..jvm import JvmGateway
 from .channel import LineChannel, listen
 
 LOGGER = logging.getLogger(__name__)
-ASK_SECONDS: Final = 1.0
-"""How often the JVM is asked for an answer."""
+PING_SECONDS: Final = 1.0
+"""The interval of the calls that check whether the JVM answers."""
 
 
 class Patience(Protocol):
-    """For how long the JVM may owe an answer."""
+    """A limit for the time in which the JVM does not answer."""
 
     def look(self, now: float, *, is_silent: bool) -> None:
-        """Let time pass; times are monotonic seconds."""
+        """Note at a monotonic time, in seconds, whether an answer is outstanding."""
         ...
 
     @property
     def is_over(self) -> bool:
-        """Whether it has been silent for too long."""
+        """Whether the JVM was silent for too long."""
         ...
 
 
 @dataclass(eq=False, slots=True)
-class _Sharer:
-    """A worker that shares the JVM, or waits for it."""
+class _Client:
+    """A worker that uses the JVM, or waits for it."""
 
     name: str
     group: str
-    """The group of all its jobs; that of no other channel."""
+    """The Spark job group of all its jobs, unique to its channel."""
     channel: LineChannel
     jvm: JvmGateway | None = None
-    """The JVM that it shares, by the owner's own gateway; None: it waits for one."""
-    gateway: OwnGateway | None = None
-    """Its own one; None: it has none yet."""
-    told: str = ""
-    """What it was told last while it waits."""
+    """The JVM that it uses, identified by the owner's gateway; None: it waits for one."""
+    gateway: ExtraGateway | None = None
+    """The worker's own gateway; None: it has none yet."""
+    last_detail: str = ""
+    """The last detail that was sent while it waits."""
 
 
 class JvmOwner:
-    """Runs a JVM for others; all but `open` and `look` happens on threads of its own."""
+    """Runs a JVM for the workers of a node; it serves their channels on separate threads."""
 
     def __init__(
         self,
         engine: Embedded,
-        place: Path,
+        path: Path,
         learn: Callable[[Mapping[str, str]], None],
         patience: Callable[[], Patience],
         backoff_ms: Backoff[int],
     ) -> None:
-        """Take the engine, which is not open yet, and the place where workers find its owner.
+        """Configure the owner; `engine` must not be open yet, and `path` is the socket's.
 
-        `learn` is given secrets of workers, and what to show instead, before jobs bring them.
+        `learn` is called with the secrets of workers and their replacements, before a job uses
+        them.
         """
         self._engine = engine
-        self._place = place
+        self._path = path
         self._learn = learn
         self._new_patience = patience
         self._patience = patience()
-        self._is_asked = False
-        """Whether the JVM owes an answer."""
+        self._awaits_answer = False
+        """Whether the JVM has not yet answered the last call."""
         self._attempts = Attempts(backoff_ms)
         self._open_at = 0.0
-        """When the JVM may be started again, in seconds on the monotonic clock."""
+        """The monotonic time from which the JVM may be started again."""
         self._why = ""
         """Why the last JVM ended."""
         self.restarts = 0
-        """How often it was started anew."""
+        """The number of restarts of the JVM."""
         self._lock = threading.Lock()
         """Guards the following."""
-        self._sharers: list[_Sharer] = []
+        self._clients: list[_Client] = []
         self._serial = count(1)
 
     def open(self) -> None:
-        """Start the JVM, and listen to workers; to be called on the main thread.
+        """Start the JVM, and accept workers; must be called on the main thread.
 
-        Raises `OSError` if nobody could find it.
+        Raises `OSError` if it cannot listen on its socket.
         """
-        listener = listen(self._place)
+        listener = listen(self._path)
         self._engine.open()
-        for what, name in ((self._ask, "spark-ask"), (lambda: self._accept(listener), "accept")):
-            threading.Thread(target=what, name=name, daemon=True).start()
+        for target, name in (
+            (self._ping, "spark-ping"),
+            (lambda: self._accept(listener), "accept"),
+        ):
+            threading.Thread(target=target, name=name, daemon=True).start()
 
     def look(self) -> None:
-        """See after the JVM, and tell workers what is new; some times a second, where it opened."""
+        """Kill or restart the JVM if needed, and notify workers; polled on the main thread."""
         now = time.monotonic()
-        self._patience.look(now, is_silent=self._is_asked)
+        self._patience.look(now, is_silent=self._awaits_answer)
         if self._patience.is_over:
             self._engine.kill(f"the JVM was killed: {self._patience}")
             self._patience = self._new_patience()
         state, detail = self._engine.state, self._engine.detail
         if state is EngineState.DOWN:
             self._why = detail
-        self._tell(detail)
+        self._notify(detail)
         if state is EngineState.WARM:
             self._attempts.reset()
         elif state is EngineState.DOWN and now >= self._open_at:
@@ -122,95 +126,96 @@ class JvmOwner:
             self._engine.open()
 
     def close(self, seconds: float) -> None:
-        """End the JVM, at the latest after so many seconds."""
-        self._place.unlink(missing_ok=True)
+        """End the JVM within the given time."""
+        self._path.unlink(missing_ok=True)
         self._engine.close(seconds)
 
-    def _tell(self, detail: str) -> None:
+    def _notify(self, detail: str) -> None:
         gateway = self._engine.gateway
         with self._lock:
-            sharers = [*self._sharers]
-        for each in sharers:
-            with suppress(OSError):  # it is gone, and its reader knows
-                self._tell_one(each, gateway, detail)
+            clients = [*self._clients]
+        for each in clients:
+            with suppress(OSError):  # the worker is gone; its reader thread handles that
+                self._notify_one(each, gateway, detail)
 
-    def _tell_one(self, sharer: _Sharer, gateway: JvmGateway | None, detail: str) -> None:
-        if sharer.jvm is not None:
-            if sharer.jvm != gateway:
-                sharer.channel.send({"ended": self._why})
-                sharer.channel.close()
+    def _notify_one(self, client: _Client, gateway: JvmGateway | None, detail: str) -> None:
+        if client.jvm is not None:
+            if client.jvm != gateway:
+                client.channel.send({"ended": self._why})
+                client.channel.close()
         elif gateway is not None:
-            sharer.jvm = gateway  # and on a thread of its own, for the JVM may owe its answer
-            threading.Thread(target=self._admit, args=(sharer, detail), daemon=True).start()
-        elif sharer.told != detail:
-            sharer.told = detail
-            sharer.channel.send({"waiting": detail})
+            client.jvm = gateway
+            # On a separate thread, since the JVM may not answer.
+            threading.Thread(target=self._open_gateway, args=(client, detail), daemon=True).start()
+        elif client.last_detail != detail:
+            client.last_detail = detail
+            client.channel.send({"waiting": detail})
 
-    def _admit(self, sharer: _Sharer, detail: str) -> None:
-        """Open a gateway for a worker, and tell it, unless it has gone meanwhile."""
+    def _open_gateway(self, client: _Client, detail: str) -> None:
+        """Open a gateway for a worker and send its address, unless the worker has gone."""
         try:
             gateway = self._engine.new_gateway()
-        except Exception as error:  # noqa: BLE001  # whatever py4j makes of a JVM that ends
+        except Exception as error:  # noqa: BLE001  # py4j raises many types if a JVM ends
             with suppress(OSError):
-                sharer.channel.send({"ended": f"the node's JVM takes no worker: {error!r}"})
-            sharer.channel.close()
+                client.channel.send({"ended": f"the node's JVM takes no worker: {error!r}"})
+            client.channel.close()
             return
         with self._lock:
-            sharer.gateway = gateway
-            is_here = sharer in self._sharers
-        if not is_here:
+            client.gateway = gateway
+            is_connected = client in self._clients
+        if not is_connected:
             gateway.close()
             return
-        place = {"port": gateway.place.port, "secret": gateway.place.secret}
-        with suppress(OSError):  # it is gone, and its reader knows
-            sharer.channel.send({**place, "group": sharer.group, "jvm": detail})
+        address = {"port": gateway.place.port, "secret": gateway.place.secret}
+        with suppress(OSError):  # the worker is gone; its reader thread handles that
+            client.channel.send({**address, "group": client.group, "jvm": detail})
 
     def _accept(self, listener: socket.socket) -> None:
         while True:
             try:
                 channel = LineChannel(listener.accept()[0])
             except OSError as error:
-                LOGGER.warning("a worker cannot be heard: %s", error)
-                time.sleep(ASK_SECONDS)  # it has no descriptors left, most likely
+                LOGGER.warning("a worker cannot connect: %s", error)
+                time.sleep(PING_SECONDS)  # probably out of file descriptors
                 continue
             threading.Thread(target=self._serve, args=(channel,), daemon=True).start()
 
     def _serve(self, channel: LineChannel) -> None:
-        """Hear one worker until its channel ends; then cut it off, and end its jobs."""
+        """Serve one worker until its channel closes; then close its gateway and cancel its jobs."""
         match channel.receive():
             case {"worker": str(name)}:
-                sharer = _Sharer(name, f"{name}#{next(self._serial)}", channel)
+                client = _Client(name, f"{name}#{next(self._serial)}", channel)
             case _:
                 channel.close()
                 return
         with self._lock:
-            self._sharers.append(sharer)
+            self._clients.append(client)
         while (message := channel.receive()) is not None:
-            self._hear(sharer, message)
+            self._handle(client, message)
         with self._lock:
-            self._sharers.remove(sharer)
+            self._clients.remove(client)
         channel.close()
-        if sharer.jvm is not None and sharer.jvm == self._engine.gateway:
-            if sharer.gateway is not None:
-                sharer.gateway.close()
-            self._engine.end_group(sharer.group)
+        if client.jvm is not None and client.jvm == self._engine.gateway:
+            if client.gateway is not None:
+                client.gateway.close()
+            self._engine.end_group(client.group)
 
-    def _hear(self, sharer: _Sharer, message: Mapping[str, object]) -> None:
+    def _handle(self, client: _Client, message: Mapping[str, object]) -> None:
         match message:
             case {"secrets": dict()}:
                 self._learn(cast("Mapping[str, str]", message["secrets"]))
                 with suppress(OSError):
-                    sharer.channel.send({"learned": True})
+                    client.channel.send({"learned": True})
             case {"kill": str(why)}:
-                if sharer.jvm is not None and sharer.jvm == self._engine.gateway:
+                if client.jvm is not None and client.jvm == self._engine.gateway:
                     self._engine.kill(why)
             case _:
-                LOGGER.warning("worker %s says what nobody understands", sharer.name)
+                LOGGER.warning("worker %s sent an unknown message", client.name)
 
-    def _ask(self) -> None:
-        """Ask the JVM for an answer, again and again."""
+    def _ping(self) -> None:
+        """Call the JVM periodically, so that `look` notices when it does not answer."""
         while True:
-            self._is_asked = True
-            self._engine.is_heard()
-            self._is_asked = False
-            time.sleep(ASK_SECONDS)
+            self._awaits_answer = True
+            self._engine.is_responsive()
+            self._awaits_answer = False
+            time.sleep(PING_SECONDS)
