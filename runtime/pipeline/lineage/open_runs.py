@@ -1,7 +1,7 @@
 """Files of the open lineage runs, so that runs of a killed process get an end event.
 
 A killed process sends no end. The next run of the same job on this machine finds its run here and
-sends ABORT for it. The files are named by run id and lie in the temporary folder, not in the node's
+sends ABORT for it. The files are named by run id and are in the temporary folder, not in the node's
 data: losing them loses only these end events.
 """
 

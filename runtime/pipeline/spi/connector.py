@@ -263,7 +263,7 @@ class Pipeline:
             letters.discard(commit_id)
 
     def sweep(self, resource: Resource, token: Token) -> None:
-        """Remove all that a task staged under this token and older ones; see `Sink.sweep`."""
+        """Remove all rows that a task staged under this token and older ones; see `Sink.sweep`."""
         self.sink.sweep(resource, token)
         if letters := self._letters:
             letters.sweep(resource, token)

@@ -36,8 +36,8 @@ class Reach:
 
     `data_dir` is the node's own folder, which no connector may use. Sources and sinks must lie in
     the folders of `paths`, unless it is empty. `sql` names the functions and tables that queries
-    may use beside their input. `jdbc` has the allowed URL prefixes: parameters of a URL could make
-    a driver run programs.
+    may use in addition to their input. `jdbc` has the allowed URL prefixes: parameters of a URL
+    could make a driver run programs.
     """
 
     data_dir: str = ""
@@ -142,7 +142,7 @@ class Context:
     on_spark: Callable[[SparkJob], Any] = _no_spark
     """Runs a Spark job of the source, apart from `Source.read`, on the task's engine."""
     put_off: dict[str, object] = field(default_factory=dict[str, object])
-    """The source's own memory from one attempt of its task to the next."""
+    """State that a source keeps from one attempt of its task to the next."""
 
     def check_path(self, key: str, path: str) -> None:
         """Raise `ConfigInvalid` with the config key if the node does not allow a path."""

@@ -13,7 +13,7 @@ from .config import Definition, Importance, Width
 
 
 class KeyTraits(TypedDict, total=False):
-    """The optional fields of a `Definition`, beside its name, meaning and default."""
+    """The optional fields of a `Definition`, in addition to its name, meaning and default."""
 
     importance: Importance
     required: bool

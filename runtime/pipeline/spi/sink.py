@@ -31,7 +31,7 @@ class Tenure:
     """The last commit with staged rows, if it is known to be published."""
 
     log: str = ""
-    """The path of the log, which tells it from its copies."""
+    """The path of the log, which distinguishes it from its copies."""
 
 
 class Sink(ABC, Generic[Rows]):
@@ -101,7 +101,7 @@ class Sink(ABC, Generic[Rows]):
 
     @abstractmethod
     def sweep(self, resource: Resource, token: Token) -> None:
-        """Remove all that a task staged under this token and older ones.
+        """Remove all rows that a task staged under this token and older ones.
 
         It is called between batches, when all committed batches are published, and repeatedly: a
         former owner that hung may stage late.

@@ -145,8 +145,8 @@ class SourceType(_Type):
         the valid values. A partition must be equal to that in the advances of `plan`, with the same
         types. Offset None removes the partition's offset.
 
-        It may read the external system but changes nothing; a call that takes longer than seconds
-        is abandoned. Values may have unresolved `${...}` references.
+        It may read the external system but changes nothing. It may take seconds; a longer call is
+        abandoned. Values may have unresolved `${...}` references.
         """
         del config, partition, offset
 
@@ -161,7 +161,7 @@ class SourceType(_Type):
         former sources; it has no tasks now. The result may have new partitions; offset None removes
         one.
 
-        A call that takes longer than seconds is abandoned. Values may have unresolved `${...}`
+        It may take seconds; a longer call is abandoned. Values may have unresolved `${...}`
         references. Raises `OffsetRefused` for a position that it cannot find, `Away` if the
         external system is unreachable.
         """
@@ -194,13 +194,13 @@ class SinkType(_Type):
 
     @classmethod
     def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
-        """Check a valid config against the external system; leaves no change behind."""
+        """Check a valid config against the external system; it must undo all its changes."""
         del config, outside
         return Look()
 
     @classmethod
     def wants_columns(cls, config: Mapping[str, str]) -> bool:
-        """Tell whether to call `check_columns`, for which Spark has to find out the columns."""
+        """Tell whether to call `check_columns`; Spark then has to determine the columns."""
         del config
         return False
 
