@@ -342,13 +342,13 @@ def test_a_spark_connect_server_is_a_master_and_what_opens_it_is_not_told() -> N
     [
         ((LOCAL,), "needs paths.allow"),
         ((*SC, AWAY), "add use_ssl=true, or use_ssl=false if that network is yours alone"),
-        ((*SC, f"{AWAY}/;use_ssl=false;token=hushhush"), "sends a token, which anybody on the way"),
+        ((*SC, f"{AWAY}/;use_ssl=false;token=hushhush"), "would send the token unencrypted"),
         ((*SC, f"{AWAY}/;token=hushhush;session_id=1"), "session_id cannot be given: each worker"),
         ((*SC, f"{AWAY}/;hushhush"), "a parameter has no name or no value"),
         ((*SC, f"{AWAY}/;use_ssl=yes;token=hushhush"), "use_ssl is true or false"),
-        ((*SC, "spark.master=sc://me:hushhush@host"), "nothing may stand around the host"),
+        ((*SC, "spark.master=sc://me:hushhush@host"), "only a host and a port may stand"),
         ((*SC, LOCAL, "engine.kind=shared"), "leave out engine.kind"),
-        ((*SC, LOCAL, "spark.conf.spark.executor.memory=1g"), "the server's own to have"),
+        ((*SC, LOCAL, "spark.conf.spark.executor.memory=1g"), "a setting of the server, which"),
     ],
 )
 def test_a_spark_connect_server_is_refused_without_what_it_needs(

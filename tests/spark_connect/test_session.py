@@ -80,7 +80,9 @@ def test_files_go_to_files_and_rows_that_do_not_fit_become_dead_letters(
             marks=pytest.mark.soak,
         ),
         pytest.param(
-            "SELECT n, session_user FROM input", "tells of the node", marks=pytest.mark.soak
+            "SELECT n, session_user FROM input",
+            "reveals details of the node",
+            marks=pytest.mark.soak,
         ),
         ("SELECT TRANSFORM (n) USING 'cat' FROM input", "runs a program"),
     ],

@@ -298,5 +298,5 @@ def test_a_jvm_ends_in_which_cancelled_work_keeps_its_cores(
         engine.cancel("loop")
         with pytest.raises(Cancelled):
             looping.result(30)
-        with pytest.raises(EngineDown, match="what was cancelled of loop goes on, on cores"):
+        with pytest.raises(EngineDown, match="cancelled Spark tasks of loop do not end"):
             engine.run("next", lambda spark: spark.range(9).count())

@@ -75,4 +75,4 @@ def _flaw(session: SparkSession, folder: Path) -> str:
             raise
         return f"an executor cannot use what the driver writes there: {reason}"
     written = any(out.glob("*.parquet"))
-    return "" if written else "what an executor writes there the driver does not find"
+    return "" if written else "the driver does not find the files that an executor writes there"

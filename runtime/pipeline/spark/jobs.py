@@ -201,7 +201,9 @@ def _free_cores(runs: list[_Run]) -> None:
     while left := [run for run in runs if _holds_cores(run)]:
         if attempts.count == _CORE_CHECKS:
             tags = ", ".join(sorted({run.tag for run in left}))
-            left[0].jvm.kill(f"what was cancelled of {tags} goes on, on cores that others wait for")
+            left[0].jvm.kill(
+                f"cancelled Spark tasks of {tags} do not end, and other jobs need their cores"
+            )
             return
         left[0].jvm.ended.wait(attempts.next_pause())
 

@@ -16,7 +16,7 @@ BIND_ADDRESS = "spark.driver.bindAddress"
 _LOOPBACK = "a driver that jobs can be sent to listens on loopback only"
 _ONE_DRIVER = "the node's own setting spark.master says where Spark runs"
 _CANCELLATION = "the Python code of a cancelled job must end within 0.2 s"
-_AUTHENTICATED = "its ports are for those only who hold the secret that each JVM makes for itself"
+_AUTHENTICATED = "its ports accept only clients with the secret that each JVM creates for itself"
 _INTERPRETER = "Python code must run where fairlead itself is installed"
 
 REFUSED: Mapping[str, str] = {
@@ -43,8 +43,8 @@ REFUSED: Mapping[str, str] = {
 OF_CLUSTERS = frozenset({AUTH_SECRET, HOST, BIND_ADDRESS})
 """Refused settings that a user must set for a cluster, whose executors are on other hosts."""
 
-_SILENT_LOSS = "rows would be missing without a word: errors.tolerance=all counts and keeps them"
-_COMMIT_PROTOCOL = "what makes a batch count once rests on it"
+_SILENT_LOSS = "rows would be lost silently: errors.tolerance=all counts and keeps them"
+_COMMIT_PROTOCOL = "each batch counts exactly once only with its default"
 
 _NODE_ONLY: Mapping[str, str] = {
     "spark.sql.variable.substitute": "queries would read the node's environment and settings",
@@ -182,7 +182,7 @@ def refuse_unsafe(conf: Mapping[str, str], master: str = "") -> None:
     granted = OF_CLUSTERS if is_cluster(master) else frozenset[str]()
     for name in conf:
         if is_connect(master) and not name.startswith("spark.sql."):
-            flaw = "the server's own to have, which is started by others"
+            flaw = "a setting of the server, which fairlead does not start"
             raise SettingRefused(f"{name} cannot be set: it is {flaw}; remove spark.conf.{name}")
         if (reason := REFUSED.get(name)) and name not in granted:
             raise SettingRefused(f"{name} cannot be set: {reason}; remove spark.conf.{name}")

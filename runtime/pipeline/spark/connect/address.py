@@ -20,7 +20,7 @@ DEFAULT_PORT: Final = 15_002
 _LOCAL: Final = "localhost"
 _RESERVED: Final = {
     "session_id": "each worker has a session of its own",
-    "user_agent": "the workers say what they are",
+    "user_agent": "each worker sets it itself",
 }
 """Parameters that a user must not give, each with the reason."""
 _NOT_SECRET: Final = ("use_ssl", "user_id", "grpc_keepalive_")
@@ -60,7 +60,7 @@ class ConnectAddress:
         if parts.scheme != "sc" or not parts.hostname or parts.path.strip("/") or parts.query:
             raise ValueError("it is no sc://HOST:PORT/;NAME=VALUE;…")
         if parts.username is not None or parts.fragment or any(map(str.isspace, place)):
-            raise ValueError("nothing may stand around the host and the port")
+            raise ValueError("only a host and a port may stand between sc:// and /;")
         pairs = [each.partition("=") for each in rest.split(";") if each]
         if not all(name and value for name, _, value in pairs):
             raise ValueError("a parameter has no name or no value")
@@ -105,10 +105,10 @@ class ConnectAddress:
         if self.has_tls or self.is_loopback:
             return ""
         if self.token:
-            return "sends a token, which anybody on the way could read: add use_ssl=true"
+            return "would send the token unencrypted: add use_ssl=true"
         if "use_ssl" not in self.parameters:
             return (
-                "would send rows and queries as they are, to a server that does not show who it is:"
+                "would send rows and queries unencrypted, to a server that is not authenticated:"
                 " add use_ssl=true, or use_ssl=false if that network is yours alone"
             )
         return ""

@@ -14,13 +14,13 @@ _SETTING: Final = "sql.allow"
 
 _GROUPS: Final[Mapping[str, str]] = {
     "calls any method of Java": "java_method reflect try_reflect",
-    "hangs on the clock": (
+    "depends on the clock": (
         "now curdate current_date current_time current_timestamp current_timezone localtime"
         " localtimestamp unix_timestamp()"
     ),
     "is random": f"rand randn random randstr uniform uuid shuffle {SAMPLE}",
-    "hangs on how Spark shares out the work": "monotonically_increasing_id spark_partition_id",
-    "tells of the node": (
+    "depends on how Spark distributes the work": "monotonically_increasing_id spark_partition_id",
+    "reveals details of the node": (
         "current_catalog current_database current_path current_schema current_user"
         " input_file_block_length input_file_block_start input_file_name session_user user version"
     ),
@@ -62,7 +62,7 @@ def flaws(use: QueryUse, builtin: Collection[str], allowed: Collection[str]) -> 
         *(_table_flaw(name) for name in sorted(use.relations) if not _is_open(name, allowed)),
         *_function_flaws(use, builtin, allowed),
         *(
-            f"the table function {name} is none of its arguments alone{_remedy(name)}"
+            f"the table function {name} depends on more than its arguments{_remedy(name)}"
             for name in sorted(use.table_functions - TABLE_FUNCTIONS)
             if name not in allowed
         ),
@@ -85,7 +85,7 @@ def told_function(name: str) -> str:
     plain = name.removesuffix("()")
     why = ENVIRONMENT.get(name) or ENVIRONMENT.get(plain)
     if why is None:
-        return f"Spark brings along no function {plain}{_remedy(plain)} if the node has it"
+        return f"Spark has no built-in function {plain}{_remedy(plain)} if the node has it"
     return f"the function {plain} {why}{_remedy(plain)}"
 
 
@@ -117,8 +117,8 @@ def _is_open(relation: str, allowed: Collection[str]) -> bool:
 
 def _table_flaw(name: str) -> str:
     first = name.partition(".")[0]
-    return f"{name} is not its input: a transform sees the table input alone{_remedy(first)}"
+    return f"{name} is not its input: a transform can read only the table input{_remedy(first)}"
 
 
 def _remedy(name: str) -> str:
-    return f"; the node's setting {_SETTING}={name} opens it"
+    return f"; the node's setting {_SETTING}={name} allows it"
