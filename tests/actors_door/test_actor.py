@@ -1,4 +1,5 @@
 """What an actor can do through the door, and how it fails."""
+# pyright: basic, reportPrivateUsage=false
 
 import contextlib
 import os

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow.parquet as papq
 import pytest
 from connectors.conftest import Run
+from py4j.clientserver import ClientServerConnection
 from pyspark.sql import SparkSession
 
 from fairlead.events.commits import Manifest
@@ -126,6 +127,25 @@ def test_rows_are_held_as_pyspark_holds_them(engine: Embedded, rows: str) -> Non
     ours, theirs = engine.run("t", held)
     assert ours.schema == theirs.schema
     assert ours.to_pylist() == theirs.to_pylist()
+
+
+def test_nobody_tells_the_jvm_by_which_line_rows_are_asked_for(
+    engine: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, send = list[str](), ClientServerConnection.send_command
+
+    def noted(connection: Any, command: str) -> Any:
+        asked.append(command)
+        return send(connection, command)
+
+    def held(spark: SparkSession) -> int:
+        frame = spark.range(3)
+        monkeypatch.setattr(ClientServerConnection, "send_command", noted)
+        return rows_of(frame).num_rows
+
+    assert engine.run("t", held) == 3
+    assert any("collectAsArrowToPython" in each for each in asked)
+    assert not any("setCallSite" in each for each in asked)
 
 
 def test_a_row_that_fails_fails_the_job_as_it_does_with_spark(engine: Embedded) -> None:

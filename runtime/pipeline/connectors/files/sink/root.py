@@ -129,11 +129,8 @@ class OpenRoot:
 
     place: SinkLocation
     descriptor: int
-
-    @property
-    def path(self) -> Path:
-        """The root's path through the descriptor, for this process and its children."""
-        return Path(f"/proc/{os.getpid()}/fd/{self.descriptor}")
+    path: Path
+    """The root's path through the descriptor, for this process and its children."""
 
     def is_current(self) -> bool:
         """Tell whether the root's name still leads to this folder."""
@@ -151,7 +148,7 @@ def open_root(place: SinkLocation) -> Generator[OpenRoot]:
     """
     with translate_errors(place.root):
         descriptor = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    root = OpenRoot(place, descriptor)
+    root = OpenRoot(place, descriptor, Path(f"/proc/{os.getpid()}/fd/{descriptor}"))
     try:
         with translate_errors(place.root, str(root.path)):
             _check(root)
