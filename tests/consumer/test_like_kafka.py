@@ -150,7 +150,7 @@ def test_a_consumer_leaves_its_seat_before_it_takes_that_of_another(driver: Cons
     assert driver.group.instances == {"of A": "A", "of C": classic}
 
 
-def test_topics_that_are_not_there_are_told_first_whatever_the_group_says(
+def test_a_commit_is_told_of_topics_that_are_not_there_whatever_the_group_says(
     driver: ConsumerDriver,
 ) -> None:
     driver.joins("A", "t4")
@@ -162,8 +162,14 @@ def test_topics_that_are_not_there_are_told_first_whatever_the_group_says(
         ("t4", 4, unknown),
         ("t4", 1, Error.UNKNOWN_MEMBER_ID),
     ]
-    nowhere = ConsumerDriver().asks(OffsetDelete("g", {"nobody": (0,), "t4": (4,)}))
-    assert (nowhere.error, {each.error for each in nowhere.verdicts}) == (Error.NONE, {unknown})
+
+
+@pytest.mark.parametrize("places", [{"nobody": (0,)}, {"t4": (4,)}, {"nobody": (0,), "t4": (1,)}])
+def test_of_a_group_that_is_not_there_nothing_is_deleted_whatever_topics_are_named(
+    driver: ConsumerDriver, places: dict[str, tuple[int, ...]]
+) -> None:
+    told = driver.asks(OffsetDelete("g", places))
+    assert (told.error, told.verdicts) == (Error.GROUP_ID_NOT_FOUND, ())
 
 
 def test_a_classic_consumer_keeps_its_rack_in_a_group_of_consumers(driver: ConsumerDriver) -> None:

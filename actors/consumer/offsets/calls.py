@@ -36,8 +36,8 @@ def refuse_call(
 ) -> OffsetReply:
     """Return the answer to a call that changes nothing.
 
-    A broker looks at topics before it asks the group: it tells of unknown ones all the same, and of
-    nothing else if all are unknown. `topics` are those of the cluster, None: unknown.
+    A broker looks at the topics of a commit before it asks the group: it tells of unknown ones all
+    the same. `topics` are those of the cluster, None: unknown.
     """
     if isinstance(call, OffsetFetch):
         return OffsetFetchReply(error, message=message, number=call.number)
@@ -46,10 +46,6 @@ def refuse_call(
         told = [(place, _flaw_in_place(*place, topics)) for place in places]
         verdicts = [PartitionVerdict(*place, flaw or error) for place, flaw in told]
         return OffsetCommitReply(_unknown_first(verdicts), message, call.number, error)
-    told = [(place, _flaw_in_place(*place, topics)) for place in _places(call.partitions)]
-    if told and all(flaw for _, flaw in told):
-        verdicts = [PartitionVerdict(*place, flaw) for place, flaw in told if flaw]
-        return OffsetDeleteReply(Error.NONE, tuple(verdicts), number=call.number)
     return OffsetDeleteReply(error, message=message, number=call.number)
 
 
