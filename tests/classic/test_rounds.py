@@ -245,7 +245,9 @@ def test_an_id_that_was_given_out_is_given_back_whatever_instance_is_named(
     reply = driver.leaves(member_id, "i1")
     assert isinstance(reply, LeaveGroupReply)
     assert [each.error for each in reply.leavers] == [Error.NONE]
-    assert driver.asks(driver.joining(member_id)).error is Error.UNKNOWN_MEMBER_ID
+    refused = driver.asks(driver.joining(member_id))
+    assert isinstance(refused, JoinGroupReply)
+    assert refused.error is Error.UNKNOWN_MEMBER_ID
 
 
 def test_a_static_member_that_returns_keeps_its_place_through_a_restart(
