@@ -116,7 +116,7 @@ def test_a_call_that_hangs_is_left_behind_and_counts_no_more_when_it_returns(
     scene.is_well()
     tail = (
         "did not return within 0.05 s (task.call.timeout.ms), and its thread was left behind: "
-        "nothing of what it does counts any more"
+        "it can no longer commit anything"
     )
     # On a busy machine a call that does not hang may take that long as well.
     told = scene.all_told()
@@ -176,7 +176,7 @@ ERRORS: Mapping[str, tuple[BaseException, str]] = {
     "exit": (SystemExit(1), "{call} raised SystemExit: a plugin may not"),
     "interrupt": (KeyboardInterrupt(), "{call} raised KeyboardInterrupt: a plugin may not"),
     "generator": (GeneratorExit(), "{call} raised GeneratorExit: a plugin may not"),
-    "speechless": (SpeechlessError(), "SpeechlessError: its text cannot be had: RuntimeError"),
+    "speechless": (SpeechlessError(), "SpeechlessError: its text is not available: RuntimeError"),
     "bytes": (ValueError("\0\ud800\n\n"), "ValueError: \0\ud800"),
     "huge": (
         ValueError("a" * 500_000),

@@ -101,7 +101,7 @@ def _text_of(error: Exception) -> str:
     try:
         return str(error)
     except Exception as broken:  # noqa: BLE001  # user code may fail in any way
-        return f"its text cannot be had: {type(broken).__name__}"
+        return f"its text is not available: {type(broken).__name__}"
 
 
 def _cut(text: str, longest: int) -> str:

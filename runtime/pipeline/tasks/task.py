@@ -42,7 +42,7 @@ _EMPTY_PROOF_S = 5.0
 """How long after a start an empty plan does not yet prove that the source has no input."""
 _ORDER_POLL_S = 0.2
 """How often a task checks whether the earlier batches of its partitions are in the sink."""
-_BEHIND = "waiting for another task to publish what it has read of the same partitions before"
+_BEHIND = "waiting for another task to publish its earlier batches of the same partitions"
 _LONGEST_PAUSE_S = 1.0
 """The longest sleep while the rate limit holds a batch back; the task may sweep in between."""
 
@@ -186,7 +186,7 @@ class Task:
 
     @property
     def _is_unproven(self) -> bool:
-        """Whether the last attempt failed, so that the task is not RUNNING before it has staged."""
+        """Whether the last attempt failed; then the task is RUNNING only after it has staged."""
         return self._outage.is_on or self._restarts.is_unproven
 
     @property
@@ -205,13 +205,13 @@ class Task:
             self._commits.sweep_if_due(pipeline)
             if self._waits_for_rate():
                 continue
-            clock, looked = BatchClock(), time.thread_time()
+            clock, cpu_s = BatchClock(), time.thread_time()
             with clock.phase("plan"):
                 plan = self._plan(pipeline, offsets, size)
             if self.halt.is_draining:
                 return
             if not plan.ranges:
-                self._wait_for_input(pipeline, time.thread_time() - looked)
+                self._wait_for_input(pipeline, time.thread_time() - cpu_s)
                 continue
             commit = self._run_batch(pipeline, plan, clock)
             if commit is None:
@@ -274,7 +274,7 @@ class Task:
     def _run_batch(
         self, pipeline: Pipeline, plan: BatchPlan[Any], clock: BatchClock
     ) -> Commit | None:
-        """Stage, commit and publish a batch; None: the task was asked to end before it started."""
+        """Stage, commit and publish a batch; None: the task was asked to end before that."""
         with clock.phase("wait"):
             self._wait_for_earlier_batches(plan)
             slot = self._host.slots.acquire(self._launch.weight, self.halt)

@@ -175,5 +175,5 @@ def _timed_out(call: _Call) -> CallTimedOut:
     where = "".join(traceback.format_stack(frame)) if frame else ""
     return CallTimedOut(
         f"{call.name} did not return within {call.limit_s:g} s ({call.key}), and its thread was "
-        f"left behind: nothing of what it does counts any more\n{where}".rstrip()
+        f"left behind: it can no longer commit anything\n{where}".rstrip()
     )
