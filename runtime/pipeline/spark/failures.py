@@ -79,12 +79,12 @@ def _most_complete(messages: list[str]) -> str:
 
     `Exec failed, error: 2` is the cause of `Cannot run program "x": Exec failed, error: 2`.
     """
-    told = messages[-1]
+    message = messages[-1]
     for outer in reversed(messages[:-1]):
-        before = outer.removesuffix(told)
+        before = outer.removesuffix(message)
         if before != outer and "\n" not in before and not _JAVA_CLASS.fullmatch(before):
-            told = outer
-    return told
+            message = outer
+    return message
 
 
 def _with_cause(error: PySparkException) -> str:
@@ -104,8 +104,8 @@ def _with_cause(error: PySparkException) -> str:
 def _server_causes(error: PySparkException) -> list[str]:
     """Return the messages of the causes on a Spark Connect server, the root cause last."""
     stack = str(getattr(error, "_stacktrace", None) or "")
-    told = [each.partition("\n\tat ")[0].strip() for each in stack.split("\nCaused by: ")[1:]]
-    return [_JAVA_CLASS.sub("", each) for each in told]
+    causes = [each.partition("\n\tat ")[0].strip() for each in stack.split("\nCaused by: ")[1:]]
+    return [_JAVA_CLASS.sub("", each) for each in causes]
 
 
 def _strip_noise(text: str) -> str:

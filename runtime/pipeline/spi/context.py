@@ -92,7 +92,7 @@ class Shared:
         self._held: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the object under a key, created by `make` if nobody holds one.
+        """Return the object under a key, created by `make` if there is none.
 
         A creation blocks only callers with the same key.
         """

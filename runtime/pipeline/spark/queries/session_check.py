@@ -108,4 +108,4 @@ def _ask(question: Callable[[], T]) -> T:
     try:
         return question()
     except CheckFailed as failed:
-        raise EngineDown(f"no query runs before it is checked, and nobody can: {failed}") from None
+        raise EngineDown(f"the query cannot be checked, so it does not run: {failed}") from None
