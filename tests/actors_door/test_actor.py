@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 import pytest
-from thespian.actors import DeadEnvelope, PoisonMessage, ThespianWatch, WakeupMessage, WatchMessage
+from thespian.actors import DeadEnvelope, PoisonMessage, WakeupMessage, WatchMessage
 
 from fairlead.actors.door.actor import Failure, address_key
 from fairlead.actors.door.processes import Manager
@@ -252,7 +252,7 @@ def test_a_thread_that_posts_wakes_the_actor_without_a_connection_but_for_the_fi
 
     def hear(message: object) -> list[int]:
         """Return the descriptors that the actor wants to be woken by."""
-        told = cast("ThespianWatch | None", actor.receiveMessage(message, "me"))
+        told = actor.receiveMessage(message, "me")
         return [] if told is None else list(told.filenos)
 
     assert hear(WakeupMessage(timedelta(), None)) == []

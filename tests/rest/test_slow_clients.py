@@ -87,7 +87,7 @@ def test_each_answer_has_the_date_of_its_time(
     place: RestListener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def date_at(seconds: float) -> str:
-        monkeypatch.setattr(listeners.time, "time", lambda: seconds)
+        monkeypatch.setattr(time, "time", lambda: seconds)
         return httpx.get(f"{place}/").headers["date"]
 
     first, later = "Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 02 Jan 1970 00:00:00 GMT"

@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from setproctitle import setproctitle
 from ....actors.backoff import Backoff
 from ....actors.door import log_levels
 from ....actors.door.log_file import LogFile
-from ....events.log.process import process_of
+from ....events.log.process import ProcessId, process_of
 from ...cluster.node_files import EngineFile, write_engine
 from ...cluster.run_folder import RunFolder
 from ...config.redaction import Redaction
@@ -76,8 +77,13 @@ def view(engine: Embedded, owner: JvmOwner) -> EngineFile:
     """Return the state of the JVM, for `engine.json`."""
     is_warm = engine.state is EngineState.WARM
     detail = "" if is_warm else engine.detail
-    me = process_of(os.getpid())
-    return EngineFile(me, engine.pid, _WORDS.get(engine.state, DOWN), owner.restarts, detail)
+    return EngineFile(_me(), engine.pid, _WORDS.get(engine.state, DOWN), owner.restarts, detail)
+
+
+@cache
+def _me() -> ProcessId:
+    """Return this process: to look it up takes more than all else that is looked at."""
+    return process_of(os.getpid())
 
 
 def make_engine(data_dir: Path, brief: Mapping[str, Any], redaction: Redaction) -> Embedded:
