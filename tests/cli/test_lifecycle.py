@@ -136,6 +136,18 @@ def test_a_connector_that_is_created_stopped_is_waited_for_as_such(
     assert told == (0, "connector flights created\nconnector flights is stopped\n", "")
 
 
+def test_a_connector_that_is_stopped_is_applied_and_not_waited_for(
+    run: Run, cluster: Cluster
+) -> None:
+    Path("c").write_text(json.dumps({"name": "flights", "config": {"a": "b"}}))
+    change = {"key": "a", "from": "a", "to": "b"}
+    diff = {"name": "flights", "is_new": False, "changes": [change], "warnings": []}
+    cluster.answer("POST", "/apply", [diff])
+    state_of(cluster, "STOPPED")
+    told = run("apply", "-f", "c", "--wait", "--timeout", "1s", "--url", cluster.url)
+    assert told == (0, "connector flights configured\n", "")
+
+
 def test_a_time_that_is_none_is_a_misuse_before_anything_is_sent(
     run: Run, cluster: Cluster
 ) -> None:

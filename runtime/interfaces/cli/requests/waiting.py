@@ -72,6 +72,12 @@ def wait_for(client: Client, names: Iterable[str], awaited: Awaited, timeout_ms:
         say(f"connector {name} is {awaited}")
 
 
+def runs_nothing(client: Client, name: str) -> bool:
+    """Return whether a connector is paused or stopped, so that its new config starts nothing."""
+    state = client.get(ConnectorStateInfo, "connectors", name, "status").connector.state
+    return state in {Awaited.PAUSED.upper(), Awaited.STOPPED.upper()}
+
+
 def _what_is_missing(client: Client, name: str, awaited: Awaited) -> str:
     """Return what a connector does instead of what is awaited; "" if it is in that state."""
     if awaited is Awaited.DELETED:

@@ -19,7 +19,7 @@ from ..command.printing import FAILED, Failed, Misused, as_yaml, say, show, show
 from ..requests.files import ConnectorFile, read_connectors
 from ..requests.names import Connector
 from ..requests.several import for_each
-from ..requests.waiting import Awaited, Waiting, wait_for
+from ..requests.waiting import Awaited, Waiting, runs_nothing, wait_for
 from .connectors import OneKind
 
 
@@ -67,14 +67,16 @@ def apply(
     """Create the connectors in a file, or change their configs to those in the file.
 
     All of them in one epoch, or none if one is refused. A key that the file does not have is
-    removed. Connectors that the file does not have stay as they are.
+    removed. Connectors that the file does not have stay as they are, and those that are paused or
+    stopped stay so.
     """
     timeout_ms = place.timeout_ms()
     configs = dict(read_connectors(file))
     client = client_of(place)
     _apply(client, configs, dry_run=dry_run)
     if timeout_ms is not None and not dry_run:
-        wait_for(client, configs, Awaited.RUNNING, timeout_ms)
+        running = [name for name in configs if not runs_nothing(client, name)]
+        wait_for(client, running, Awaited.RUNNING, timeout_ms)
 
 
 @takes(ReadThere)
