@@ -13,7 +13,11 @@ def error(code: int, message: str) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"{", "1: no valid JSON (Expecting property name enclosed in double quotes)"),
+        (
+            b"{",
+            "body: no valid JSON, from character 1 on"
+            " (Expecting property name enclosed in double quotes)",
+        ),
         (b"[]", "body: Input should be a valid dictionary or object to extract fields from"),
         (b"", "body: Field required"),
         (b'{"name": "a"}', "config: Field required"),

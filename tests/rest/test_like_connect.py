@@ -104,7 +104,8 @@ def test_a_number_of_a_config_is_kept_as_it_is_spelt(
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 def test_what_json_has_no_number_for_is_a_400(client: Client, number: str) -> None:
-    message = f"the request is malformed: 0: no valid JSON ({number} is no number)"
+    flaw = f"no valid JSON, from character 0 on ({number} is no number)"
+    message = f"the request is malformed: body: {flaw}"
     refused = told(client, "PUT", "/connectors/a/config", f'{{"mine": {number}}}')
     assert refused == (400, {"error_code": 400, "message": message})
 

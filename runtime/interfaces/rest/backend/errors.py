@@ -132,20 +132,20 @@ async def _malformed(request: Request, error: Exception) -> Response:
     """Answer where a request is malformed, without its values, which may be secret."""
     if not isinstance(error, RequestValidationError):
         raise error
-    flaws = [
-        f"{'.'.join(str(part) for part in each['loc'][1:]) or each['loc'][0]}: {_flaw(each)}"
-        for each in error.errors()
-    ]
+    flaws = [_flaw(each["loc"], each) for each in error.errors()]
     if any(each["loc"][0] == "path" for each in error.errors()):
         return await _refused(request, bare_error(HTTPStatus.NOT_FOUND))
     return error_reply(HTTPStatus.BAD_REQUEST, f"the request is malformed: {'; '.join(flaws)}")
 
 
-def _flaw(told: dict[str, object]) -> str:
+def _flaw(place: tuple[int | str, ...], told: dict[str, object]) -> str:
+    """Return where a request is malformed, and how."""
     context = told.get("ctx")
     if told["type"] == "json_invalid" and isinstance(context, dict):
-        return f"no valid JSON ({context.get('error', 'unreadable')})"  # pyright: ignore
-    return str(told["msg"]).removeprefix("Value error, ")
+        why = context.get("error", "unreadable")  # pyright: ignore
+        return f"body: no valid JSON, from character {place[-1]} on ({why})"
+    where = ".".join(map(str, place[1:])) or str(place[0])
+    return f"{where}: {str(told['msg']).removeprefix('Value error, ')}"
 
 
 async def _failed(request: Request, error: Exception) -> Response:
