@@ -275,6 +275,25 @@ def test_records_become_files_once(
     assert sorted(int(str(each["kafka_offset"])) for each in offsets) == [1000] * 3
 
 
+def test_a_batch_without_rows_names_no_columns_to_the_sink(
+    engine: Embedded, topics: Topics, topic: str, tmp_path: Path
+) -> None:
+    fields = [{"field": "n", "type": "int32"}]
+    topics.write(topic, ["no envelope"])
+    config = source_config(topics.bootstrap, topics=topic, value_converter="json") | {
+        "sink.path": str(tmp_path / "out"),
+        "batch.max.rows": "1",
+        "task.restart.budget": "0",
+        "errors.tolerance": "all",
+        "transforms": "q",
+        "transforms.q.type": "sql",
+        "transforms.q.query": "SELECT n FROM input",
+    }
+    topics.write(topic, [envelope(fields, {"n": 1})])
+    _run(engine, MemoryLedger(), config, 1)
+    assert papq.read_table(tmp_path / "out").to_pylist() == [{"n": 1}]
+
+
 def _run(engine: Embedded, ledger: MemoryLedger, config: Mapping[str, str], rows: int) -> None:
     """Run a connector with two tasks until so many rows are published."""
     reports, token, name = Reports(), Token(1, 0), config["name"]

@@ -53,6 +53,10 @@ class Staged:
     """The rows that transforms or the sink fail for, each with the stage."""
 
 
+_NOTHING: Final = Staged(Manifest("", "", 0, 0, 0), 0)
+"""A batch of which no row reaches the sink."""
+
+
 class Target:
     """The sink of one attempt of a task, which is prepared for each new schema."""
 
@@ -95,8 +99,7 @@ class Batch:
         lost: list[LostRange] = []
         staged = self._stage_what_is_readable(spark, lost)
         pipeline = self.pipeline
-        gone = [each.range for each in lost]
-        if all(each in gone for each in self.plan.ranges):
+        if staged is _NOTHING:
             # Nothing reached the transforms: what they would tell is of a batch before.
             pipeline = replace(pipeline, transforms=())
         for transform in pipeline.transforms:
@@ -122,7 +125,7 @@ class Batch:
                     raise
                 ranges = left
                 lost += unreadable.lost
-        return Staged(Manifest("", "", 0, 0, 0), 0)
+        return _NOTHING
 
     def _stage_or_blame(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         try:
@@ -149,6 +152,8 @@ class Batch:
     def _stage(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         rows = self.pipeline.source.read(spark, ranges)
         table = _arrow(rows)
+        if table is not None and not table.num_rows:
+            return _NOTHING  # it may lack the columns that transforms and the sink need
         if table is not None and self.pipeline.sink.takes_arrow and not self.pipeline.transforms:
             self.pipeline.lineage.columns(table, table)
             return self._stage_table(spark, table)
