@@ -1,8 +1,8 @@
-"""Serves Kafka's clients: `python -m fairlead.runtime.kafka`, started by a node.
+"""The listener process for Kafka clients: `python -m fairlead.runtime.kafka`, started by a node.
 
-Its brief comes by its input, as JSON. The groups are in processes of their own: when this one
-ends, members, sessions and rounds live on, and clients dial again. It tells what happens in
-`logs/kafka.log` of the data folder.
+It reads its settings from standard input, as JSON. The groups are in other processes: when this
+one ends, their members, sessions and rebalances continue, and the clients reconnect. It logs to
+`logs/kafka.log` in the data folder.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from ...actors.door import log_levels
 from ...actors.door.log_file import LogFile
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import KafkaSpec
-from .amend import HostPort
+from .broker_responses import HostPort
 from .counts import Counts
 from .groups import Groups
-from .line import ShardLine
 from .server import Limits, Listener
+from .shard_connection import ShardConnection
+from .shard_lookup import ShardLookup
 from .topics import Topics
-from .way_in import WayIn
 
 LOGGER = logging.getLogger(__name__)
 EXIT_FAILED: Final = 1
@@ -36,7 +36,7 @@ LEVELS_SECONDS: Final = 1.0
 
 
 def main() -> int:
-    """Serve until SIGTERM or the parent's end; return the exit code."""
+    """Serve until SIGTERM, or until the parent process ends; return the exit code."""
     brief: Mapping[str, Any] = json.load(sys.stdin)
     setproctitle(f"fairlead: kafka {brief['group']}")
     data_dir = Path(brief["data_dir"])
@@ -44,49 +44,49 @@ def main() -> int:
         _log_to(data_dir / "logs", str(brief["log_level"]))
         asyncio.run(serve(KafkaSpec.read(brief["kafka"]), data_dir, str(brief["group"])))
     except (OSError, ssl.SSLError) as error:
-        LOGGER.error("the listener for Kafka's clients cannot start: %s", error)  # noqa: TRY400  # it tells all
+        LOGGER.error("the listener for Kafka's clients cannot start: %s", error)  # noqa: TRY400  # the message says it all
         sys.stderr.write(f"the listener for Kafka's clients cannot start: {error}\n")
         return EXIT_FAILED
     return 0
 
 
 async def serve(spec: KafkaSpec, data_dir: Path, workers_group: str) -> None:
-    """Serve until SIGTERM; raises `OSError` where the port cannot be had."""
-    has_to_end = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, has_to_end.set)
+    """Serve until SIGTERM; raises `OSError` if the port cannot be bound."""
+    must_stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, must_stop.set)
     host = time.time_ns()
-    lines = [ShardLine(WayIn(data_dir, number), host) for number in range(spec.shards)]
-    for line in lines:
-        line.begin()
-    workers = ShardLine(WayIn(data_dir, workers_group), host)
+    shards = [ShardConnection(ShardLookup(data_dir, number), host) for number in range(spec.shards)]
+    for shard in shards:
+        shard.start()
+    workers = ShardConnection(ShardLookup(data_dir, workers_group), host)
     counts = Counts(RunFolder(data_dir).metrics)
     brokers = [HostPort(*each) for each in spec.brokers]
-    topics = Topics(lines, brokers, counts)
-    groups = Groups(lines, topics, workers_group, workers)
+    topics = Topics(shards, brokers, counts)
+    groups = Groups(shards, topics, workers_group, workers)
     listener = Listener(groups, counts, Limits(spec.connections, spec.of_address), _tls(spec))
-    at = HostPort(spec.host, spec.port)
-    await listener.open(at, HostPort(spec.advertised_host, spec.port), brokers)
+    bind = HostPort(spec.host, spec.port)
+    await listener.open(bind, HostPort(spec.advertised_host, spec.port), brokers)
     LOGGER.info("Kafka's clients are served at %s:%d", spec.host, spec.port)
-    beside = [
+    background = [
         asyncio.create_task(each)
         for each in (
-            listener.learn_brokers(brokers),
+            listener.open_broker_ports(brokers),
             listener.sweep(),
             topics.watch(),
             _follow_levels(data_dir),
         )
     ]
-    for each in beside:
-        each.add_done_callback(_tell_failure)
-    await has_to_end.wait()
-    for each in beside:
+    for each in background:
+        each.add_done_callback(_log_failure)
+    await must_stop.wait()
+    for each in background:
         each.cancel()
     await listener.close()
     groups.close()
 
 
 def _tls(spec: KafkaSpec) -> ssl.SSLContext | None:
-    """Return what encrypts, and asks clients for a certificate; raises `OSError`."""
+    """Return the TLS context, which requires client certificates; raises `OSError`."""
     if not spec.is_encrypted:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -96,8 +96,8 @@ def _tls(spec: KafkaSpec) -> ssl.SSLContext | None:
     return context
 
 
-def _tell_failure(task: "asyncio.Task[None]") -> None:
-    """Log what has gone wrong beside the clients: nobody else would see it."""
+def _log_failure(task: "asyncio.Task[None]") -> None:
+    """Log the failure of a background task, which nothing else would report."""
     if not task.cancelled() and (error := task.exception()) is not None:
         LOGGER.critical("a part of the listener has ended", exc_info=error)
 

@@ -1,4 +1,4 @@
-"""What the listener counts, and what it says of what it refuses: a line a second at most."""
+"""The metrics of the listener, and its rate-limited warnings."""
 
 import logging
 import time
@@ -10,38 +10,39 @@ from .wire.bounds import FrameRefused
 from .wire.served import NAMES
 
 LOGGER = logging.getLogger(__name__)
-COMPLAINT_SECONDS: Final = 1.0
+WARN_SECONDS: Final = 1.0
+"""The minimum interval of warnings."""
 
 
 class Counts:
-    """Connections, requests by call, and what was refused for which reason."""
+    """Counts connections, requests by API, and refusals by reason."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is where processes of the node keep their figures."""
+        """`folder` has the metrics of all processes of the node."""
         self._metrics = ListenerMetrics(folder)
         self._silent_until = 0.0
-        self._unsaid = 0
-        """How many complaints were not written since the last one that was."""
+        self._suppressed = 0
+        """The number of warnings that were dropped since the last logged one."""
 
     def count(self, api: int) -> None:
         """Count a request."""
         self._metrics.count_request(NAMES.get(api, "other"))
 
     def open(self, change: int) -> None:
-        """Count a connection that was opened, or closed (-1)."""
+        """Count a connection that was opened (1) or closed (-1)."""
         self._metrics.count_connection(change)
 
     def refuse(self, refused: FrameRefused, address: str) -> None:
-        """Count a refusal, and tell of it."""
+        """Count a refusal, and warn about it."""
         self._metrics.count_refusal(refused.reason)
-        self.complain("closed the connection of", f"{address}: {refused}")
+        self.warn("closed the connection of", f"{address}: {refused}")
 
-    def complain(self, what: str, whom: str) -> None:
-        """Write a line to the log, unless there was one within the last second."""
+    def warn(self, what: str, whom: str) -> None:
+        """Log a warning, unless the last one was less than `WARN_SECONDS` ago."""
         now = time.monotonic()
         if now < self._silent_until:
-            self._unsaid += 1
+            self._suppressed += 1
             return
-        more = f" ({self._unsaid} more like this were not told)" if self._unsaid else ""
-        self._silent_until, self._unsaid = now + COMPLAINT_SECONDS, 0
+        more = f" ({self._suppressed} more warnings were not logged)" if self._suppressed else ""
+        self._silent_until, self._suppressed = now + WARN_SECONDS, 0
         LOGGER.warning("%s %s%s", what, whom, more)

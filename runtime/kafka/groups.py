@@ -1,4 +1,4 @@
-"""What a request asks of all groups that it names, each of the shard that has it."""
+"""Sends the calls of a request to the shards of their groups."""
 # pyright: basic
 
 import asyncio
@@ -12,8 +12,8 @@ from ...actors.messages.groups import ConnectCall, ListGroups, PackedCall
 from ...actors.shards.packets import size_of
 from ...actors.shards.refusals import refuse_connect_call, refuse_host_call
 from ...events.entries.group_keys import shard_of_group
-from .client.reply_taker import Lost, Wait, no_wait
-from .line import ShardLine
+from .client.reply_handler import CallLost, OnHold, ignore_hold
+from .shard_connection import ShardConnection
 from .topics import Topics
 from .wire.bounds import LONGEST_ANSWER
 
@@ -22,85 +22,91 @@ OF_WORKERS: Final = (
     " use another group id"
 )
 NOT_OF_WORKERS: Final = "is no connect group of this node: its own is"
-MUCH: Final = "the groups before it fill the answer: ask for this one again"
+TRUNCATED: Final = "the groups before it fill the answer: ask for this one again"
 LOST: Final = "its process was ended, or does not answer: ask again"
 SHOWN: Final = 40
-"""Letters of a group id that a refusal repeats."""
+"""The number of characters of a group id that an error message quotes."""
 AT_ONCE: Final = 32
-"""How many groups of one request are asked at the same time."""
+"""The maximum number of groups of one request that are asked concurrently."""
 
 
 class Groups:
-    """The groups of all shards."""
+    """The groups of all shards, and the workers' group."""
 
     def __init__(
-        self, lines: Sequence[ShardLine], topics: Topics, workers_group: str, workers: ShardLine
+        self,
+        shards: Sequence[ShardConnection],
+        topics: Topics,
+        workers_group: str,
+        workers: ShardConnection,
     ) -> None:
-        """`workers_group` is that of the node's own workers; `workers` leads to its process."""
-        self._lines, self._topics = lines, topics
+        """`workers_group` is the group id of the node's workers, `workers` its connection."""
+        self._shards, self._topics = shards, topics
         self._workers_group, self._workers = workers_group, workers
 
-    def line_of(self, calls: Sequence[PackedCall]) -> ShardLine | None:
-        """Return where calls go that are one heartbeat, which names no topics; None: ask for them.
+    def find_shard(self, calls: Sequence[PackedCall]) -> ShardConnection | None:
+        """Return the shard of a single heartbeat that names no topics, None for other calls.
 
-        Then nothing has to be awaited before that.
+        Nothing has to be awaited before such a heartbeat is sent.
         """
         call = calls[0] if len(calls) == 1 else None
         if not isinstance(call, ClassicHeartbeat | ConsumerGroupHeartbeat):
             return None
         if isinstance(call, ConsumerGroupHeartbeat) and call.subscribed_topic_names is not None:
             return None
-        return None if call.group_id == self._workers_group else self._line_of(call.group_id)
+        return None if call.group_id == self._workers_group else self._shard_of(call.group_id)
 
-    def _line_of(self, group_id: str) -> ShardLine:
-        return self._lines[shard_of_group(group_id, len(self._lines))]
+    def _shard_of(self, group_id: str) -> ShardConnection:
+        return self._shards[shard_of_group(group_id, len(self._shards))]
 
-    async def ask(self, calls: Sequence[Any], wait: Wait, *, lists: bool) -> Sequence[Any]:
-        """Return the replies to a request's calls; `lists`: whether ListGroups names any here."""
+    async def ask(self, calls: Sequence[Any], on_hold: OnHold, *, lists: bool) -> Sequence[Any]:
+        """Return the replies to a request's calls; without `lists` ListGroups returns no group."""
         if len(calls) == 1 and not isinstance(calls[0], ListGroups):
-            return [await self._ask(calls[0], wait)]
+            return [await self._ask(calls[0], on_hold)]
         if calls and isinstance(calls[0], ListGroups):
-            asked = [_ask_line(each, calls[0]) for each in self._lines] if lists else []
+            asked = [_ask_shard(each, calls[0]) for each in self._shards] if lists else []
             return await asyncio.gather(*asked)
         return await self._ask_each(calls)
 
     async def _ask_each(self, calls: Sequence[Any]) -> Sequence[Any]:
-        """Return the replies of many groups, no more than one answer takes.
+        """Return the replies of many groups, as far as they fit in one response.
 
-        A call that comes again is asked once.
+        Equal calls are sent once.
         """
         replies: list[Any] = []
         asked: dict[str, tuple[Any, asyncio.Future[Any]]] = {}
         left = LONGEST_ANSWER
         for at in range(0, len(calls), AT_ONCE):
             batch = calls[at : at + AT_ONCE]
-            found = await asyncio.gather(*(self._once(each, asked) for each in batch if left > 0))
+            found = await asyncio.gather(
+                *(self._ask_once(each, asked) for each in batch if left > 0)
+            )
             for number, call in enumerate(batch):
                 loading = Error.COORDINATOR_LOAD_IN_PROGRESS
-                reply = found[number] if left > 0 else refuse_host_call(call, loading, MUCH)
+                reply = found[number] if left > 0 else refuse_host_call(call, loading, TRUNCATED)
                 left -= size_of(reply)
                 replies.append(reply)
         return replies
 
-    def _once(
+    def _ask_once(
         self, call: Any, asked: dict[str, tuple[Any, asyncio.Future[Any]]]
     ) -> asyncio.Future[Any]:
-        """Ask, unless that was asked of the group last: then the reply is the same."""
-        said = asked.get(call.group_id)
-        if said is None or said[0] != call:
-            said = asked[call.group_id] = call, asyncio.ensure_future(self._ask(call))
-        return said[1]
+        """Send a call, unless it equals the previous one to its group: then share the reply."""
+        last = asked.get(call.group_id)
+        if last is None or last[0] != call:
+            last = asked[call.group_id] = call, asyncio.ensure_future(self._ask(call))
+        return last[1]
 
     def close(self) -> None:
-        """Let go of the lines, and of the broker."""
+        """Close the connections to shards and to the broker."""
         self._topics.close()
-        for each in (*self._lines, self._workers):
+        for each in (*self._shards, self._workers):
             each.close()
 
-    async def _ask(self, call: Any, wait: Wait = no_wait) -> Any:
+    async def _ask(self, call: Any, on_hold: OnHold = ignore_hold) -> Any:
         if isinstance(call, ConnectCall):
             if call.group_id in {"", self._workers_group}:
-                return await _ask_line(self._workers, call, wait)
+                return await _ask_shard(self._workers, call, on_hold)
             named = f"{call.group_id[:SHOWN]!a}{'…' if len(call.group_id) > SHOWN else ''}"
             message = f"{named} {NOT_OF_WORKERS} {self._workers_group!a}"
             return refuse_connect_call(call, Error.GROUP_ID_NOT_FOUND, message)
@@ -108,19 +114,21 @@ class Groups:
             is_join = isinstance(call, JoinGroup)
             error = Error.INCONSISTENT_GROUP_PROTOCOL if is_join else Error.INVALID_GROUP_ID
             return refuse_host_call(call, error, OF_WORKERS)
-        await self._topics.see_those_of(call)
-        return await _ask_line(self._line_of(call.group_id), call, wait)
+        await self._topics.wait_until_known(call)
+        return await _ask_shard(self._shard_of(call.group_id), call, on_hold)
 
 
 def refuse_lost(call: PackedCall, error: Error) -> Any:
-    """Return the answer to a call of which nobody knows whether it was taken."""
+    """Return the reply to a lost call; it is unknown whether it was accepted."""
     if isinstance(call, ConnectCall):
         return refuse_connect_call(call, error, LOST)
     return refuse_host_call(call, error, LOST)
 
 
-async def _ask_line(line: ShardLine, call: PackedCall, wait: Wait = no_wait) -> Any:
+async def _ask_shard(
+    shard: ShardConnection, call: PackedCall, on_hold: OnHold = ignore_hold
+) -> Any:
     try:
-        return await line.ask(call, wait)
-    except Lost as lost:
+        return await shard.ask(call, on_hold)
+    except CallLost as lost:
         return refuse_lost(call, lost.error)

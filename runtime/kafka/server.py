@@ -1,7 +1,7 @@
-"""Where the listener listens: one port for groups, and one more for each broker behind.
+"""The ports of the listener: one for groups, and one for each broker behind it.
 
-Broker n is reached at the listener's own port + 1 + n: brokers are told apart by ports that follow
-from their ids alone, so that they stay the same over restarts and wherever they are told of.
+Broker n is reached at the listener's port + 1 + n. So the port of a broker depends only on its id,
+and is the same after restarts and in all responses.
 """
 
 import asyncio
@@ -13,38 +13,39 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from .amend import Broker, HostPort, brokers_of
+from .broker_responses import Broker, HostPort, brokers_of
 from .client.stream import Stream
 from .connection import ClientConnection, ListenerPort
 from .counts import Counts
 from .groups import Groups
-from .upstream import BrokerAway, Upstream
+from .upstream import BrokerUnavailable, Upstream
 from .wire.bounds import BUDGET, Budget, FrameRefused
 from .wire.served import METADATA
 
 LOGGER = logging.getLogger(__name__)
 BACKLOG: Final = 1_024
 SWEEP_SECONDS: Final = 1.0
-"""How often connections are looked at whose clients keep us waiting."""
+"""The interval at which connections are checked for timeouts."""
 METADATA_VERSION: Final = 9
 NOT_ASKED: Final = (
     "include_cluster_authorized_operations",
     "include_topic_authorized_operations",
 )
-"""What a Metadata may ask beside."""
+"""The optional parts of a Metadata request."""
 LARGEST_PORT: Final = 65_535
 PAUSE_SECONDS: Final = 1.0
+"""The retry interval while no broker can be reached."""
 
 
 class Limits(NamedTuple):
-    """How many connections there may be, of all clients and of one address."""
+    """The maximum numbers of connections: in total, and from one address."""
 
     connections: int
     of_address: int
 
 
 class Listener:
-    """All ports, and the connections on them."""
+    """All ports, and their connections."""
 
     def __init__(
         self, groups: Groups, counts: Counts, limits: Limits, encryption: ssl.SSLContext | None
@@ -55,55 +56,59 @@ class Listener:
         self._of_address: Counter[str] = Counter()
         self._servers: list[asyncio.Server] = []
         self._of_brokers: dict[int, ListenerPort] = {}
-        """By port, those that are open or about to be."""
+        """The ports of brokers that are open or being opened, by number."""
         self._opening: set[asyncio.Task[None]] = set()
 
-    async def open(self, at: HostPort, told: HostPort, bootstrap: Sequence[HostPort]) -> None:
-        """Listen for groups; clients are told `told`. Raises `OSError`."""
-        self._at, self._told = at, told
-        await self._listen(at.port, ListenerPort(told, bootstrap, self.place_of, lists=True))
+    async def open(
+        self, bind: HostPort, advertised: HostPort, bootstrap: Sequence[HostPort]
+    ) -> None:
+        """Open the port for groups, which clients know as `advertised`. Raises `OSError`."""
+        self._bind, self._advertised = bind, advertised
+        await self._listen(
+            bind.port, ListenerPort(advertised, bootstrap, self.address_of, lists=True)
+        )
 
-    async def learn_brokers(self, bootstrap: Sequence[HostPort]) -> None:
-        """Open the ports of the brokers that there are, as soon as one can be asked."""
+    async def open_broker_ports(self, bootstrap: Sequence[HostPort]) -> None:
+        """Open the ports of all brokers, as soon as one of them can be reached."""
         brokers: list[Broker] = []
         while not brokers:
             try:
                 brokers = await _ask_for_brokers(bootstrap)
                 for broker in brokers:
-                    self.place_of(broker)
-            except (BrokerAway, FrameRefused, asyncio.IncompleteReadError, OSError) as error:
-                self._counts.complain("the broker cannot be reached:", str(error))
+                    self.address_of(broker)
+            except (BrokerUnavailable, FrameRefused, asyncio.IncompleteReadError, OSError) as error:
+                self._counts.warn("the broker cannot be reached:", str(error))
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def sweep(self) -> None:
-        """Close connections whose clients keep us waiting for too long; without end."""
+        """Close connections whose timeout is over; runs until it is cancelled."""
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             now = time.monotonic()
             for each in [*self._connections]:
-                each.end_if_late(now)
+                each.close_if_late(now)
 
     async def close(self) -> None:
-        """Take no more connections, and end those that there are."""
+        """Close all ports and connections."""
         await asyncio.gather(*self._opening)
         for server in self._servers:
             server.close()
         for each in [*self._connections]:
-            each.end()
+            each.close()
         while self._connections:
             await asyncio.sleep(0)
 
-    def place_of(self, broker: Broker) -> HostPort:
-        """Return where clients reach a broker; its port is opened if it is not yet.
+    def address_of(self, broker: Broker) -> HostPort:
+        """Return the address at which clients reach a broker, and open its port if needed.
 
-        One that has moved is reached where it says it is now, by whoever comes from now on.
+        If the broker advertises a new address, new connections go there.
         """
-        port = self._at.port + 1 + broker.broker_id
+        port = self._bind.port + 1 + broker.broker_id
         if port > LARGEST_PORT:
             raise FrameRefused("broker's id", f"{broker.broker_id} leads to no port: see README")
         at, shared = HostPort(broker.host, broker.port), self._of_brokers.get(port)
         if shared is None:
-            shared = ListenerPort(self._told, [at], self.place_of, lists=False)
+            shared = ListenerPort(self._advertised, [at], self.address_of, lists=False)
             self._of_brokers[port] = shared
             opening = asyncio.create_task(self._open_port(port, shared))
             self._opening.add(opening)
@@ -111,7 +116,7 @@ class Listener:
         elif [*shared.brokers] != [at]:
             LOGGER.info("broker %d has moved to %s:%d", broker.broker_id, *at)
             shared.brokers = [at]
-        return HostPort(self._told.host, self._told.port + 1 + broker.broker_id)
+        return HostPort(self._advertised.host, self._advertised.port + 1 + broker.broker_id)
 
     async def _open_port(self, port: int, shared: ListenerPort) -> None:
         (broker,) = shared.brokers
@@ -119,18 +124,20 @@ class Listener:
             await self._listen(port, shared)
             LOGGER.info("broker %s:%d is reached at port %d", *broker, port)
         except OSError as error:
-            del self._of_brokers[port]  # whoever names the broker next has it tried again
-            self._counts.complain(f"port {port} is taken, broker {broker} not reached:", str(error))
+            del self._of_brokers[port]  # the next response that names the broker tries again
+            self._counts.warn(f"port {port} is taken, broker {broker} not reached:", str(error))
 
     async def _listen(self, port: int, shared: ListenerPort) -> None:
         make = partial(Stream, partial(self._accept, shared))
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(make, self._at.host, port, backlog=BACKLOG, ssl=self._tls)
+        server = await loop.create_server(
+            make, self._bind.host, port, backlog=BACKLOG, ssl=self._tls
+        )
         self._servers.append(server)
 
     async def _accept(self, shared: ListenerPort, stream: Stream) -> None:
         client = ClientConnection(stream, shared, self._groups, self._budget, self._counts)
-        if self._is_one_too_many(client):
+        if self._exceeds_limits(client):
             stream.transport.abort()
             return
         self._connections.add(client)
@@ -143,7 +150,7 @@ class Listener:
             self._of_address[client.address] -= 1
             self._counts.open(-1)
 
-    def _is_one_too_many(self, client: ClientConnection) -> bool:
+    def _exceeds_limits(self, client: ClientConnection) -> bool:
         limits, address = self._limits, client.address
         if len(self._connections) >= limits.connections:
             refused = FrameRefused("too many connections", f"there are {limits.connections}")
@@ -156,7 +163,7 @@ class Listener:
 
 
 async def _ask_for_brokers(bootstrap: Sequence[HostPort]) -> list[Broker]:
-    """Return the brokers that one of them tells of."""
+    """Return all brokers, according to one of them."""
     upstream = Upstream(bootstrap)
     try:
         asked = dict.fromkeys(NOT_ASKED, False)

@@ -1,8 +1,7 @@
-"""Which topics the brokers have, as the groups are told: their ids, and how many partitions.
+"""Polls the topics of the brokers (ids and numbers of partitions), and sends them to the shards.
 
-The brokers are looked at once a second, and at once where a client names what is not known: it may
-have been created a moment ago. A process of groups is told whenever there is anything new, and
-when it is another process than before.
+They are polled once a second, and at once if a client names an unknown topic, which may have been
+created a moment ago. A shard gets them when they have changed, and when its process is a new one.
 """
 # pyright: basic
 
@@ -21,99 +20,103 @@ from ...actors.messages.groups import HostCall, TellTopics
 from ...actors.messages.offsets import OffsetCommit
 from ...events.kafka.consumers import Topic
 from ...events.kafka.topic_names import is_topic_name
-from .amend import HostPort
-from .client.reply_taker import Lost
+from .broker_responses import HostPort
+from .client.reply_handler import CallLost
 from .counts import Counts
-from .line import ShardLine
-from .upstream import BrokerAway, Upstream
+from .shard_connection import ShardConnection
+from .upstream import BrokerUnavailable, Upstream
 from .wire.bounds import FrameRefused
 from .wire.served import METADATA
 
 VERSION: Final = 12
-"""Of Metadata: the first that tells the ids of topics, whatever is asked for."""
-LOOK_SECONDS: Final = 1.0
+"""The first version of Metadata with topic ids and a request for all topics."""
+REFRESH_SECONDS: Final = 1.0
+"""The polling interval."""
 ANSWER_SECONDS: Final = 10.0
-"""How long a broker may take for an answer."""
+"""The timeout of the broker's response."""
 WAIT_SECONDS: Final = 2.0
-"""How long a call waits at most for a look at what it names."""
+"""The longest time that a call waits for a refresh because of an unknown topic."""
 MOST_MISSING: Final = 10_000
+"""The maximum number of remembered names of missing topics."""
 PAUSE_SECONDS: Final = 0.1
-"""How far apart two looks are at least, however often something unknown is named."""
+"""The minimum interval of polls, however many unknown topics clients name (debounce)."""
 
 
 class Topics:
-    """The topics as they were seen last, and which process of groups knows them."""
+    """The topics as of the last poll, and the shards that know them."""
 
     def __init__(
-        self, lines: Sequence[ShardLine], bootstrap: Sequence[HostPort], counts: Counts
+        self, shards: Sequence[ShardConnection], bootstrap: Sequence[HostPort], counts: Counts
     ) -> None:
-        self._lines, self._bootstrap, self._counts = lines, bootstrap, counts
+        self._shards, self._bootstrap, self._counts = shards, bootstrap, counts
         self._upstream = Upstream(bootstrap)
         self._topics: Mapping[str, Topic] | None = None
-        """By name; None: no broker has told them yet."""
-        self._told: dict[ShardLine, tuple[int, Mapping[str, Topic]]] = {}
-        """What each line was told last, and under which epoch of its process."""
+        """By name; None: no poll has succeeded yet."""
+        self._sent: dict[ShardConnection, tuple[int, Mapping[str, Topic]]] = {}
+        """The topics last sent to each shard, with the epoch of its process then."""
         self._missing: set[str] = set()
-        """What was named and is not there: nobody looks for it at once another time."""
-        self._is_wanted = asyncio.Event()
-        self._looked = asyncio.Condition()
+        """Named topics that did not exist: they do not cause an immediate poll again."""
+        self._refresh_wanted = asyncio.Event()
+        """Set to poll at once."""
+        self._refreshed = asyncio.Condition()
+        """Notified after each poll."""
 
     async def watch(self) -> None:
-        """Look, and tell; without end."""
+        """Poll the topics, and send them to the shards; runs until it is cancelled."""
         while True:
             try:
-                self._is_wanted.clear()
-                topics = await self._look()
+                self._refresh_wanted.clear()
+                topics = await self._fetch_topics()
                 if topics != self._topics:
                     self._topics = topics
                     self._missing.clear()
-            except (BrokerAway, FrameRefused, OSError, EOFError, TimeoutError) as error:
+            except (BrokerUnavailable, FrameRefused, OSError, EOFError, TimeoutError) as error:
                 self._upstream.close()
                 self._upstream = Upstream(self._bootstrap)
-                self._counts.complain("the topics cannot be seen:", str(error))
-            await self._tell()
-            async with self._looked:
-                self._looked.notify_all()
+                self._counts.warn("the topics cannot be seen:", str(error))
+            await self._send_topics()
+            async with self._refreshed:
+                self._refreshed.notify_all()
             await asyncio.sleep(PAUSE_SECONDS)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_wanted.wait(), LOOK_SECONDS - PAUSE_SECONDS)
+                await asyncio.wait_for(self._refresh_wanted.wait(), REFRESH_SECONDS - PAUSE_SECONDS)
 
-    async def see_those_of(self, call: HostCall) -> None:
-        """See that what a call names is known to its group, unless there is no such topic."""
+    async def wait_until_known(self, call: HostCall) -> None:
+        """Wait until the shards know the topics that a call names, unless they do not exist."""
         if self._topics is None or self._missing.issuperset(_unknown(self._topics, call)):
             return
         with suppress(TimeoutError):
-            async with asyncio.timeout(WAIT_SECONDS), self._looked:
-                self._is_wanted.set()
-                await self._looked.wait()
+            async with asyncio.timeout(WAIT_SECONDS), self._refreshed:
+                self._refresh_wanted.set()
+                await self._refreshed.wait()
         missing = [*islice(_unknown(self._topics, call), MOST_MISSING)]
         if len(self._missing) + len(missing) > MOST_MISSING:
             self._missing.clear()
         self._missing.update(missing)
 
     def close(self) -> None:
-        """Let go of the broker."""
+        """Close the connection to the broker."""
         self._upstream.close()
 
-    async def _look(self) -> Mapping[str, Topic]:
-        """Return the topics of the brokers; raises `BrokerAway` and others of the connection."""
-        told = {"topics": None, "allow_auto_topic_creation": False}
-        told |= {"include_topic_authorized_operations": False}
+    async def _fetch_topics(self) -> Mapping[str, Topic]:
+        """Return the topics of the brokers; raises `BrokerUnavailable`, and I/O errors."""
+        fields = {"topics": None, "allow_auto_topic_creation": False}
+        fields |= {"include_topic_authorized_operations": False}
         async with asyncio.timeout(ANSWER_SECONDS):
-            return _topics_of(await self._upstream.ask(METADATA, VERSION, **told))
+            return _topics_of(await self._upstream.ask(METADATA, VERSION, **fields))
 
-    async def _tell(self) -> None:
+    async def _send_topics(self) -> None:
         topics = self._topics
         if topics is None:
             return
-        new = [each for each in self._lines if self._told.get(each) != (each.epoch, topics)]
-        await asyncio.gather(*(self._tell_line(each, topics) for each in new))
+        new = [each for each in self._shards if self._sent.get(each) != (each.epoch, topics)]
+        await asyncio.gather(*(self._send_to(each, topics) for each in new))
 
-    async def _tell_line(self, line: ShardLine, topics: Mapping[str, Topic]) -> None:
-        with suppress(Lost):  # it is told at the next look
-            reply = await line.ask(TellTopics(topics))
+    async def _send_to(self, shard: ShardConnection, topics: Mapping[str, Topic]) -> None:
+        with suppress(CallLost):  # the next poll sends them again
+            reply = await shard.ask(TellTopics(topics))
             if reply.error is Error.NONE:
-                self._told[line] = line.epoch, topics
+                self._sent[shard] = shard.epoch, topics
 
 
 def _topics_of(message: Any) -> Mapping[str, Topic]:
@@ -125,9 +128,9 @@ def _topics_of(message: Any) -> Mapping[str, Topic]:
 
 
 def _unknown(topics: Mapping[str, Topic], call: HostCall) -> Iterator[str]:
-    """Yield the topics that a call names, or names a partition of, and that are not seen yet.
+    """Yield the topics in a call that are unknown, or have an unknown partition there.
 
-    What no topic can be called is never looked for.
+    Invalid topic names are skipped.
     """
     if isinstance(call, ConsumerGroupHeartbeat):
         named = ((name, 0) for name in call.subscribed_topic_names or ())

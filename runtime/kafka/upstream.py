@@ -1,30 +1,30 @@
-"""A way to the brokers behind: a connection with any of them, made when it is first needed."""
+"""The connection to a Kafka broker behind the listener."""
 # pyright: basic
 
 import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from .amend import HostPort
+from .broker_responses import HostPort
 from .client.stream import Stream
 from .wire.bounds import FRAME_SECONDS
 from .wire.frames import LENGTH, Head, Request, make, read_response, request_class, write_request
 
 
-class BrokerAway(Exception):  # noqa: N818  # says what happened
-    """The broker behind cannot be reached, or has closed the connection."""
+class BrokerUnavailable(Exception):  # noqa: N818  # says what happened
+    """No broker can be reached, or the broker has closed the connection."""
 
 
 class Upstream:
-    """A client's own connection with a broker behind; made when it is first needed."""
+    """A connection to any of several brokers, opened at its first use; each client has its own."""
 
     def __init__(self, brokers: Sequence[HostPort]) -> None:
-        """Take the brokers any of which will do."""
+        """Each of `brokers` is suitable; they are tried in order."""
         self._brokers = brokers
         self._stream: Stream | None = None
 
     async def open(self) -> Stream:
-        """Return it; raises `BrokerAway`."""
+        """Return the connection, open it if needed; raises `BrokerUnavailable`."""
         failed: list[str] = []
         for each in () if self._stream else self._brokers:
             try:
@@ -35,11 +35,11 @@ class Upstream:
             except (OSError, TimeoutError) as error:
                 failed.append(f"{each.host}:{each.port} ({error})")
         if self._stream is None:
-            raise BrokerAway(", ".join(failed))
+            raise BrokerUnavailable(", ".join(failed))
         return self._stream
 
     async def ask(self, api: int, version: int, **fields: Any) -> Any:
-        """Ask something of our own, and return the answer; raises `BrokerAway` and others."""
+        """Send a request, and return the response; raises `BrokerUnavailable`, and I/O errors."""
         head = Head(api, version, 0)
         stream = await self.open()
         message = make(request_class(api, version), **fields)
@@ -49,6 +49,6 @@ class Upstream:
         return read_response(head, await stream.read_exactly(size))
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         if self._stream is not None:
             self._stream.transport.abort()

@@ -35,10 +35,10 @@ async def held(served: Served, client: Client) -> None:
     fields = {"GroupId": "g", "GenerationId": 1, "MemberId": await joined(client)}
     beat = asking(HEARTBEAT, 4, fields)
     assert told(HEARTBEAT, 4, await client.asks(beat))["ErrorCode"] == 0
-    served.line.pass_to(1_000)
-    calls = served.line.calls
+    served.shard.pass_to(1_000)
+    calls = served.shard.calls
     await client.send(beat)
-    while served.line.calls == calls:
+    while served.shard.calls == calls:
         await asyncio.sleep(0.001)
     await asyncio.sleep(0.05)
 

@@ -122,9 +122,9 @@ def test_a_group_that_is_named_many_times_is_asked_once_and_told_of_each_time(
     async def play(served: Served, _: Behind) -> None:
         client = await served.dial()
         await commit(client, 9)
-        calls = served.line.calls
+        calls = served.shard.calls
         assert await fetch_groups(client, *("g" for _ in range(5_000)), "h") == [0] * 5_001
-        assert served.line.calls == calls + 2
+        assert served.shard.calls == calls + 2
         asked = [
             {"GroupId": "g", "Topics": [{"Name": "t", "PartitionIndexes": [each]}]}
             for each in (0, 1)
@@ -209,7 +209,7 @@ def has(broker: Behind, **partitions: int) -> None:
 async def watching(served: Served) -> AsyncIterator[None]:
     """Look at the broker's topics meanwhile."""
     watching = asyncio.create_task(served.topics.watch())
-    while not served.line.calls:
+    while not served.shard.calls:
         await asyncio.sleep(0.01)
     yield
     watching.cancel()
@@ -218,7 +218,7 @@ async def watching(served: Served) -> AsyncIterator[None]:
 def test_a_topic_that_is_named_before_the_next_look_is_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topics_module, "LOOK_SECONDS", 3_600.0)
+    monkeypatch.setattr(topics_module, "REFRESH_SECONDS", 3_600.0)
 
     async def play(served: Served, broker: Behind) -> None:
         has(broker, t=1)
@@ -239,7 +239,7 @@ def test_a_topic_that_is_named_before_the_next_look_is_looked_for(
 def test_few_names_of_what_is_not_there_are_kept_and_none_that_no_topic_can_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topics_module, "LOOK_SECONDS", 3_600.0)
+    monkeypatch.setattr(topics_module, "REFRESH_SECONDS", 3_600.0)
     monkeypatch.setattr(topics_module, "MOST_MISSING", 10)
 
     async def play(served: Served, broker: Behind) -> None:

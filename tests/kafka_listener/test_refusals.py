@@ -11,7 +11,7 @@ import pytest
 
 from fairlead.actors.classic.bytes.consumer import Subscription, encode_subscription
 from fairlead.runtime.kafka import connection, server
-from fairlead.runtime.kafka.client import wait_limit
+from fairlead.runtime.kafka.client import timeout
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.server import Limits
 from fairlead.runtime.kafka.wire import bounds
@@ -197,7 +197,7 @@ def test_a_request_that_does_not_come_to_its_end_is_given_up(
 def test_a_connection_that_says_nothing_is_closed_after_a_while_and_is_no_offence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wait_limit, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(timeout, "IDLE_SECONDS", 0.05)
     monkeypatch.setattr(server, "SWEEP_SECONDS", 0.01)
 
     async def play(served: Served) -> None:
@@ -309,7 +309,7 @@ def test_members_that_wait_in_a_round_keep_nobody_from_being_heard(
         waiting = [await served.dial() for _ in range(5)]
         for each in waiting:
             await each.send(joining())
-        while served.line.calls < 1 + len(waiting):
+        while served.shard.calls < 1 + len(waiting):
             await asyncio.sleep(0.01)
         assert told(11, 3, await first.asks(joining(joined["MemberId"])))["GenerationId"] == 2
         for each in waiting:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.runtime.kafka.amend import COORDINATOR_ID, HostPort
+from fairlead.runtime.kafka.broker_responses import COORDINATOR_ID, HostPort
 from fairlead.runtime.kafka.server import METADATA_VERSION
 from fairlead.runtime.kafka.wire.served import SERVED, WITHHELD
 from fairlead_tests.kafka_listener.behind import FETCH, LIST_OFFSETS, Behind, behind
@@ -52,7 +52,7 @@ def test_the_brokers_ports_are_there_before_any_client_asks_for_them(tmp_path: P
         answer = {"ThrottleTimeMs": 0, "ClusterId": "x", "ControllerId": 1, "Topics": []}
         answer |= {"ClusterAuthorizedOperations": 0}
         broker.says(METADATA, METADATA_VERSION, {**answer, "Brokers": BROKERS[:1]})
-        await served.listener.learn_brokers([HostPort("127.0.0.1", broker.port)])
+        await served.listener.open_broker_ports([HostPort("127.0.0.1", broker.port)])
         await asyncio.gather(*served.listener._opening)
         await served.dial(served.port + 2)
 

@@ -62,7 +62,7 @@ def test_the_same_heartbeat_is_asked_by_no_task_and_has_the_number_of_its_own(
         for number in range(3):
             answer = await client.asks(numbered(number))
             assert answer[:4] == number.to_bytes(4)
-        assert (len(by_tasks), served.line.calls) == (1, 3)
+        assert (len(by_tasks), served.shard.calls) == (1, 3)
 
     serving(tmp_path, play)
 
@@ -119,7 +119,7 @@ def test_where_its_call_is_lost_the_client_is_to_ask_again(tmp_path: Path) -> No
     async def play(served: Served) -> None:
         client = await served.dial()
         await client.asks(BEAT)
-        served.line.lose_next(Error.NOT_COORDINATOR)
+        served.shard.lose_next(Error.NOT_COORDINATOR)
         assert error_of(await client.asks(BEAT)) == NOT_COORDINATOR
         assert error_of(await client.asks(BEAT)) == UNKNOWN_MEMBER_ID
 

@@ -1,1 +1,1 @@
-"""One client, as the listener has it: its bytes, and how long it is waited for."""
+"""The connection of one client: its buffered bytes, its timeout, and its pending calls."""

@@ -1,7 +1,7 @@
-"""An answer that is passed on as it is: it is written where it comes in, and wakes no task.
+"""Copies a broker's response to a client without a task wake-up for each piece.
 
-As soon as the client does not take it, what comes waits in the broker's stream until a task passes
-that on.
+Bytes are written to the client when they arrive. If the client reads too slowly (back-pressure),
+they stay in the buffer of the broker's stream, and a task copies them later.
 """
 
 from ..wire.bounds import PIECE
@@ -9,18 +9,18 @@ from .stream import Stream
 
 
 class Relay:
-    """One answer under way, from a broker to a client."""
+    """The copy of one response from a broker to a client."""
 
     def __init__(self, broker: Stream, client: Stream, size: int) -> None:
-        """Begin to pass on so many bytes."""
+        """Start to copy a response of `size` bytes."""
         self.left = size
-        """How many are not passed on yet."""
+        """The number of bytes that are not copied yet."""
         self._broker, self._client = broker, client
-        broker.take = self._take
+        broker.on_data = self._copy
 
     async def read(self) -> bytes:
-        """Return what is to be written next, nothing if all is written; raises `EOFError`."""
-        if not self._broker.has_news:
+        """Return the next bytes to write, b"" if all are copied; raises `EOFError`."""
+        if not self._broker.is_readable:
             await self._broker.wait()
         piece = self._broker.read_now(min(self.left, PIECE))
         if self.left and not piece:
@@ -28,7 +28,7 @@ class Relay:
         self.left -= len(piece)
         return piece
 
-    def _take(self, data: bytes) -> bool:
+    def _copy(self, data: bytes) -> bool:
         client = self._client
         if len(data) > self.left or client.is_full or client.transport.is_closing():
             return False

@@ -1,7 +1,8 @@
-"""A stream to a client, or to a broker: what has come and nobody has read yet, and what is sent.
+"""A buffered TCP connection to a client or to a broker, as an asyncio protocol.
 
-It differs from asyncio's own in two ways. What comes while nothing else is unread may be taken at
-once, so that no task has to be woken for it; and one can ask to be told of whatever comes next.
+It differs from asyncio's own streams in two ways. While the read buffer is empty, `on_data` may
+consume new bytes at once, so that no task has to wake up. And a callback can be registered for
+the next input.
 """
 
 import asyncio
@@ -11,98 +12,101 @@ from typing import Any, cast
 from ..wire.bounds import PIECE
 
 MOST_UNREAD = 2 * PIECE
-"""Bytes that are read ahead, about; then the other end has to wait."""
+"""The approximate size of the read buffer in bytes; reading pauses when it is full."""
 
 Serve = Callable[["Stream"], Coroutine[Any, Any, None]]
 
 
-def _take_nothing(_: bytes) -> bool:
+def _consume_nothing(_: bytes) -> bool:
     return False
 
 
 class Stream(asyncio.Protocol):
-    """One connection, and who reads from it: one task at a time."""
+    """One connection; one task at a time may read from it."""
 
     transport: asyncio.Transport
 
     def __init__(self, serve: Serve | None = None) -> None:
-        """Take what is run as a task of its own once it is connected, if anything is."""
+        """`serve` runs as a task once the connection is open; None: there is no such task."""
         self._serve = serve
         self._task: asyncio.Task[None] | None = None
-        self.take: Callable[[bytes], bool] = _take_nothing
-        """Is handed what comes while nothing is unread, and tells whether it has taken that."""
+        self.on_data: Callable[[bytes], bool] = _consume_nothing
+        """Called with new bytes if the read buffer is empty; returns whether it consumed them."""
         self._unread = bytearray()
         self.has_ended = False
-        """Whether nothing comes any more."""
-        self._is_held_up = False
-        """Whether the other end has to wait before it may send more."""
+        """Whether the other end has closed its side: no more bytes arrive."""
+        self._is_paused = False
+        """Whether reading from the socket is paused, because the read buffer is full."""
         self._reading: asyncio.Future[None] | None = None
+        """Wakes the reading task."""
         self._is_full = False
-        """Whether the other end does not take what it is sent."""
+        """Whether the write buffer is full (back-pressure)."""
         self._writing: asyncio.Future[None] | None = None
-        self._told: Callable[[], None] | None = None
+        """Wakes the writing task."""
+        self._on_input: Callable[[], None] | None = None
+        """The callback of `notify_on_input`."""
 
-    # -- what asyncio tells
+    # -- callbacks of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Start the task."""
         self.transport = cast("asyncio.Transport", transport)  # it is a stream
         self.transport.set_write_buffer_limits(PIECE)
         if self._serve is not None:
             self._task = asyncio.create_task(self._serve(self))
 
     def data_received(self, data: bytes) -> None:
-        """Have it taken at once, or read."""
-        if not self._unread and self.take(data):
+        """Let `on_data` consume the bytes, or append them to the read buffer."""
+        if not self._unread and self.on_data(data):
             return
         self._unread += data
-        if len(self._unread) > MOST_UNREAD and not self._is_held_up:
-            self._is_held_up = True
+        if len(self._unread) > MOST_UNREAD and not self._is_paused:
+            self._is_paused = True
             self.transport.pause_reading()
         self._wake_reader()
 
     def eof_received(self) -> bool:
-        """Let the other end have its answers all the same, where that is possible."""
+        """Keep the other direction open for pending responses, except with TLS."""
         self.has_ended = True
         self._wake_reader()
         return self.transport.get_extra_info("sslcontext") is None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Have nobody wait for it any more."""
-        del exc  # that it has gone is all that matters
+        """Wake all waiting tasks."""
+        del exc  # the reason makes no difference
         self.has_ended, self._is_full = True, False
         self._wake_reader()
         self._wake_writer()
 
     def pause_writing(self) -> None:
-        """Learn that too much is not taken."""
+        """Set `is_full`."""
         self._is_full = True
 
     def resume_writing(self) -> None:
-        """Learn that enough is taken."""
+        """Reset `is_full`, and wake the writing task."""
         self._is_full = False
         self._wake_writer()
 
-    # -- what its task does
+    # -- methods for tasks
 
     @property
     def is_full(self) -> bool:
-        """Whether the other end does not take what it is sent."""
+        """Whether the write buffer is full, since the other end reads too slowly."""
         return self._is_full
 
     @property
-    def has_news(self) -> bool:
-        """Whether anything is unread, or nothing comes any more."""
+    def is_readable(self) -> bool:
+        """Whether there are unread bytes, or the other end has closed its side."""
         return bool(self._unread) or self.has_ended
 
     async def read(self, most: int) -> bytes:
-        """Return what there is once there is anything, at most so many bytes; nothing: it ended."""
-        while not self.has_news:
+        """Wait for input and return it, at most `most` bytes; b"" at the end of the stream."""
+        while not self.is_readable:
             await self.wait()
         return self.read_now(most)
 
     async def wait(self) -> None:
-        """Wait until more has come that nobody took, nothing comes any more, or it is woken."""
+        """Wait until bytes are added to the read buffer, the stream ends, or `wake` is called."""
         self._reading = asyncio.get_running_loop().create_future()
         try:
             await self._reading
@@ -110,12 +114,12 @@ class Stream(asyncio.Protocol):
             self._reading = None
 
     def wake(self) -> None:
-        """Have its reader wait no longer."""
+        """Wake the reading task."""
         if self._reading is not None and not self._reading.done():
             self._reading.set_result(None)
 
     async def read_exactly(self, size: int) -> bytes:
-        """Return so many bytes; raises `asyncio.IncompleteReadError` if it ends before."""
+        """Return `size` bytes; raises `asyncio.IncompleteReadError` if the stream ends before."""
         pieces, left = list[bytes](), size
         while left:
             pieces.append(piece := await self.read(left))
@@ -125,12 +129,12 @@ class Stream(asyncio.Protocol):
         return b"".join(pieces)
 
     async def write(self, data: bytes) -> None:
-        """Write, and wait as long as too much of it is not taken; raises `OSError`."""
+        """Write, and wait while the write buffer is full; raises `OSError`."""
         self.transport.write(data)
         await self.drain()
 
     async def drain(self) -> None:
-        """Wait as long as too much of what was written is not taken; raises `OSError`."""
+        """Wait while the write buffer is full; raises `OSError`."""
         while self._is_full:
             self._writing = asyncio.get_running_loop().create_future()
             try:
@@ -140,28 +144,28 @@ class Stream(asyncio.Protocol):
         if self.transport.is_closing():
             raise ConnectionResetError
 
-    def tell_next(self, told: Callable[[], None]) -> None:
-        """Have it told once that more has come, or nothing comes any more; maybe now."""
+    def notify_on_input(self, callback: Callable[[], None]) -> None:
+        """Call back once, at the next input or at the end of the stream; maybe now."""
         if self._unread or self.has_ended:
-            told()
+            callback()
         else:
-            self._told = told
+            self._on_input = callback
 
     def read_now(self, most: int) -> bytes:
-        """Return what there is, at most so many bytes."""
+        """Return the unread bytes, at most `most`."""
         with memoryview(self._unread) as unread:
             found = bytes(unread[:most])
         del self._unread[:most]
-        if self._is_held_up and len(self._unread) <= PIECE:
-            self._is_held_up = False
+        if self._is_paused and len(self._unread) <= PIECE:
+            self._is_paused = False
             self.transport.resume_reading()
         return found
 
     def _wake_reader(self) -> None:
         self.wake()
-        told, self._told = self._told, None
-        if told is not None:
-            told()
+        callback, self._on_input = self._on_input, None
+        if callback is not None:
+            callback()
 
     def _wake_writer(self) -> None:
         if self._writing is not None and not self._writing.done():

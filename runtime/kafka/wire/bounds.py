@@ -10,7 +10,7 @@ LONGEST_FRAME: Final = 100 << 20
 """A broker's `socket.request.max.bytes`."""
 LONGEST_DECODED: Final = 1 << 20
 """The maximum size of a request that is handled here."""
-LONGEST_AMENDED: Final = 64 << 20
+LONGEST_REWRITTEN: Final = 64 << 20
 """The maximum size of a broker's response that is rewritten."""
 PIECE: Final = 256 << 10
 """How much of a proxied frame is in memory at once."""

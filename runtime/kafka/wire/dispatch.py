@@ -29,7 +29,7 @@ from .served import (
 )
 
 
-class _Spoken(NamedTuple):
+class _Translation(NamedTuple):
     """The translation of one API."""
 
     ask: Callable[[Request, str], Sequence[PackedCall]]
@@ -38,31 +38,33 @@ class _Spoken(NamedTuple):
     """Builds a response of the given class from the replies in the order of the calls."""
 
 
-_SPOKEN: Final[Mapping[int, _Spoken]] = {
-    JOIN_GROUP: _Spoken(members.ask_to_join, members.answer_member),
-    SYNC_GROUP: _Spoken(members.ask_to_sync, members.answer_member),
-    HEARTBEAT: _Spoken(members.ask_heartbeat, members.answer_member),
-    LEAVE_GROUP: _Spoken(members.ask_to_leave, members.answer_member),
-    LIST_GROUPS: _Spoken(admin.ask_for_list, admin.answer_list),
-    DESCRIBE_GROUPS: _Spoken(admin.ask_to_describe, admin.answer_describe),
-    DELETE_GROUPS: _Spoken(admin.ask_to_delete, admin.answer_delete),
-    OFFSET_COMMIT: _Spoken(offsets.ask_to_commit, offsets.answer_commit),
-    OFFSET_FETCH: _Spoken(offsets.ask_to_fetch, offsets.answer_fetch),
-    OFFSET_DELETE: _Spoken(offsets.ask_to_forget, offsets.answer_forget),
-    CONSUMER_GROUP_HEARTBEAT: _Spoken(consumers.ask_consumer_heartbeat, consumers.answer_consumer),
-    CONSUMER_GROUP_DESCRIBE: _Spoken(consumers.ask_to_describe, consumers.answer_describe),
-    CONNECT_HEARTBEAT: _Spoken(connect.ask_connect_heartbeat, connect.answer_connect),
-    CONNECT_PREPARE: _Spoken(connect.ask_to_prepare, connect.answer_connect),
-    CONNECT_INSTALL: _Spoken(connect.ask_to_install, connect.answer_connect),
+_TRANSLATIONS: Final[Mapping[int, _Translation]] = {
+    JOIN_GROUP: _Translation(members.ask_to_join, members.answer_member),
+    SYNC_GROUP: _Translation(members.ask_to_sync, members.answer_member),
+    HEARTBEAT: _Translation(members.ask_heartbeat, members.answer_member),
+    LEAVE_GROUP: _Translation(members.ask_to_leave, members.answer_member),
+    LIST_GROUPS: _Translation(admin.ask_for_list, admin.answer_list),
+    DESCRIBE_GROUPS: _Translation(admin.ask_to_describe, admin.answer_describe),
+    DELETE_GROUPS: _Translation(admin.ask_to_delete, admin.answer_delete),
+    OFFSET_COMMIT: _Translation(offsets.ask_to_commit, offsets.answer_commit),
+    OFFSET_FETCH: _Translation(offsets.ask_to_fetch, offsets.answer_fetch),
+    OFFSET_DELETE: _Translation(offsets.ask_to_forget, offsets.answer_forget),
+    CONSUMER_GROUP_HEARTBEAT: _Translation(
+        consumers.ask_consumer_heartbeat, consumers.answer_consumer
+    ),
+    CONSUMER_GROUP_DESCRIBE: _Translation(consumers.ask_to_describe, consumers.answer_describe),
+    CONNECT_HEARTBEAT: _Translation(connect.ask_connect_heartbeat, connect.answer_connect),
+    CONNECT_PREPARE: _Translation(connect.ask_to_prepare, connect.answer_connect),
+    CONNECT_INSTALL: _Translation(connect.ask_to_install, connect.answer_connect),
 }
 
 
 def calls_of(request: Request, client_host: str) -> Sequence[PackedCall]:
     """Return the calls of groups for a request."""
-    return _SPOKEN[request.head.api].ask(request, client_host)
+    return _TRANSLATIONS[request.head.api].ask(request, client_host)
 
 
 def answer_of(request: Request, replies: Sequence[Any]) -> Any:
     """Build the response to a request from the replies in the order of its calls."""
     kind = response_class(*request.head[:2])
-    return _SPOKEN[request.head.api].answer(request, kind, replies)
+    return _TRANSLATIONS[request.head.api].answer(request, kind, replies)

@@ -36,7 +36,7 @@ has topic ids instead of names: clients use a version with names instead."""
 
 PRIVATE: Final = (CONNECT_HEARTBEAT, CONNECT_PREPARE, CONNECT_INSTALL)
 
-AMENDED: Final = {
+REWRITTEN: Final = {
     METADATA: (0, 13),
     FIND_COORDINATOR: (0, 6),
     API_VERSIONS: (0, 4),
@@ -47,7 +47,7 @@ AMENDED: Final = {
 CAPPED: Final = {PRODUCE: (0, 9), FETCH: (0, 15)}
 """The APIs with limited versions: responses of later versions may have broker addresses."""
 
-RANGES: Final = {**SERVED, **AMENDED, **CAPPED}
+RANGES: Final = {**SERVED, **REWRITTEN, **CAPPED}
 """The advertised version ranges; for other APIs those of the broker."""
 
 WITHHELD: Final = frozenset({25, 28, 76, 77, 78, 79, 88, 89, 90, 91, 92})

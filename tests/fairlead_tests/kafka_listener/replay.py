@@ -54,8 +54,8 @@ class WireReplay:
                 continue
             at_ms = round(each["t"] * 1_000)
             is_asked = each["direction"] == "request"
-            self._served.line.pass_to(at_ms - LATE_MS * is_asked)
-            self._served.line.now_ms = at_ms
+            self._served.shard.pass_to(at_ms - LATE_MS * is_asked)
+            self._served.shard.now_ms = at_ms
             if is_asked:
                 asked[call_of(each)] = each
                 await self._send(each)
@@ -89,10 +89,10 @@ class WireReplay:
         frame = write_frame(
             Frame(header, build(kind, self._with_our_ids(self.epochs.ours(told["fields"]))))
         )
-        before, client = self._served.line.calls, await self._client(told["connection"])
+        before, client = self._served.shard.calls, await self._client(told["connection"])
         await client.send(frame)
         for _ in range(2_000):
-            if self._served.line.calls > before or client.reader.at_eof():
+            if self._served.shard.calls > before or client.reader.at_eof():
                 return
             await asyncio.sleep(0.001)
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.shards.hosting import HostedGroups
-from fairlead.runtime.kafka.amend import HostPort
+from fairlead.runtime.kafka.broker_responses import HostPort
 from fairlead.runtime.kafka.counts import Counts
 from fairlead.runtime.kafka.groups import Groups
 from fairlead.runtime.kafka.server import Limits, Listener
 from fairlead.runtime.kafka.topics import Topics
 from fairlead.runtime.kafka.wire.bounds import FrameRefused
-from fairlead_tests.kafka_listener.local_line import LocalLine
-from fairlead_tests.kafka_listener.workers_line import GROUP, LocalWorkers
+from fairlead_tests.kafka_listener.local_shard import LocalShard
+from fairlead_tests.kafka_listener.local_workers import GROUP, LocalWorkers
 from fairlead_tests.shards.driver import AT_ONCE, AnsweringAtOnce
 
 HOST = "127.0.0.1"
@@ -42,7 +42,7 @@ class Counted(Counts):
         self.reasons.append(refused.reason)
         super().refuse(refused, address)
 
-    def complain(self, what: str, whom: str) -> None:
+    def warn(self, what: str, whom: str) -> None:
         """Record a log line."""
         self.told.append(f"{what} {whom}")
 
@@ -79,7 +79,7 @@ class Served:
     """A running listener."""
 
     port: int
-    line: LocalLine
+    shard: LocalShard
     counts: Counted
     listener: Any
     topics: Topics
@@ -102,15 +102,15 @@ async def listening(
     settings: GroupSettings = AT_ONCE,
 ) -> AsyncIterator[Served]:
     """Serve at a free port, and end all of it."""
-    line, counts, port = LocalLine(kind, settings), Counted(folder), free_place()
-    lines: list[Any] = [line]  # it has all that is asked of one
-    topics = Topics(lines, [HostPort(HOST, broker)], counts)
+    shard, counts, port = LocalShard(kind, settings), Counted(folder), free_place()
+    shards: list[Any] = [shard]  # it has all methods of a connection
+    topics = Topics(shards, [HostPort(HOST, broker)], counts)
     workers: Any = LocalWorkers()
-    groups = Groups(lines, topics, GROUP, workers)
+    groups = Groups(shards, topics, GROUP, workers)
     listener = Listener(groups, counts, limits, None)
     here = HostPort(HOST, port)
     await listener.open(here, here, [HostPort(HOST, broker)])
-    served = Served(port, line, counts, listener, topics, workers)
+    served = Served(port, shard, counts, listener, topics, workers)
     sweeping = asyncio.create_task(listener.sweep())
     try:
         yield served

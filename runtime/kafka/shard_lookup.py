@@ -1,4 +1,4 @@
-"""The way to a process of groups: where its streams are is asked of the actors, by letter."""
+"""Looks up the process of a shard with actor messages, and opens a stream to it."""
 
 import logging
 from pathlib import Path
@@ -11,26 +11,26 @@ from ..cluster.messages import SUPERVISOR, ShardsAt, Whereabouts, WhereAreShards
 from ..cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
 
 LOGGER = logging.getLogger(__name__)
-WHERE_SECONDS: Final = 2.0
-"""How long each of those who are asked may take."""
+LOOKUP_SECONDS: Final = 2.0
+"""The timeout of each question, and of the connection."""
 
 
 class OpenStream(NamedTuple):
-    """A stream to a process of groups, and the epoch of that process."""
+    """A stream to the process of a shard, and the epoch of that process."""
 
     stream: MessageStream
     epoch: int
 
 
-class WayIn:
-    """The way to the actor of a shard, which may be another one each time."""
+class ShardLookup:
+    """Finds the current actor of one shard, which a restart replaces by another."""
 
     def __init__(self, data_dir: Path, shard: int | str) -> None:
-        """Take the number of a shard, or the id of the workers' group."""
+        """`shard` is the number of a shard, or the id of the workers' group."""
         self._folder, self._shard = RunFolder(data_dir), shard
 
     def open(self) -> OpenStream | None:
-        """Return a new stream to it; None: it is not there, or does not answer. It may block."""
+        """Return a new stream; None: the shard is not running, or does not answer. It may block."""
         try:
             return self._find()
         except (
@@ -53,14 +53,14 @@ class WayIn:
                 return None
             with system.private() as line:
                 where = WhereIs(shard) if isinstance(shard, str) else WhereAreShards()
-                found, actor = line.ask(supervisor, where, WHERE_SECONDS), None
+                found, actor = line.ask(supervisor, where, LOOKUP_SECONDS), None
                 if isinstance(found, Whereabouts):
                     actor = found.address
                 elif isinstance(found, ShardsAt) and isinstance(shard, int):
                     actor = found.addresses[shard] if shard < len(found.addresses) else None
-                at = line.ask(actor, FindStream(), WHERE_SECONDS) if actor is not None else None
+                at = line.ask(actor, FindStream(), LOOKUP_SECONDS) if actor is not None else None
         finally:
             system.close()
         if not isinstance(at, StreamAt):
             return None
-        return OpenStream(dial(at.port, door.key, door.host, WHERE_SECONDS), at.epoch)
+        return OpenStream(dial(at.port, door.key, door.host, LOOKUP_SECONDS), at.epoch)

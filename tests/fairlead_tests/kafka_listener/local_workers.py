@@ -1,4 +1,4 @@
-"""A line to a workers' group in the same event loop."""
+"""A workers' group in the same event loop."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from fairlead.actors.messages.groups import ConnectCall, ConnectReply
 from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.group import Group
 from fairlead.events.log.frame import NewEntry
-from fairlead.runtime.kafka.client.reply_taker import Wait, no_wait
+from fairlead.runtime.kafka.client.reply_handler import OnHold, ignore_hold
 from fairlead_tests.consumer.driver import MemoryLog
 
 WALL_MS = 1_700_000_000_000
@@ -21,7 +21,7 @@ GROUP = "connect"
 
 
 class LocalWorkers:
-    """A double of the line to the process of the workers' group; nothing is written."""
+    """A double of the connection to the process of the workers' group; nothing is written."""
 
     def __init__(self) -> None:
         self.group = Group(GROUP)
@@ -30,9 +30,9 @@ class LocalWorkers:
         settings = GroupSettings(max_delay_ms=0)
         self.shard = TypedShard(self.group, settings, ledger, 0, lambda: "made-here", 7)
 
-    async def ask(self, call: ConnectCall, wait: Wait = no_wait) -> ConnectReply:
+    async def ask(self, call: ConnectCall, on_hold: OnHold = ignore_hold) -> ConnectReply:
         """Wait for and return the reply to a call."""
-        del wait
+        del on_hold
         waiting = asyncio.get_running_loop().create_future()
         self.take(call.request, waiting)
         return ConnectReply(await waiting)

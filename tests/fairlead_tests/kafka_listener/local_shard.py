@@ -1,4 +1,4 @@
-"""A line to groups in the same event loop, with a virtual clock."""
+"""A shard in the same event loop, with a virtual clock."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,13 +12,19 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import EndHold, HostCall
 from fairlead.actors.shards.hosting import HostedGroups
 from fairlead.events.log.frame import NewEntry
-from fairlead.runtime.kafka.client.reply_taker import Asker, KeptCall, ReplyTaker, Wait, no_wait
+from fairlead.runtime.kafka.client.reply_handler import (
+    OnHold,
+    PendingCall,
+    RepeatedCall,
+    ReplyHandler,
+    ignore_hold,
+)
 from fairlead_tests.consumer.driver import MemoryLog
 from fairlead_tests.shards.driver import AT_ONCE, WALL_MS, AnsweringAtOnce
 
 
-class LocalLine:
-    """A double of the line to a shard's process; nothing is written."""
+class LocalShard:
+    """A double of the connection to a shard's process; nothing is written."""
 
     def __init__(
         self, kind: type[HostedGroups] = AnsweringAtOnce, settings: GroupSettings = AT_ONCE
@@ -37,7 +43,7 @@ class LocalLine:
         self.epoch = 1
         self.calls = 0
         """The number of calls so far."""
-        self._callers: dict[int, ReplyTaker] = {}
+        self._callers: dict[int, ReplyHandler] = {}
         self._told: dict[int, Any] = {}
         """The last replies to repeated calls, by number."""
         self._lost: Error | None = None
@@ -48,41 +54,41 @@ class LocalLine:
         """The current time."""
         return Now(WALL_MS + self.now_ms, self.now_ms)
 
-    async def ask(self, call: HostCall, wait: Wait = no_wait) -> Any:
+    async def ask(self, call: HostCall, on_hold: OnHold = ignore_hold) -> Any:
         """Return the reply to a call."""
-        asker = Asker(asyncio.get_running_loop().create_future(), wait)
+        asker = PendingCall(asyncio.get_running_loop().create_future(), on_hold)
         number = self.send(call, asker)
         try:
             return await asker.answered
         finally:
-            self.forget(number)
+            self.cancel(number)
 
-    def send(self, call: HostCall, caller: ReplyTaker) -> int:
+    def send(self, call: HostCall, handler: ReplyHandler) -> int:
         """Queue a call for a later step of the loop; return its number."""
         self.calls += 1
         number = self.calls
-        self._callers[number] = caller
+        self._callers[number] = handler
         asyncio.get_running_loop().call_soon(self._decide, replace(call, number=number))
         return number
 
-    def repeat(self, kept: KeptCall, caller: ReplyTaker) -> None:
+    def repeat(self, kept: RepeatedCall, handler: ReplyHandler) -> None:
         """Have a call decided as any other; the answer of before is not said again."""
         self.calls += 1
-        if not kept.life:
-            kept.number, kept.life = self.calls, 1
+        if not kept.stream_number:
+            kept.number, kept.stream_number = self.calls, 1
             self._told[kept.number] = None
-        self._callers[kept.number] = caller
-        call: Any = replace(kept.call, number=kept.number)  # a line to a shard has no others
+        self._callers[kept.number] = handler
+        call: Any = replace(kept.call, number=kept.number)  # a shard gets no others
         asyncio.get_running_loop().call_soon(self._decide, call)
 
-    def drop(self, kept: KeptCall) -> None:
+    def drop(self, kept: RepeatedCall) -> None:
         """Drop the reply to a call."""
-        self.forget(kept.number)
+        self.cancel(kept.number)
         self._told.pop(kept.number, None)
-        kept.life = 0
+        kept.stream_number = 0
 
-    def forget(self, number: int) -> None:
-        """Drop all replies."""
+    def cancel(self, number: int) -> None:
+        """Drop the reply to a call."""
         self._callers.pop(number, None)
 
     def lose_next(self, error: Error) -> None:
@@ -92,12 +98,12 @@ class LocalLine:
     def _decide(self, call: HostCall) -> None:
         lost, self._lost = self._lost, None
         if lost is not None:
-            self._callers.pop(call.number).lose(lost)
+            self._callers.pop(call.number).fail(lost)
             return
         self._take(call)
-        if (caller := self._callers.get(call.number)) is not None:
+        if (handler := self._callers.get(call.number)) is not None:
             group_id = getattr(call, "group_id", "")
-            caller.let_wait(lambda: self._take(EndHold(group_id, call.number)))
+            handler.hold(lambda: self._take(EndHold(group_id, call.number)))
 
     def _take(self, call: HostCall) -> None:
         self.groups.take(call, 1, self.now)
@@ -124,10 +130,10 @@ class LocalLine:
     def _say(self) -> None:
         for each in drain(self.groups, self, self.now):
             reply: Any = each.reply
-            caller = self._callers.pop(reply.number, None)
-            if caller is not None and self._told.get(reply.number) == reply:
-                caller.answer_again()
-            elif caller is not None:
+            handler = self._callers.pop(reply.number, None)
+            if handler is not None and self._told.get(reply.number) == reply:
+                handler.repeat_answer()
+            elif handler is not None:
                 if reply.number in self._told:
                     self._told[reply.number] = reply
-                caller.answer(reply)
+                handler.answer(reply)

@@ -1,4 +1,4 @@
-"""A line to a process of groups: what travels together, and what becomes of it when that ends."""
+"""The connection to a shard: its packets, and its pending calls when the stream ends."""
 
 import asyncio
 import socket
@@ -17,16 +17,16 @@ from fairlead.actors.messages.groups import (
     GroupReplies,
     pack_numbers,
 )
-from fairlead.runtime.kafka.client.reply_taker import KeptCall, Lost
-from fairlead.runtime.kafka.line import ShardLine
-from fairlead.runtime.kafka.way_in import OpenStream
+from fairlead.runtime.kafka.client.reply_handler import CallLost, RepeatedCall
+from fairlead.runtime.kafka.shard_connection import ShardConnection
+from fairlead.runtime.kafka.shard_lookup import OpenStream
 
 HOST = 7
 SECONDS = 5.0
 
 
 class LocalStream:
-    """One end of a stream within this process; the line has one, the test the other."""
+    """One end of a stream within this process; the connection has one, the test the other."""
 
     def __init__(self, signal: socket.socket) -> None:
         self._signal = signal
@@ -69,7 +69,7 @@ class LocalStream:
                 self.send(GroupReplies(said.number))
 
 
-class LocalWay:
+class LocalLookup:
     """Finds a process as often as it is asked."""
 
     def __init__(self) -> None:
@@ -106,13 +106,13 @@ class Taker:
     def answer(self, reply: Any) -> None:
         self.told.append(reply)
 
-    def answer_again(self) -> None:
+    def repeat_answer(self) -> None:
         self.told.append("again")
 
-    def lose(self, error: Error) -> None:
+    def fail(self, error: Error) -> None:
         self.told.append(error)
 
-    def let_wait(self, end_hold: Callable[[], None]) -> None:
+    def hold(self, end_hold: Callable[[], None]) -> None:
         self.end_hold = end_hold
 
     async def next(self) -> object:
@@ -126,30 +126,30 @@ def beat(member_id: str) -> ClassicHeartbeat:
     return ClassicHeartbeat("g", member_id, 1)
 
 
-def play(steps: Callable[[ShardLine, LocalWay], Awaitable[None]]) -> None:
+def play(steps: Callable[[ShardConnection, LocalLookup], Awaitable[None]]) -> None:
     async def run() -> None:
-        way: Any = LocalWay()
-        line = ShardLine(way, HOST)
+        lookup: Any = LocalLookup()
+        shard = ShardConnection(lookup, HOST)
         try:
-            await steps(line, way)
+            await steps(shard, lookup)
         finally:
-            line.close()
+            shard.close()
             await asyncio.sleep(0)
-            for each in way.ends:
+            for each in lookup.ends:
                 each.close()
 
     asyncio.run(run())
 
 
 def test_what_comes_while_a_packet_is_under_way_travels_with_the_next() -> None:
-    async def steps(line: ShardLine, way: LocalWay) -> None:
+    async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
         takers = [Taker() for _ in range(4)]
-        line.begin()
-        process = await way.process()
-        first = [line.send(beat(name), taker) for name, taker in zip("ab", takers, strict=False)]
+        shard.start()
+        process = await lookup.process()
+        first = [shard.send(beat(name), taker) for name, taker in zip("ab", takers, strict=False)]
         packet = await process.packet()
         assert [each.number for each in packet.calls] == first
-        later = [line.send(beat(name), taker) for name, taker in zip("cd", takers, strict=False)]
+        later = [shard.send(beat(name), taker) for name, taker in zip("cd", takers, strict=False)]
         await asyncio.sleep(0.02)
         assert not process.came
         process.send(GroupReplies(packet.number))
@@ -159,47 +159,47 @@ def test_what_comes_while_a_packet_is_under_way_travels_with_the_next() -> None:
 
 
 def test_a_kept_call_is_told_once_by_each_stream() -> None:
-    async def steps(line: ShardLine, way: LocalWay) -> None:
-        kept, taker = KeptCall(beat("m")), Taker()
-        line.begin()
-        process = await way.process()
-        line.repeat(kept, taker)
+    async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
+        kept, taker = RepeatedCall(beat("m")), Taker()
+        shard.start()
+        process = await lookup.process()
+        shard.repeat(kept, taker)
         packet = await process.packet()
         (call,) = packet.kept
         reply = ClassicHeartbeatReply(Error.NONE, number=call.number)
         process.send(GroupReplies(packet.number, (reply,)))
         assert await taker.next() == reply
-        line.repeat(kept, taker)
+        shard.repeat(kept, taker)
         packet = await process.packet()
         assert (packet.kept, packet.repeated) == ((), pack_numbers([call.number]))
         process.send(GroupReplies(packet.number, (), packet.repeated))
         assert await taker.next() == "again"
         process.close()
-        process = await way.process()
-        line.repeat(kept, taker)
+        process = await lookup.process()
+        shard.repeat(kept, taker)
         packet = await process.packet()
         assert [each.member_id for each in packet.kept if isinstance(each, ClassicHeartbeat)] == [
             "m"
         ]
-        line.drop(kept)
+        shard.drop(kept)
         process.send(GroupReplies(packet.number))
-        line.send(beat("n"), taker)
+        shard.send(beat("n"), taker)
         assert (await process.packet()).dropped == pack_numbers([packet.kept[0].number])
 
     play(steps)
 
 
 def test_what_was_taken_and_what_may_not_be_are_lost_each_in_its_way_when_a_stream_ends() -> None:
-    async def steps(line: ShardLine, way: LocalWay) -> None:
+    async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
         taken, sent, waiting = Taker(), Taker(), Taker()
-        line.begin()
-        process = await way.process()
-        line.send(beat("taken"), taken)
+        shard.start()
+        process = await lookup.process()
+        shard.send(beat("taken"), taken)
         process.send(GroupReplies((await process.packet()).number))
-        line.send(beat("sent"), sent)
+        shard.send(beat("sent"), sent)
         await process.packet()
-        line.send(beat("waiting"), waiting)
-        way.is_there = False
+        shard.send(beat("waiting"), waiting)
+        lookup.is_there = False
         process.close()
         assert await taken.next() is Error.NOT_COORDINATOR
         assert await sent.next() is Error.COORDINATOR_NOT_AVAILABLE
@@ -209,20 +209,20 @@ def test_what_was_taken_and_what_may_not_be_are_lost_each_in_its_way_when_a_stre
 
 
 def test_while_no_process_is_found_clients_are_to_ask_again() -> None:
-    async def steps(line: ShardLine, way: LocalWay) -> None:
-        way.is_there = False
-        with pytest.raises(Lost, match=Error.COORDINATOR_NOT_AVAILABLE.value):
-            await line.ask(beat("m"))
+    async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
+        lookup.is_there = False
+        with pytest.raises(CallLost, match=Error.COORDINATOR_NOT_AVAILABLE.value):
+            await shard.ask(beat("m"))
 
     play(steps)
 
 
 def test_a_call_that_is_taken_and_not_answered_waits_until_its_client_asks_more() -> None:
-    async def steps(line: ShardLine, way: LocalWay) -> None:
-        kept, taker = KeptCall(beat("m")), Taker()
-        line.begin()
-        process = await way.process()
-        line.repeat(kept, taker)
+    async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
+        kept, taker = RepeatedCall(beat("m")), Taker()
+        shard.start()
+        process = await lookup.process()
+        shard.repeat(kept, taker)
         process.send(GroupReplies((await process.packet()).number))
         async with asyncio.timeout(SECONDS):
             while taker.end_hold is None:
@@ -234,9 +234,9 @@ def test_a_call_that_is_taken_and_not_answered_waits_until_its_client_asks_more(
 
 
 def test_a_host_is_heard_while_nobody_asks_anything() -> None:
-    async def steps(line: ShardLine, way: LocalWay) -> None:
-        line.begin()
-        process = await way.process()
+    async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
+        shard.start()
+        process = await lookup.process()
         for number in (1, 2):
             async with asyncio.timeout(SECONDS):
                 while not process.came:
