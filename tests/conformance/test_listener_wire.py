@@ -33,7 +33,7 @@ async def played(conversation: Case, folder: Path) -> tuple[list[Compared], set[
     """Return what is to be compared, and the groups that were taken over while they were empty."""
     async with listening(folder, settings=AS_SHIPPED) as served:
         if topics := topics_in(conversation):
-            await served.line.ask(TellTopics(topics))
+            await served.shard.ask(TellTopics(topics))
         replay = WireReplay(served)
         return await replay.play(conversation), replay.epochs.anew
 

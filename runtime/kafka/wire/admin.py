@@ -53,7 +53,7 @@ def answer_describe(request: Request, kind: Any, replies: Sequence[DescribeGroup
     """Build the DescribeGroups response."""
     asked = zip(request.message.groups, replies, strict=True)
     version = request.head.version
-    groups = tuple(_described(kind, version, group_id, reply) for group_id, reply in asked)
+    groups = tuple(_describe(kind, version, group_id, reply) for group_id, reply in asked)
     return make(kind, throttle_time=NO_TIME, groups=groups)
 
 
@@ -79,7 +79,7 @@ def answer_list(request: Request, kind: Any, replies: Sequence[ListGroupsReply])
     return make(kind, throttle_time=NO_TIME, error_code=code(failed), groups=groups)
 
 
-def _described(kind: Any, version: int, group_id: str, reply: DescribeGroupReply) -> Any:
+def _describe(kind: Any, version: int, group_id: str, reply: DescribeGroupReply) -> Any:
     item = item_class(kind, "groups")
     is_absent = reply.error is Error.GROUP_ID_NOT_FOUND and version < TELLS_ABSENT
     member_class = item_class(item, "members")

@@ -33,8 +33,8 @@ class FrameRefused(Exception):  # noqa: N818  # says what becomes of the connect
     `reason` is one of few words, for metrics.
     """
 
-    def __init__(self, reason: str, told: str = "") -> None:
-        super().__init__(f"{reason}: {told}" if told else reason)
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
 
 

@@ -31,45 +31,45 @@ NO_TASK: Final = CONNECTOR - 1
 
 def ask_connect_heartbeat(request: Request, client_host: str) -> Sequence[ConnectCall]:
     """Translate a ConnectGroupHeartbeat request; a join has the client's address as well."""
-    told, is_join = request.message, request.message.member_epoch == JOIN_EPOCH
-    assignors, owned = told.client_assignors, told.connectors_and_tasks
+    asked, is_join = request.message, request.message.member_epoch == JOIN_EPOCH
+    assignors, owned = asked.client_assignors, asked.connectors_and_tasks
     heartbeat = Heartbeat(
-        told.group_id,
-        told.member_id,
-        told.member_epoch,
-        told.incarnation,
-        told.sequence,
-        told.instance_id,
-        told.rack_id,
-        told.url,
+        asked.group_id,
+        asked.member_id,
+        asked.member_epoch,
+        asked.incarnation,
+        asked.sequence,
+        asked.instance_id,
+        asked.rack_id,
+        asked.url,
         request.client_id or None if is_join else None,
         client_host if is_join else None,
-        told.rebalance_timeout_ms,
-        told.session_timeout_ms,
+        asked.rebalance_timeout_ms,
+        asked.session_timeout_ms,
         None if assignors is None else tuple(map(_assignor, assignors)),
-        told.server_assignor,
+        asked.server_assignor,
         None if owned is None else tuple(_resources(owned)),
-        coordinator_epoch=told.coordinator_epoch,
+        coordinator_epoch=asked.coordinator_epoch,
     )
     return [ConnectCall(heartbeat)]
 
 
-def _assignor(told: Any) -> ClientAssignor:
-    versions = told.minimum_version, told.maximum_version, told.version
-    return ClientAssignor(told.name, *versions, told.reason, told.metadata)
+def _assignor(assignor: Any) -> ClientAssignor:
+    versions = assignor.minimum_version, assignor.maximum_version, assignor.version
+    return ClientAssignor(assignor.name, *versions, assignor.reason, assignor.metadata)
 
 
-def _resources(told: Any) -> Iterator[Resource]:
-    yield from map(Resource, told.connectors)
-    for each in told.tasks:
+def _resources(asked: Any) -> Iterator[Resource]:
+    yield from map(Resource, asked.connectors)
+    for each in asked.tasks:
         for number in each.tasks:
             yield Resource(each.connector, number if number >= 0 else NO_TASK)
 
 
 def ask_to_prepare(request: Request, _: str) -> Sequence[ConnectCall]:
     """Translate a ConnectGroupPrepareAssignment request."""
-    told = request.message
-    return [ConnectCall(Prepare(told.group_id, told.member_id, told.member_epoch))]
+    asked = request.message
+    return [ConnectCall(Prepare(asked.group_id, asked.member_id, asked.member_epoch))]
 
 
 def ask_to_install(request: Request, _: str) -> Sequence[ConnectCall]:
@@ -77,35 +77,35 @@ def ask_to_install(request: Request, _: str) -> Sequence[ConnectCall]:
 
     The group has one assignor version and metadata for all members: those of the first one.
     """
-    told = request.message
+    asked = request.message
     install = Install(
-        told.group_id,
-        told.member_id,
-        told.member_epoch,
-        told.group_epoch,
-        None if told.error else _assignment(told),
-        f"the member's assignor failed with code {told.error}" if told.error else "",
+        asked.group_id,
+        asked.member_id,
+        asked.member_epoch,
+        asked.group_epoch,
+        None if asked.error else _assignment(asked),
+        f"the member's assignor failed with code {asked.error}" if asked.error else "",
     )
     return [ConnectCall(install)]
 
 
-def _assignment(told: Any) -> Assignment:
+def _assignment(asked: Any) -> Assignment:
     shares: dict[str, set[Resource]] = {}
-    for each in told.members:
+    for each in asked.members:
         shares.setdefault(each.member_id, set()).update(_resources(each.connectors_and_tasks))
-    own = [(each.version, each.metadata) for each in told.members[:1]] or [(0, b"")]
+    own = [(each.version, each.metadata) for each in asked.members[:1]] or [(0, b"")]
     return Assignment(
         {member_id: frozenset(share) for member_id, share in shares.items()},
-        dict(_each(told.parked, "deadline_ms")),
-        dict(_each(told.unplaceable, "reason")),
+        dict(_by_resource(asked.parked, "deadline_ms")),
+        dict(_by_resource(asked.unplaceable, "reason")),
         *own[0],
     )
 
 
-def _each(told: Iterable[Any], what: str) -> Iterator[tuple[Resource, Any]]:
-    for group in told:
+def _by_resource(groups: Iterable[Any], attribute: str) -> Iterator[tuple[Resource, Any]]:
+    for group in groups:
         for resource in _resources(group.connectors_and_tasks):
-            yield resource, getattr(group, what)
+            yield resource, getattr(group, attribute)
 
 
 def answer_connect(_: Request, kind: Any, replies: Sequence[ConnectReply]) -> Any:
@@ -113,18 +113,18 @@ def answer_connect(_: Request, kind: Any, replies: Sequence[ConnectReply]) -> An
     reply = replies[0].reply
     if reply is None:
         raise FrameRefused("superseded", "the group has left it unanswered: ask anew")
-    told = {"error_code": MEANINGS[reply.error].code, "error_message": reply.message or None}
+    error = {"error_code": MEANINGS[reply.error].code, "error_message": reply.message or None}
     if isinstance(reply, HeartbeatReply):
-        return kind(**told, **_beaten(reply))
+        return kind(**error, **_heartbeat_fields(reply))
     if isinstance(reply, PrepareReply) and reply.snapshot is not None:
-        return kind(**told, **_prepared(reply.snapshot))
-    return kind(**told)
+        return kind(**error, **_snapshot_fields(reply.snapshot))
+    return kind(**error)
 
 
-def _beaten(reply: HeartbeatReply) -> Mapping[str, Any]:
+def _heartbeat_fields(reply: HeartbeatReply) -> Mapping[str, Any]:
     assignment = None
     if reply.assignment is not None:
-        assignment = wire.AssignedWork(connectors_and_tasks=_spell(reply.assignment))
+        assignment = wire.AssignedWork(connectors_and_tasks=_to_wire(reply.assignment))
     return {
         "throttle_time_ms": reply.throttle_time_ms,
         "member_id": reply.member_id,
@@ -139,7 +139,7 @@ def _beaten(reply: HeartbeatReply) -> Mapping[str, Any]:
     }
 
 
-def _spell(resources: Iterable[Resource]) -> wire.ConnectorsAndTasks:
+def _to_wire(resources: Iterable[Resource]) -> wire.ConnectorsAndTasks:
     tasks: dict[str, list[int]] = {}
     connectors: list[str] = []
     for each in sorted(resources):
@@ -156,12 +156,12 @@ def _spell(resources: Iterable[Resource]) -> wire.ConnectorsAndTasks:
     )
 
 
-def _prepared(snapshot: Snapshot) -> Mapping[str, Any]:
+def _snapshot_fields(snapshot: Snapshot) -> Mapping[str, Any]:
     return {
         "group_epoch": snapshot.group_epoch,
         "assignor_name": snapshot.assignor,
         "members": tuple(map(_member, snapshot.members.values())),
-        "configured": _spell(snapshot.configured),
+        "configured": _to_wire(snapshot.configured),
         "assignment_epoch": snapshot.assignment_epoch,
         "now_ms": snapshot.now_ms,
         "metadata": snapshot.assignor_metadata,
@@ -171,15 +171,15 @@ def _prepared(snapshot: Snapshot) -> Mapping[str, Any]:
                 instance_id=each.instance_id,
                 url=each.url,
                 deadline_ms=each.deadline_ms,
-                connectors_and_tasks=_spell(each.resources),
+                connectors_and_tasks=_to_wire(each.resources),
             )
             for each in snapshot.losses
         ),
         "parked": tuple(
-            wire.Deadline(deadline_ms=until_ms, connectors_and_tasks=_spell([resource]))
+            wire.Deadline(deadline_ms=until_ms, connectors_and_tasks=_to_wire([resource]))
             for resource, until_ms in sorted(snapshot.parked.items())
         ),
-        "fired": _spell(snapshot.fired),
+        "fired": _to_wire(snapshot.fired),
         "demands": tuple(_demands(snapshot)),
     }
 
@@ -194,8 +194,8 @@ def _member(member: MemberView) -> wire.PreparedMember:
         member_epoch=member.member_epoch,
         instance_id=member.instance_id,
         assignor=state,
-        owned=_spell(member.owned),
-        target=_spell(member.target),
+        owned=_to_wire(member.owned),
+        target=_to_wire(member.target),
         url=member.url,
         rack_id=member.rack,
         cordoned=member.cordoned,

@@ -22,8 +22,8 @@ EMPTY: Final = ()
 
 def _of(kind: str, tag: int | None = None, **default: Any) -> Any:
     """Return a field of a Kafka type; without a default it is required."""
-    told: dict[str, Any] = {"kafka_type": kind}
-    return field(metadata=told if tag is None else {**told, "tag": tag}, **default)
+    metadata: dict[str, Any] = {"kafka_type": kind}
+    return field(metadata=metadata if tag is None else {**metadata, "tag": tag}, **default)
 
 
 class _Structure:

@@ -31,31 +31,31 @@ CLASSIC, MODERN = 0, 1
 
 def ask_consumer_heartbeat(request: Request, client_host: str) -> Sequence[ConsumerGroupHeartbeat]:
     """Translate a ConsumerGroupHeartbeat request."""
-    told = request.message
-    names = told.subscribed_topic_names
+    asked = request.message
+    names = asked.subscribed_topic_names
     call = ConsumerGroupHeartbeat(
-        told.group_id,
-        told.member_id,
-        told.member_epoch,
-        told.instance_id,
-        told.rack_id,
-        told.rebalance_timeout // MS,
+        asked.group_id,
+        asked.member_id,
+        asked.member_epoch,
+        asked.instance_id,
+        asked.rack_id,
+        asked.rebalance_timeout // MS,
         None if names is None else tuple(names),
-        getattr(told, "subscribed_topic_regex", None),
-        told.server_assignor,
-        _owned(told.topic_partitions),
+        getattr(asked, "subscribed_topic_regex", None),
+        asked.server_assignor,
+        _owned(asked.topic_partitions),
         client_id=request.client_id,
         client_host=client_host,
-        asks_for_id=request.head.version < OWN_IDS and told.member_epoch == JOIN_EPOCH,
+        asks_for_id=request.head.version < OWN_IDS and asked.member_epoch == JOIN_EPOCH,
     )
     return [call]
 
 
-def _owned(told: Iterable[Any] | None) -> Partitions | None:
-    if told is None:
+def _owned(topics: Iterable[Any] | None) -> Partitions | None:
+    if topics is None:
         return None
     found: dict[str, list[int]] = {}
-    for each in told:
+    for each in topics:
         found.setdefault((each.topic_id or NO_ID).hex, []).extend(each.partitions)
     return {topic_id: tuple(numbers) for topic_id, numbers in found.items()}
 
@@ -67,12 +67,12 @@ def answer_consumer(_: Request, kind: Any, replies: Sequence[ConsumerGroupHeartb
     if reply.assignment is not None:
         assignment_class = item_class(kind, "assignment")
         item = item_class(assignment_class, "topic_partitions")
-        told = reply.assignment.items()
+        topics = reply.assignment.items()
         assignment = make(
             assignment_class,
             topic_partitions=tuple(
                 make(item, topic_id=UUID(topic_id), partitions=tuple(numbers))
-                for topic_id, numbers in told
+                for topic_id, numbers in topics
             ),
         )
     return make(
@@ -98,13 +98,13 @@ def answer_describe(
     """Build the ConsumerGroupDescribe response."""
     item = item_class(kind, "groups")
     groups = tuple(
-        _described(item, group_id, reply)
+        _describe(item, group_id, reply)
         for group_id, reply in zip(request.message.group_ids, replies, strict=True)
     )
     return make(kind, throttle_time=NO_TIME, groups=groups)
 
 
-def _described(kind: Any, group_id: str, reply: DescribeConsumerGroupReply) -> Any:
+def _describe(kind: Any, group_id: str, reply: DescribeConsumerGroupReply) -> Any:
     member_class = item_class(kind, "members")
     return make(
         kind,
@@ -142,7 +142,7 @@ def _assignment(kind: Any, partitions: Resources, topics: Mapping[str, Topic]) -
     found: dict[str, list[int]] = {}
     for name, number in sorted(partitions):
         found.setdefault(name, []).append(number)
-    told = tuple(
+    entries = tuple(
         make(
             item,
             topic_id=UUID(topics[name].topic_id) if name in topics else None,
@@ -151,4 +151,4 @@ def _assignment(kind: Any, partitions: Resources, topics: Mapping[str, Topic]) -
         )
         for name, numbers in found.items()
     )
-    return make(kind, topic_partitions=told)
+    return make(kind, topic_partitions=entries)

@@ -147,13 +147,13 @@ def response_class(api: int, version: int) -> Any:
 @cache
 def item_class(kind: Any, name: str) -> Any:
     """Return the class of the items in an array field of a message."""
-    told = next(each.type for each in fields(kind) if each.name == name)
-    return next(each for each in _parts(told) if is_dataclass(each))
+    annotation = next(each.type for each in fields(kind) if each.name == name)
+    return next(each for each in _parts(annotation) if is_dataclass(each))
 
 
-def make(kind: Any, **told: Any) -> Any:
+def make(kind: Any, **values: Any) -> Any:
     """Build a message; values without a field in its version are dropped."""
-    return kind(**{name: told[name] for name in _names(kind) if name in told})
+    return kind(**{name: values[name] for name in _names(kind) if name in values})
 
 
 @cache
@@ -161,9 +161,9 @@ def _names(kind: Any) -> tuple[str, ...]:
     return tuple(each.name for each in fields(kind))
 
 
-def _parts(told: Any) -> typing.Iterator[Any]:
-    yield told
-    for each in typing.get_args(told):
+def _parts(annotation: Any) -> typing.Iterator[Any]:
+    yield annotation
+    for each in typing.get_args(annotation):
         yield from _parts(each)
 
 
@@ -196,9 +196,9 @@ def _either(read: Read, read_known: Read) -> Read:
 def _read_known(kind: Any, frame: bytes, start: int) -> tuple[Any, int]:
     """Decode a structure of a flexible version, skipping unknown tagged fields."""
     plain, tagged = _field_readers(kind)
-    told, at = dict[str, Any](), start
+    values, at = dict[str, Any](), start
     for name, read in plain:
-        told[name], size = read(frame, at)
+        values[name], size = read(frame, at)
         at += size
     count, size = read_unsigned_varint(frame, at)
     at += size
@@ -208,19 +208,19 @@ def _read_known(kind: Any, frame: bytes, start: int) -> tuple[Any, int]:
         at += size + more
         if tag in tagged:
             name, read = tagged[tag]
-            told[name], _ = read(frame, at)
+            values[name], _ = read(frame, at)
         at += length
-    return kind(**told), at - start
+    return kind(**values), at - start
 
 
 @cache
 def _field_readers(kind: Any) -> tuple[list[tuple[str, Read]], dict[int, tuple[str, Read]]]:
     """Return the readers of the fields: the regular ones in order, the tagged ones by tag."""
-    told = [
+    readers = [
         (each.metadata.get("tag"), (each.name, _field_reader(kind, each))) for each in fields(kind)
     ]
-    plain = [reads for tag, reads in told if tag is None]
-    return plain, {tag: reads for tag, reads in told if tag is not None}
+    plain = [reads for tag, reads in readers if tag is None]
+    return plain, {tag: reads for tag, reads in readers if tag is not None}
 
 
 def _field_reader(kind: Any, field: "Field[Any]") -> Read:

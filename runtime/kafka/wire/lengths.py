@@ -99,9 +99,9 @@ def expects_answer(version: int, data: bytes) -> bool:
 
 @cache
 def _structure(kind: Any) -> Walk:
-    told = [(each.metadata.get("tag"), _value(kind, each)) for each in fields(kind)]
-    steps = [walk for tag, walk in told if tag is None]
-    tagged = {tag: walk for tag, walk in told if tag is not None}
+    walks = [(each.metadata.get("tag"), _value(kind, each)) for each in fields(kind)]
+    steps = [walk for tag, walk in walks if tag is None]
+    tagged = {tag: walk for tag, walk in walks if tag is not None}
 
     def walk_fields(frame: CountedFrame, at: int) -> int:
         for step in steps:
@@ -146,10 +146,10 @@ def _value(kind: Any, field: "Field[Any]") -> Walk:
     return item
 
 
-def _without_none(told: Any) -> tuple[Any, bool]:
-    parts = typing.get_args(told)
+def _without_none(annotation: Any) -> tuple[Any, bool]:
+    parts = typing.get_args(annotation)
     if NoneType not in parts:
-        return told, False
+        return annotation, False
     (inner,) = (each for each in parts if each is not NoneType)
     return inner, True
 

@@ -33,20 +33,20 @@ PROTOCOL: Final = ("protocol_type", "protocol_name")
 
 def ask_to_join(request: Request, client_host: str) -> Sequence[JoinGroup]:
     """Translate a JoinGroup request."""
-    told, version = request.message, request.head.version
-    session_ms = told.session_timeout // MS
-    rebalance = getattr(told, "rebalance_timeout", told.session_timeout)
+    asked, version = request.message, request.head.version
+    session_ms = asked.session_timeout // MS
+    rebalance = getattr(asked, "rebalance_timeout", asked.session_timeout)
     call = JoinGroup(
-        told.group_id,
-        told.member_id,
-        told.protocol_type,
-        tuple(ClassicProtocol(each.name, each.metadata) for each in told.protocols),
+        asked.group_id,
+        asked.member_id,
+        asked.protocol_type,
+        tuple(ClassicProtocol(each.name, each.metadata) for each in asked.protocols),
         session_ms,
         rebalance // MS,
-        getattr(told, "group_instance_id", None),
+        getattr(asked, "group_instance_id", None),
         request.client_id,
         client_host,
-        getattr(told, "reason", None) or "",
+        getattr(asked, "reason", None) or "",
         asks_for_id=version >= IDS_FIRST,
         may_skip_assignment=version >= SKIPPING,
     )
@@ -58,58 +58,61 @@ def ask_to_sync(request: Request, _: str) -> Sequence[SyncGroup]:
 
     Earlier versions have no field for it.
     """
-    told = request.message
-    names = [getattr(told, each) for each in PROTOCOL if hasattr(told, each)]
+    asked = request.message
+    names = [getattr(asked, each) for each in PROTOCOL if hasattr(asked, each)]
     if None in names:
         return []
     protocol_type, protocol = names or (None, None)
     call = SyncGroup(
-        told.group_id,
-        told.member_id,
-        told.generation_id,
-        getattr(told, "group_instance_id", None),
+        asked.group_id,
+        asked.member_id,
+        asked.generation_id,
+        getattr(asked, "group_instance_id", None),
         protocol_type,
         protocol,
-        {each.member_id: each.assignment for each in told.assignments},
+        {each.member_id: each.assignment for each in asked.assignments},
     )
     return [call]
 
 
 def ask_heartbeat(request: Request, _: str) -> Sequence[ClassicHeartbeat]:
     """Translate a Heartbeat request."""
-    told = request.message
-    instance_id = getattr(told, "group_instance_id", None)
-    return [ClassicHeartbeat(told.group_id, told.member_id, told.generation_id, instance_id)]
+    asked = request.message
+    instance_id = getattr(asked, "group_instance_id", None)
+    return [ClassicHeartbeat(asked.group_id, asked.member_id, asked.generation_id, instance_id)]
 
 
 def ask_to_leave(request: Request, _: str) -> Sequence[LeaveGroup]:
     """Translate a LeaveGroup request."""
-    told = request.message
-    leavers = getattr(told, "members", (told,))
-    return [LeaveGroup(told.group_id, tuple(map(_leaver, leavers)))]
+    asked = request.message
+    leavers = getattr(asked, "members", (asked,))
+    return [LeaveGroup(asked.group_id, tuple(map(_leaver, leavers)))]
 
 
-def _leaver(told: Any) -> Leaver:
-    instance_id, reason = getattr(told, "group_instance_id", None), getattr(told, "reason", None)
-    return Leaver(told.member_id, instance_id, reason or "")
+def _leaver(leaver: Any) -> Leaver:
+    instance_id, reason = (
+        getattr(leaver, "group_instance_id", None),
+        getattr(leaver, "reason", None),
+    )
+    return Leaver(leaver.member_id, instance_id, reason or "")
 
 
 def answer_member(request: Request, kind: Any, replies: Sequence[Any]) -> Any:
     """Build the response to any of these requests."""
     reply = replies[0] if replies else SyncGroupReply(Error.INCONSISTENT_GROUP_PROTOCOL)
     version = request.head.version
-    told = {"throttle_time": NO_TIME, "error_code": code(reply.error)}
+    values = {"throttle_time": NO_TIME, "error_code": code(reply.error)}
     if isinstance(reply, JoinGroupReply):
-        told |= _joined(kind, version, reply)
+        values |= _join_fields(kind, version, reply)
     elif isinstance(reply, SyncGroupReply):
-        told |= {"protocol_type": reply.protocol_type, "protocol_name": reply.protocol}
-        told |= {"assignment": reply.assignment}
+        values |= {"protocol_type": reply.protocol_type, "protocol_name": reply.protocol}
+        values |= {"assignment": reply.assignment}
     elif isinstance(reply, LeaveGroupReply):
-        told |= _left(kind, version, reply)
-    return make(kind, **told)
+        values |= _leave_fields(kind, version, reply)
+    return make(kind, **values)
 
 
-def _joined(kind: Any, version: int, reply: JoinGroupReply) -> dict[str, Any]:
+def _join_fields(kind: Any, version: int, reply: JoinGroupReply) -> dict[str, Any]:
     members = tuple(
         make(
             item_class(kind, "members"),
@@ -130,7 +133,7 @@ def _joined(kind: Any, version: int, reply: JoinGroupReply) -> dict[str, Any]:
     }
 
 
-def _left(kind: Any, version: int, reply: LeaveGroupReply) -> dict[str, Any]:
+def _leave_fields(kind: Any, version: int, reply: LeaveGroupReply) -> dict[str, Any]:
     if version < LEAVERS:
         return {"error_code": code(reply.leavers[0].error)} if reply.leavers else {}
     members = tuple(

@@ -32,7 +32,7 @@ TELLS_OF_ALL: Final = 2
 
 def ask_to_commit(request: Request, _: str) -> Sequence[OffsetCommit]:
     """Translate an OffsetCommit request."""
-    told = request.message
+    asked = request.message
     offsets = (
         TopicOffset(
             topic.name,
@@ -41,13 +41,13 @@ def ask_to_commit(request: Request, _: str) -> Sequence[OffsetCommit]:
             getattr(each, "committed_leader_epoch", -1),
             each.committed_metadata,
         )
-        for topic in told.topics
+        for topic in asked.topics
         for each in topic.partitions
     )
-    epoch = getattr(told, "generation_id_or_member_epoch", NO_EPOCH)
-    instance_id = getattr(told, "group_instance_id", None)
+    epoch = getattr(asked, "generation_id_or_member_epoch", NO_EPOCH)
+    instance_id = getattr(asked, "group_instance_id", None)
     knows_epochs = request.head.version >= COUNTS_EPOCHS
-    at = told.group_id, tuple(offsets), told.member_id, epoch, instance_id
+    at = asked.group_id, tuple(offsets), asked.member_id, epoch, instance_id
     return [OffsetCommit(*at, knows_epochs=knows_epochs)]
 
 
@@ -67,8 +67,8 @@ def _verdicts(kind: Any, verdicts: Iterable[PartitionVerdict]) -> tuple[Any, ...
 
 def _by_topic(
     kind: Any,
-    places: Iterable[Any],
-    spell: Callable[[Any, Any], Any],
+    partitions: Iterable[Any],
+    to_wire: Callable[[Any, Any], Any],
     names: Iterable[str] = (),
 ) -> tuple[Any, ...]:
     """Group partitions by topic, in their order, as the topics of a response of this class.
@@ -78,22 +78,24 @@ def _by_topic(
     topic_class = item_class(kind, "topics")
     partition_class = item_class(topic_class, "partitions")
     found: dict[str, list[Any]] = {name: [] for name in names}
-    for each in places:
-        found.setdefault(each.topic, []).append(spell(partition_class, each))
+    for each in partitions:
+        found.setdefault(each.topic, []).append(to_wire(partition_class, each))
     topics = found.items()
-    return tuple(make(topic_class, name=name, partitions=tuple(told)) for name, told in topics)
+    return tuple(
+        make(topic_class, name=name, partitions=tuple(entries)) for name, entries in topics
+    )
 
 
 def ask_to_fetch(request: Request, _: str) -> Sequence[OffsetFetch]:
     """Translate an OffsetFetch request into one call for each group."""
-    told = request.message
-    return [_fetch(each) for each in getattr(told, "groups", (told,))]
+    asked = request.message
+    return [_fetch(each) for each in getattr(asked, "groups", (asked,))]
 
 
-def _fetch(told: Any) -> OffsetFetch:
-    member_id = getattr(told, "member_id", None)
-    epoch = getattr(told, "member_epoch", NO_EPOCH)
-    return OffsetFetch(told.group_id, _partitions(told.topics), member_id, epoch)
+def _fetch(asked: Any) -> OffsetFetch:
+    member_id = getattr(asked, "member_id", None)
+    epoch = getattr(asked, "member_epoch", NO_EPOCH)
+    return OffsetFetch(asked.group_id, _partitions(asked.topics), member_id, epoch)
 
 
 def _partitions(topics: Iterable[Any] | None) -> Mapping[str, tuple[int, ...]] | None:
@@ -111,22 +113,24 @@ def answer_fetch(request: Request, kind: Any, replies: Sequence[OffsetFetchReply
     if request.head.version >= MANY_GROUPS:
         item, asked = item_class(kind, "groups"), request.message.groups
         groups = tuple(
-            make(item, group_id=told.group_id, **_group_fields(item, reply, told))
-            for told, reply in zip(asked, replies, strict=True)
+            make(item, group_id=each.group_id, **_group_fields(item, reply, each))
+            for each, reply in zip(asked, replies, strict=True)
         )
         return make(kind, throttle_time=NO_TIME, groups=groups)
     (reply,) = replies
-    told = _group_fields(kind, reply, request.message)
+    values = _group_fields(kind, reply, request.message)
     if request.head.version < TELLS_OF_ALL and reply.error is not Error.NONE:
         asked = _fetch(request.message).partitions or {}
-        places = (TopicOffset(name, each) for name, numbers in asked.items() for each in numbers)
-        told["topics"] = _offsets(kind, places, reply.error)
-    return make(kind, throttle_time=NO_TIME, **told)
+        partitions = (
+            TopicOffset(name, each) for name, numbers in asked.items() for each in numbers
+        )
+        values["topics"] = _offsets(kind, partitions, reply.error)
+    return make(kind, throttle_time=NO_TIME, **values)
 
 
 def _group_fields(kind: Any, reply: OffsetFetchReply, asked: Any) -> dict[str, Any]:
-    is_told = reply.error is Error.NONE
-    names = [each.name for each in asked.topics or ()] if is_told else ()
+    has_names = reply.error is Error.NONE
+    names = [each.name for each in asked.topics or ()] if has_names else ()
     topics = _offsets(kind, reply.offsets, Error.NONE, names)
     return {"topics": topics, "error_code": code(reply.error)}
 
@@ -152,11 +156,11 @@ def _offsets(
 
 def ask_to_forget(request: Request, _: str) -> Sequence[OffsetDelete]:
     """Translate an OffsetDelete request."""
-    told = request.message
+    asked = request.message
     found: dict[str, list[int]] = {}
-    for topic in told.topics:
+    for topic in asked.topics:
         found.setdefault(topic.name, []).extend(each.partition_index for each in topic.partitions)
-    return [OffsetDelete(told.group_id, {name: tuple(each) for name, each in found.items()})]
+    return [OffsetDelete(asked.group_id, {name: tuple(each) for name, each in found.items()})]
 
 
 def answer_forget(_: Request, kind: Any, replies: Sequence[OffsetDeleteReply]) -> Any:
