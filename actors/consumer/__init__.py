@@ -1,1 +1,1 @@
-"""Groups of Kafka's consumers by KIP-848: partitions of topics are what members share out."""
+"""Consumer groups of Kafka (KIP-848), whose members share the partitions of topics."""

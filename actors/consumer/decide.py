@@ -1,14 +1,16 @@
-"""The rules of groups of consumers: those of connect groups, except for heartbeats and topics.
+"""The rules of consumer groups: those of connect groups, except for heartbeats and topics.
 
-A group of consumers has no connectors, and nothing of it is parked. Its members heartbeat and are
-reconciled as those of connect groups; its targets are computed by the coordinator itself, or by a
-chosen member (PROTOCOL §5).
+A consumer group has no connectors, and parks no work. Its members send heartbeats and are
+reconciled like those of connect groups. The coordinator computes its targets, or lets a member do
+it (PROTOCOL §5).
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from ...events.group import Group
+from ...events.records import GroupDeletion
 from ..assignors.built_in.catalogue import Computes
 from ..group.computing.compute import (
     end_initial_delay,
@@ -62,14 +64,25 @@ RULES: Rules = {
     EndInterval: end_interval,
     EndInitialDelay: end_initial_delay,
 }
-"""The rule of each command for a group of consumers."""
+"""The rule of each command for a consumer group."""
 
 
 def decide(group: Group, soft: SoftState, command: Command, now_ms: int) -> Decision:
     """Decide a command at this time (wall clock, ms).
 
-    The decision includes a target that becomes due by it, if the coordinator computes that itself,
-    and tombstones of the subscriptions of removed members.
+    If a new target is due and the coordinator computes it, the decision includes the target. It
+    also includes tombstones of the subscriptions of removed members.
     """
     decision = RULES[type(command)](group, soft, command, now_ms)
     return with_target(group, end_subscriptions(group, decision), now_ms)
+
+
+def remove_group(group: Group, soft: SoftState, now_ms: int) -> Decision:
+    """Decide DeleteGroups: tombstones of all records of a group without members.
+
+    Unlike the epoch of a workers' group, its epoch starts at 1 again: member ids of such groups are
+    never used again, and nothing outside the group depends on its epochs.
+    """
+    decision = delete_group(group, soft, DeleteGroup(group.group_id), now_ms)
+    records = (each for each in decision.records if not isinstance(each, GroupDeletion))
+    return replace(decision, records=tuple(records))

@@ -1,7 +1,8 @@
-"""One ConsumerGroupHeartbeat: the subscription, and then the steps for any member (PROTOCOL §3).
+"""Decides a ConsumerGroupHeartbeat: the subscription, then the steps of any member (PROTOCOL §3).
 
-The epoch rises as at Kafka's broker: when what members may be given changes, not when a member
-joins that subscribes to nothing. A new group is at epoch 1, and its first subscription is epoch 2.
+The group epoch rises as on a Kafka broker: when the possible assignments change, but not when a
+member without a subscription joins. A new group has epoch 1, and its first subscription raises it
+to 2.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from ..group.members.seats import seat_of
 from ..group.state.soft_state import Decision, SoftState, bump
 from ..messages.errors import Error
 from ..messages.members import JOIN_EPOCH, Heartbeat
-from .topics import has_returned_topic, shares_anew, topic_records
+from .topics import changes_topics, has_returned_topic, topic_records
 
 
 def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
@@ -27,7 +28,7 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
         if request.member_epoch != JOIN_EPOCH:
             message = f"Group {group.group_id} is not a consumer group: join it with epoch 0"
             return refuse_heartbeat(soft, request, Error.GROUP_ID_NOT_FOUND, message)
-        # The last target, which may have been computed just now, is older than a generation.
+        # A target of before the classic generation is outdated, even if it was computed just now.
         soft = replace(soft, is_in_interval=False)
     seat = seat_of(group, request)
     if refused := refuse(group, soft, seat, request):
@@ -39,7 +40,7 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
     new = _merge(old, request)
     records += _subscribe(group, soft, old, new)
     why = _find_cause(group, seat, member.metadata, old, new)
-    if why is None and shares_anew(group, records):
+    if why is None and changes_topics(group, records):
         why = Why.TOPICS_CHANGED
     if why is not None:
         records += _raise_epoch(group, why, new, now_ms)
@@ -47,25 +48,25 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
 
 
 def _subscription_of(group: Group, seat: Member | None, request: Heartbeat) -> ConsumerSubscription:
-    """Return the subscription of the seat so far: an empty one if it is new."""
+    """Return the current subscription of the seat, an empty one for a new member."""
     member_id = request.member_id if seat is None else seat.member_id
     return group.subscriptions.get(member_id) or ConsumerSubscription(member_id)
 
 
 def _merge(old: ConsumerSubscription, request: Heartbeat) -> ConsumerSubscription:
     """Return the subscription after a request; the same object if nothing changes."""
-    new, said = replace(old, member_id=request.member_id), request.subscription
-    if said is not None and said.names is not None:
-        new = replace(new, names=tuple(sorted(set(said.names))))
-    if said is not None and said.pattern is not None:
-        new = replace(new, pattern=said.pattern, matched=said.matched)
+    new, sent = replace(old, member_id=request.member_id), request.subscription
+    if sent is not None and sent.names is not None:
+        new = replace(new, names=tuple(sorted(set(sent.names))))
+    if sent is not None and sent.pattern is not None:
+        new = replace(new, pattern=sent.pattern, matched=sent.matched)
     return old if new == old else new
 
 
 def _subscribe(
     group: Group, soft: SoftState, old: ConsumerSubscription, new: ConsumerSubscription
 ) -> Sequence[Record]:
-    """Return the records of a new subscription, and of the topics that change by it."""
+    """Return the records of a new subscription, and of the subscribed topics if they change."""
     records: list[Record] = []
     gone = [old.member_id] if old.member_id != new.member_id else []
     if gone and old.member_id in group.subscriptions:
@@ -84,12 +85,12 @@ def _find_cause(
     old: ConsumerSubscription,
     new: ConsumerSubscription,
 ) -> Why | None:
-    """Return why the member's request raises the epoch, None if it does not."""
+    """Return the reason for which the request raises the group epoch, None if it does not."""
     if seat is None:
-        asks = bool(new.names or new.pattern or metadata.assignors)
-        # With a classic group's generation the record of its epoch is buried.
+        subscribes = bool(new.names or new.pattern or metadata.assignors)
+        # A group that was classic has no record of its epoch: it got a tombstone.
         is_first = group.bump is None or group.classic is not None
-        return Why.MEMBER_JOINED if asks or is_first else None
+        return Why.MEMBER_JOINED if subscribes or is_first else None
     if new.topics != old.topics:
         return Why.SUBSCRIPTION_CHANGED
     return change_in_assignors(group, seat.metadata, metadata)

@@ -1,6 +1,6 @@
-"""Regular expressions of consumers: those of RE2, which cost time in proportion to their input.
+"""The regular expressions of consumers, with RE2, whose time is linear in the input.
 
-Python's own can take for ever on what a client sends (KIP-848 names RE2 for that reason).
+Python's `re` can take exponential time on a client's pattern; KIP-848 chooses RE2 for that reason.
 """
 
 from collections.abc import Iterable
@@ -10,14 +10,13 @@ from typing import Any, Final, Protocol
 import re2
 
 LONGEST_PATTERN: Final = 1_000
-"""Characters of a pattern."""
+"""The maximum length of a pattern, in characters."""
 
 MOST_MEMORY: Final = 1 << 20
-"""Bytes that a compiled pattern may take."""
-
+"""The maximum memory of a compiled pattern, in bytes."""
 
 RE2: Final[Any] = re2
-"""The library; it comes without types."""
+"""The library; it has no type annotations."""
 
 
 class _Compiled(Protocol):
@@ -25,7 +24,7 @@ class _Compiled(Protocol):
 
 
 def flaw_in_pattern(pattern: str) -> str:
-    """Return why a text is no regular expression of RE2, or nothing."""
+    """Return why a pattern is not a regular expression of RE2, "" if it is one."""
     if len(pattern) > LONGEST_PATTERN:
         return f"it is longer than {LONGEST_PATTERN} characters"
     try:
@@ -38,7 +37,7 @@ def flaw_in_pattern(pattern: str) -> str:
 
 
 def find_matches(pattern: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return which names a good pattern matches as a whole, sorted."""
+    """Return the names that a valid pattern fully matches, sorted."""
     matches = _compile(pattern).fullmatch
     return tuple(sorted(name for name in names if matches(name)))
 

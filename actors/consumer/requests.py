@@ -1,7 +1,7 @@
-"""ConsumerGroupHeartbeat as a heartbeat of any group, its answer, and its validation.
+"""Validates ConsumerGroupHeartbeat, and converts it and its reply from and to those of any group.
 
-What is refused here is refused as by Kafka's broker, with the same errors in the same order, and
-without a look at the group.
+Requests are validated as by a Kafka broker, with the same errors in the same order. This does not
+depend on the group.
 """
 
 from collections.abc import Mapping
@@ -20,10 +20,10 @@ from ..messages.errors import SUCCESS, Error, listing
 from ..messages.members import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
 
 MOST_TOPICS: Final = 10_000
-"""How many topics a consumer may name, or say that it owns partitions of."""
+"""The maximum number of topics in a subscription, and of topics with owned partitions."""
 
 MOST_PARTITIONS: Final = 100_000
-"""How many partitions it may say that it owns."""
+"""The maximum number of owned partitions."""
 
 Refusal = tuple[Error, str]
 
@@ -31,7 +31,7 @@ Refusal = tuple[Error, str]
 def refuse_request(
     request: ConsumerGroupHeartbeat, assignors: Mapping[str, object]
 ) -> Refusal | None:
-    """Return why a request is invalid, None if it is valid."""
+    """Return the error of an invalid request, None if it is valid."""
     found = _flaw_in_ids(request) or _flaw_in_epoch(request) or _flaw_in_size(request)
     if found:
         return Error.INVALID_REQUEST, f"{found}; nothing was changed"
@@ -88,10 +88,10 @@ def _flaw_in_size(request: ConsumerGroupHeartbeat) -> str:
 def as_heartbeat(
     request: ConsumerGroupHeartbeat, topics: Mapping[str, Topic], matched: tuple[str, ...]
 ) -> Heartbeat:
-    """Return a request as a heartbeat of any group; `topics` are those of the group."""
+    """Convert a request to a heartbeat of any group; `topics` are those of the group."""
     names, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
-    is_said = names is not None or pattern is not None
-    leaves = request.member_epoch < JOIN_EPOCH  # what it names then, it has given up
+    has_subscription = names is not None or pattern is not None
+    leaves = request.member_epoch < JOIN_EPOCH  # it has revoked the partitions that it names
     return Heartbeat(
         request.group_id,
         request.member_id,
@@ -104,14 +104,14 @@ def as_heartbeat(
         assignors=request.client_assignors,
         server_assignor=request.server_assignor,
         owned=None if leaves else _owned(request.topic_partitions, topics),
-        subscription=Subscribed(names, pattern, matched) if is_said else None,
+        subscription=Subscribed(names, pattern, matched) if has_subscription else None,
     )
 
 
 def _owned(
     partitions: Partitions | None, topics: Mapping[str, Topic]
 ) -> tuple[Resource, ...] | None:
-    """Return what a member owns; of a topic that the group does not know, under the topic's id."""
+    """Return owned partitions; if the group does not know a topic, its id serves as its name."""
     if partitions is None:
         return None
     names = {topic.topic_id: name for name, topic in topics.items()} if partitions else {}
@@ -125,7 +125,7 @@ def _owned(
 def as_reply(
     reply: HeartbeatReply, topics: Mapping[str, Topic], number: int
 ) -> ConsumerGroupHeartbeatReply:
-    """Return an answer as Kafka's; one with an error names no member."""
+    """Convert a reply to Kafka's; with an error it has no member id, as on a broker."""
     if reply.error not in SUCCESS:
         return ConsumerGroupHeartbeatReply(reply.error, message=reply.message, number=number)
     partitions: dict[str, tuple[int, ...]] | None = None

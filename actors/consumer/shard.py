@@ -1,15 +1,14 @@
-"""One group of consumers, behind what its process knows: a `CoordinatorShard` of type CONSUMER.
+"""One group of Kafka consumers, of either protocol: a `CoordinatorShard` of type CONSUMER.
 
-A process that hosts groups of Kafka's clients makes one `ConsumerShard` for each: of the group as
-its log tells it, the settings, the ledger over its offset log, the steady clock, what makes member
-ids, and the number of this process. It takes requests of both of Kafka's protocols; which one a
-group speaks is decided by who joins it while it is empty (see `Sides`). Each request has a
-`number`, and the answer names it; each is answered, at once or once it is its turn.
+A process creates one `ConsumerShard` for each of its groups of Kafka clients. It takes requests of
+both protocols; the first member of an empty group decides its protocol (see `Sides`). Each request
+has a `number`, which its reply repeats, and each is answered, at once or later.
 
-* Offsets are the group's whatever its type, and outlive its members until they expire.
-* Which topics there are the host tells by `TopicsSeen`, again whenever that changes, with the same
-  mapping for all its groups. Until it has, a group knows those that its log names.
-* A heartbeat is answered at once: to hold it is the host's matter.
+* Committed offsets belong to the group whatever its type, and outlive its members until they
+  expire.
+* The process passes the topics of the cluster with `TopicsSeen`, whenever they change, and the same
+  mapping to all groups. Before the first one, a group knows only the topics in its log.
+* Heartbeats are answered at once; the process may hold the replies (long poll).
 """
 
 from collections.abc import Callable, Mapping
@@ -36,12 +35,11 @@ from ..messages.consumers import (
 from ..messages.errors import Error
 from ..messages.members import NO_COORDINATOR_EPOCH, HeartbeatReply
 from ..messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch
-from .decide import SERVER_ASSIGNORS, decide
+from .decide import SERVER_ASSIGNORS, decide, remove_group
+from .heartbeat_cache import HeartbeatCache
 from .offsets.clean_up import OffsetCleanUp
-from .offsets.desk import OffsetDesk
+from .offsets.handler import OffsetHandler
 from .patterns import find_matches, flaw_in_pattern
-from .removal import remove_group
-from .repeats import RepeatedHeartbeats
 from .requests import as_heartbeat, as_reply, refuse_request
 from .topics import end_subscriptions
 from .translation import CONSUMER_TRANSLATION
@@ -55,16 +53,16 @@ CONSUMER_KIND: Final = GroupKind(
 
 @dataclass(frozen=True, slots=True)
 class _Caller:
-    """Who waits for the answer to a heartbeat, and what it said."""
+    """The sender of a heartbeat, and the heartbeat."""
 
     sender: Address
     request: ConsumerGroupHeartbeat
     end: int
-    """Where the group's log ended when it came."""
+    """The end of the group's log when it arrived."""
 
 
-def _compute_here(group: Group, soft: SoftState) -> Decision:
-    """Have the group itself compute its targets."""
+def _use_server_assignors(group: Group, soft: SoftState) -> Decision:
+    """Let the coordinator compute targets."""
     del group
     return Decision(replace(soft, server_assignors=SERVER_ASSIGNORS))
 
@@ -81,43 +79,44 @@ class ConsumerShard:
         new_id: Callable[[], str] = str,
         coordinator_epoch: int = NO_COORDINATOR_EPOCH,
     ) -> None:
-        """Take up a group; see `Coordinator` for the parameters.
+        """Recover a group; see `Coordinator` for the parameters.
 
-        Lost work waits for nobody here: a member that is away is waited for as long as any other.
+        Partitions of a lost member are not parked, and a static member that has left temporarily
+        has its usual session timeout.
         """
         self.group = group
         settings = replace(settings, max_delay_ms=0)
         modern = Coordinator(group, settings, ledger, steady_ms, new_id, coordinator_epoch)
         modern.holds_heartbeats = False
-        modern.carry_out(_compute_here, Now(0, steady_ms))
+        modern.carry_out(_use_server_assignors, Now(0, steady_ms))
         self.sides = Sides(modern, CONSUMER_KIND, steady_ms, new_id)
-        """The group as its members of both protocols see it."""
-        self._offsets = OffsetDesk(self.sides, ledger)
+        """The group, with its members of both protocols."""
+        self._offsets = OffsetHandler(self.sides, ledger)
         self._clean_up = OffsetCleanUp(self.sides, ledger, self.remove, steady_ms)
-        self._repeats = RepeatedHeartbeats(group)
+        self._cache = HeartbeatCache(group)
         self._topics: Mapping[str, Topic] | None = None
-        """The topics of the cluster, by name; None: nobody has told them yet."""
+        """The topics of the cluster, by name; None: unknown yet."""
 
     @property
     def coordinator_epoch(self) -> int:
-        """The number of this process."""
+        """The epoch of this process."""
         return self.sides.modern.coordinator_epoch
 
     @property
     def warning(self) -> str:
-        """What people should know of the group, or nothing."""
+        """A warning about the group for operators, or ""."""
         return self.sides.modern.warning
 
     def traffic(self) -> Traffic:
-        """Return what went through since the start."""
+        """Return the traffic counters since the start."""
         return self.sides.modern.traffic()
 
     def see_room(self, room: Room, now: Now) -> None:
-        """Learn how much may be written."""
+        """Take the current space for log records."""
         self.sides.see_room(room, now)
 
     def take(self, request: ConsumerRequest, sender: Address, now: Now) -> None:
-        """Decide a request; its answer comes with a `Ready`, at once or later."""
+        """Handle a request; its reply is in a later `Ready`."""
         if isinstance(request, ConsumerGroupHeartbeat):
             self._take_heartbeat(request, sender, now)
         elif isinstance(request, TopicsSeen):
@@ -134,21 +133,20 @@ class ConsumerShard:
     def repeat(
         self, call: ClassicHeartbeat | ConsumerGroupHeartbeat, now: Now
     ) -> ClassicHeartbeatReply | ConsumerGroupHeartbeatReply | None:
-        """Answer a heartbeat to which there is no news, at once; None: it is to be decided."""
+        """Return the reply to a repeated heartbeat without news; None: it has to be decided."""
         if isinstance(call, ConsumerGroupHeartbeat):
-            told = self._repeats.reply_to(call)
-            if told is None:
-                return None
-            self.sides.hear(call.member_id, now)
-            return told
-        classic, who = self.sides.classic, (call.member_id, call.instance_id, call.generation)
+            reply = self._cache.reply_to(call)
+            if reply is not None:
+                self.sides.hear(call.member_id, now)
+            return reply
+        classic, member = self.sides.classic, (call.member_id, call.instance_id, call.generation)
         if self.group.members or classic.phase is not RoundPhase.STABLE:
             return None
-        refused = classic.hear_commit(*who, now.steady_ms)
+        refused = classic.hear_commit(*member, now.steady_ms)
         return None if refused else ClassicHeartbeatReply(Error.NONE, number=call.number)
 
     def remove(self, now: Now) -> None:
-        """Have nothing left of a group without members, its offsets included."""
+        """Delete a group without members, with its committed offsets."""
         self.sides.modern.carry_out(lambda group, soft: remove_group(group, soft, now.wall_ms), now)
 
     def _take_heartbeat(self, request: ConsumerGroupHeartbeat, sender: Address, now: Now) -> None:
@@ -161,10 +159,10 @@ class ConsumerShard:
             known = self.group.topics or NO_TOPICS
             names = known if self._topics is None else self._topics
             matched = find_matches(pattern, names) if pattern else ()
-            said = len(answers)
+            count = len(answers)
             caller = _Caller(sender, request, self.group.end)
             self.sides.take(as_heartbeat(request, known, matched), caller, now)
-            if len(answers) == said:  # it would have to be written, and there is no room
+            if len(answers) == count:  # its records were not written, for lack of space
                 refused = Error.COORDINATOR_NOT_AVAILABLE, "the disk of the coordinator is full"
         if refused is not None:
             error, message = refused
@@ -172,34 +170,34 @@ class ConsumerShard:
             answers.append(AddressedReply(sender, reply))
 
     def excuse(self, late_ms: int) -> None:
-        """Let nobody's time run out for so long as the process itself was held up."""
+        """Extend all member timers by the time that this process itself was blocked."""
         self.sides.excuse(late_ms)
 
     def pass_time(self, now: Now) -> None:
-        """Do what is due by now."""
+        """Handle due timers."""
         self.sides.pass_time(now)
         self._clean_up.pass_time(now)
 
     def next_ms(self, now: Now) -> int:
-        """Return when a time that was set comes, steady clock."""
-        next_ms, look_ms = self.sides.next_ms(now), self._clean_up.next_ms()
-        return look_ms if next_ms is None else min(next_ms, look_ms)
+        """Return when the next timer is due, steady clock."""
+        next_ms, check_ms = self.sides.next_ms(now), self._clean_up.next_ms()
+        return check_ms if next_ms is None else min(next_ms, check_ms)
 
     def ready(self, now: Now) -> Ready:
-        """Hand out what was decided since the last call."""
+        """Return the records and replies since the last call."""
         ready = self.sides.modern.ready(now)
-        return replace(ready, answers=[self._spell(each) for each in ready.answers])
+        return replace(ready, answers=[self._to_kafka(each) for each in ready.answers])
 
-    def _spell(self, answer: AddressedReply) -> AddressedReply:
-        """Return an answer in the words in which was asked."""
+    def _to_kafka(self, answer: AddressedReply) -> AddressedReply:
+        """Convert the reply to a heartbeat into Kafka's."""
         caller, reply = answer.to, answer.reply
         if not isinstance(caller, _Caller) or not isinstance(reply, HeartbeatReply):
             return answer
-        told = as_reply(reply, self.group.topics or NO_TOPICS, caller.request.number)
-        if not self.sides.modern.settings.requests_per_second:  # else each counts
-            self._repeats.note(caller.request, caller.end, told)
-        return AddressedReply(caller.sender, told)
+        converted = as_reply(reply, self.group.topics or NO_TOPICS, caller.request.number)
+        if not self.sides.modern.settings.requests_per_second:  # else the quota counts each
+            self._cache.add(caller.request, caller.end, converted)
+        return AddressedReply(caller.sender, converted)
 
     def advance(self, ready: Ready) -> None:
-        """Learn that what was handed out is durable."""
+        """Take note that these records are durable."""
         self.sides.modern.advance(ready)

@@ -1,8 +1,8 @@
-"""The subscribed topics of a group of consumers, and what follows from changes of the cluster.
+"""The subscribed topics of a consumer group, and changes of the topics in the cluster.
 
 They are the existing topics to which any member subscribes. A topic that is deleted, or not
-subscribed to any more, is *released*: members revoke its partitions, and until they have, the group
-keeps its id, by which they name it. A topic that is deleted and created again has a new id: all
+subscribed to any more, is *released*: members revoke its partitions. Until then the group keeps its
+id, since members name it by id. A topic that is deleted and created again has a new id: all
 members revoke the partitions of the old one before any of the new one is assigned.
 """
 
@@ -20,7 +20,7 @@ NO_TOPICS: Mapping[str, Topic] = {}
 
 
 def see_topics(group: Group, soft: SoftState, command: TopicsSeen, now_ms: int) -> Decision:
-    """Take the topics of the cluster; the epoch rises if the subscribed topics change."""
+    """Take the topics of the cluster; the group epoch rises if the subscribed topics change."""
     soft = replace(soft, topics=command.topics)
     if group.topics is None or not group.members:
         return accept(group, soft, ())
@@ -30,14 +30,14 @@ def see_topics(group: Group, soft: SoftState, command: TopicsSeen, now_ms: int) 
         if matched != subscription.matched:
             changed.append(replace(subscription, matched=matched))
     records: list[Record] = [*changed, *topic_records(group, soft, changed)]
-    if not changed and not shares_anew(group, records):
+    if not changed and not changes_topics(group, records):
         return accept(group, soft, records)
     subject = _name_changed(group, command)
     return accept(group, soft, [*records, bump(group, Why.TOPICS_CHANGED, subject, now_ms)])
 
 
 def _name_changed(group: Group, command: TopicsSeen) -> str:
-    """Return the topics that have changed, or that a pattern matches now."""
+    """Describe the topics that have changed, or that a pattern matches now."""
     had = _in_use(group.topics or NO_TOPICS)
     matched = {name for names in command.matched.values() for name in names}
     changed = {name for name, topic in had.items() if command.topics.get(name) != topic}
@@ -50,17 +50,17 @@ def _name_changed(group: Group, command: TopicsSeen) -> str:
 def topic_records(
     group: Group, soft: SoftState, changed: Iterable[ConsumerSubscription], gone: Iterable[str] = ()
 ) -> Iterator[SubscribedTopics]:
-    """Yield the subscribed topics after these changes and removals, if they are new."""
+    """Yield a record of the subscribed topics if they differ after these changes and removals."""
     gone = frozenset(gone)
     topics = _find_topics(group, soft, _count_subscribers(group, changed, gone), gone)
     if topics != group.topics:
         yield SubscribedTopics(topics)
 
 
-def shares_anew(group: Group, records: Iterable[Record]) -> bool:
-    """Tell whether these records change the topics in use, or their numbers of partitions."""
-    told = (each.topics for each in records if isinstance(each, SubscribedTopics))
-    return any(_in_use(topics) != _in_use(group.topics or NO_TOPICS) for topics in told)
+def changes_topics(group: Group, records: Iterable[Record]) -> bool:
+    """Return whether these records change the topics in use, or their numbers of partitions."""
+    changes = (each.topics for each in records if isinstance(each, SubscribedTopics))
+    return any(_in_use(topics) != _in_use(group.topics or NO_TOPICS) for topics in changes)
 
 
 def _in_use(topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
@@ -68,7 +68,7 @@ def _in_use(topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
 
 
 def has_returned_topic(group: Group) -> bool:
-    """Tell whether a topic that was deleted and created again is not held by any member now."""
+    """Return whether a topic was created again, and no member holds partitions of the old one."""
     topics = group.topics or NO_TOPICS
     return any(
         name in group.subscribers and not _is_held(group, name, topics[name], ())
@@ -79,7 +79,7 @@ def has_returned_topic(group: Group) -> bool:
 def _count_subscribers(
     group: Group, changed: Iterable[ConsumerSubscription], gone: Iterable[str]
 ) -> Mapping[str, int]:
-    """Return how many members subscribe to each topic then."""
+    """Return the number of subscribers of each topic after these changes and removals."""
     counts = dict(group.subscribers)
     changes = [(each.member_id, each.topics) for each in changed]
     for member_id, topics in (*changes, *((each, frozenset[str]()) for each in gone)):
@@ -109,7 +109,7 @@ def _find_topics(
 
 
 def _is_held(group: Group, name: str, topic: Topic | None, gone: Iterable[str]) -> bool:
-    """Tell whether a member that is not removed holds any partition of a topic."""
+    """Return whether a member that is not removed holds any partition of a topic."""
     held = (
         group.owner.get(Resource(name, each)) for each in range(topic.partitions if topic else 0)
     )
@@ -117,7 +117,7 @@ def _is_held(group: Group, name: str, topic: Topic | None, gone: Iterable[str]) 
 
 
 def end_subscriptions(group: Group, decision: Decision) -> Decision:
-    """Return the decision with tombstones of the subscriptions of members that it removes."""
+    """Add tombstones of the subscriptions of the members that a decision removes."""
     graves = [each for each in decision.records if isinstance(each, Tombstone)]
     buried = {each.key for each in graves if each.kind is ConsumerSubscription}
     seats = [each.key for each in graves if each.kind is MemberMetadata and each.key not in buried]

@@ -1,4 +1,4 @@
-"""The bytes of classic consumers, as conversions and mixed groups use them."""
+"""Translates the metadata of classic consumers, for conversions and mixed groups."""
 
 from collections.abc import Sequence
 
@@ -25,41 +25,44 @@ from .topics import topic_records
 
 
 class ConsumerTranslation:
-    """The `Translation` of consumers: subscriptions, and owned partitions."""
+    """The `Translation` for consumers: subscriptions and owned partitions."""
 
     protocol_type = CONSUMER
     is_of_clients = True
 
     def read(self, offered: ClassicProtocol) -> OfferedMetadata:
-        """Return a consumer's metadata; an eager one owns nothing. Raises UnreadableError."""
-        told = read_subscription(offered.metadata)
-        return OfferedMetadata(frozenset(told.owned), rack=told.rack or None, version=told.version)
+        """Decode a consumer's metadata; an eager one owns nothing. Raises UnreadableError."""
+        decoded = read_subscription(offered.metadata)
+        return OfferedMetadata(
+            frozenset(decoded.owned), rack=decoded.rack or None, version=decoded.version
+        )
 
     def stops_first(self, protocol: str) -> bool:
-        """Return False: an eager consumer names nothing as owned when it joins."""
+        """Return False: an eager consumer names no owned partitions when it joins."""
         del protocol
         return False
 
     def held_resources(
         self, protocol: str, member: ClassicMember, generation: int
     ) -> HeldResources:
-        """Return a consumer's assignment; raises UnreadableError.
+        """Decode a consumer's assignment; raises UnreadableError.
 
-        User data of its assignor would be lost, so such a member is not converted. The partitions
-        of a sticky assignor are no such data: librdkafka's leader sends back those it was sent.
+        A member with user data of its assignor is not converted, since the data would be lost. The
+        user data of sticky assignors does not count: it is the partitions themselves, which the
+        leader of librdkafka sends back.
         """
         del protocol
         if not member.assignment:
             return HeldResources({}, {})
-        told = decode_assignment(member.assignment)
-        if told.user_data and not is_of_sticky(told.user_data):
+        decoded = decode_assignment(member.assignment)
+        if decoded.user_data and not is_of_sticky(decoded.user_data):
             raise UnreadableError("its assignor tells it more than its partitions")
-        return HeldResources(dict.fromkeys(told.partitions, generation), {})
+        return HeldResources(dict.fromkeys(decoded.partitions, generation), {})
 
     def resources_while_waiting(self, member: ClassicMember, generation: int) -> HeldResources:
-        """Return what a waiting consumer holds: what it named as owned when it joined.
+        """Return the partitions of a waiting consumer: those that it named as owned in its join.
 
-        An eager one names nothing, and has stopped everything. Raises UnreadableError.
+        An eager one names none, since it has revoked all. Raises UnreadableError.
         """
         owned = read_subscription(member.protocols[0].metadata).owned
         return HeldResources(
@@ -67,10 +70,10 @@ class ConsumerTranslation:
         )
 
     def assignment(self, protocol: str, content: AssignmentContent) -> bytes:
-        """Return the bytes of an assignment, which is always complete; raises UnwritableError."""
+        """Encode an assignment, which is always complete; raises UnwritableError."""
         del protocol
-        told = PartitionAssignment(sorted(content.granted), version=content.version)
-        return encode_assignment(told)
+        assignment = PartitionAssignment(sorted(content.granted), version=content.version)
+        return encode_assignment(assignment)
 
     def follow(
         self,
@@ -79,12 +82,12 @@ class ConsumerTranslation:
         offers: Sequence[tuple[str, ClassicProtocol]],
         gone: str = "",
     ) -> Sequence[Record]:
-        """Return the records of new subscriptions, and of the topics that change by them."""
+        """Return the records of new subscriptions, and of the subscribed topics if they change."""
         if soft.topics is None and group.topics is None:
             raise NotYetError("which topics there are is not known yet: ask again")
         ended = [gone] if gone in group.subscriptions else []
-        said = [ConsumerSubscription(each, _topics_of(offered)) for each, offered in offers]
-        new = [each for each in said if group.subscriptions.get(each.member_id) != each]
+        sent = [ConsumerSubscription(each, _topics_of(offered)) for each, offered in offers]
+        new = [each for each in sent if group.subscriptions.get(each.member_id) != each]
         if not new and not ended:
             return ()
         graves = (Tombstone(ConsumerSubscription, (each,)) for each in ended)

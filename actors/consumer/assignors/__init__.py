@@ -1,1 +1,1 @@
-"""The assignors by which a group of consumers shares out partitions by itself."""
+"""The server assignors of consumer groups."""

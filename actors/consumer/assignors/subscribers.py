@@ -1,4 +1,4 @@
-"""The topics of a snapshot, their partitions, and the consumers that subscribe to each."""
+"""The topics of a snapshot, with their partitions and subscribers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ NOBODY_SUBSCRIBES = "no member subscribes to its topic"
 
 
 def find_subscribers(snapshot: Snapshot) -> Mapping[str, Sequence[str]]:
-    """Return the ids of a topic's subscribers, by topic; both in the order of names."""
+    """Return the member ids of the subscribers of each topic; both in the order of names."""
     found: dict[str, list[str]] = {
         topic: [] for topic in sorted({each.connector for each in snapshot.configured})
     }
@@ -21,7 +21,7 @@ def find_subscribers(snapshot: Snapshot) -> Mapping[str, Sequence[str]]:
 
 
 def by_name(snapshot: Snapshot) -> Sequence[str]:
-    """Return the member ids, static members by their instance ids, which outlast a process."""
+    """Return the member ids, sorted by instance id, which outlasts a process, or by member id."""
     members = snapshot.members
     return sorted(members, key=lambda each: (members[each].instance_id or each, each))
 
@@ -35,7 +35,7 @@ def partitions_of(snapshot: Snapshot) -> Mapping[str, Sequence[Resource]]:
 
 
 def as_assignment(snapshot: Snapshot, shares: Mapping[str, Resources]) -> Assignment:
-    """Return the assignment with these shares; what is in none is unplaceable."""
+    """Build the assignment; partitions without a subscriber are unplaceable."""
     left = snapshot.configured.difference(*shares.values())
     return Assignment(
         {each: shares.get(each, frozenset()) for each in sorted(snapshot.members)},

@@ -1,14 +1,14 @@
-"""The assignor `uniform`: members hold as equal numbers of partitions as subscriptions allow.
+"""The assignor `uniform`: the numbers of partitions are as equal as the subscriptions allow.
 
-Where all subscribe to the same topics, nobody has more than one partition more than another, and
-a member keeps what the last target gave it up to its share.
+If all members subscribe to the same topics, the numbers differ by one at most, and a member keeps
+the partitions of the last target up to its share.
 
-Where subscriptions differ, each keeps what it had and may still have, what is free goes to the
-least loaded of its topic's subscribers, and then loads are levelled: from a member to one that has
-at least two fewer, partitions are shifted, directly or by way of others (an augmenting path), for
-as long as there is such a pair. What is reached then is a *semi-matching* of the least cost: no
-other assignment has loads that are more equal (Harvey, Ladner, Lovász, Tamir: "Semi-matchings for
-bipartite graphs and load balancing", 2006). Shortest paths are taken first, so little moves.
+If subscriptions differ, a member first keeps its partitions of topics that it still subscribes to.
+A free partition goes to the least loaded subscriber of its topic. Then loads are balanced: while a
+member has at least two partitions fewer than another, partitions are shifted to it, directly or
+via other members (an augmenting path). The result is an optimal *semi-matching*: no other
+assignment has more equal loads (Harvey, Ladner, Lovász, Tamir: "Semi-matchings for bipartite graphs
+and load balancing", 2006). Shortest paths come first, so few partitions move.
 """
 
 from collections import deque
@@ -20,11 +20,11 @@ from ...messages.computing import Assignment, Snapshot
 from .subscribers import as_assignment, find_subscribers, partitions_of
 
 Path = Sequence[tuple[str, str]]
-"""The steps of a shift: whose partition is given on, and of which topic."""
+"""The steps of a shift: the member that gives a partition, and the topic of that."""
 
 
 def assign_uniformly(snapshot: Snapshot) -> Assignment:
-    """Compute `uniform`: return where every partition is to go."""
+    """Return the target assignment of all partitions."""
     subscribers = find_subscribers(snapshot)
     wanted = {topic: frozenset(members) for topic, members in subscribers.items()}
     claims = {
@@ -43,7 +43,7 @@ def assign_uniformly(snapshot: Snapshot) -> Assignment:
 
 
 class _Loads:
-    """What each member has of each topic, while partitions are moved."""
+    """The partitions of each member by topic, while they are moved."""
 
     def __init__(
         self, subscribers: Mapping[str, Sequence[str]], claims: Mapping[str, set[Resource]]
@@ -57,11 +57,11 @@ class _Loads:
                 self._held[member_id].setdefault(resource.connector, []).append(resource)
 
     def shares(self) -> dict[str, set[Resource]]:
-        """Return what each member has."""
+        """Return the partitions of each member."""
         return {each: set().union(*held.values()) for each, held in self._held.items()}
 
     def deal(self, snapshot: Snapshot) -> None:
-        """Give free partitions to a least loaded subscriber; topics with few subscribers first."""
+        """Give each free partition to a least loaded subscriber, topics with few of them first."""
         partitions = partitions_of(snapshot)
         taken = {each for held in self._held.values() for share in held.values() for each in share}
         for topic in sorted(self._subscribers, key=lambda each: len(self._subscribers[each])):
@@ -81,7 +81,7 @@ class _Loads:
                     is_moving = True
 
     def _find_path(self, start: str) -> Path:
-        """Return the steps to a nearest member that has at least two fewer, if there is any."""
+        """Return the steps to a nearest member with at least two fewer, () without one."""
         most = self._count[start] - 2
         came: dict[str, tuple[str, str]] = {}
         waiting = deque([start])
@@ -96,7 +96,7 @@ class _Loads:
         return ()
 
     def _takers(self, member_id: str) -> Iterator[tuple[str, str]]:
-        """Yield the members that could take a partition from a member, each with its topic."""
+        """Yield the members to which a partition of a member could move, each with its topic."""
         for topic, share in self._held[member_id].items():
             if share:
                 for other in self._subscribers[topic]:
@@ -110,7 +110,7 @@ class _Loads:
         return steps[::-1]
 
     def _shift(self, start: str, path: Path) -> None:
-        """Move as many partitions along a path as level its two ends, or as there are."""
+        """Move partitions along a path until its two ends are equal, as far as there are enough."""
         end = path[-1][0]
         number = (self._count[start] - self._count[end]) // 2
         number = min(number, *(len(self._held[giver][topic]) for giver, topic in path[:-1]))

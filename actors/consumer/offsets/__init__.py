@@ -1,1 +1,1 @@
-"""Offsets that groups of Kafka's clients commit: who may, what is kept, and for how long."""
+"""Committed offsets of groups of Kafka clients: permissions, storage and expiry."""

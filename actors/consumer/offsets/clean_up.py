@@ -1,8 +1,9 @@
 """Deletes expired offsets of a group, and deletes an empty group with its last ones.
 
-A group is looked at once in `offsets.retention.check.interval.ms` at most, and only if an offset
-may have expired since: each look finds when the first offset will, and whatever is written of the
-group after that may make it sooner. Offsets that are committed meanwhile expire later anyway.
+A group is checked at most once per `offsets.retention.check.interval.ms`, and only if an offset may
+have expired since: each check finds the time at which the next offset expires. Later records of the
+group may make that earlier, so it is checked again after them. Later commits need no check, since
+they expire later anyway.
 """
 
 import logging
@@ -21,42 +22,42 @@ from .expiry import find_expired, find_use
 LOGGER = logging.getLogger(__name__)
 
 LONGEST_WAIT_MS: Final = 86_400_000
-"""How long no look is taken at most: the clock on the wall may be set meanwhile."""
+"""The maximum interval of checks, since the wall clock may be set meanwhile."""
 
 
 class OffsetCleanUp:
-    """The looks at the offsets of one group."""
+    """The checks of one group."""
 
     def __init__(
         self, sides: Sides, ledger: OffsetLedger, remove: Callable[[Now], None], steady_ms: int
     ) -> None:
-        """`remove` deletes the group. The first looks at many groups are spread over time."""
+        """`remove` deletes the group. The first checks of many groups are spread over time."""
         self._sides, self._ledger, self._remove = sides, ledger, remove
         group_id = sides.group.group_id.encode(errors="surrogatepass")
-        self._looked_ms = steady_ms + crc32(group_id) % self._interval_ms
-        """When the last look was taken, steady clock."""
+        self._checked_ms = steady_ms + crc32(group_id) % self._interval_ms
+        """The time of the last check, steady clock."""
         self._wait_ms = self._interval_ms
-        """How long no other look is needed if nothing is written of the group."""
+        """The time until the next check, if the group has no new records."""
         self._end = sides.group.end
-        """Where the group's log ended at that look."""
+        """The end of the group's log at the last check."""
 
     @property
     def _interval_ms(self) -> int:
         return self._sides.modern.settings.offsets_check_interval_ms
 
     def next_ms(self) -> int:
-        """Return when to look next, steady clock."""
-        is_as_it_was = self._end == self._sides.group.end
-        return self._looked_ms + (self._wait_ms if is_as_it_was else self._interval_ms)
+        """Return when to check next, steady clock."""
+        is_unchanged = self._end == self._sides.group.end
+        return self._checked_ms + (self._wait_ms if is_unchanged else self._interval_ms)
 
     def pass_time(self, now: Now) -> None:
-        """Look if it is time."""
+        """Check if it is time."""
         if now.steady_ms >= self.next_ms():
-            self._wait_ms = max(self._interval_ms, self._look(now))
-            self._looked_ms, self._end = now.steady_ms, self._sides.group.end
+            self._wait_ms = max(self._interval_ms, self._check(now))
+            self._checked_ms, self._end = now.steady_ms, self._sides.group.end
 
-    def _look(self, now: Now) -> int:
-        """Delete what has expired; return in how many milliseconds more may expire."""
+    def _check(self, now: Now) -> int:
+        """Delete expired offsets; return the milliseconds until the next ones expire."""
         sides = self._sides
         use = find_use(sides.group, sides.classic)
         if use is None or sides.room.is_low:

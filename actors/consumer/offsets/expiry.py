@@ -22,28 +22,28 @@ from ...classic.state import RoundPhase
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Which offsets of a group are in use, and until when the others were."""
+    """The offsets of a group that are in use, and when the use of the others ended."""
 
     topics: Collection[str]
     """The topics in use, whose offsets do not expire."""
     until_ms: int = 0
-    """Until when all others were in use, wall clock; each was until its commit in any case."""
+    """The end of the use of all others, wall clock; at the earliest the commit of each."""
     is_over: bool = False
-    """Whether the group has no members: then it ends with its last offset."""
+    """Whether the group has no members: then it is deleted with its last offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """The expired offsets, and what is left beside them."""
+    """The expired offsets, and whether others remain."""
 
     offsets: list[ConsumerOffset]
     is_any_left: bool
     next_ms: int | None
-    """When the next one expires, wall clock; None: none does while the use is the same."""
+    """When the next offset expires, wall clock; None: none does while the use is the same."""
 
 
 def find_use(group: Group, classic: ClassicCoordinator) -> Use | None:
-    """Return which offsets of a group are in use; None: that is unknown now."""
+    """Return which offsets of a group are in use, None if that is unknown now."""
     if group.members:
         return Use(group.subscribers.keys())
     if classic.phase is RoundPhase.EMPTY and classic.is_unused:
@@ -54,7 +54,7 @@ def find_use(group: Group, classic: ClassicCoordinator) -> Use | None:
 
 
 def _empty_since_ms(group: Group) -> int:
-    """Return since when a group has no members, as its log tells; 0: it never had any."""
+    """Return since when a group has no members, according to its log; 0: it never had any."""
     last_ms = group.classic.time_ms if group.classic else 0
     return max(last_ms, group.bump.time_ms if group.bump else 0)
 
@@ -62,7 +62,7 @@ def _empty_since_ms(group: Group) -> int:
 def find_expired(
     offsets: Iterable[ConsumerOffset], use: Use, retention_ms: int, now_ms: int
 ) -> Expired:
-    """Return which of a group's offsets have expired by this time (wall clock, ms)."""
+    """Find the offsets that have expired at this time (wall clock, ms)."""
     expired: list[ConsumerOffset] = []
     is_any_left, next_ms = False, None
     for each in offsets:

@@ -1,11 +1,10 @@
-"""Who may commit and fetch a group's offsets; the errors are those of Kafka's broker.
+"""Checks who may commit, fetch and delete a group's offsets, with the errors of a Kafka broker.
 
 A member commits with its epoch, or in a classic group with its generation, so that commits of an
 earlier owner of a partition are refused. An earlier epoch of the member is accepted for partitions
-that it has had since then (KIP-1251): its consumer may not know of the new one yet, and some
-clients count a refused commit as failed. Other clients may commit only while the group has no
-members: that is how offsets are reset, and how consumers commit that assign partitions to
-themselves.
+that it has had since then (KIP-1251): its consumer may not know the new epoch yet, and some clients
+count a refused commit as failed. Other clients may commit only while the group has no members. This
+is how tools reset offsets, and how consumers commit that assign partitions to themselves.
 """
 
 from collections.abc import Collection, Mapping
@@ -29,19 +28,19 @@ from ...messages.offsets import (
 from .calls import commit_offsets, delete_offsets, fetch_offsets, refuse_call
 
 MOST_OFFSETS: Final = 100_000
-"""How many partitions one call may name."""
+"""The maximum number of partitions in a call."""
 
 Refusal = tuple[Error, str]
 
 
-class OffsetDesk:
-    """Answers the offset calls of one group."""
+class OffsetHandler:
+    """Handles the offset calls of one group."""
 
     def __init__(self, sides: Sides, ledger: OffsetLedger) -> None:
         self._sides, self._ledger = sides, ledger
 
     def answer(self, call: OffsetCall, topics: Mapping[str, Topic] | None, now: Now) -> OffsetReply:
-        """Carry out a call unless it may not be; `topics` are those there are, None: not known."""
+        """Execute a call, or refuse it; `topics` are those of the cluster, None: unknown."""
         if refused := self._refuse(call, now):
             return refuse_call(call, *refused, topics)
         if isinstance(call, OffsetFetch):
@@ -67,13 +66,13 @@ class OffsetDesk:
         return None if error is None else (error, "")
 
     def _refuse_fetch(self, call: OffsetFetch) -> Error | None:
-        is_told = call.member_id is not None or call.epoch > NO_EPOCH
-        if is_told and self._sides.group.type is GroupType.CONSUMER:
+        has_member = call.member_id is not None or call.epoch > NO_EPOCH
+        if has_member and self._sides.group.type is GroupType.CONSUMER:
             return self._refuse_member(call.member_id or "", call.epoch)
         return None
 
     def _topics_in_use(self) -> Collection[str]:
-        """Return what members of either protocol subscribe to."""
+        """Return the topics to which members of either protocol subscribe."""
         group = self._sides.group
         return topics_of_consumers(self._sides.classic.members()) | group.subscribers.keys()
 
@@ -113,12 +112,14 @@ class OffsetDesk:
         return None if member.current.member_epoch == epoch else stale
 
     def _had_and_has_all(self, call: OffsetCommit) -> bool:
-        """Tell whether a member has had all these partitions since the epoch that it names."""
+        """Return whether a member has had all these partitions since the epoch in its commit."""
         current = self._sides.group.members[call.member_id].current
         granted = {**current.pending, **current.assigned}
-        places = (Resource(each.topic, each.partition) for each in call.offsets)
+        committed = (Resource(each.topic, each.partition) for each in call.offsets)
         is_past = call.epoch < current.member_epoch
-        return is_past and all(granted.get(each, call.epoch + 1) <= call.epoch for each in places)
+        return is_past and all(
+            granted.get(each, call.epoch + 1) <= call.epoch for each in committed
+        )
 
 
 def _size_of(call: OffsetCall) -> int:

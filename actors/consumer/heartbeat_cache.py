@@ -1,7 +1,7 @@
-"""Heartbeats that led to nothing: the same once more leads to nothing either.
+"""Caches the replies to heartbeats that changed nothing, while their group does not change.
 
-A consumer that runs says hour after hour that it is there. As long as its group is as it was, what
-was answered to that is the answer, and nothing is left to do but to begin its session anew.
+A running consumer repeats the same heartbeat for hours. As long as nothing is written to the log of
+its group, the reply is the same too, and only the member's session has to be extended.
 """
 
 from dataclasses import replace
@@ -14,54 +14,55 @@ from ..messages.members import JOIN_EPOCH
 
 UNCHANGED_MS: Final = -1
 
-Said = tuple[str, int, str, str]
-"""What a heartbeat says that says nothing new: who is at which epoch, and which client is where."""
+_Key = tuple[str, int, str, str]
+"""The only fields of a cacheable heartbeat: member id and epoch, client id and host."""
 
 
-class Noted(NamedTuple):
-    """A heartbeat that led to nothing, and its answer."""
+class _CachedReply(NamedTuple):
+    """A heartbeat that changed nothing, and its reply."""
 
     request: ConsumerGroupHeartbeat
     reply: ConsumerGroupHeartbeatReply
 
 
-class RepeatedHeartbeats:
-    """The answers to those of one group's members that may be given again."""
+class HeartbeatCache:
+    """The cached replies of one group."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
         self._end = group.end
-        """Where the group's log ended when these were given: anything written changes the group."""
-        self._noted: dict[Said, Noted] = {}
+        """The end of the group's log for which they are valid: any record changes the group."""
+        self._replies: dict[_Key, _CachedReply] = {}
 
     def reply_to(self, request: ConsumerGroupHeartbeat) -> ConsumerGroupHeartbeatReply | None:
-        """Return what was answered to the same in the group as it is; None: it is to be decided."""
+        """Return the reply to a heartbeat; None: it is not cached, and has to be decided."""
         if self._end != self._group.end:
-            self._noted.clear()
+            self._replies.clear()
             self._end = self._group.end
-        said = _said(request)
-        noted = self._noted.get(said)
-        if noted is None or not (noted.request is request or _is_bare(request)):
+        key = _key_of(request)
+        cached = self._replies.get(key)
+        if cached is None or not (cached.request is request or _is_bare(request)):
             return None
-        if noted.request.number != request.number:
-            reply = replace(noted.reply, number=request.number)
-            noted = self._noted[said] = Noted(request, reply)
-        return noted.reply
+        if cached.request.number != request.number:
+            reply = replace(cached.reply, number=request.number)
+            cached = self._replies[key] = _CachedReply(request, reply)
+        return cached.reply
 
-    def note(
+    def add(
         self, request: ConsumerGroupHeartbeat, end: int, reply: ConsumerGroupHeartbeatReply
     ) -> None:
-        """Take note of an answer, unless anything was written since the log ended at `end`."""
+        """Cache a reply, unless records were written since the log ended at `end`."""
         has_news = reply.error is not Error.NONE or reply.assignment is not None
         if end == self._end == self._group.end and not has_news and _is_bare(request):
-            self._noted[_said(request)] = Noted(request, reply)
+            self._replies[_key_of(request)] = _CachedReply(request, reply)
 
 
-def _said(request: ConsumerGroupHeartbeat) -> Said:
+def _key_of(request: ConsumerGroupHeartbeat) -> _Key:
     return request.member_id, request.member_epoch, request.client_id, request.client_host
 
 
 def _is_bare(request: ConsumerGroupHeartbeat) -> bool:
+    """Return whether a heartbeat has no fields but those in its key."""
     return (
         request.member_epoch > JOIN_EPOCH
         and request.topic_partitions is None

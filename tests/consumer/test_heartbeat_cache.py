@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fairlead.actors.consumer.repeats import RepeatedHeartbeats
+from fairlead.actors.consumer.heartbeat_cache import HeartbeatCache
 from fairlead.actors.messages.classic import ClassicHeartbeat
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatReply
 from fairlead.actors.messages.errors import Error
@@ -58,15 +58,15 @@ def test_it_hears_of_what_has_changed_meanwhile() -> None:
 
 def test_an_answer_is_not_kept_that_was_given_before_the_group_changed() -> None:
     group = Group("g")
-    repeats = RepeatedHeartbeats(group)
+    cache = HeartbeatCache(group)
     reply = ConsumerGroupHeartbeatReply(Error.NONE, "m", 2)
-    repeats.note(BEAT, group.end - 1, reply)
-    assert repeats.reply_to(BEAT) is None
-    repeats.note(BEAT, group.end, reply)
-    assert repeats.reply_to(BEAT) is reply
-    assert repeats.reply_to(replace(BEAT, client_host="/elsewhere")) is None
+    cache.add(BEAT, group.end - 1, reply)
+    assert cache.reply_to(BEAT) is None
+    cache.add(BEAT, group.end, reply)
+    assert cache.reply_to(BEAT) is reply
+    assert cache.reply_to(replace(BEAT, client_host="/elsewhere")) is None
     group.end += 1
-    assert repeats.reply_to(BEAT) is None
+    assert cache.reply_to(BEAT) is None
 
 
 def test_a_classic_member_is_answered_as_long_as_its_generation_stands() -> None:
