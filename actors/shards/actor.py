@@ -14,7 +14,7 @@ from ..group.shard import AddressedReply
 from ..group.state.settings import GroupSettings
 from ..messages.commands import DescribeTraffic
 from ..messages.groups import FindStream, HostCall
-from .host_side import HostSide, SendRest
+from .host_connection import HostConnection, SendRest
 from .hosting import HostedGroups
 
 SILENT_MS: Final = 2_000
@@ -53,8 +53,8 @@ class ShardActor(HostActor[HostCall]):
         super().__init__()
         self._groups: HostedGroups | None = None
         """The groups, once the shard is open."""
-        self._host = HostSide(self._begin_host, self.wake_after)
-        self._heard_ms = clocks().steady_ms
+        self._host = HostConnection(self._suspend_timers, self.wake_after)
+        self._last_input_ms = clocks().steady_ms
         """When the host sent something last, steady clock."""
 
     def receive(self, message: object, sender: Address) -> None:
@@ -66,7 +66,7 @@ class ShardActor(HostActor[HostCall]):
         elif self._shard is None:
             self.send(sender, Failure("the groups are not open yet: ask again"))
         elif isinstance(message, FindStream):
-            self.send(sender, self._host.place(self._shard.coordinator_epoch))
+            self.send(sender, self._host.address(self._shard.coordinator_epoch))
         elif isinstance(message, DescribeTraffic):
             self.send(sender, self._shard.traffic())
         else:
@@ -79,7 +79,7 @@ class ShardActor(HostActor[HostCall]):
     def readable(self, numbers: Sequence[int]) -> None:
         """Handle the calls of the host, one packet after another."""
         for calls in self._host.read(numbers):
-            self._hear_host()
+            self._note_input()
             self._queue += [(each, self._host.number) for each in calls]
             self.woken(Flush())
 
@@ -88,28 +88,28 @@ class ShardActor(HostActor[HostCall]):
         if isinstance(payload, SendRest):
             self._host.send_rest()
         else:
-            self._miss_host()
+            self._suspend_if_silent()
             super().woken(payload)
 
     def say(self, answers: Sequence[AddressedReply]) -> None:
         """Send replies to the host."""
         self._host.say(each.reply for each in answers if each.to == self._host.number)
 
-    def _begin_host(self) -> None:
+    def _suspend_timers(self) -> None:
         """Suspend member timers until the new host sends calls: members have to reconnect first."""
         if self._groups is not None:
-            self._groups.hear_nobody(self._heard_ms)
+            self._groups.suspend_timers(self._last_input_ms)
 
-    def _miss_host(self) -> None:
+    def _suspend_if_silent(self) -> None:
         """Suspend member timers while the host is away: members cannot reach the shard."""
-        is_silent = clocks().steady_ms - self._heard_ms > SILENT_MS
-        if is_silent and self._groups is not None and not self._host.has_news:
-            self._groups.hear_nobody(self._heard_ms)
+        is_silent = clocks().steady_ms - self._last_input_ms > SILENT_MS
+        if is_silent and self._groups is not None and not self._host.has_input:
+            self._groups.suspend_timers(self._last_input_ms)
 
-    def _hear_host(self) -> None:
+    def _note_input(self) -> None:
         now, groups = clocks(), self._groups
-        self._heard_ms = now.steady_ms
-        if groups is not None and groups.hear_again(now):
+        self._last_input_ms = now.steady_ms
+        if groups is not None and groups.resume_timers(now):
             self._wake_in_time(groups, now)
 
     def _open(self, order: OpenShard, sender: Address) -> None:
@@ -126,7 +126,7 @@ class ShardActor(HostActor[HostCall]):
             entries, _ = self._logs.control.load()
             epoch = self._logs.control.epoch
             groups = HostedGroups(entries, self._logs.offsets, order.settings, epoch, now, new_id)
-            self._groups, self._heard_ms = groups, now.steady_ms
+            self._groups, self._last_input_ms = groups, now.steady_ms
             self.begin(groups, now)
             self._opened = ShardOpened(order.number, os.getpid(), len(groups))
         self.send(sender, self._opened)

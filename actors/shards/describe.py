@@ -38,7 +38,7 @@ def _is_of_consumers(sides: Sides) -> bool:
     return sides.group.type is GroupType.CONSUMER and sides.classic.is_unused
 
 
-def say_unknown(group: Group) -> str:
+def unknown_group_message(group: Group) -> str:
     """Return Kafka's message for an unknown group."""
     return f"Group {group.group_id} not found."
 
@@ -54,8 +54,8 @@ def describe_classic(sides: Sides) -> DescribeGroupReply:
     members = classic.members()
     if not is_stable:
         members = tuple(replace(each, protocols=(), assignment=b"") for each in members)
-    told = classic.phase.value, classic.protocol_type, protocol or ""
-    return DescribeGroupReply(Error.NONE, *told, members)
+    fields = classic.phase.value, classic.protocol_type, protocol or ""
+    return DescribeGroupReply(Error.NONE, *fields, members)
 
 
 def describe_consumers(sides: Sides) -> DescribeConsumerGroupReply:

@@ -23,7 +23,7 @@ from ..messages.groups import (
     RemoveGroupReply,
     SharedCall,
 )
-from .describe import describe_classic, describe_consumers, list_group, say_unknown
+from .describe import describe_classic, describe_consumers, list_group, unknown_group_message
 from .held import HeartbeatCall, HeldHeartbeat, HeldHeartbeats
 from .refusals import refuse_host_call
 
@@ -59,8 +59,8 @@ class ClientGroup:
     def is_known(self) -> bool:
         """Whether it has anything in the logs, or a member that is joining."""
         group = self.group
-        is_told = group.classic is not None or group.topics is not None or bool(group.members)
-        if is_told or not self._sides.classic.is_unused:
+        is_logged = group.classic is not None or group.topics is not None or bool(group.members)
+        if is_logged or not self._sides.classic.is_unused:
             return True
         return bool(self._ledger.consumer_offsets())
 
@@ -82,10 +82,10 @@ class ClientGroup:
         """Handle a call; its reply is in a later `Ready`."""
         if isinstance(call, AdminCall):
             reply = replace(self._answer(call, now), number=call.number)
-            self._say(AddressedReply(sender, reply))
+            self._reply(AddressedReply(sender, reply))
             return
         if self._held is not None and isinstance(call, HeartbeatCall):
-            self._say_held(self._held.see(call, now.steady_ms))
+            self._reply_held(self._held.register(call, now.steady_ms))
         self._shard.take(call, sender, now)
 
     def repeat(self, call: HeartbeatCall, sender: int, now: Now) -> list[AddressedReply] | None:
@@ -99,25 +99,27 @@ class ClientGroup:
         answer, held = AddressedReply(sender, reply), self._held
         if held is None:
             return [answer]
-        earlier = held.see(call, now.steady_ms)
+        earlier = held.register(call, now.steady_ms)
         answers = [] if earlier is None else [earlier.answer]
         return answers if held.keep(answer) else [*answers, answer]
 
     def end_hold(self, number: int) -> None:
         """Answer a held heartbeat at once, since its client has sent another request."""
         if self._held is not None:
-            self._say_held(self._held.end(number))
+            self._reply_held(self._held.end(number))
 
-    def _say_held(self, held: HeldHeartbeat | None) -> None:
+    def _reply_held(self, held: HeldHeartbeat | None) -> None:
         if held is not None:
-            self._say(held.answer)
+            self._reply(held.answer)
 
-    def _say(self, answer: AddressedReply) -> None:
+    def _reply(self, answer: AddressedReply) -> None:
         self._sides.out.answers.append(answer)
 
     def _answer(self, call: AdminCall, now: Now) -> AdminReply:
         if not self.is_known:
-            reply = refuse_host_call(call, Error.GROUP_ID_NOT_FOUND, say_unknown(self.group))
+            reply = refuse_host_call(
+                call, Error.GROUP_ID_NOT_FOUND, unknown_group_message(self.group)
+            )
             assert isinstance(reply, AdminReply)  # noqa: S101  # as the call is
             return reply
         if isinstance(call, DescribeGroup):
@@ -149,7 +151,7 @@ class ClientGroup:
     def pass_time(self, now: Now) -> None:
         """Handle due timers."""
         for each in self._held.due(now.steady_ms) if self._held is not None else ():
-            self._say_held(each)
+            self._reply_held(each)
         self._shard.pass_time(now)
 
     def next_ms(self, now: Now) -> int:

@@ -28,7 +28,7 @@ SHORTEST_MS: Final = 100
 LONGEST_MS: Final = 3_000
 """The assumed maximum interval of classic clients, Kafka's default, as they do not report it."""
 HELD_PERCENT: Final = 80
-LONGEST_NOTED: Final = 320
+LONGEST_MEMBER_ID: Final = 320
 """The maximum length of a member id here: longer ones belong to no member."""
 MOST_HELD: Final = 256
 """The limit for each group, since each change decides all held heartbeats again."""
@@ -54,26 +54,26 @@ class HeldHeartbeats:
         self._held: dict[str, HeldHeartbeat] = {}
         """By member id."""
         self._timers: TimerQueue[str] = TimerQueue()
-        self._heard_ms: dict[str, int] = {}
+        self._last_ms: dict[str, int] = {}
         """The time of the last heartbeat of each member, by member id."""
-        self._seen = self._state()
+        self._version = self._current_version()
 
-    def _state(self) -> tuple[int, RoundPhase]:
+    def _current_version(self) -> tuple[int, RoundPhase]:
         """Return a version of the group that changes with any possible news."""
         return self._sides.group.end, self._sides.classic.phase
 
-    def see(self, call: HeartbeatCall, now_ms: int) -> HeldHeartbeat | None:
+    def register(self, call: HeartbeatCall, now_ms: int) -> HeldHeartbeat | None:
         """Register a heartbeat that is about to be decided; return the held one that it replaces.
 
         That has to be answered, since its client has sent a new one.
         """
         member_id = call.member_id
-        if len(member_id) > LONGEST_NOTED:
+        if len(member_id) > LONGEST_MEMBER_ID:
             return None
-        gap_ms = now_ms - self._heard_ms.get(member_id, now_ms)
-        if len(self._heard_ms) > 2 * MOST_HELD:
-            self._heard_ms.clear()
-        self._heard_ms[member_id] = now_ms
+        gap_ms = now_ms - self._last_ms.get(member_id, now_ms)
+        if len(self._last_ms) > 2 * MOST_HELD:
+            self._last_ms.clear()
+        self._last_ms[member_id] = now_ms
         is_join = isinstance(call, ConsumerGroupHeartbeat) and call.member_epoch <= JOIN_EPOCH
         if gap_ms >= SHORTEST_MS and not is_join and len(self._held) < MOST_HELD:
             until_ms = now_ms + min(gap_ms, self._longest_ms(call)) * HELD_PERCENT // 100
@@ -109,8 +109,8 @@ class HeldHeartbeats:
 
     def take_changed(self) -> list[HeldHeartbeat]:
         """Return all held heartbeats if the group has changed: they have to be decided again."""
-        seen, self._seen = self._seen, self._state()
-        if seen == self._seen or not self._held:
+        before, self._version = self._version, self._current_version()
+        if before == self._version or not self._held:
             return []
         held, self._held = [*self._held.values()], {}
         self._asked |= {each.call.number: (each.call, each.until_ms) for each in held}

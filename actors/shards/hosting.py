@@ -80,12 +80,12 @@ class HostedGroups:
         self._groups: dict[str, ClientGroup] = {}
         self._changed: dict[str, ClientGroup] = {}
         """The groups that may have records or replies, by id."""
-        self._handed: list[tuple[ClientGroup, Ready]] = []
+        self._not_durable: list[tuple[ClientGroup, Ready]] = []
         """The output of groups that is not durable yet."""
         self._answers: list[AddressedReply] = []
         """Replies that do not come from a single group."""
         self._timers: TimerQueue[str] = TimerQueue()
-        self._unheard_since_ms: int | None = None
+        self._suspended_since_ms: int | None = None
         """Since when no host is connected, steady clock; None: one is."""
         self._calls = 0
         groups = [restore(*each) for each in _entries_by_group(entries)]
@@ -94,7 +94,7 @@ class HostedGroups:
             hosted = self._host(group, now)
             if hosted.is_known:
                 self._groups[group.group_id] = hosted
-                self._time(hosted, now)
+                self._schedule(hosted, now)
 
     def __len__(self) -> int:
         """Return the number of groups."""
@@ -113,8 +113,8 @@ class HostedGroups:
         entries: list[NewEntry] = []
         for group in self._changed.values():
             ready = group.ready(now)
-            self._handed.append((group, ready))
-            self._time(group, now)
+            self._not_durable.append((group, ready))
+            self._schedule(group, now)
             offset_entries += ready.offset_entries
             entries += ready.entries
             answers += ready.answers
@@ -123,7 +123,7 @@ class HostedGroups:
 
     def advance(self, _: Ready) -> None:
         """Take note that the last output is durable; remove groups without any state."""
-        handed, self._handed = self._handed, []
+        handed, self._not_durable = self._not_durable, []
         for group, ready in handed:
             group.advance(ready)
             if not group.is_known:
@@ -148,18 +148,18 @@ class HostedGroups:
             listed = sorted(
                 (each.listed() for each in self._groups.values()), key=lambda each: each.group_id
             )
-            self._say(sender, ListGroupsReply(tuple(listed), number=request.number))
+            self._reply(sender, ListGroupsReply(tuple(listed), number=request.number))
         elif isinstance(request, EndHold):
             if group := self._groups.get(request.group_id):
                 self._changed[request.group_id] = group
                 group.end_hold(request.held)
         elif isinstance(request, TellTopics):
             self._see_topics(request.topics, now)
-            self._say(sender, TellTopicsReply(number=request.number))
+            self._reply(sender, TellTopicsReply(number=request.number))
         elif isinstance(request, HeartbeatCall) and self._repeat(request, sender, now):
             pass
         elif refused := self._refuse(request):
-            self._say(sender, refuse_host_call(request, *refused))
+            self._reply(sender, refuse_host_call(request, *refused))
         else:
             group = self._groups.get(request.group_id) or self._host(Group(request.group_id), now)
             self._groups[request.group_id] = self._changed[request.group_id] = group
@@ -175,10 +175,10 @@ class HostedGroups:
             return False
         self._answers += answers
         if not answers:  # it is held, until then
-            self._time(group, now)
+            self._schedule(group, now)
         return True
 
-    def _say(self, sender: int, reply: HostReply) -> None:
+    def _reply(self, sender: int, reply: HostReply) -> None:
         self._answers.append(AddressedReply(sender, reply))
 
     def _see_topics(self, topics: Mapping[str, Topic], now: Now) -> None:
@@ -215,7 +215,7 @@ class HostedGroups:
             hosted.see_topics(self._topics, now)
         return hosted
 
-    def _time(self, group: ClientGroup, now: Now) -> None:
+    def _schedule(self, group: ClientGroup, now: Now) -> None:
         """Put the next timer of a group into the queue."""
         self._timers.set(group.group.group_id, max(group.next_ms(now), now.steady_ms + 1))
 
@@ -226,27 +226,27 @@ class HostedGroups:
         for group in self._groups.values():
             group.excuse(late_ms)
 
-    def hear_nobody(self, since_ms: int) -> None:
+    def suspend_timers(self, since_ms: int) -> None:
         """Suspend all member timers: the host is away, so no member can send heartbeats."""
-        if self._unheard_since_ms is None:
-            self._unheard_since_ms = since_ms
+        if self._suspended_since_ms is None:
+            self._suspended_since_ms = since_ms
 
-    def hear_again(self, now: Now) -> bool:
+    def resume_timers(self, now: Now) -> bool:
         """Resume member timers with full sessions; return whether they were suspended.
 
         A Kafka broker does the same when it becomes the coordinator of a group.
         """
-        since_ms, self._unheard_since_ms = self._unheard_since_ms, None
+        since_ms, self._suspended_since_ms = self._suspended_since_ms, None
         if since_ms is None:
             return False
         for group in self._groups.values():
             group.grant_sessions(now.steady_ms - since_ms, now)
-            self._time(group, now)
+            self._schedule(group, now)
         return True
 
     def pass_time(self, now: Now) -> None:
         """Handle due timers; those that write records wait while there is no space."""
-        if self._unheard_since_ms is not None:
+        if self._suspended_since_ms is not None:
             return
         for group_id in self._timers.due(now.steady_ms):
             group = self._changed[group_id] = self._groups[group_id]
@@ -256,7 +256,7 @@ class HostedGroups:
         """Return when `pass_time` has to be called next, steady clock."""
         if self._room.is_out:
             return now.steady_ms + LOOK_FOR_ROOM_MS
-        if self._unheard_since_ms is not None:
+        if self._suspended_since_ms is not None:
             return now.steady_ms + IDLE_MS
         next_ms = self._timers.next_ms()
         return now.steady_ms + IDLE_MS if next_ms is None else next_ms

@@ -30,15 +30,15 @@ MOST_BYTES: Final = 48 << 20
 """The maximum size of a message by `size_of`, well below the limit of the transport."""
 SMALL: Final = 256
 """The assumed size of a reply without its lists, and of an item in a list, in bytes."""
-PLACE: Final = 40
+PARTITION: Final = 40
 """The assumed size of a partition, in bytes."""
 
 
-def numbered(call: PackedCall, number: int) -> PackedCall:
+def with_number(call: PackedCall, number: int) -> PackedCall:
     """Return a call with its number; faster than `replace`, as it runs for each call."""
     kind: Any = type(call)
-    said = [getattr(call, name) for name in _names_but_number(kind)]
-    made: PackedCall = kind(*said, number=number)
+    values = [getattr(call, name) for name in _names_but_number(kind)]
+    made: PackedCall = kind(*values, number=number)
     return made
 
 
@@ -47,8 +47,8 @@ def _names_but_number(kind: type[PackedCall]) -> Sequence[str]:
     return [each.name for each in fields(kind) if each.name != "number"]
 
 
-class Undelivered:
-    """The queue of replies to the host."""
+class ReplyQueue:
+    """The replies to the host that are not sent yet."""
 
     def __init__(self) -> None:
         self._replies: list[tuple[int, PackedReply]] = []
@@ -59,11 +59,7 @@ class Undelivered:
 
     def add(self, replies: Iterable[Any]) -> None:
         """Append replies; one that is too large for a message becomes an error."""
-        self._replies += map(_measured, replies)
-
-    def put_back(self, replies: Iterable[PackedReply]) -> None:
-        """Put replies back at the front of the queue."""
-        self._replies[:0] = map(_measured, replies)
+        self._replies += map(_with_size, replies)
 
     def clear(self) -> None:
         """Drop all replies: the host is gone."""
@@ -77,8 +73,8 @@ class Undelivered:
             if size > MOST_BYTES and count:
                 break
             count += 1
-        told, self._replies = self._replies[:count], self._replies[count:]
-        return [reply for _, reply in told]
+        taken, self._replies = self._replies[:count], self._replies[count:]
+        return [reply for _, reply in taken]
 
 
 def size_of(reply: object) -> int:
@@ -105,19 +101,19 @@ def _size_of_member_reply(reply: object) -> int:
 
 def _size_of_connect(reply: object) -> int:
     if isinstance(reply, HeartbeatReply):
-        return PLACE * len(reply.assignment or ())
+        return PARTITION * len(reply.assignment or ())
     if not isinstance(reply, PrepareReply) or reply.snapshot is None:
         return 0
     snapshot = reply.snapshot
     members = (
-        SMALL + len(each.metadata) + PLACE * (len(each.owned) + len(each.target))
+        SMALL + len(each.metadata) + PARTITION * (len(each.owned) + len(each.target))
         for each in snapshot.members.values()
     )
-    return PLACE * len(snapshot.configured) + sum(members)
+    return PARTITION * len(snapshot.configured) + sum(members)
 
 
 def _size_of_offset(offset: TopicOffset) -> int:
-    return PLACE + len(offset.topic) + _bytes_of(offset.metadata or "")
+    return PARTITION + len(offset.topic) + _bytes_of(offset.metadata or "")
 
 
 def _bytes_of(text: str) -> int:
@@ -130,11 +126,11 @@ def _size_of_member(member: ClassicMember) -> int:
 
 
 def _size_of_consumer(member: DescribedConsumer) -> int:
-    names = sum(PLACE + len(each) for each in member.names)
-    return SMALL + names + PLACE * (len(member.assigned) + len(member.target))
+    names = sum(PARTITION + len(each) for each in member.names)
+    return SMALL + names + PARTITION * (len(member.assigned) + len(member.target))
 
 
-def _measured(reply: PackedReply) -> tuple[int, PackedReply]:
+def _with_size(reply: PackedReply) -> tuple[int, PackedReply]:
     size = size_of(reply)
     return (size, reply) if size <= MOST_BYTES else (SMALL, _refuse_length(reply))
 

@@ -26,7 +26,7 @@ from ..messages.groups import (
     PackedCall,
 )
 from ..messages.members import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
-from .host_side import HostSide, SendRest
+from .host_connection import HostConnection, SendRest
 
 
 class MemberProcess(NamedTuple):
@@ -67,12 +67,12 @@ class WorkersGroupActor(GroupActor):
 
     def __init__(self) -> None:
         super().__init__()
-        self._host = HostSide(self._begin_host, self.wake_after)
+        self._host = HostConnection(self._drop_pending_calls, self.wake_after)
         self._unanswered: dict[int, Caller] = {}
         """The senders of pending heartbeats, by the number of the call."""
         self._newest: dict[MemberProcess, Caller] = {}
         """The newest pending heartbeat of each process."""
-        self._hurrying: set[int] = set()
+        self._hold_ended: set[int] = set()
         """The numbers of heartbeats whose clients have sent more, or disconnected."""
         self._given_up: list[ConnectReply] = []
         """The error replies to heartbeats that were given up, to send next."""
@@ -80,7 +80,7 @@ class WorkersGroupActor(GroupActor):
     def receive(self, message: object, sender: Address) -> None:
         """Give a host its stream address; other messages are handled as in any group."""
         if self._shard is not None and isinstance(message, FindStream):
-            self.send(sender, self._host.place(self._shard.coordinator_epoch))
+            self.send(sender, self._host.address(self._shard.coordinator_epoch))
         else:
             super().receive(message, sender)
 
@@ -102,15 +102,15 @@ class WorkersGroupActor(GroupActor):
         else:
             super().woken(payload)
 
-    def _begin_host(self) -> None:
-        for each in (self._unanswered, self._newest, self._hurrying, self._given_up):
+    def _drop_pending_calls(self) -> None:
+        for each in (self._unanswered, self._newest, self._hold_ended, self._given_up):
             each.clear()
 
     def say(self, answers: Sequence[AddressedReply]) -> None:
         """Send replies to workers, and those for other members to the host."""
         super().say([each for each in answers if not isinstance(each.to, Caller)])
         replies = [*self._replies(answers)]
-        self._give_up_hurrying()
+        self._give_up_unheld()
         given_up, self._given_up = self._given_up, []
         self._host.say([*given_up, *replies])
 
@@ -127,7 +127,7 @@ class WorkersGroupActor(GroupActor):
         if isinstance(call, EndHold):
             caller = self._unanswered.get(call.held)
             if caller is not None:
-                self._hurrying.add(call.held)
+                self._hold_ended.add(call.held)
                 self._queue.append((AnswerHeld(caller.member_id), caller))
         elif isinstance(call, ConnectCall) and isinstance(call.request, Heartbeat):
             self._enqueue_heartbeat(call.request, call.number)
@@ -163,11 +163,11 @@ class WorkersGroupActor(GroupActor):
             self._give_up(other)
         self._newest[process] = caller
 
-    def _give_up_hurrying(self) -> None:
-        """Give up heartbeats in `_hurrying` that are neither answered nor held."""
+    def _give_up_unheld(self) -> None:
+        """Give up heartbeats in `_hold_ended` that are neither answered nor held."""
         shard = self._shard
         assert isinstance(shard, TypedShard)  # noqa: S101  # as it is opened
-        for caller in [self._unanswered[number] for number in self._hurrying]:
+        for caller in [self._unanswered[number] for number in self._hold_ended]:
             if not shard.holds(caller.member_id, caller):
                 self._give_up(caller)
 
@@ -178,6 +178,6 @@ class WorkersGroupActor(GroupActor):
     def _forget(self, caller: Caller) -> None:
         """Remove a heartbeat from those that are pending."""
         self._unanswered.pop(caller.number, None)
-        self._hurrying.discard(caller.number)
+        self._hold_ended.discard(caller.number)
         if caller.process and self._newest.get(caller.process) == caller:
             del self._newest[caller.process]

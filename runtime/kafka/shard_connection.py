@@ -25,7 +25,7 @@ from ...actors.messages.groups import (
     pack_numbers,
     unpack_numbers,
 )
-from ...actors.shards.packets import numbered
+from ...actors.shards.packets import with_number
 from .client.reply_handler import OnHold, PendingCall, RepeatedCall, ReplyHandler, ignore_hold
 from .shard_lookup import OpenStream, ShardLookup
 
@@ -108,7 +108,7 @@ class ShardConnection:
         """Send a call whose reply goes to `handler`; return the number of the call."""
         self._last_number += 1
         self._handlers[self._last_number] = handler
-        self._calls.append(numbered(call, self._last_number))
+        self._calls.append(with_number(call, self._last_number))
         self._schedule_send()
         return self._last_number
 
@@ -161,7 +161,7 @@ class ShardConnection:
         """Send a packet; an empty one shows that the host is alive."""
         assert self._stream is not None  # noqa: S101  # as the callers have checked
         calls, self._calls = self._calls[:MOST_CALLS], self._calls[MOST_CALLS:]
-        registered = [numbered(each.call, each.number) for each in self._registering]
+        registered = [with_number(each.call, each.number) for each in self._registering]
         repeated, dropped = pack_numbers(each.number for each in self._repeated), self._dropped
         self._last_packet += 1
         sent = [*calls, *registered], self._repeated, self._loop.time()

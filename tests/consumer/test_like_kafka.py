@@ -11,7 +11,7 @@ from fairlead.actors.messages.classic import LeaveGroup, Leaver, SyncGroup
 from fairlead.actors.messages.consumers import ConsumerGroupHeartbeat
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.offsets import OffsetCommit, OffsetDelete, OffsetFetch, TopicOffset
-from fairlead.actors.shards.packets import numbered
+from fairlead.actors.shards.packets import with_number
 from fairlead.events.model import GroupType
 from fairlead_tests.consumer.classic import alone, joining
 from fairlead_tests.consumer.driver import ConsumerDriver
@@ -203,7 +203,7 @@ def test_offsets_of_what_is_not_there_are_not_deleted(driver: ConsumerDriver) ->
 
 def test_a_commit_is_the_same_with_its_number() -> None:
     commit = OffsetCommit("g", COMMIT, "A", 1, knows_epochs=True)
-    assert numbered(commit, 7) == replace(commit, number=7)
+    assert with_number(commit, 7) == replace(commit, number=7)
 
 
 def test_a_group_id_of_blanks_is_empty() -> None:

@@ -92,10 +92,10 @@ def test_no_time_passes_while_nobody_can_be_heard_and_all_have_theirs_anew_after
 ) -> None:
     member_id = driver.member_of(A)
     driver.passes(5_000)
-    driver.groups.hear_nobody(driver.now_ms)
+    driver.groups.suspend_timers(driver.now_ms)
     driver.passes(60_000)
-    assert driver.groups.hear_again(driver.now)
-    assert not driver.groups.hear_again(driver.now), "that was the next time already"
+    assert driver.groups.resume_timers(driver.now)
+    assert not driver.groups.resume_timers(driver.now), "that was the next time already"
     driver.passes(5_900)
     assert driver.beat(A, member_id) is Error.NONE
     driver.passes(6_100)

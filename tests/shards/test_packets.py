@@ -9,7 +9,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.groups import DescribeGroupReply, ListGroups, PackedCall
 from fairlead.actors.messages.offsets import OffsetFetchReply, TopicOffset
 from fairlead.actors.shards import packets
-from fairlead.actors.shards.packets import Undelivered, numbered, size_of
+from fairlead.actors.shards.packets import ReplyQueue, size_of, with_number
 
 
 def answer(number: int, offsets: int) -> OffsetFetchReply:
@@ -17,31 +17,25 @@ def answer(number: int, offsets: int) -> OffsetFetchReply:
     return OffsetFetchReply(Error.NONE, told, number=number)
 
 
-def numbers(undelivered: Undelivered) -> list[int]:
-    return [each.number for each in undelivered.take() if isinstance(each, OffsetFetchReply)]
+def numbers(queue: ReplyQueue) -> list[int]:
+    return [each.number for each in queue.take() if isinstance(each, OffsetFetchReply)]
 
 
 @pytest.fixture
-def undelivered(monkeypatch: pytest.MonkeyPatch) -> Undelivered:
+def queue(monkeypatch: pytest.MonkeyPatch) -> ReplyQueue:
     monkeypatch.setattr(packets, "MOST_BYTES", size_of(answer(1, 10)))
-    return Undelivered()
+    return ReplyQueue()
 
 
-def test_what_does_not_fit_into_a_message_is_told_with_the_next(undelivered: Undelivered) -> None:
-    undelivered.add([answer(1, 10), answer(2, 2), answer(3, 2), answer(4, 7)])
-    assert [numbers(undelivered) for _ in range(4)] == [[1], [2, 3], [4], []]
-    assert not undelivered
+def test_what_does_not_fit_into_a_message_is_told_with_the_next(queue: ReplyQueue) -> None:
+    queue.add([answer(1, 10), answer(2, 2), answer(3, 2), answer(4, 7)])
+    assert [numbers(queue) for _ in range(4)] == [[1], [2, 3], [4], []]
+    assert not queue
 
 
-def test_what_was_lost_is_told_before_all_else(undelivered: Undelivered) -> None:
-    undelivered.add([answer(3, 1)])
-    undelivered.put_back([answer(1, 1), answer(2, 1)])
-    assert numbers(undelivered) == [1, 2, 3]
-
-
-def test_an_answer_that_no_message_takes_becomes_a_refusal(undelivered: Undelivered) -> None:
-    undelivered.add([answer(1, 11), answer(2, 1)])
-    refused, told = undelivered.take()
+def test_an_answer_that_no_message_takes_becomes_a_refusal(queue: ReplyQueue) -> None:
+    queue.add([answer(1, 11), answer(2, 1)])
+    refused, told = queue.take()
     assert isinstance(refused, OffsetFetchReply)
     assert (refused.error, refused.offsets, refused.number) == (Error.INVALID_REQUEST, (), 1)
     assert told == answer(2, 1)
@@ -49,9 +43,9 @@ def test_an_answer_that_no_message_takes_becomes_a_refusal(undelivered: Undelive
 
 def test_what_is_told_of_groups_is_counted_as_well() -> None:
     assert size_of(DescribeGroupReply(Error.NONE, "Empty")) == packets.SMALL
-    assert size_of(answer(1, 2)) == packets.SMALL + 2 * (packets.PLACE + len("t") + 100)
+    assert size_of(answer(1, 2)) == packets.SMALL + 2 * (packets.PARTITION + len("t") + 100)
 
 
 @pytest.mark.parametrize("call", [ClassicHeartbeat("g", "m", 1), ListGroups()], ids=["one", "all"])
 def test_a_call_that_gets_its_number_says_what_it_said(call: PackedCall) -> None:
-    assert numbered(call, 7) == replace(call, number=7)
+    assert with_number(call, 7) == replace(call, number=7)

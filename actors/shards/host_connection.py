@@ -1,8 +1,8 @@
 """An actor's connection to the host (the listener process): packets of calls, and their replies.
 
-A host has one stream. It sends the calls of one tick as one packet, whose available replies are
-sent back at once, the others later. When the stream ends, its pending calls are dropped: the host
-opens a new one.
+A host has one stream. It sends calls in packets. The available replies to a packet are sent back at
+once, the others later. When the stream ends, its pending calls are dropped, and the host opens a
+new one.
 """
 
 import select
@@ -20,7 +20,7 @@ from ..messages.groups import (
     pack_numbers,
     unpack_numbers,
 )
-from .packets import Undelivered
+from .packets import ReplyQueue
 
 UNSENT_SECONDS: Final = 0.005
 """The retry interval while the host's stream is full."""
@@ -34,38 +34,38 @@ class SendRest:
 class _KeptCall:
     """A call that the host repeats by its number, and the last reply."""
 
-    __slots__ = ("call", "told")
+    __slots__ = ("call", "reply")
 
     def __init__(self, call: PackedCall) -> None:
         self.call = call
-        self.told: PackedReply | None = None
+        self.reply: PackedReply | None = None
 
 
-class HostSide:
-    """The current host; replies for former hosts are dropped."""
+class HostConnection:
+    """The connection to the current host; replies for former hosts are dropped."""
 
     def __init__(
-        self, begun: Callable[[], None], wake_after: Callable[[float, SendRest], None]
+        self, on_new_host: Callable[[], None], wake_after: Callable[[float, SendRest], None]
     ) -> None:
-        """`begun` is called when a new host connects; `wake_after` delivers a `SendRest`."""
-        self._begun, self._wake_after = begun, wake_after
+        """`on_new_host` is called when one connects; `wake_after` delivers a `SendRest`."""
+        self._on_new_host, self._wake_after = on_new_host, wake_after
         self.number = 0
         """The number of the current host."""
         self._port: StreamPort | None = None
         self._stream: MessageStream | None = None
         """The host's stream, None without a host."""
-        self._taken = self._told_taken = 0
+        self._received = self._acknowledged = 0
         """The last packet handled, and the last one acknowledged to the host."""
         self._kept: dict[int, _KeptCall] = {}
-        """By number."""
-        self._outbox = Undelivered()
+        """The repeated calls, by number."""
+        self._outbox = ReplyQueue()
         """The replies to send next."""
         self._same: list[int] = []
         """The numbers of repeated calls whose reply is unchanged, to send next."""
-        self._is_late = False
-        """Whether the stream is full."""
+        self._is_blocked = False
+        """Whether the stream is full (back-pressure), and a retry is scheduled."""
 
-    def place(self, epoch: int) -> StreamAt:
+    def address(self, epoch: int) -> StreamAt:
         """Return the address of this process's stream port, with its epoch."""
         self._port = self._port or StreamPort()
         return StreamAt(self._port.number, epoch)
@@ -76,8 +76,8 @@ class HostSide:
         return self._port.watched if self._port else ()
 
     @property
-    def has_news(self) -> bool:
-        """Whether the host has said something that is not read yet."""
+    def has_input(self) -> bool:
+        """Whether there are unread bytes of the host."""
         if self._stream is None or self._stream.fileno() < 0:
             return False
         poll = select.poll()
@@ -92,20 +92,20 @@ class HostSide:
                 self._port.close(stream)
                 continue
             if stream is not self._stream:
-                self._begin(message.host, stream)
-            self._taken = message.number
+                self._switch_to(message.host, stream)
+            self._received = message.number
             yield self._calls_of(message)
 
-    def _begin(self, host: int, stream: MessageStream) -> None:
+    def _switch_to(self, host: int, stream: MessageStream) -> None:
         """Make a host the current one, and drop the calls of the former one."""
         if self._stream is not None and self._port is not None:
             self._port.close(self._stream)
         self.number, self._stream = host, stream
-        self._taken = self._told_taken = 0
+        self._received = self._acknowledged = 0
         self._kept.clear()
         self._same.clear()
         self._outbox.clear()
-        self._begun()
+        self._on_new_host()
 
     def _calls_of(self, packet: GroupCalls) -> list[PackedCall]:
         kept = self._kept
@@ -123,34 +123,34 @@ class HostSide:
             kept = self._kept.get(reply.number)
             if kept is None:
                 new.append(reply)
-            elif kept.told is reply or kept.told == reply:
+            elif kept.reply is reply or kept.reply == reply:
                 self._same.append(reply.number)
             else:
-                kept.told = reply
+                kept.reply = reply
                 new.append(reply)
         self._outbox.add(new)
-        self._tell()
+        self._send()
 
     def send_rest(self) -> None:
         """Send what the stream did not accept before."""
-        self._is_late = False
-        self._tell()
+        self._is_blocked = False
+        self._send()
 
-    def _tell(self) -> None:
+    def _send(self) -> None:
         stream, port = self._stream, self._port
         if stream is None or port is None:
             self._outbox.clear()
             return
         try:
-            while self._outbox or self._same or self._told_taken != self._taken:
-                if self._is_late or not stream.flush():
+            while self._outbox or self._same or self._acknowledged != self._received:
+                if self._is_blocked or not stream.flush():
                     self._wait()
                     return
                 replies, same = tuple(self._outbox.take()), pack_numbers(self._same)
                 self._same.clear()
                 if not self._outbox:  # else further messages follow
-                    self._told_taken = self._taken
-                stream.send(GroupReplies(self._told_taken, replies, same))
+                    self._acknowledged = self._received
+                stream.send(GroupReplies(self._acknowledged, replies, same))
             if not stream.flush():
                 self._wait()
         except StreamEndedError:
@@ -160,6 +160,6 @@ class HostSide:
 
     def _wait(self) -> None:
         """Retry sending after `UNSENT_SECONDS`."""
-        if not self._is_late:
-            self._is_late = True
+        if not self._is_blocked:
+            self._is_blocked = True
             self._wake_after(UNSENT_SECONDS, SendRest())
