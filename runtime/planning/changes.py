@@ -23,7 +23,7 @@ from ...actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply, Pu
 from ...actors.messages.orders import Cordon, DeleteConnector, PutConnectors, RemoveMember
 from ...events.group import Group, token_of
 from ...events.model import ClientAssignor, Resource
-from ...events.placement import ORDINARY, Abilities
+from ...events.placement import ORDINARY, Abilities, work_in
 from ...events.records import MemberMetadata
 from .dry_run import DryRun, DryRunAssignor, PlanError, Step
 
@@ -53,7 +53,7 @@ class WorkerDrained:
 
 @dataclass(frozen=True, slots=True)
 class PlannedConfig:
-    """The config of a connector that is created or changed, and its number of tasks then."""
+    """The config of a connector, and its number of tasks if it is new or will be changed by it."""
 
     connector: str
     config: Mapping[str, str]
@@ -115,8 +115,9 @@ def make_change(dry_run: DryRun, change: Change) -> Iterator[Step]:
             _command(dry_run, Cordon(dry_run.group.group_id, change.worker, drain=True))
         case ConnectorsPut(connectors):
             configs = {each.connector: each.config for each in connectors}
+            split = [each for each in connectors if not _keeps_tasks(dry_run.group, each)]
             _command(dry_run, PutConnectors(dry_run.group.group_id, configs))
-            for each in connectors:
+            for each in split:
                 yield from dry_run.settle()
                 _split(dry_run, each.connector, each.tasks)
         case ConnectorScaled():
@@ -195,6 +196,13 @@ def _remove(dry_run: DryRun, worker: str) -> Iterator[Step]:
     yield from dry_run.settle()
     for again in [*due_removals(dry_run.group, dry_run.now_ms + GOODBYE_MS)]:
         _command(dry_run, again)
+
+
+def _keeps_tasks(group: Group, put: PlannedConfig) -> bool:
+    """Return whether a connector, which has its tasks, will not notice the config it is given."""
+    before = group.connectors.get(put.connector)
+    is_same = before is not None and work_in(before.config) == work_in(put.config)
+    return is_same and put.connector in group.task_configs
 
 
 def _split(dry_run: DryRun, connector: str, tasks: int) -> None:

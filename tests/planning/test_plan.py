@@ -239,6 +239,18 @@ def test_a_connector_whose_config_changes_starts_anew_where_it_is_if_it_will_not
     assert structs.replace(plan, rounds=[]) == changed(splits=splits)
 
 
+@pytest.mark.parametrize("more", [{}, {"placement.weight": "1"}], ids=["same", "placement"])
+def test_a_connector_that_will_not_notice_its_config_keeps_its_tasks(more: dict[str, str]) -> None:
+    decider = at_rest(FOUR, "W1", "W2")
+    known = PlannedConfig("A", {**decider.group.connectors["A"].config, **more}, 9)
+    plan = planned(decider, ConnectorsPut((known, PlannedConfig("B", {"name": "B"}, 1))))
+    assert [each.id for each in plan.starts] == ["B", "B-0"]
+    assert plan.splits == [
+        PlannedSplit("A", 4, 4, is_most=False),
+        PlannedSplit("B", 0, 1, is_most=True),
+    ]
+
+
 def test_a_deleted_connector_stops_everywhere() -> None:
     assert planned(at_rest(FOUR, "W1", "W2"), ConnectorDeleted("A")) == changed(
         rounds=[a_round(Why.CONNECTOR_DELETED, "A", retired=5)],

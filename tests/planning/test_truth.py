@@ -69,10 +69,15 @@ class Cluster:
 
     def put(self, change: ConnectorsPut) -> None:
         configs = {each.connector: each.config for each in change.connectors}
+        known = {name: each.version for name, each in self.decider.group.connectors.items()}
         self._command(PutConnectors("connect", configs))
         for each in change.connectors:
             self.decider.settle()
-            self.split(ConnectorScaled(each.connector, each.tasks))
+            # A connector splits its work when it starts, and starts anew with each version.
+            group = self.decider.group
+            is_new = group.connectors[each.connector].version != known.get(each.connector)
+            if is_new or each.connector not in group.task_configs:
+                self.split(ConnectorScaled(each.connector, each.tasks))
 
     def split(self, change: ConnectorScaled) -> None:
         group, name = self.decider.group, change.connector
@@ -113,7 +118,9 @@ def possible(cluster: Cluster) -> st.SearchStrategy[Change]:
     tasks = st.integers(1, TASKS_MAX)
     new = f"C{len(group.connectors)}"
     changed = st.sampled_from([f"{new}a", f"{new}b", *names])
-    put = st.tuples(changed, tasks).map(lambda one: PlannedConfig(one[0], {"name": one[0]}, one[1]))
+    put = st.tuples(changed, st.sampled_from("12"), tasks).map(
+        lambda one: PlannedConfig(one[0], {"name": one[0], "v": one[1]}, one[2])
+    )
     found: list[st.SearchStrategy[Change]] = [
         st.builds(
             WorkersJoined, st.integers(1, 2), abilities=st.sampled_from((1, 1, 2)).map(Abilities)
