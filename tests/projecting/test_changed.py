@@ -16,9 +16,12 @@ from fairlead.actors.messages.orders import (
     PutConnectors,
     SetTargetState,
 )
+from fairlead.events.connectors import ConnectorConfig
 from fairlead.events.group import token_of
-from fairlead.events.model import ClientAssignor, RunState, Why
+from fairlead.events.model import Cause, ClientAssignor, RunState, Why
 from fairlead.events.placement import COLD, Abilities, encode_abilities
+from fairlead.events.records import GroupMetadata
+from fairlead.projections.explain.causes.changes import Changed
 from fairlead.projections.explain.lists import moves_of
 from fairlead_tests.decider import JOIN, resource
 from fairlead_tests.projecting.readings import read_epochs
@@ -152,6 +155,27 @@ def test_connectors_that_are_put_together_are_told_each_and_lead_the_moves_of_th
     assert subjects == {"A": ["A and 2 more"], "B": ["B and 2 more"], "D": ["D and 2 more"]}
     group.carry_out(PutConnector("connect", "E", {"name": "E"}))
     assert told(group, Why.CONNECTOR_ADDED) == ""
+
+
+def test_connectors_that_raised_no_epoch_before_are_not_taken_for_those_that_are_put_together() -> (
+    None
+):
+    changed = Changed()
+    for name in "ABCDE":  # those of a classic group, or of before the log was trimmed, and then two
+        changed.take(ConnectorConfig(name, {"name": name}, 1, 0))
+    bump = GroupMetadata(1, Cause(Why.CONNECTOR_ADDED, "D and 1 more"), 0)
+    assert (changed.describe(bump), changed.put_together) == ("new D E", {"D", "E"})
+
+
+def test_of_many_connectors_that_are_placed_otherwise_together_the_first_are_told(
+    group: TimedDecider,
+) -> None:
+    names = [f"c{number:02}" for number in range(14)]
+    for config in ({}, {"placement.weight": "2"}):
+        group.carry_out(PutConnectors("connect", dict.fromkeys(names, config)))
+    each = "placement.weight none > 2"
+    shown = "; ".join(f"{name}: {each}" for name in names[:12])
+    assert told(group, Why.PLACEMENT_CHANGED) == f"{shown}; and 2 more placed otherwise"
 
 
 def test_a_split_is_told_with_how_many_tasks_there_were(group: TimedDecider) -> None:

@@ -4,13 +4,13 @@ A change is written before the rise of the epoch that it calls for; its earlier 
 back in the log. Of configs only the keys of placement are shown: other values may be secrets.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ....events.catalogue import key_of
 from ....events.connectors import ConnectorConfig, OffsetsAltered, TargetState, TaskConfigs
 from ....events.kafka.consumers import ConsumerSubscription, SubscribedTopics
-from ....events.model import Key, Resource, RunState, Scope, Why
+from ....events.model import Cause, Key, Resource, RunState, Scope, Why
 from ....events.orders import last_part
 from ....events.placement import KEYS, Abilities, abilities, assignor_of, placement_in
 from ....events.records import GroupMetadata, MemberMetadata, Operator, Record, Tombstone
@@ -29,7 +29,7 @@ _TOLD_BY: Final[Mapping[Why, tuple[type, ...]]] = {
 _OF_CONFIGS: Final = frozenset({Why.CONNECTOR_ADDED, Why.PLACEMENT_CHANGED})
 """The causes of an epoch that several connectors may raise together."""
 NAMES_MAX: Final = 12
-"""How many new connectors are named."""
+"""How many new connectors are named, and how many that are placed otherwise."""
 
 _TELLING: Final = frozenset(kind for kinds in _TOLD_BY.values() for kind in kinds)
 
@@ -75,7 +75,10 @@ class Changed:
         self.put_together: frozenset[str] = frozenset()
         """The connectors that raised the epoch that was described last, if they are several."""
         self._put: dict[str, _Put] = {}
-        """What raises the epoch next: connectors that are new, or are to be placed otherwise."""
+        """The connectors that are new, or are to be placed otherwise, the latest one last.
+
+        Those of the next epoch come after the ones that raised none, as in a classic group.
+        """
 
     def take(self, record: Record) -> None:
         """Take the next record of the log."""
@@ -98,17 +101,17 @@ class Changed:
 
     def _note_config(self, name: str, before: Record | None, after: Record | None) -> None:
         put = _Put(before, after)
-        if put.is_new or put.is_moved:
-            self._put[name] = put
-        elif after is None:
+        is_put = put.is_new or put.is_moved
+        if is_put or after is None:
             self._put.pop(name, None)
+        if is_put:
+            self._put[name] = put
 
     def describe(self, bump: GroupMetadata) -> str:
         """Return what changed, from what to what; empty where the log does not tell."""
-        cause, put = bump.cause, self._put
-        self._put, self.put_together = {}, frozenset()
-        if cause.why in _OF_CONFIGS and cause.subject.endswith(f" and {len(put) - 1} more"):
-            self.put_together = frozenset(put)
+        cause, put = bump.cause, _put_together(bump.cause, self._put)
+        self._put, self.put_together = {}, frozenset(put)
+        if put:
             return _told_configs(put)
         if cause.why is Why.CONNECTOR_RESUMED and cause.subject in self._altered:
             return _describe_offsets(self._altered.pop(cause.subject))
@@ -130,14 +133,30 @@ def _begins_a_stop(record: TargetState) -> bool:
     return record.state is RunState.STOPPED and not record.is_complete
 
 
+def _put_together(cause: Cause, put: Mapping[str, _Put]) -> Mapping[str, _Put]:
+    """Return which connectors raised the epoch together; none, unless they are several."""
+    first, _, more = cause.subject.rpartition(" and ")
+    if cause.why not in _OF_CONFIGS or not (more.endswith(" more") and more[:-5].isdecimal()):
+        return {}
+    count = int(more[:-5]) + 1
+    names = [*put][-count:]
+    is_known = len(names) == count and first in names
+    return {name: put[name] for name in names} if is_known else {}
+
+
 def _told_configs(put: Mapping[str, _Put]) -> str:
     """Return which connectors were put at once: the new ones, and how others are placed now."""
     new = [name for name, each in put.items() if each.is_new]
-    more = [f"and {len(new) - NAMES_MAX} more"] if len(new) > NAMES_MAX else []
-    told = [f"new {_join_names([*new[:NAMES_MAX], *more])}"] if new else []
-    moved = ((name, each) for name, each in put.items() if not each.is_new)
-    told += (f"{name}: {', '.join(_changes(*each))}" for name, each in moved)
+    moved = [name for name, each in put.items() if not each.is_new]
+    told = [f"new {_join_names([*new[:NAMES_MAX], *_count_others(new)])}"] if new else []
+    told += (f"{name}: {', '.join(_changes(*put[name]))}" for name in moved[:NAMES_MAX])
+    told += (f"{others} placed otherwise" for others in _count_others(moved))
     return "; ".join(told)
+
+
+def _count_others(names: Sequence[str]) -> Sequence[str]:
+    """Return how many names there are beyond those that are told, if there are any."""
+    return [f"and {len(names) - NAMES_MAX} more"] if len(names) > NAMES_MAX else []
 
 
 def _describe_offsets(record: OffsetsAltered) -> str:
