@@ -76,13 +76,13 @@ class Actor(ThespianActor):
 
     title: ClassVar[str] = ""
     """The first part of its process title; empty: derived from its class."""
-    _myRef: Any  # noqa: N815  (Thespian's name for what stands behind an actor)
+    _myRef: Any  # noqa: N815  (Thespian's name for the actor's manager)
     _children: tuple[Address, ...] = ()
     _is_stopping = False
     _waker = -1
-    """The eventfd by which other threads wake this one; -1: none has posted anything yet."""
+    """The eventfd with which other threads wake this one; -1: no thread has posted anything yet."""
     _waking: ClassVar = threading.Lock()
-    """Held while the eventfd is made."""
+    """Held while the eventfd is created."""
 
     def receive(self, message: object, sender: Address) -> None:
         """Handle one message; one from `post` has the actor itself as sender."""
@@ -167,7 +167,7 @@ class Actor(ThespianActor):
         try:
             self._dispatch(message, sender)
         except Exception as error:
-            content, asker = _answerable(message, sender)
+            content, asker = _content_and_sender(message, sender)
             try:
                 self.failed(error, content, asker)
             except Exception:
@@ -182,7 +182,7 @@ class Actor(ThespianActor):
                     self._is_stopping = True
                     self.stopping()
             case WatchMessage():
-                self._take_ready(message.ready)
+                self._handle_input(message.ready)
             case _ if self._is_stopping:
                 pass
             case _Outgoing():
@@ -190,11 +190,11 @@ class Actor(ThespianActor):
             case _Posted():
                 self.receive(message.message, self.myAddress)
             case ActorSystemMessage() | ReadLogLevels() | LogLevelsRead():
-                self._notice(message, sender)
+                self._handle_system_message(message, sender)
             case _:
-                self.receive(message, self._as_created(sender))
+                self.receive(message, self._as_known(sender))
 
-    def _notice(
+    def _handle_system_message(
         self, message: ActorSystemMessage | ReadLogLevels | LogLevelsRead, sender: Address
     ) -> None:
         match message:
@@ -206,16 +206,17 @@ class Actor(ThespianActor):
             case WakeupMessage():
                 self.woken(message.payload)
             case ChildActorExited():
-                child = self._as_created(message.childAddress)
+                child = self._as_known(message.childAddress)
                 if any(child is each for each in self._children):
                     self._children = tuple(each for each in self._children if each is not child)
                     self.child_exited(child)
             case PoisonMessage():
-                self.undelivered(message.poisonMessage, self._as_created(sender))
+                self.undelivered(message.poisonMessage, self._as_known(sender))
             case DeadEnvelope():
-                self.undelivered(message.deadMessage, self._as_created(message.deadAddress))
+                self.undelivered(message.deadMessage, self._as_known(message.deadAddress))
 
-    def _as_created(self, address: Address) -> Address:
+    def _as_known(self, address: Address) -> Address:
+        """Return the address of a child as `create` returned it, other addresses unchanged."""
         return next((child for child in self._children if child == address), address)
 
     def _deliver(self, message: object) -> None:
@@ -226,10 +227,10 @@ class Actor(ThespianActor):
             super().send(self.myAddress, message)
 
     def _wake(self, manager: Manager) -> None:
-        """Have the actor's thread look into its mailbox.
+        """Wake the actor's thread, which then reads its mailbox.
 
-        An eventfd costs a tenth of a connection to oneself. It is watched once a message was
-        handled that came after it was made, so the first time takes a connection.
+        An eventfd costs a tenth of a connection to oneself. It is watched only after the next
+        message was handled, so the first time also takes a connection.
         """
         if self._waker < 0:
             with self._waking:
@@ -238,15 +239,16 @@ class Actor(ThespianActor):
             manager.transport.interrupt_wait()
         os.eventfd_write(self._waker, 1)
 
-    def _take_ready(self, numbers: Sequence[int]) -> None:
+    def _handle_input(self, numbers: Sequence[int]) -> None:
         if self._waker in numbers:
-            os.eventfd_read(self._waker)  # what was posted is in the mailbox, before this message
+            os.eventfd_read(self._waker)  # the mailbox has the posted messages, before this one
         others = [each for each in numbers if each != self._waker]
         if others and not self._is_stopping:
             self.readable(others)
 
 
-def _answerable(message: object, sender: Address) -> tuple[object, Address | None]:
+def _content_and_sender(message: object, sender: Address) -> tuple[object, Address | None]:
+    """Return the content of a message, and who waits for a reply to it; None: nobody does."""
     match message:
         case _Posted() | _Outgoing():
             return message.message, None

@@ -102,12 +102,12 @@ class SessionKeys(NamedTuple):
     outgoing: Direction
 
 
-def _prove(key: bytes, what: bytes, *parts: bytes) -> bytes:
+def _prove(key: bytes, purpose: bytes, *parts: bytes) -> bytes:
     """Return the MAC of parts, all but the last of fixed lengths, for one purpose."""
-    return blake2b(b"".join(parts), key=key, digest_size=_MAC, person=what).digest()
+    return blake2b(b"".join(parts), key=key, digest_size=_MAC, person=purpose).digest()
 
 
-def _place(address: tuple[str, int]) -> bytes:
+def _encode(address: tuple[str, int]) -> bytes:
     return f"{address[0]}:{address[1]}".encode()
 
 
@@ -122,8 +122,8 @@ class Channel:
         self._plain = plain
         self._key = key
         self._accepted = accepted
-        #: The address of the accepting end, which both ends see alike.
-        self._place = _place(plain.getsockname()) if accepted else b""
+        #: The address of the accepting end, which both ends know.
+        self._address = _encode(plain.getsockname()) if accepted else b""
         self._hello = b""  # the hello that was sent or received; empty before
         self._keys: SessionKeys | None = None  # set once the handshake is over for this end
         self._length: int | None = None  # of the next body, once its header is read
@@ -135,7 +135,7 @@ class Channel:
     def greet(self) -> None:
         """Send the hello on a connection opened by this process; `recv` handles the greeting."""
         start = _MAGIC + os.urandom(_NONCE)
-        self._hello = start + _prove(self._key, b"hello", start, self._place)
+        self._hello = start + _prove(self._key, b"hello", start, self._address)
         self._output += self._hello
         self.flush()
 
@@ -168,12 +168,12 @@ class Channel:
         """
         self.flush()
         keys = self._keys or self.shake_hands()
-        if keys and self._length is None and (header := self._piece(_HEADER)):
+        if keys and self._length is None and (header := self._receive_exactly(_HEADER)):
             self._length = keys.incoming.length(header)
             self.trusted = True
         if not keys or self._length is None:
             return b""
-        sealed = self._piece(_MAC + self._length)
+        sealed = self._receive_exactly(_MAC + self._length)
         self._length = None
         return keys.incoming.body(sealed) if sealed else b""
 
@@ -183,35 +183,35 @@ class Channel:
         Raises as `recv` does.
         """
         if self._accepted:
-            return self._take_hello()
-        return self._take_greeting()
+            return self._answer_hello()
+        return self._check_greeting()
 
-    def _take_hello(self) -> SessionKeys | None:
-        hello = self._piece(_HELLO)
+    def _answer_hello(self) -> SessionKeys | None:
+        hello = self._receive_exactly(_HELLO)
         if not hello:
             return None
-        mac = _prove(self._key, b"hello", hello[:-_MAC], self._place)
+        mac = _prove(self._key, b"hello", hello[:-_MAC], self._address)
         if not hmac.compare_digest(mac, hello[-_MAC:]):
             raise HostileFrameError("a connection that did not begin with this cluster's key")
         self._hello, nonce = hello, os.urandom(_NONCE)
-        self._output += nonce + _prove(self._key, b"greeting", hello, nonce, self._place)
+        self._output += nonce + _prove(self._key, b"greeting", hello, nonce, self._address)
         self.flush()
-        return self._agree(nonce)
+        return self._derive_keys(nonce)
 
-    def _take_greeting(self) -> SessionKeys | None:
-        greeting = self._piece(_GREETING)
+    def _check_greeting(self) -> SessionKeys | None:
+        greeting = self._receive_exactly(_GREETING)
         if not greeting:
             return None
         nonce, mac = greeting[:_NONCE], greeting[_NONCE:]
-        proof = _prove(self._key, b"greeting", self._hello, nonce, self._place)
+        proof = _prove(self._key, b"greeting", self._hello, nonce, self._address)
         if not hmac.compare_digest(proof, mac):
             raise HostileFrameError("what answers on a port does not have this cluster's key")
         self.trusted = True
-        return self._agree(nonce)
+        return self._derive_keys(nonce)
 
-    def _agree(self, nonce: bytes) -> SessionKeys:
+    def _derive_keys(self, nonce: bytes) -> SessionKeys:
         to_acceptor, to_caller = (
-            Direction(_prove(self._key, towards, self._hello, nonce, self._place))
+            Direction(_prove(self._key, towards, self._hello, nonce, self._address))
             for towards in (b"to the acceptor", b"to the caller")
         )
         self._keys = (
@@ -221,7 +221,7 @@ class Channel:
         )
         return self._keys
 
-    def _piece(self, size: int) -> bytes:
+    def _receive_exactly(self, size: int) -> bytes:
         while len(self._input) < size:
             data = self._plain.recv(min(_READ, size - len(self._input)))
             if not data:
@@ -233,7 +233,7 @@ class Channel:
 
     def connect(self, address: tuple[str, int]) -> None:
         """Connect the socket."""
-        self._place = _place(address)
+        self._address = _encode(address)
         self._plain.connect(address)
 
     def fileno(self) -> int:

@@ -18,9 +18,9 @@ from typing import Final
 
 LARGEST: Final = 16 << 20  # maximum size of the log, and of the older one, in bytes
 PERIOD_SECONDS: Final = 10.0
-SAME_TEXT: Final = 5  # lines of one text in a period
-SAME_PLACE: Final = 1_000  # lines from one place in the code in a period
-LONGEST_TEXT: Final = 500  # characters by which texts are told apart
+SAME_TEXT: Final = 5  # maximum number of equal lines in a period
+SAME_PLACE: Final = 1_000  # maximum number of lines from one place in the code in a period
+LONGEST_TEXT: Final = 500  # lines with the same beginning of this length count as equal
 OWNER_ONLY: Final = 0o600
 
 
@@ -34,21 +34,21 @@ class LogFile(WatchedFileHandler):
         """
         self._largest = largest
         super().__init__(path, delay=delay)
-        self.addFilter(Repeats())
+        self.addFilter(LogRateLimit())
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, and rotate the log if it is full."""
         try:
             super().emit(record)
             if self.stream and os.fstat(self.stream.fileno()).st_size > self._largest:
-                self._put_aside(self.stream)
+                self._rotate(self.stream)
         except OSError:
             self.handleError(record)
 
     def _open(self) -> TextIOWrapper:
         return open_private(self.baseFilename)
 
-    def _put_aside(self, full: TextIOWrapper) -> None:
+    def _rotate(self, full: TextIOWrapper) -> None:
         """Rename the log, unless another process has just done so."""
         fcntl.flock(full, fcntl.LOCK_EX)
         try:
@@ -64,34 +64,34 @@ def open_private(path: str, _mode: str = "a") -> TextIOWrapper:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     descriptor = os.open(path, flags, OWNER_ONLY)
     with suppress(OSError):
-        os.fchmod(descriptor, OWNER_ONLY)  # an earlier version made it for everybody
+        os.fchmod(descriptor, OWNER_ONLY)  # an earlier version created it readable for all
     return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
 
 
-class Repeats(logging.Filter):
-    """Rate limit: passes so many lines of one text, and from one place, in each period."""
+class LogRateLimit(logging.Filter):
+    """Passes a limited number of lines per text, and per place in the code, in each period."""
 
     def __init__(self) -> None:
         super().__init__()
         self._period = -1
-        self._said: Counter[tuple[object, ...]] = Counter()
+        self._counts: Counter[tuple[object, ...]] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether to write a line; the last one of a period says that more are dropped."""
         period = int(time.monotonic() // PERIOD_SECONDS)
         if period != self._period:
             self._period = period
-            self._said.clear()  # so it never holds more than what one period has said
+            self._counts.clear()  # so it has the lines of one period at most
         text = _text_of(record)
         limits = (
             ((record.pathname, record.lineno), SAME_PLACE),
             ((record.pathname, record.lineno, text[:LONGEST_TEXT]), SAME_TEXT),
         )
-        if any(self._said[key] >= limit for key, limit in limits):
+        if any(self._counts[key] >= limit for key, limit in limits):
             return False
         for key, limit in limits:
-            self._said[key] += 1
-            if self._said[key] == limit:
+            self._counts[key] += 1
+            if self._counts[key] == limit:
                 record.msg = f"{text} (said too often: no more of it for {PERIOD_SECONDS:g} s)"
                 record.args = ()
         return True
@@ -100,5 +100,5 @@ class Repeats(logging.Filter):
 def _text_of(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except Exception:  # noqa: BLE001  (whoever formats it wrongly hears of that from the handler)
+    except Exception:  # noqa: BLE001  (the handler reports wrong format arguments)
         return str(record.msg)

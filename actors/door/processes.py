@@ -90,7 +90,7 @@ class Manager(multiprocCommon.MultiProcManager):
     """The manager of one actor in its process."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        self._unborn: set[int] = set()
+        self._failed_starts: set[int] = set()
         _log_to_file()
         super().__init__(*args, **options)
 
@@ -99,15 +99,15 @@ class Manager(multiprocCommon.MultiProcManager):
 
     def run(self) -> None:
         """Run the actor, then end its process even if other threads still run."""
-        told = self._childReqs or {}
+        requested = self._childReqs or {}
         of_class = str(self._actorClass).rpartition(".")[-1].removesuffix("Actor")
-        kind = told.get("title") or of_class or "Actor"
-        _set_title(kind, told.get("name") or "")
+        kind = requested.get("title") or of_class or "Actor"
+        _set_title(kind, requested.get("name") or "")
         code = 0
         try:
             super().run()
-        except SystemExit as wish:
-            code = wish.code if isinstance(wish.code, int) else 1
+        except SystemExit as exit_:
+            code = exit_.code if isinstance(exit_.code, int) else 1
         except BaseException:
             LOGGER.exception("%s broke down", kind)
             code = 1
@@ -116,7 +116,7 @@ class Manager(multiprocCommon.MultiProcManager):
         os._exit(code)
 
     def put(self, message: object) -> None:
-        """Put a message into the actor's own mailbox, from any thread; its own one may sleep."""
+        """Put a message into the actor's mailbox, from any thread; it does not wake the actor."""
         self.transport._incomingEnvelopes.append(ReceiveEnvelope(self.myAddress, message))
 
     def pid_of(self, address: Any) -> int | None:
@@ -141,20 +141,23 @@ class Manager(multiprocCommon.MultiProcManager):
 
     def childDied(self) -> bool:
         """Detect the exit of children, including those that never reported their address."""
-        unborn = [
+        failed = [
             each.childAddr.addressDetails.addressInstanceNum
             for each in getattr(self, "_child_procs", [])
             if not hasattr(each, "childRealAddr") and not each.childProc.is_alive()
         ]
-        self._unborn.update(unborn)
-        for instance in unborn:
+        self._failed_starts.update(failed)
+        for instance in failed:
             self._retryPendingChildOperations(instance, None)
         return bool(super().childDied())
 
     def _send_intent_to_transport(self, intent: Any) -> None:
         """Return messages to a child that ended without an address: stock waits for one."""
         target = intent.targetAddr.addressDetails
-        if isinstance(target, ActorLocalAddress) and target.addressInstanceNum in self._unborn:
+        if (
+            isinstance(target, ActorLocalAddress)
+            and target.addressInstanceNum in self._failed_starts
+        ):
             intent.tx_done(SendStatus.DeadTarget)
         else:
             super()._send_intent_to_transport(intent)
@@ -201,7 +204,7 @@ class ExternalSystem(systemBase):
             target=run_admin, args=(starter, endpoint, address, self.capabilities), daemon=True
         )
         gc.collect()
-        gc.freeze()  # what the actors' collectors pass over stays in memory that they share
+        gc.freeze()  # objects that the actors' collectors skip stay in shared memory
         admin.start()
         deadline = time.monotonic() + seconds
         while admin.is_alive() and time.monotonic() < deadline:
@@ -266,7 +269,7 @@ def _log_to_file() -> None:
     # Thespian has installed its own root logger, which sends every record as a message.
     logging.root, logging.Logger.manager = _PLAIN_LOGGING
     logging.Logger.root = logging.root
-    logging.raiseExceptions = False  # a full disk is no reason to write to the terminal
+    logging.raiseExceptions = False  # with a full disk, errors must not go to the terminal
     handler = LogFile(_log_file, delay=True) if _log_file else logging.NullHandler()
     handler.setFormatter(
         logging.Formatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")

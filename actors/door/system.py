@@ -90,12 +90,12 @@ class System:
 
     def ask(self, actor: Address, message: object, seconds: float) -> object | None:
         """Call `Line.ask` on a shared line."""
-        with self._own_line() as line:
+        with self._shared_line() as line:
             return line.ask(actor, message, seconds)
 
     def tell(self, actor: Address, message: object) -> None:
         """Call `Line.tell` on a shared line."""
-        with self._own_line() as line:
+        with self._shared_line() as line:
             line.tell(actor, message)
 
     def stop(self, actor: Address) -> None:
@@ -161,12 +161,12 @@ class System:
 
         Only for the process that started the system. Returns when they have ended.
         """
-        family = _family(self._admin)
+        descendants = _descendants(self._admin)
         self.close()
         if self._admin is not None:
             self._admin.kill()
             self._admin.join()
-        _see_off(family)
+        _end(descendants)
 
     def shutdown(self) -> None:
         """Stop every actor and the admin, and close.
@@ -177,14 +177,14 @@ class System:
         if self._admin is not None and not self.alive():
             self.kill()
             return
-        family = _family(self._admin)
+        descendants = _descendants(self._admin)
         self._base.shutdown()
         self.close()
         if self._admin is not None:
             self._admin.join(STOP_SECONDS)
             self._admin.kill()
             self._admin.join()
-            _see_off(family)
+            _end(descendants)
 
     def _ask_admin(self, name: str) -> Named | None:
         with self.private() as line:
@@ -192,26 +192,28 @@ class System:
         return answer if isinstance(answer, Named) else None
 
     @contextmanager
-    def _own_line(self) -> Generator[Line]:
+    def _shared_line(self) -> Generator[Line]:
         with self._lock:
             if self._line is None:
                 self._line = Line(self._base)
             yield self._line
 
 
-def _family(admin: Any) -> list[ProcessId]:
+def _descendants(admin: Any) -> list[ProcessId]:
+    """Return all processes below the admin, none if it has ended."""
     if admin is not None and admin.is_alive():
         with suppress(psutil.Error):
-            below = psutil.Process(admin.pid).children(recursive=True)
-            return [process_of(each.pid) for each in below]
+            children = psutil.Process(admin.pid).children(recursive=True)
+            return [process_of(each.pid) for each in children]
     return []
 
 
-def _see_off(family: list[ProcessId]) -> None:
+def _end(descendants: list[ProcessId]) -> None:
+    """Wait for the end of processes, and kill those that still run after `STRAY_SECONDS`."""
     deadline = time.monotonic() + STRAY_SECONDS
-    while any(map(is_alive, family)) and time.monotonic() < deadline:
+    while any(map(is_alive, descendants)) and time.monotonic() < deadline:
         time.sleep(0.005)
-    for each in family:
+    for each in descendants:
         kill(each)
 
 

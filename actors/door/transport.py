@@ -42,7 +42,7 @@ from .channel import FRAME_LIMIT, Channel, FrameTooLargeError, HostileFrameError
 
 STRANGER_SECONDS = 10.0  # time limit for a connection to authenticate
 STRANGERS_LIMIT = 256  # maximum number of unauthenticated connections of a process
-COMPLAINT_SECONDS = 10.0  # minimum interval of log lines about them
+WARN_SECONDS = 10.0  # minimum interval of log lines about them
 OUT_OF_DESCRIPTORS = errno.EMFILE, errno.ENFILE
 SCARCE_SECONDS = 0.05  # retry interval of accept when the process is out of descriptors
 SEND_SECONDS = 10  # time limit for the acknowledgement of a message
@@ -55,7 +55,7 @@ _key = os.urandom(32)  # random until `arm` is called: no connection is accepted
 
 def arm(host: str, key: bytes) -> None:
     """Set the address to bind, and the key of the cluster."""
-    global _key  # noqa: PLW0603  (Thespian's transport knows no instance to keep it in)
+    global _key  # noqa: PLW0603  (Thespian creates transports itself, without a way to pass it)
     _key = key
     LoopbackAddress.host = host
 
@@ -102,7 +102,7 @@ class LoopbackAddress(TCPv4ActorAddress):
     host = "127.0.0.1"
 
     def __init__(self, host: str | None = None, port: int = 0, external: object = None) -> None:
-        del external  # what others can reach is what is bound
+        del external  # the advertised address is the bound one
         super().__init__(host or self.host, int(port))
 
 
@@ -130,7 +130,7 @@ class Transport(TCPTransport.TCPTransport):
             made = super().new_socket(op, *args, **options)
         except OSError as error:
             if error.errno in OUT_OF_DESCRIPTORS:
-                # A connection that waits to be accepted would have the loop spin.
+                # The loop would spin: the connection waits until it is accepted.
                 time.sleep(SCARCE_SECONDS)
             raise
         if isinstance(made, tuple):
@@ -143,7 +143,7 @@ class Transport(TCPTransport.TCPTransport):
 
     @property
     def is_silent(self) -> bool:
-        """Whether no open connection has anything to read: a message, or that it has ended."""
+        """Whether no open connection has input: a message, or its end."""
         kernel = select.poll()
         for each in getattr(self, "_openSockets", {}).values():
             kernel.register(each.socket, select.POLLIN)
@@ -167,12 +167,12 @@ class Transport(TCPTransport.TCPTransport):
         """Wake the main loop, from any thread or signal handler."""
         self._shutdownSignalled |= signal_shutdown
         self._checkChildren |= check_children
-        with socket.socket() as knock:
+        with socket.socket() as probe:
             # Closed with a reset: sockets in TIME_WAIT would use up the ports.
-            knock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            knock.settimeout(0)
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            probe.settimeout(0)
             with suppress(OSError):
-                knock.connect(*self.myAddress.addressDetails.connectArgs)
+                probe.connect(*self.myAddress.addressDetails.connectArgs)
 
     def _acceptNewIncoming(self) -> None:
         before = set(self._incomingSockets)
@@ -208,15 +208,15 @@ class Transport(TCPTransport.TCPTransport):
         except BlockingIOError:
             return incoming
         except HostileFrameError as error:
-            self._complain(error)
+            self._warn(error)
         except OSError:
-            pass  # the other end died, or was only knocking
+            pass  # the other end has ended, or has only interrupted a wait
         incoming.close()  # without an answer
         return None
 
-    def _complain(self, error: Exception) -> None:
+    def _warn(self, error: Exception) -> None:
         if time.monotonic() >= self._silent_until:  # or strangers could fill the disk
-            self._silent_until = time.monotonic() + COMPLAINT_SECONDS
+            self._silent_until = time.monotonic() + WARN_SECONDS
             LOGGER.warning("closed a connection: %s", error)
 
     def _next_XMIT_2(self, intent: Any) -> bool:
@@ -249,7 +249,7 @@ class Transport(TCPTransport.TCPTransport):
         except BlockingIOError:
             return True
         except HostileFrameError as error:
-            self._complain(error)
+            self._warn(error)
             return self._dead(intent)
         except OSError:
             body = b""
@@ -270,7 +270,7 @@ class Transport(TCPTransport.TCPTransport):
         none_left = not self._activeWakeups
         found = super()._realizeWakeups()
         if none_left:
-            self._activeWakeups.reverse()  # they are taken from the end: first due, first out
+            self._activeWakeups.reverse()  # Thespian takes them from the end: first due, first out
         return bool(found)
 
 

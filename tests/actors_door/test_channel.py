@@ -60,7 +60,7 @@ def tap() -> Generator[Tap]:
 def ends(wire: Wire, key: bytes = KEY) -> tuple[Channel, Channel]:
     """Both ends of a connection, before the handshake."""
     caller = Channel(wire.caller, key, accepted=False)
-    caller._place = channel._place(wire.caller.getpeername())
+    caller._address = channel._encode(wire.caller.getpeername())
     return caller, Channel(wire.acceptor, KEY, accepted=True)
 
 

@@ -146,7 +146,7 @@ def hello_for(port: int, key: bytes) -> bytes:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as caller:
         caller.connect(server.getsockname())
         channel = Channel(caller, key, accepted=False)
-        channel._place = f"127.0.0.1:{port}".encode()
+        channel._address = f"127.0.0.1:{port}".encode()
         channel.greet()
         with contextlib.closing(server.accept()[0]) as acceptor:
             return acceptor.recv(1 << 16)
