@@ -100,9 +100,10 @@ class ChildProcess:
 
     def rest_seconds(self, now: float) -> float:
         """Return how long it need not be looked at, unless it reports something or ends."""
-        if self.address is None and self.state == "backing-off":
-            return max(0.0, self.start_at - now)
-        is_watched = self.state == "starting" or self.end
+        if self.address is None and self.state == "backing-off" and now < self.start_at:
+            return self.start_at - now
+        # What is due may have to wait until others have begun, whose reports come after timers.
+        is_watched = self.address is None or self.state == "starting" or self.end
         return TICK_SECONDS if is_watched else inf
 
     def start_if_due(self, host: Host) -> None:

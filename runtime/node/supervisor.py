@@ -43,7 +43,7 @@ from ..cluster.messages import (
     answer_before_begin,
 )
 from .assignor_process import ASSIGNOR, AssignorChild
-from .children import REPORTS, TICK_SECONDS, ChildProcess, GroupChild, Host
+from .children import REPORTS, ChildProcess, GroupChild, Host
 from .processes import Deaths, NodeProcess, ProcessFiles
 from .shards import GroupShards, ShardChild
 from .workers import NodeWorkers, WorkerChild
@@ -118,14 +118,15 @@ class Supervisor(Actor):
             self._report_deaths()
         elif payload == self._tick_at:
             self._tick_at = inf
-            self._look()
-            self._sleep()
+            try:
+                self._look()
+            finally:
+                self._sleep()
 
     def _sleep(self) -> None:
         """Set a timer for the next look, unless an earlier one is set."""
         now = time.monotonic()
-        least = TICK_SECONDS if self._is_ending else 0.0  # then nothing that is due is started
-        due_at = now + max(least, min(each.rest_seconds(now) for each in self._every_child))
+        due_at = now + min(each.rest_seconds(now) for each in self._every_child)
         if due_at < self._tick_at:
             self._tick_at = due_at
             self.wake_after(due_at - now, due_at)

@@ -281,3 +281,41 @@ def test_a_supervisor_wakes_to_ask_its_group_and_to_hear_of_silence_and_for_noth
     while supervisor.described().groups[0].silent_ms < SLOW_SECONDS * 1000:
         passes()
     assert now - asked_at < SLOW_SECONDS + 2 * TICK_SECONDS
+
+
+def test_workers_that_wait_until_others_have_begun_keep_no_message_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    supervisor = Supervisor(tmp_path)
+    for number in range(WORKERS):
+        supervisor.hears_from(f"w{number}")
+    supervisor.started.clear()
+    for number in range(WORKERS):
+        supervisor.child_exited(Address(f"w{number}"))
+    now += 3_600.0
+    supervisor.wake()
+    assert len(supervisor.started) == STARTS_AT_ONCE, "all are due"
+    # Timers are served before messages: one that is due at once would be so for ever.
+    assert supervisor.timers[-1][0] >= now + TICK_SECONDS
+
+
+def test_a_start_that_failed_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(kind: type[Actor], name: str | None = None) -> Address:
+        raise BlockingIOError(f"no process for {name}: {kind}")
+
+    supervisor = Supervisor(tmp_path)
+    (name, *_) = supervisor.started
+    supervisor.hears_from(name)
+    supervisor.child_exited(Address(name))
+    now = time.monotonic() + BEGIN_SECONDS
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with monkeypatch.context() as full:
+        full.setattr(supervisor, "create", fail)
+        with pytest.raises(BlockingIOError):
+            supervisor.wake()
+    while name not in supervisor.started[STARTS_AT_ONCE:]:
+        supervisor.wake()
