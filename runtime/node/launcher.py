@@ -247,7 +247,7 @@ class Launcher:
         if self._beginning is None:
             return
         begun = self._beginning.answer(0.0 if self._has_begun else WATCH_SECONDS / 2)
-        if begun is None and not self._beginning.is_lost:
+        if begun is None and not (self._beginning.is_lost or self._probe.was_lost):
             return
         self._beginning.close()
         self._beginning = None

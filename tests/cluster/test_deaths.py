@@ -1,5 +1,6 @@
 """Any process of a node may be killed at any moment, and the node goes on."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -132,6 +133,21 @@ def test_a_killed_supervisor_takes_its_actors_along_and_all_start_anew(
     start_node: Starts,
 ) -> None:
     survives(start_node, "supervisor supervisor")
+
+
+def test_a_supervisor_that_is_killed_while_it_begins_is_replaced_by_one_that_begins(
+    start_node: Starts,
+) -> None:
+    node = start_node()
+    node.settles("w1", "w2")
+    group = node.pid("group connect")
+    first, _ = kill(node, "supervisor supervisor")
+    eventually(lambda: node.pids("supervisor supervisor") not in ([], [first]), "it is replaced")
+    second = node.pid("supervisor supervisor")
+    eventually(lambda: node.pids("group connect") not in ([], [group]), "its successor begins")
+    os.kill(second, signal.SIGKILL)
+    both_run = {"w1": "running", "w2": "running"}
+    eventually(lambda: node.states() == both_run, "the next one begins, too", 20)
 
 
 @pytest.mark.soak
