@@ -23,6 +23,7 @@ from fairlead.events.commits import Commit, CommitId
 from fairlead.events.entries.codec import encode
 from fairlead.events.evolve import evolve
 from fairlead.events.group import AWAY_EPOCH, Group, token_of
+from fairlead.events.log.errors import ReadersFullError
 from fairlead.events.log.frame import Entry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
@@ -41,6 +42,7 @@ from fairlead.runtime.node.worker.rota import ROTA_MS, Rota, is_on_duty
 from fairlead.runtime.pipeline.spi.connector import Pipeline
 from fairlead.runtime.pipeline.spi.context import Context
 from fairlead.runtime.pipeline.spi.source import Source
+from fairlead.runtime.pipeline.tasks.ledger import LedgerUnavailable
 from fairlead_tests.decider import Decider
 from fairlead_tests.tasks.numbers import Hooks, LineSink, Numbers, staged, written
 
@@ -299,6 +301,21 @@ def test_tasks_with_unpublished_commits_are_found_in_what_was_written_since(
         log.trim(log.end)
     assert scene.ledger.tasks_with_unpublished() == set()
     assert len(scans) == 1, "what was trimmed is read from what is left"
+
+
+def test_tasks_with_unpublished_commits_are_found_after_a_read_that_failed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.commit(scene.stage(FIRST, 1))
+
+    def fail(log: LogReader, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        raise ReadersFullError(f"{log.path}: {kind}, {key_prefix!r}")
+
+    with monkeypatch.context() as full:
+        full.setattr(LogReader, "scan", fail)
+        with pytest.raises(LedgerUnavailable):
+            scene.ledger.tasks_with_unpublished()
+    assert scene.ledger.tasks_with_unpublished() == {FIRST}
 
 
 def test_what_can_not_be_published_is_told_once_and_tried_again(

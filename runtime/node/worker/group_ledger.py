@@ -211,9 +211,11 @@ class UnpublishedTasks:
         return frozenset(self._tasks.values())
 
     def _begin(self, log: LogReader) -> None:
+        end = log.end()  # first: what is written meanwhile is read again
+        found = log.scan(_COMMITTED)
         self._tasks.clear()
-        self._next = log.end()  # first: what is written meanwhile is read again
-        self._take(log.scan(_COMMITTED))
+        self._take(found)
+        self._next = end  # last: a read that failed is repeated
 
     def _take(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
