@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from cli.conftest import Asked, Cluster, Run
 
@@ -53,6 +54,25 @@ def test_apply_sends_all_configs_at_once_and_says_what_became_of_each(
     )
     assert run("apply", "-f", "c", "--url", cluster.url) == (0, said, "")
     assert cluster.asked == [applied(CONFIG, {"name": "new"}, {"name": "same"})]
+
+
+def test_apply_waits_longer_for_an_answer_about_more_connectors(
+    run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = list[float]()
+
+    def timeout(seconds: float, connect: float) -> float:
+        limits.append(seconds)
+        return max(seconds, connect)
+
+    monkeypatch.setattr(httpx, "Timeout", timeout)
+    for count in (1, 50):
+        configs = [{"name": f"c{number}"} for number in range(count)]
+        Path("c").write_text(json.dumps(configs))
+        cluster.answer("POST", "/apply", [diff_of(each["name"]) for each in configs])
+        assert run("apply", "-f", "c", "--url", cluster.url).code == 0
+    # The node examines four at a time, and looks at the outside for 40 s at most.
+    assert limits[-1] - limits[0] >= (50 - 1) / 4 * 40
 
 
 def test_a_dry_run_of_apply_shows_what_would_change(run: Run, cluster: Cluster) -> None:

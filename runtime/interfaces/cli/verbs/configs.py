@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -21,6 +21,9 @@ from ..requests.names import Connector
 from ..requests.several import for_each
 from ..requests.waiting import Awaited, Waiting, runs_nothing, wait_for
 from .connectors import OneKind
+
+EXAMINED_SECONDS: Final = 10.0
+"""How much longer an answer may take for each config: a node examines four at once, 40 s each."""
 
 
 @takes(Waiting)
@@ -193,6 +196,7 @@ def _apply(
     """Create connectors and change configs, all or none; tell what was done, or would be."""
     connectors = [{"name": name, "config": config} for name, config in configs.items()]
     body = {"connectors": connectors, "dry_run": dry_run}
+    client.answer_seconds += EXAMINED_SECONDS * len(configs)
     for each in client.post(list[ConfigDiff], "apply", body=body):
         told = "created" if each.is_new else "configured" if each.changes else "unchanged"
         say(f"connector {each.name} {'would be ' if dry_run else ''}{told}")
