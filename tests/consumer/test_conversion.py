@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fairlead.actors.classic.embedded import read_subscription
 from fairlead.actors.group.state.settings import MigrationPolicy
 from fairlead.actors.messages.classic import LeaveGroup, Leaver
 from fairlead.actors.messages.errors import Error
@@ -47,6 +48,15 @@ def test_when_the_last_consumer_leaves_the_group_is_classic_and_its_members_agre
     assert beats(driver, member_id, 1) is Error.REBALANCE_IN_PROGRESS
     joined = driver.asks(joining(member_id, ALL))
     assert (joined.leader, joined.generation) == (member_id, driver.group.group_epoch)
+
+
+def test_a_classic_consumer_is_told_its_partitions_without_a_look_at_what_all_others_say() -> None:
+    driver = ConsumerDriver()
+    driver.joins("M", "t4")
+    *_, last = [driver.asks(joining(rack=f"r{number}")) for number in range(3)]
+    read_subscription.cache_clear()
+    syncs(driver, last.member_id, last.generation)
+    assert read_subscription.cache_info().misses == 1, "each may name thousands of topics"
 
 
 def test_a_classic_consumer_that_joins_consumers_is_one_of_them() -> None:

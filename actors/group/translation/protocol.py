@@ -135,9 +135,11 @@ def assignment_content(group: Group, member: Member, translation: Translation) -
     classic member has read if that is higher: one that all can reach. Raises UnreadableError.
     """
     leader = min(group.translated, default=member.member_id)
+    # A client of Kafka is told nothing of the others, who may be many, and name many topics each.
+    read = {member.member_id} if translation.is_of_clients else group.translated
     told = {
         each: offered_metadata(classic, translation)
-        for each in group.translated
+        for each in read
         if (classic := group.members[each].metadata.classic) is not None
     }
     classic = member.metadata.classic
