@@ -1,8 +1,10 @@
 """What operators order of classic members of a mixed group, and returns that end other seats."""
 
+import pytest
+
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import Place, RemoveMember
-from fairlead.events.model import Cause, Why
+from fairlead.events.model import Cause, GroupType, Why
 from fairlead.events.records import GroupMetadata
 from fairlead_tests.decider import resource
 from fairlead_tests.translation.driver import CLASSIC_SESSION_MS, MixedDriver
@@ -46,6 +48,37 @@ def test_an_order_to_remove_a_member_ends_when_another_process_takes_its_seat(
     assert driver.group.worker_orders["i"].removing == taken.member_id
     assert driver.modern_joins("W2", instance_id="i").error is Error.NONE
     assert driver.group.worker_orders == {}
+
+
+@pytest.mark.parametrize("is_classic", [True, False], ids=["classic", "connect"])
+def test_who_takes_a_seat_over_whose_member_was_drained_to_be_removed_is_given_work(
+    driver: MixedDriver, *, is_classic: bool
+) -> None:
+    one = driver.joins(instance_id="i", url="http://i/").member_id
+    driver.syncs(one, 1, instance_id="i")
+    driver.modern_joins("W1")
+    assert driver.group.share_of(one)
+    driver.send(RemoveMember("connect", "i"))
+    assert driver.group.share_of(one) == frozenset()
+    if is_classic:
+        taken = driver.joins(instance_id="i", url="http://i/").member_id
+    else:
+        taken = driver.modern_joins("W2", instance_id="i", url="http://i/").member_id
+    assert driver.group.instances == {"i": taken}
+    assert len(driver.group.share_of(taken)) == len(driver.group.configured) // 2
+
+
+def test_a_downgrade_ends_the_orders_to_remove_its_members_which_would_strike_after_an_upgrade(
+    driver: MixedDriver,
+) -> None:
+    one, two = driver.pair(ALL_A, ALL_B)
+    driver.modern_joins("W1")
+    driver.send(RemoveMember("connect", one, force=True))
+    driver.send(RemoveMember("connect", two))
+    driver.heartbeat_reply(driver.request("W1", -1))
+    assert (driver.group.type, driver.group.worker_orders) == (GroupType.CLASSIC, {})
+    driver.modern_joins("W2")
+    assert driver.classic_beat(one) is Error.REBALANCE_IN_PROGRESS
 
 
 def test_a_classic_return_that_ends_another_seat_has_its_work_placed_anew(

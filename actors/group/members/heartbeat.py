@@ -23,7 +23,7 @@ from ..state.workers import welcome
 from .admission import REMEDY, refuse, refuse_heartbeat
 from .depart import bury, leave, tombstones
 from .reconcile import UnknownStateError
-from .seats import ended_by, needs_target, seat_of, take_seat
+from .seats import ended_by, needs_target, seat_of, take_seat, takes_over
 from .step import Requester, next_step
 
 SCHEDULED_REBALANCE_DUE = 2
@@ -84,7 +84,7 @@ def apply_request(
 ) -> tuple[Member, list[Record]]:
     """Return the member with what its request changes, and the records of the change."""
     session_ms = soft.settings.session_timeout_ms
-    if seat is None or seat.is_away or seat.member_id != request.member_id:
+    if seat is None or takes_over(seat, request):
         member = take_seat(group, seat, request)
         metadata = _merge(member.metadata, request, session_ms)
         records = bury(group, ended_by(group, request))
@@ -193,7 +193,7 @@ def _bump(
     group: Group, seat: Member | None, request: Heartbeat, metadata: MemberMetadata, now_ms: int
 ) -> GroupMetadata | None:
     """Return the epoch bump for a join, or for a change that assignors depend on; else None."""
-    if seat is None or (seat.is_away and needs_target(group, seat, request)):
+    if seat is None or (takes_over(seat, request) and needs_target(group, seat, request)):
         why: Why | None = Why.MEMBER_JOINED
     else:
         why = change_in_assignors(group, seat.metadata, metadata)

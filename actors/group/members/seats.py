@@ -19,6 +19,7 @@ from ...messages.errors import Error
 from ...messages.members import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
 from ..state.settings import GroupSettings
 from ..state.soft_state import Decision, SoftState
+from ..state.workers import removal_of
 
 
 def ended_by(group: Group, request: Heartbeat) -> list[Member]:
@@ -136,15 +137,23 @@ def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:
     return Member(metadata, CurrentAssignment(member_id, 0, 0, MemberState.STABLE, {}, {}))
 
 
-def needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:
-    """Tell whether the return of a member that is away calls for a new target.
+def takes_over(seat: Member, request: Heartbeat) -> bool:
+    """Tell whether a request takes a seat for another process, or for one that was away."""
+    return seat.is_away or seat.member_id != request.member_id
 
-    It does if work is unplaceable, which the member may be able to take; if the return ends other
-    seats, for which work was kept; and if a target of the meantime left the member less than an
-    even share. Nothing else would raise the epoch.
+
+def needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:
+    """Tell whether a new target is needed when another process takes a seat.
+
+    It is if the seat's member was being removed, since a removal gives its work to others. If that
+    member is away, a target is also needed if work is unplaceable, which the new one may be able to
+    take; if the join ends other seats, for which work was kept; and if a target of the meantime
+    left the seat less than an even share. Nothing else would raise the epoch.
     """
+    if removal_of(group, seat) is not None:
+        return True
     is_left_over = bool(group.target.unplaceable or ended_by(group, request))
-    return is_left_over or _is_left_short(group, seat)
+    return seat.is_away and (is_left_over or _is_left_short(group, seat))
 
 
 def _is_left_short(group: Group, seat: Member) -> bool:

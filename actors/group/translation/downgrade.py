@@ -27,7 +27,7 @@ from ....events.records import (
 from ...classic.bytes.primitives import UnreadableError, UnwritableError
 from ...classic.rounds import elect_protocol
 from ...messages.classic import JoinGroupReply
-from ..members.depart import tombstones
+from ..members.depart import bury
 from ..state.soft_state import Decision
 from .protocol import Translation, assignment_content
 
@@ -161,8 +161,8 @@ def _seat(member: Member, translation: Translation) -> ClassicMember:
 
 
 def _end_of(group: Group) -> list[Record]:
-    """Return the end of the connect group: tombstones of members, losses, schedule and target."""
-    records = [record for each in group.members.values() for record in tombstones(each)]
+    """Return the end of the connect group: of members, orders to remove them, losses and target."""
+    records = bury(group, group.members.values())
     records += [Tombstone(Loss, (each,)) for each in sorted(group.losses)]
     if group.schedule != NO_SCHEDULE:
         records.append(ScheduledRebalance())

@@ -191,7 +191,7 @@ def _seat_newcomer(
     records += welcome(group, metadata, seat)
     gone = seat.member_id if seat else ""
     records += translation.follow(group, soft, [(member.member_id, offered)], gone)
-    if seat is None or (seat.is_away and needs_target(group, seat, request)):
+    if seat is None or needs_target(group, seat, request):
         records.append(bump(group, Why.MEMBER_JOINED, metadata.worker_url, now_ms))
     elif translation.follow(group, soft, [(seat.member_id, offered)]):
         records.append(bump(group, Why.SUBSCRIPTION_CHANGED, member.member_id, now_ms))
