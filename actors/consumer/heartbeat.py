@@ -87,10 +87,10 @@ def _find_cause(
 ) -> Why | None:
     """Return the reason for which the request raises the group epoch, None if it does not."""
     if seat is None:
-        subscribes = bool(new.names or new.pattern or metadata.assignors)
+        affects_target = bool(new.names or new.pattern or metadata.assignors)
         # A group that was classic has no record of its epoch: it got a tombstone.
         is_first = group.bump is None or group.classic is not None
-        return Why.MEMBER_JOINED if subscribes or is_first else None
+        return Why.MEMBER_JOINED if affects_target or is_first else None
     if new.topics != old.topics:
         return Why.SUBSCRIPTION_CHANGED
     return change_in_assignors(group, seat.metadata, metadata)

@@ -118,10 +118,10 @@ def _is_held(group: Group, name: str, topic: Topic | None, gone: Iterable[str]) 
 
 def end_subscriptions(group: Group, decision: Decision) -> Decision:
     """Add tombstones of the subscriptions of the members that a decision removes."""
-    graves = [each for each in decision.records if isinstance(each, Tombstone)]
-    buried = {each.key for each in graves if each.kind is ConsumerSubscription}
-    seats = [each.key for each in graves if each.kind is MemberMetadata and each.key not in buried]
-    gone = [str(key[0]) for key in seats if key[0] in group.subscriptions]
+    tombstones = [each for each in decision.records if isinstance(each, Tombstone)]
+    done = {each.key for each in tombstones if each.kind is ConsumerSubscription}
+    removed = [each.key for each in tombstones if each.kind is MemberMetadata]
+    gone = [str(key[0]) for key in removed if key not in done and key[0] in group.subscriptions]
     if not gone:
         return decision
     ended = (Tombstone(ConsumerSubscription, (each,)) for each in gone)

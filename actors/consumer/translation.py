@@ -90,8 +90,8 @@ class ConsumerTranslation:
         new = [each for each in sent if group.subscriptions.get(each.member_id) != each]
         if not new and not ended:
             return ()
-        graves = (Tombstone(ConsumerSubscription, (each,)) for each in ended)
-        return [*graves, *new, *topic_records(group, soft, new, ended)]
+        tombstones = (Tombstone(ConsumerSubscription, (each,)) for each in ended)
+        return [*tombstones, *new, *topic_records(group, soft, new, ended)]
 
     def bury(self, group: Group) -> Sequence[Record]:
         """Return tombstones of the subscriptions and topics of a group that becomes classic."""

@@ -240,7 +240,7 @@ class ShardConnection:
             with suppress(RuntimeError):  # the event loop has ended
                 self._loop.call_soon_threadsafe(is_done.set)
 
-        threading.Thread(target=look_up, name="find", daemon=True).start()
+        threading.Thread(target=look_up, name="shard lookup", daemon=True).start()
         await is_done.wait()
         return found.get()
 

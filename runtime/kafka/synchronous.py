@@ -25,9 +25,9 @@ from .wire.dispatch import answer_of, calls_of
 from .wire.frames import HEAD, LENGTH, Head, Request, read_head, read_request, write_response
 
 LOGGER = logging.getLogger(__name__)
-BEHIND_NUMBER: Final = LENGTH.size + HEAD.size
+NUMBER_END: Final = LENGTH.size + HEAD.size
 """The size of length prefix and head, in bytes; the head ends with the correlation id (number)."""
-BEFORE_NUMBER: Final = BEHIND_NUMBER - LENGTH.size
+NUMBER_START: Final = NUMBER_END - LENGTH.size
 """The size of length prefix, API key and version, in bytes."""
 LONGEST: Final = 512
 """The maximum size of a remembered request, in bytes: longer ones are parsed each time."""
@@ -58,12 +58,12 @@ class LastRequest:
         request = read_request(head, frame)
         parsed = ParsedRequest(request, calls_of(request, client_host))
         self._parsed = parsed if len(frame) <= LONGEST else None
-        self._start, self._body = data[:BEFORE_NUMBER], data[BEHIND_NUMBER:][:LONGEST]
+        self._start, self._body = data[:NUMBER_START], data[NUMBER_END:][:LONGEST]
         return parsed
 
     def find(self, data: bytes) -> ParsedRequest | None:
         """Return the last request if these bytes are exactly that request again, else None."""
-        is_same = data[BEHIND_NUMBER:] == self._body and data.startswith(self._start)
+        is_same = data[NUMBER_END:] == self._body and data.startswith(self._start)
         return self._parsed if is_same else None
 
 
@@ -110,7 +110,7 @@ class SynchronousHeartbeats:
             self._repeated = RepeatedCall(parsed.calls[0])
         self._counts.count(parsed.request.head.api)
         self._limit.wait_for(ConnectionState.ANSWERING)
-        self._head = data[LENGTH.size : BEHIND_NUMBER]
+        self._head = data[LENGTH.size : NUMBER_END]
         self._shard.repeat(self._repeated, self)
         return True
 

@@ -29,7 +29,7 @@ from .wire.bounds import FrameRefused
 from .wire.served import METADATA
 
 VERSION: Final = 12
-"""The first version of Metadata with topic ids and a request for all topics."""
+"""The first version of Metadata with topic ids in the response to any kind of request."""
 REFRESH_SECONDS: Final = 1.0
 """The polling interval."""
 ANSWER_SECONDS: Final = 10.0

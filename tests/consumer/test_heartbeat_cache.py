@@ -1,4 +1,4 @@
-"""A heartbeat that led to nothing leads to nothing again: until anything in its group changes."""
+"""Replies to heartbeats without changes are cached, until their group changes."""
 
 from dataclasses import replace
 
@@ -28,14 +28,14 @@ def joined() -> ConsumerDriver:
     return driver
 
 
-def test_the_same_heartbeat_is_answered_the_same_and_writes_nothing() -> None:
+def test_a_repeated_heartbeat_has_the_same_reply_and_writes_nothing() -> None:
     driver = joined()
     first, end = driver.asks(BEAT), driver.group.end
     assert driver.shard.repeat(BEAT, driver.now) == replace(first, number=9)
     assert (first.error, first.assignment, driver.group.end) == (Error.NONE, None, end)
 
 
-def test_it_keeps_its_member_alive() -> None:
+def test_a_repeated_heartbeat_extends_the_session() -> None:
     driver = joined()
     driver.asks(BEAT)
     for _ in range(4):
@@ -46,7 +46,7 @@ def test_it_keeps_its_member_alive() -> None:
     assert driver.group.members == {}
 
 
-def test_it_hears_of_what_has_changed_meanwhile() -> None:
+def test_a_change_of_the_group_ends_the_cache() -> None:
     driver = joined()
     driver.asks(BEAT)
     assert driver.shard.repeat(BEAT, driver.now)
@@ -56,7 +56,7 @@ def test_it_hears_of_what_has_changed_meanwhile() -> None:
     assert driver.asks(BEAT).assignment is not None, "it is to give up what the other is to have"
 
 
-def test_an_answer_is_not_kept_that_was_given_before_the_group_changed() -> None:
+def test_a_reply_from_before_a_change_is_not_cached() -> None:
     group = Group("g")
     cache = HeartbeatCache(group)
     reply = ConsumerGroupHeartbeatReply(Error.NONE, "m", 2)
@@ -69,7 +69,7 @@ def test_an_answer_is_not_kept_that_was_given_before_the_group_changed() -> None
     assert cache.reply_to(BEAT) is None
 
 
-def test_a_classic_member_is_answered_as_long_as_its_generation_stands() -> None:
+def test_a_classic_heartbeat_is_answered_during_its_generation() -> None:
     driver = ConsumerDriver()
     beat = ClassicHeartbeat("g", alone(driver), 1, number=9)
     for _ in range(4):

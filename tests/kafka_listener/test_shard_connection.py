@@ -31,13 +31,13 @@ class LocalStream:
     def __init__(self, signal: socket.socket) -> None:
         self._signal = signal
         self.other: LocalStream
-        self.came: deque[object] = deque()
+        self.received: deque[object] = deque()
 
     def fileno(self) -> int:
         return self._signal.fileno()
 
     def send(self, message: object) -> bool:
-        self.other.came.append(message)
+        self.other.received.append(message)
         self._signal.send(b".")
         return True
 
@@ -46,31 +46,31 @@ class LocalStream:
 
     def receive(self) -> object | None:
         try:
-            has_come = self._signal.recv(1)
+            data = self._signal.recv(1)
         except ConnectionResetError:
-            has_come = b""
-        if not has_come:
+            data = b""
+        if not data:
             raise StreamEndedError("the other end has hung up")
-        return self.came.popleft()
+        return self.received.popleft()
 
     def close(self) -> None:
         self._signal.close()
 
     async def packet(self) -> GroupCalls:
-        """Return the next packet that says anything."""
+        """Return the next packet with calls."""
         async with asyncio.timeout(SECONDS):
             while True:
-                while not self.came:
+                while not self.received:
                     await asyncio.sleep(0.001)
-                said = self.came.popleft()
-                assert isinstance(said, GroupCalls)
-                if said.calls or said.kept or said.repeated or said.dropped:
-                    return said
-                self.send(GroupReplies(said.number))
+                packet = self.received.popleft()
+                assert isinstance(packet, GroupCalls)
+                if packet.calls or packet.kept or packet.repeated or packet.dropped:
+                    return packet
+                self.send(GroupReplies(packet.number))
 
 
 class LocalLookup:
-    """Finds a process as often as it is asked."""
+    """A lookup that finds a new process each time."""
 
     def __init__(self) -> None:
         self.opened: deque[LocalStream] = deque()
@@ -96,30 +96,30 @@ class LocalLookup:
             return self.opened.popleft()
 
 
-class Taker:
-    """Notes what it is told."""
+class Handler:
+    """Records its callbacks."""
 
     def __init__(self) -> None:
-        self.told: list[object] = []
+        self.called: list[object] = []
         self.end_hold: Callable[[], None] | None = None
 
     def answer(self, reply: Any) -> None:
-        self.told.append(reply)
+        self.called.append(reply)
 
     def repeat_answer(self) -> None:
-        self.told.append("again")
+        self.called.append("again")
 
     def fail(self, error: Error) -> None:
-        self.told.append(error)
+        self.called.append(error)
 
     def hold(self, end_hold: Callable[[], None]) -> None:
         self.end_hold = end_hold
 
     async def next(self) -> object:
         async with asyncio.timeout(SECONDS):
-            while not self.told:
+            while not self.called:
                 await asyncio.sleep(0.001)
-            return self.told.pop(0)
+            return self.called.pop(0)
 
 
 def beat(member_id: str) -> ClassicHeartbeat:
@@ -141,57 +141,61 @@ def play(steps: Callable[[ShardConnection, LocalLookup], Awaitable[None]]) -> No
     asyncio.run(run())
 
 
-def test_what_comes_while_a_packet_is_under_way_travels_with_the_next() -> None:
+def test_calls_before_an_acknowledgement_share_the_next_packet() -> None:
     async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
-        takers = [Taker() for _ in range(4)]
+        handlers = [Handler() for _ in range(4)]
         shard.start()
         process = await lookup.process()
-        first = [shard.send(beat(name), taker) for name, taker in zip("ab", takers, strict=False)]
+        first = [
+            shard.send(beat(name), handler) for name, handler in zip("ab", handlers, strict=False)
+        ]
         packet = await process.packet()
         assert [each.number for each in packet.calls] == first
-        later = [shard.send(beat(name), taker) for name, taker in zip("cd", takers, strict=False)]
+        later = [
+            shard.send(beat(name), handler) for name, handler in zip("cd", handlers, strict=False)
+        ]
         await asyncio.sleep(0.02)
-        assert not process.came
+        assert not process.received
         process.send(GroupReplies(packet.number))
         assert [each.number for each in (await process.packet()).calls] == later
 
     play(steps)
 
 
-def test_a_kept_call_is_told_once_by_each_stream() -> None:
+def test_a_repeated_call_is_sent_once_on_each_stream() -> None:
     async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
-        kept, taker = RepeatedCall(beat("m")), Taker()
+        repeated, handler = RepeatedCall(beat("m")), Handler()
         shard.start()
         process = await lookup.process()
-        shard.repeat(kept, taker)
+        shard.repeat(repeated, handler)
         packet = await process.packet()
         (call,) = packet.kept
         reply = ClassicHeartbeatReply(Error.NONE, number=call.number)
         process.send(GroupReplies(packet.number, (reply,)))
-        assert await taker.next() == reply
-        shard.repeat(kept, taker)
+        assert await handler.next() == reply
+        shard.repeat(repeated, handler)
         packet = await process.packet()
         assert (packet.kept, packet.repeated) == ((), pack_numbers([call.number]))
         process.send(GroupReplies(packet.number, (), packet.repeated))
-        assert await taker.next() == "again"
+        assert await handler.next() == "again"
         process.close()
         process = await lookup.process()
-        shard.repeat(kept, taker)
+        shard.repeat(repeated, handler)
         packet = await process.packet()
         assert [each.member_id for each in packet.kept if isinstance(each, ClassicHeartbeat)] == [
             "m"
         ]
-        shard.drop(kept)
+        shard.drop(repeated)
         process.send(GroupReplies(packet.number))
-        shard.send(beat("n"), taker)
+        shard.send(beat("n"), handler)
         assert (await process.packet()).dropped == pack_numbers([packet.kept[0].number])
 
     play(steps)
 
 
-def test_what_was_taken_and_what_may_not_be_are_lost_each_in_its_way_when_a_stream_ends() -> None:
+def test_accepted_and_other_calls_fail_with_different_errors_when_a_stream_ends() -> None:
     async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
-        taken, sent, waiting = Taker(), Taker(), Taker()
+        taken, sent, waiting = Handler(), Handler(), Handler()
         shard.start()
         process = await lookup.process()
         shard.send(beat("taken"), taken)
@@ -208,7 +212,7 @@ def test_what_was_taken_and_what_may_not_be_are_lost_each_in_its_way_when_a_stre
     play(steps)
 
 
-def test_while_no_process_is_found_clients_are_to_ask_again() -> None:
+def test_without_a_process_clients_are_told_to_retry() -> None:
     async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
         lookup.is_there = False
         with pytest.raises(CallLost, match=Error.COORDINATOR_NOT_AVAILABLE.value):
@@ -217,31 +221,31 @@ def test_while_no_process_is_found_clients_are_to_ask_again() -> None:
     play(steps)
 
 
-def test_a_call_that_is_taken_and_not_answered_waits_until_its_client_asks_more() -> None:
+def test_a_held_call_ends_when_its_client_sends_another_request() -> None:
     async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
-        kept, taker = RepeatedCall(beat("m")), Taker()
+        repeated, handler = RepeatedCall(beat("m")), Handler()
         shard.start()
         process = await lookup.process()
-        shard.repeat(kept, taker)
+        shard.repeat(repeated, handler)
         process.send(GroupReplies((await process.packet()).number))
         async with asyncio.timeout(SECONDS):
-            while taker.end_hold is None:
+            while handler.end_hold is None:
                 await asyncio.sleep(0.001)
-        taker.end_hold()
-        assert (await process.packet()).calls == (EndHold("g", kept.number),)
+        handler.end_hold()
+        assert (await process.packet()).calls == (EndHold("g", repeated.number),)
 
     play(steps)
 
 
-def test_a_host_is_heard_while_nobody_asks_anything() -> None:
+def test_a_host_without_calls_sends_empty_packets() -> None:
     async def steps(shard: ShardConnection, lookup: LocalLookup) -> None:
         shard.start()
         process = await lookup.process()
         for number in (1, 2):
             async with asyncio.timeout(SECONDS):
-                while not process.came:
+                while not process.received:
                     await asyncio.sleep(0.01)
-            assert process.came.popleft() == GroupCalls(HOST, number)
+            assert process.received.popleft() == GroupCalls(HOST, number)
             process.send(GroupReplies(number))
 
     play(steps)

@@ -43,11 +43,11 @@ class LocalShard:
         self.epoch = 1
         self.calls = 0
         """The number of calls so far."""
-        self._callers: dict[int, ReplyHandler] = {}
-        self._told: dict[int, Any] = {}
+        self._handlers: dict[int, ReplyHandler] = {}
+        self._last_replies: dict[int, Any] = {}
         """The last replies to repeated calls, by number."""
-        self._lost: Error | None = None
-        """The error of the next call, if it is lost."""
+        self._next_error: Error | None = None
+        """The error of the next call, if it is to fail."""
 
     @property
     def now(self) -> Now:
@@ -56,10 +56,10 @@ class LocalShard:
 
     async def ask(self, call: HostCall, on_hold: OnHold = ignore_hold) -> Any:
         """Return the reply to a call."""
-        asker = PendingCall(asyncio.get_running_loop().create_future(), on_hold)
-        number = self.send(call, asker)
+        pending = PendingCall(asyncio.get_running_loop().create_future(), on_hold)
+        number = self.send(call, pending)
         try:
-            return await asker.answered
+            return await pending.answered
         finally:
             self.cancel(number)
 
@@ -67,54 +67,54 @@ class LocalShard:
         """Queue a call for a later step of the loop; return its number."""
         self.calls += 1
         number = self.calls
-        self._callers[number] = handler
+        self._handlers[number] = handler
         asyncio.get_running_loop().call_soon(self._decide, replace(call, number=number))
         return number
 
     def repeat(self, kept: RepeatedCall, handler: ReplyHandler) -> None:
-        """Have a call decided as any other; the answer of before is not said again."""
+        """Queue a repeated call; an unchanged reply is not delivered again."""
         self.calls += 1
         if not kept.stream_number:
             kept.number, kept.stream_number = self.calls, 1
-            self._told[kept.number] = None
-        self._callers[kept.number] = handler
+            self._last_replies[kept.number] = None
+        self._handlers[kept.number] = handler
         call: Any = replace(kept.call, number=kept.number)  # a shard gets no others
         asyncio.get_running_loop().call_soon(self._decide, call)
 
     def drop(self, kept: RepeatedCall) -> None:
         """Drop the reply to a call."""
         self.cancel(kept.number)
-        self._told.pop(kept.number, None)
+        self._last_replies.pop(kept.number, None)
         kept.stream_number = 0
 
     def cancel(self, number: int) -> None:
         """Drop the reply to a call."""
-        self._callers.pop(number, None)
+        self._handlers.pop(number, None)
 
     def lose_next(self, error: Error) -> None:
         """Lose the next call."""
-        self._lost = error
+        self._next_error = error
 
     def _decide(self, call: HostCall) -> None:
-        lost, self._lost = self._lost, None
-        if lost is not None:
-            self._callers.pop(call.number).fail(lost)
+        error, self._next_error = self._next_error, None
+        if error is not None:
+            self._handlers.pop(call.number).fail(error)
             return
         self._take(call)
-        if (handler := self._callers.get(call.number)) is not None:
+        if (handler := self._handlers.get(call.number)) is not None:
             group_id = getattr(call, "group_id", "")
             handler.hold(lambda: self._take(EndHold(group_id, call.number)))
 
     def _take(self, call: HostCall) -> None:
         self.groups.take(call, 1, self.now)
-        self._say()
+        self._deliver()
 
     def pass_to(self, at_ms: int) -> None:
         """Advance the clock, running all timers meanwhile."""
         while (tick_ms := self.groups.next_tick_ms(self.now)) <= at_ms:
             self.now_ms = max(self.now_ms, tick_ms)
             self.groups.pass_time(self.now)
-            self._say()
+            self._deliver()
         self.now_ms = max(self.now_ms, at_ms)
 
     def close(self) -> None:
@@ -127,13 +127,13 @@ class LocalShard:
     def append(self, entries: Sequence[NewEntry], now: Now) -> None:
         """Append to the control log."""
 
-    def _say(self) -> None:
+    def _deliver(self) -> None:
         for each in drain(self.groups, self, self.now):
             reply: Any = each.reply
-            handler = self._callers.pop(reply.number, None)
-            if handler is not None and self._told.get(reply.number) == reply:
+            handler = self._handlers.pop(reply.number, None)
+            if handler is not None and self._last_replies.get(reply.number) == reply:
                 handler.repeat_answer()
             elif handler is not None:
-                if reply.number in self._told:
-                    self._told[reply.number] = reply
+                if reply.number in self._last_replies:
+                    self._last_replies[reply.number] = reply
                 handler.answer(reply)
