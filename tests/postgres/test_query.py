@@ -3,10 +3,12 @@
 
 import datetime as dt
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.postgres.tables import reading as reading_module
 from fairlead.runtime.pipeline.spi.context import Outside
 from fairlead.runtime.pipeline.spi.errors import OffsetRefused
 from fairlead.runtime.pipeline.spi.offsets import SeekEnd
@@ -133,6 +135,21 @@ def test_the_first_page_is_small_as_nobody_knows_how_large_its_rows_are(
     assert pages == [1000, 2000]
 
 
+def test_a_table_that_is_rewritten_just_before_it_is_read_whole_does_not_look_empty(
+    database: Database, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = reading_module.RowReader.read
+
+    def late(*given: Any, **named: Any) -> Any:
+        monkeypatch.setattr(reading_module.RowReader, "read", inner)
+        database.run("ALTER TABLE orders ALTER COLUMN who TYPE bigint")
+        return inner(*given, **named)
+
+    monkeypatch.setattr(reading_module.RowReader, "read", late)
+    reading = read(query="SELECT id FROM orders", mode="bulk")
+    assert reading.rows("id") == [(n,) for n in range(1, 21)]
+
+
 def test_rows_of_a_day_are_read_once_it_is_over(database: Database, read: Read) -> None:
     database.run("CREATE TABLE days (n int, day date DEFAULT now()::date)")
     database.run("INSERT INTO days VALUES (1, now()::date - 1), (2, DEFAULT)")
@@ -145,3 +162,13 @@ def test_rows_of_a_day_are_read_once_it_is_over(database: Database, read: Read) 
     database.run("UPDATE days SET day = day - 1")  # the next morning
     reading.offsets = {key: {"timestamp": str(day)} for key in reading.offsets}
     assert reading.rows("n") == [(2,), (3,)]
+
+
+def test_rows_of_a_day_are_read_at_once_by_their_number(database: Database, read: Read) -> None:
+    database.run("CREATE TABLE days (n int, day date DEFAULT now()::date)")
+    database.run("INSERT INTO days VALUES (1)")
+    mode = {"timestamp_column_name": "day", "incrementing_column_name": "n"}
+    reading = read(query="SELECT n, day FROM days", mode="timestamp+incrementing", **mode)
+    assert reading.rows("n") == [(1,)]
+    database.run("INSERT INTO days VALUES (2)")
+    assert reading.rows("n") == [(2,)]

@@ -57,9 +57,10 @@ class QuerySource(Source[pa.Table]):
         fits = limit.bytes // self._row_bytes if self._row_bytes else _FIRST_ROWS
         most = max(1, min(limit.rows, fits))
         try:
-            with self._session.snapshot() as snapshot:
-                self._seen = snapshot.horizon()
-                rows, end = self._page(snapshot, self._seen, start or {}, most)
+            rows, end = self._look(start or {}, most)
+            if not rows.num_rows and not self._shape.growing:
+                # A look that waits while a table is rewritten sees no rows: a second one tells.
+                rows, end = self._look(start or {}, most)
         except TableChanged as changed:
             self._shape = None  # described again
             raise SourceAway(str(changed)) from None
@@ -85,6 +86,12 @@ class QuerySource(Source[pa.Table]):
     def close(self) -> None:
         """Close its session."""
         self._session.close()
+
+    def _look(self, start: Document, most: int) -> tuple[pa.Table, Document]:
+        """Return the rows after an offset in a snapshot of its own, and the new offset."""
+        with self._session.snapshot() as snapshot:
+            self._seen = snapshot.horizon()
+            return self._page(snapshot, self._seen, start, most)
 
     def _page(
         self, snapshot: DatabaseSnapshot, seen: Horizon, start: Document, most: int
@@ -122,9 +129,10 @@ class QuerySource(Source[pa.Table]):
         if first.kind == XID:
             parts.append(sql.SQL("{} < {}").format(names, first.literal(seen.lo)))
         elif first.member == "timestamp":
-            # A day has rows until it is over.
+            # A day has rows until it is over; a number beside it tells which of them were read.
+            is_open = first.kind == "date" and growing[-1].member == "timestamp"
             ends = "{} < (now() - {} * interval '1 ms')::date"
-            bound = sql.SQL(ends if first.kind == "date" else "{} <= now() - {} * interval '1 ms'")
+            bound = sql.SQL(ends if is_open else "{} <= now() - {} * interval '1 ms'")
             parts.append(bound.format(sql.Identifier(first.name), sql.Literal(delay)))
         return sql.SQL(" AND ").join(parts)
 
