@@ -717,6 +717,20 @@ def test_labels_of_an_enum_that_were_renamed_since_are_read_as_they_were(
     assert found[1][2] == "blue"
 
 
+def test_changes_have_the_texts_that_rows_of_the_snapshot_have(
+    database: Database, read: Read
+) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, ip inet, ips inet[], areas box[])")
+    row = "'10.0.0.1', '{10.0.0.1}', '{(1,1),(0,0);(2,2),(1,1)}')"
+    with database.server.connected(database.name) as connection:
+        connection.execute(f"INSERT INTO t VALUES (1, {row}".encode())
+        reading = read()
+        seen = told(reading, "ip", "ips", "areas")
+        connection.execute(f"INSERT INTO t VALUES (2, {row}".encode())
+    assert seen == [("r", "10.0.0.1/32", ["10.0.0.1/32"], ["(1,1),(0,0)", "(2,2),(1,1)"])]
+    assert told(reading, "ip", "ips", "areas") == [("c", *seen[0][1:])]
+
+
 def test_large_values_of_a_table_that_is_just_rewritten_are_found(
     database: Database, read: Read
 ) -> None:

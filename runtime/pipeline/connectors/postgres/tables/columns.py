@@ -60,8 +60,6 @@ class SourceColumn:
     name: str
     expression: sql.Composed
     type: pa.DataType
-    cast: str = ""
-    """The type that the server casts it to; empty: none."""
 
     @classmethod
     def of(
@@ -73,7 +71,7 @@ class SourceColumn:
         given = [sql.Identifier(name), words(cast or f"{kind.removeprefix('_')}[]")]
         if pa.types.is_list(made):
             shape, given = sql.SQL(_LIST), [*given, sql.Literal(_DIMENSIONS.format(name))]
-        return cls(name, shape.format(*given), made, cast)
+        return cls(name, shape.format(*given), made)
 
     def finished(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
         """Convert values to the column's type; raises `BadInput` for a value that does not fit."""

@@ -38,11 +38,14 @@ COLUMNS: Final = pa.schema(
 
 _LAYOUT: Final = """
 SELECT k.name, t.typname::text AS kind, f.width, format_type(t.oid, f.width) AS type,
+    CASE WHEN e.typtype IS DISTINCT FROM 'e' THEN format_type(t.oid, f.width)
+        WHEN t.typelem = 0 THEN 'text' ELSE 'text[]' END AS told,
     coalesce(a.attndims, 1)::int4 AS dimensions,
     coalesce(a.attnum = ANY (i.indkey::int2[]), false) AS is_primary
 FROM unnest({}::text[], {}::oid[], {}::int4[]) WITH ORDINALITY k(name, oid, width, place)
 LEFT JOIN pg_type own ON own.oid = k.oid
 LEFT JOIN pg_type t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE own.oid END
+LEFT JOIN pg_type e ON e.oid = coalesce(nullif(t.typelem, 0), t.oid)
 CROSS JOIN LATERAL (
     SELECT CASE own.typtype WHEN 'd' THEN own.typtypmod ELSE k.width END AS width) f
 LEFT JOIN pg_attribute a ON a.attrelid = to_regclass({}) AND a.attname = k.name
@@ -58,12 +61,9 @@ class _Column(NamedTuple):
     source: SourceColumn
     type: str
     """The SQL type."""
+    told: str
+    """The same for texts of the log: labels stay texts, as their enum may have others by now."""
     is_primary: bool
-
-    @property
-    def typed(self) -> str:
-        """The type of a text of the log: text if it is read so, as an enum's labels may change."""
-        return self.source.cast if self.source.cast in {"text", "text[]"} else self.type
 
 
 class ChangedRows(NamedTuple):
@@ -131,7 +131,8 @@ class ChangeRows:
     def _column(self, row: dict[str, Any]) -> _Column:
         kind, width = row["kind"] or "text", -1 if row["width"] is None else row["width"]
         made = SourceColumn.of(row["name"], kind, width, row["dimensions"], self._mapping)
-        return _Column(made, row["type"] or "text", row["is_primary"])
+        types = (row[each] or "text" for each in ("type", "told"))
+        return _Column(made, *types, row["is_primary"])
 
     def _stored(
         self,
@@ -246,7 +247,7 @@ def _values(
         return {}
     texts = [*zip(*(each.values for each in rows), strict=True)] if rows else [()] * len(layout)
     typed = (
-        sql.SQL("{}::{} AS {}").format(_name(f"c{at}"), words(each.typed), _name(each.source.name))
+        sql.SQL("{}::{} AS {}").format(_name(f"c{at}"), words(each.told), _name(each.source.name))
         for at, each in enumerate(layout)
     )
     chosen = (each.source.expression for each in layout)
