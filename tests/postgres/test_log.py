@@ -2,6 +2,7 @@
 """What commits to tables is read from the server's log, after a snapshot, each change once."""
 
 import datetime as dt
+import json
 import random
 import re
 import threading
@@ -700,6 +701,19 @@ def test_a_table_made_anew_is_read_whatever_offset_an_earlier_release_had_for_it
         database.run("INSERT INTO t VALUES (4, 'after')")
         reading.begin()
         assert told(reading, "id") == [("c", 4)]
+
+
+def test_workers_of_an_earlier_release_can_read_the_configs_of_tasks(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    reading = read()
+    reading.begin()
+    ((share, log),) = (
+        (each["task.source.share"], each["task.source.log"]) for each in reading.split
+    )
+    ((followed,), (shared,)) = json.loads(log)[1], json.loads(share)
+    assert (len(shared), len(followed)) == (14, 6)  # members, which are told by their place
 
 
 def test_labels_of_an_enum_that_were_renamed_since_are_read_as_they_were(

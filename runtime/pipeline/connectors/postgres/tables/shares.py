@@ -62,7 +62,9 @@ class TaskShare(NamedTuple):
         return cls(tuple(TableShare(*each) for each in json.loads(text)))
 
     def __str__(self) -> str:
-        return json.dumps(self.tables, separators=(",", ":"))
+        # The last member is left out where it says nothing: earlier releases do not know it.
+        told = [each if each.is_renewed else each[:-1] for each in self.tables]
+        return json.dumps(told, separators=(",", ":"))
 
 
 def known_in(shares: Iterable[TaskShare]) -> dict[TableName, TableShare]:

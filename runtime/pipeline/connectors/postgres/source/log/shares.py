@@ -59,4 +59,6 @@ class LogShare(NamedTuple):
         return cls(begin, tuple(FollowedTable(*each) for each in tables))
 
     def __str__(self) -> str:
-        return json.dumps((self.begin, self.tables), separators=(",", ":"))
+        # As in `TaskShare`.
+        told = [each if each.is_renewed else each[:-1] for each in self.tables]
+        return json.dumps((self.begin, told), separators=(",", ":"))
