@@ -15,7 +15,7 @@ from fairlead.runtime.pipeline.connectors.postgres.sink import sink as sink_modu
 from fairlead.runtime.pipeline.spi.errors import BadInput, RowsRefused, SchemaRefused, SinkBroken
 from fairlead_tests.connectors.publish_once import SinkLog
 from fairlead_tests.postgres_pipes import sink_of, tables_of
-from fairlead_tests.postgres_server import Database
+from fairlead_tests.postgres_server import PASSWORD, Database
 
 UTC = dt.UTC
 
@@ -602,6 +602,9 @@ ALIKE = {
     "numeric": ("1.0", "1.00"),
     "int[]": ([1, 2], [1, 2]),
     "float8": (0.0, -0.0),
+    "numeric(4,1)": (Decimal("1.01"), Decimal("1.02")),
+    "timestamptz(0)": tuple(dt.datetime(2026, 1, 2, 3, 4, 5, at, UTC) for at in (1, 2)),
+    "varchar(1)": ("a", "a "),
 }
 
 
@@ -664,12 +667,13 @@ def test_a_number_that_the_server_always_makes_is_not_set_by_an_update(
     assert database.run("SELECT * FROM t ORDER BY k") == [("a", 1, "x"), *added]
 
 
+@pytest.mark.parametrize("way", ["table", "prepared"])
 def test_a_truncate_that_a_foreign_key_forbids_is_told_before_it_counts(
-    database: Database, log: SinkLog
+    database: Database, log: SinkLog, way: str
 ) -> None:
     database.run("CREATE TABLE t (id int PRIMARY KEY, parent int REFERENCES t)")
     upsert = {"insert_mode": "upsert", "pk_mode": "record_value", "truncate_enabled": "true"}
-    sink = sink_of(database, **upsert)
+    sink = sink_of(database, **upsert, stage_with=way)
     log.acquire(sink)
     rows = pa.table({"id": [None, 1], "__op": ["t", "c"]})
     log.write(sink, rows)
@@ -678,6 +682,69 @@ def test_a_truncate_that_a_foreign_key_forbids_is_told_before_it_counts(
         log.stage(sink, rows)
     sink.close()
     assert database.run("SELECT id FROM t") == [(1,)]
+
+
+def test_a_truncate_of_partitions_that_refer_to_one_another_is_none_that_a_key_forbids(
+    database: Database, log: SinkLog
+) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, up int REFERENCES t) PARTITION BY RANGE (id)")
+    database.run("CREATE TABLE t_one PARTITION OF t FOR VALUES FROM (1) TO (9)")
+    database.run("INSERT INTO t VALUES (7, 7)")
+    upsert = {"insert_mode": "upsert", "pk_mode": "record_value", "truncate_enabled": "true"}
+    sink = sink_of(database, **upsert)
+    log.acquire(sink)
+    rows = pa.table({"id": [None, 1], "__op": ["t", "c"]})
+    log.write(sink, rows)
+    assert database.run("SELECT id FROM t") == [(1,)]
+    database.run("CREATE TABLE child (p int REFERENCES t_one)")
+    with pytest.raises(RowsRefused, match="child refers to it by a foreign key, so it takes no"):
+        log.stage(sink, rows)
+    sink.close()
+
+
+def test_a_database_with_operators_of_its_own_for_arrays_takes_rows(
+    database: Database, log: SinkLog
+) -> None:
+    database.run("CREATE EXTENSION intarray")
+    database.run("CREATE TABLE t (id int CHECK (id > 0))")
+    sink = sink_of(database)
+    log.acquire(sink)
+    log.write(sink, pa.table({"id": [1]}))
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(1,)]
+
+
+def test_rows_of_a_foreign_table_are_sent_once(database: Database, log: SinkLog) -> None:
+    database.run("CREATE TABLE base (sent serial, id int)")
+    made = f"""CREATE EXTENSION postgres_fdw;
+        CREATE SERVER there FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '127.0.0.1',
+            port '{database.server.port}', dbname '{database.name}');
+        CREATE USER MAPPING FOR postgres SERVER there OPTIONS (user 'postgres',
+            password '{PASSWORD}');
+        CREATE FOREIGN TABLE t (id int) SERVER there OPTIONS (table_name 'base')"""
+    with database.server.connected(database.name) as connection:
+        connection.execute(made.encode())
+    sink = sink_of(database)
+    log.acquire(sink)
+    log.write(sink, pa.table({"id": [7]}))
+    sink.close()
+    assert database.run("SELECT * FROM base") == [(1, 7)]
+
+
+def test_what_is_wrong_with_a_table_makes_no_bad_rows(database: Database, log: SinkLog) -> None:
+    database.run(
+        "CREATE TABLE t (id int NOT NULL UNIQUE, v int, w int GENERATED ALWAYS AS (v) STORED)"
+    )
+    database.run("CREATE PUBLICATION p FOR TABLE t")
+    sink = sink_of(database, insert_mode="upsert", pk_mode="record_value", pk_fields="id")
+    log.acquire(sink)
+    rows = pa.table({"id": [1], "v": [2]})
+    with pytest.raises(SinkBroken, match=r"cannot update .* does not have a replica identity"):
+        log.stage(sink, rows)
+    database.run("ALTER TABLE t REPLICA IDENTITY FULL")
+    log.write(sink, rows)
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(1, 2, 2)]
 
 
 def test_a_batch_without_rows_may_have_no_columns_but_those_of_records(

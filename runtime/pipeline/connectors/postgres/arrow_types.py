@@ -5,6 +5,7 @@ import json
 from typing import Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _UTC: Final = "UTC"
 _LONGEST: Final = 38
@@ -27,6 +28,11 @@ NATIVE: Final = {
 }
 """The types that ADBC reads and writes natively, by the catalog's names."""
 
+_ALIKE: Final = frozenset(
+    {"bool", "int2", "int4", "int8", "numeric", "text", "varchar", "bytea", "date", "time"}
+    | {"timestamp", "timestamptz"}
+)
+"""The types whose values are the same for Arrow where they are for the server."""
 WIDENS: Final = {
     "int2": ("int4", "int8", "numeric"),
     "int4": ("int8", "numeric"),
@@ -95,6 +101,21 @@ def staged(column: pa.ChunkedArray, name: str) -> StagedColumn:
     if wanted is None or (_is_text(kind) and wanted != pa.string()):
         return StagedColumn(_text(column), "text", is_cast=True)
     return StagedColumn(_native(column, wanted), name, is_cast=False)
+
+
+def is_alike(column: StagedColumn, kind: str, width: int) -> bool:
+    """Tell whether values are the same for Arrow where they are for the server, once staged.
+
+    `kind` and `width` (`atttypmod`) are those of the target column, to which the server rounds.
+    """
+    if column.is_cast or kind not in _ALIKE:
+        return False
+    if width < 0:
+        return True
+    if kind == "numeric":
+        return bool(column.values.type.scale <= ((width - 4) & 0x7FF ^ 1024) - 1024)
+    most = pc.max(pc.utf8_length(column.values)).as_py() if kind == "varchar" else None
+    return most is not None and most <= width - 4  # of longer ones it cuts spaces
 
 
 def _staged_list(column: pa.ChunkedArray, element: str) -> StagedColumn:

@@ -20,8 +20,8 @@ from . import keys
 from .layout import IS_DELETE, SEQUENCE
 from .tables import TargetColumn
 
-_NOT_OF_ROWS: Final = frozenset({"42", "0A", "XX"})
-"""SQLSTATE classes of errors of the statement or the server, not of rows."""
+_NOT_OF_ROWS: Final = frozenset({"42", "0A", "25", "55", "HV", "XX"})
+"""SQLSTATE classes of errors of the statement, the table, or a server, not of rows."""
 
 
 class TableChange(NamedTuple):

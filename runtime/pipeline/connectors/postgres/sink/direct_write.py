@@ -35,6 +35,7 @@ def put_in(connection: "adbc.Connection", batches: Sequence[TargetBatch]) -> Non
     with connection.cursor() as cursor:
         for each in batches:
             if each.rows.is_emptied:
+                staging.refuse_truncate(cursor, each.target.name)
                 cursor.execute(sql.SQL("TRUNCATE {}").format(each.target.name.sql).as_string())
             if not _copied(cursor, each):
                 staging.write(connection, each.change.staged, each.target, each.rows, logged=False)

@@ -106,8 +106,9 @@ DEFINITIONS: Sequence[Definition] = (
     flag_key(
         DRY_RUN,
         "Whether a batch is put in and taken out again before it counts, where the table has "
-        "foreign keys, triggers or constraints that show only then: their rows are bad rows. Else "
-        "a batch with such a row waits until somebody mends it.",
+        "foreign keys, triggers, partitions, computed columns or constraints that show only then, "
+        "or is a view: rows that they refuse are bad rows. Else a batch with such a row waits "
+        "until somebody mends it.",
         default=True,
         importance=Importance.LOW,
     ),

@@ -25,22 +25,19 @@ from ......events.commits import CommitId
 from ......events.model import Resource, Token
 from ....spi.errors import RowsRefused
 from ...marks import PublishedBatch
-from ..arrow_types import StagedColumn, staged
+from ..arrow_types import StagedColumn, is_alike, staged
 from ..connecting import brief, is_data
 from ..names import TableName, typed, words
 from . import keys, prepared
 from .layout import IS_DELETE, SEQUENCE, TargetRows
 from .tables import TargetTable
 
-_ALIKE: Final = frozenset(
-    {"bool", "int2", "int4", "int8", "numeric", "text", "varchar", "bytea", "date", "time"}
-    | {"timestamp", "timestamptz"}
-)
-"""The types whose staged values are the same for Arrow where they are for the server."""
-_REFERRING: Final = sql.SQL(
-    "SELECT conrelid::regclass::text FROM pg_constraint WHERE contype = 'f'"
-    " AND confrelid = to_regclass({}) AND conrelid <> confrelid LIMIT 1"
-)
+_REFERRING: Final = sql.SQL("""
+WITH RECURSIVE emptied AS (SELECT to_regclass({})::oid AS oid
+    UNION SELECT inhrelid FROM pg_inherits JOIN emptied ON inhparent = oid)
+SELECT conrelid::regclass::text FROM pg_constraint WHERE contype = 'f'
+    AND confrelid IN (TABLE emptied) AND conrelid NOT IN (TABLE emptied) LIMIT 1""")
+"""Finds a table that refers to one that is emptied, or to a partition of it."""
 _READABLE: Final = 16
 """How many characters of the connector's name the names of its tables have."""
 _OWN: Final = """
@@ -135,7 +132,7 @@ def write(
     )
     with connection.cursor() as cursor:
         if batch.is_emptied:
-            _refuse_truncate(cursor, target.name)
+            refuse_truncate(cursor, target.name)
         cursor.execute(_text(sql.SQL("DROP TABLE IF EXISTS {}").format(name.sql)))
         create = sql.SQL("CREATE TABLE {} ({})" if logged else "CREATE UNLOGGED TABLE {} ({})")
         cursor.execute(_text(create.format(name.sql, made)))
@@ -149,7 +146,7 @@ def write(
             raise
 
 
-def _refuse_truncate(cursor: "adbc.Cursor", name: TableName) -> None:
+def refuse_truncate(cursor: "adbc.Cursor", name: TableName) -> None:
     """Raise `RowsRefused` if a table cannot be emptied since another one refers to it."""
     cursor.execute(_text(_REFERRING.format(sql.Literal(name.sql.as_string()))))
     if found := cursor.fetchone():
@@ -208,8 +205,8 @@ class StagedRows(NamedTuple):
 
     def _first_twice(self, cursor: "adbc.Cursor", names: list[str]) -> Sequence[object]:
         """Return a key that two rows have; empty if there is none."""
-        kinds = {self.target.by_name[each].kind for each in names}
-        if not kinds <= _ALIKE or any(self.given[each].is_cast for each in names):
+        kept = {each: self.target.by_name[each] for each in names}
+        if not all(is_alike(self.given[each], at.kind, at.width) for each, at in kept.items()):
             return self._first_twice_there(cursor, names)
         values = pa.table({each: self.given[each].values for each in names}).drop_null()
         counted = values.group_by(names).aggregate([([], "count_all")])

@@ -38,7 +38,7 @@ SELECT relkind <> 'r' OR relhasrules OR row_security_active(t)
     OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND NOT tgisinternal AND tgenabled <> 'D')
     OR EXISTS (SELECT FROM pg_constraint WHERE (conrelid = t AND (contype IN ('f', 'x')
         OR contype IN ('p', 'u') AND condeferrable
-        OR contype = 'c' AND NOT coalesce(conkey <@ given, false)))
+        OR contype = 'c' AND NOT coalesce(conkey OPERATOR(pg_catalog.<@) given, false)))
         OR (confrelid = t AND contype = 'f' AND NOT %(adds)s))
     OR EXISTS (SELECT FROM pg_attribute a JOIN pg_type y ON y.oid = atttypid
         WHERE attrelid = t AND attnum > 0 AND NOT attisdropped
@@ -51,14 +51,14 @@ SELECT relkind <> 'r' OR relhasrules OR row_security_active(t)
     OR NOT %(adds)s AND (SELECT count(*) > 1 FROM pg_index WHERE indrelid = t AND indisunique)
 FROM (SELECT oid AS t, relkind, relhasrules, ARRAY(SELECT attnum FROM pg_attribute
         WHERE attrelid = c.oid AND attname = ANY (%(given)s)) AS given
-    FROM pg_class c WHERE oid = to_regclass(%(table)s)) asked"""
+    FROM pg_class c WHERE oid = to_regclass(%(table)s) AND relkind <> 'f') asked"""
 """Tells whether rows with the columns `given` may be refused for what only shows at a write:
-triggers, foreign keys, partitions, constraints of columns that they do not have."""
+triggers, foreign keys, partitions, constraints of columns that they do not have. Of a foreign table
+it tells nothing: what is sent there may not be rolled back."""
 _MAY_READ = "SELECT has_table_privilege(to_regclass(%s), 'SELECT')"
 _TAKES_COPY = """
 SELECT relkind IN ('r', 'p') AND NOT relhasrules AND NOT row_security_active(oid)
 FROM pg_class WHERE oid = to_regclass(%s)"""
-_NO_WIDTH = -1
 
 
 class TargetColumn(NamedTuple):
@@ -260,9 +260,8 @@ class TableRules:
         may_read = connection.execute(_MAY_READ, regclass).fetchone() == (True,)
         once = table.unique if self.adds and may_read else ()
         asked = {"adds": self.adds, "table": table.name.sql.as_string(), "given": [*given]}
-        is_blind = self.adds and bool(table.unique) and not may_read
-        shows = is_blind or connection.execute(_SHOWS_LATE, asked).fetchone() == (True,)
-        late = self.has_dry_run and shows
+        shows = connection.execute(_SHOWS_LATE, asked).fetchone() == (True,)
+        late = self.has_dry_run and (shows or bool(self.adds and table.unique and not may_read))
         copied = connection.execute(_TAKES_COPY, regclass).fetchone() == (True,)
         return replace(table, checks=tuple(checks), once=once, shows_late=late, takes_copy=copied)
 
@@ -281,7 +280,7 @@ def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:
     """Return the wider type that a column needs for an Arrow type; None: it fits."""
     wanted = created_as(kind)
     bare = wanted.partition("(")[0]
-    if bare == column.kind == "numeric" and column.width != _NO_WIDTH:
+    if bare == column.kind == "numeric" and column.width >= 0:
         digits, scale = _digits(column.width)
         if kind.precision - kind.scale > digits - scale or kind.scale > scale:
             scale = max(scale, kind.scale)
