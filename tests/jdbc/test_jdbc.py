@@ -222,8 +222,18 @@ def test_a_query_is_read_once_into_a_table_that_is_made(derby: Derby, begin: Beg
             "no driver",
             None,
         ),
+        (
+            {
+                "sink_auto_create": "true",
+                "transforms": "q",
+                "transforms_q_type": "sql",
+                "transforms_q_query": "SELECT id AS _id FROM input",
+            },
+            "no column is left for it, as all names begin with _",
+            ErrorClass.INPUT,
+        ),
     ],
-    ids=["no target", "no source", "no driver"],
+    ids=["no target", "no source", "no driver", "no column"],
 )
 def test_what_cannot_work_is_told(
     derby: Derby, begin: Begin, given: dict[str, str], told: str, error: ErrorClass | None

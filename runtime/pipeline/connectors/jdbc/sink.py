@@ -37,11 +37,7 @@ class JdbcSink(Sink["DataFrame"]):
         del commit_id
         try:
             self._look(rows)
-            written = rows.select([each for each in rows.columns if not each.startswith("_")])
-            if not written.columns:  # a batch without rows may have none
-                rows.write.format("noop").mode("append").save()  # which counts its rows
-                return self._manifest(input_bytes)
-            told = written.coalesce(1).write.format("jdbc").options(**self._options)
+            told = self._written(rows).coalesce(1).write.format("jdbc").options(**self._options)
             told.mode("append").save()
         except SchemaRefused:
             raise
@@ -53,7 +49,7 @@ class JdbcSink(Sink["DataFrame"]):
             if isinstance(error, AnalysisException):
                 raise SchemaRefused(f"{self._table}: {error.getMessage()}") from error
             raise
-        return self._manifest(input_bytes)
+        return Manifest(self._options["url"].partition("?")[0], "", -1, input_bytes, 0)
 
     def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
         """Raise: this sink cannot stage, so bad rows are not bisected."""
@@ -68,8 +64,14 @@ class JdbcSink(Sink["DataFrame"]):
     def sweep(self, resource: Resource, token: Token) -> None:
         """Do nothing, as above."""
 
-    def _manifest(self, input_bytes: int) -> Manifest:
-        return Manifest(self._options["url"].partition("?")[0], "", -1, input_bytes, 0)
+    def _written(self, rows: "DataFrame") -> "DataFrame":
+        """Return the columns of the table, whose names do not begin with _."""
+        if names := [each for each in rows.columns if not each.startswith("_")]:
+            return rows.select(names)
+        raise SchemaRefused(
+            f"{self._table}: no column is left for it, as all names begin with _: give those that "
+            "it shall have other names by a transform. Nothing of the batch was written"
+        )
 
     def _look(self, rows: "DataFrame") -> None:
         """Check once that the table exists, since Spark would create it."""
