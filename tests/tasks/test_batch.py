@@ -88,6 +88,17 @@ def test_transforms_tell_nothing_of_a_batch_that_is_unreadable_as_a_whole(
     assert transform.mock_calls == []
 
 
+def test_a_batch_without_rows_asks_for_columns_only_if_it_may_have_them() -> None:
+    source, sink = MagicMock(), MagicMock(takes_arrow=True, writes_at_once=False)
+    source.rejects.return_value = ()
+    sink.stage.return_value = Manifest("/sink", "staging", 0, 0, 0)
+    pipeline = Pipeline(source, (), sink, Pace(Limit(1, 1, 1)))
+    for columns, asked in (({"_key": []}, 0), ({}, 0), ({"_key": [], "n": []}, 1)):
+        source.read.return_value = pa.table(columns)
+        staged = Batch(pipeline, Target(sink), BatchPlan((1,), (), 0), COMMIT).run(MagicMock())
+        assert (staged.rows_in, staged.manifest.rows, sink.prepare.call_count) == (0, 0, asked)
+
+
 def failing(bad: set[int], tried: list[int]) -> Callable[[Any], None]:
     def attempt(part: Any) -> None:
         tried.append(part.num_rows)

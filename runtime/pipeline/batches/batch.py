@@ -152,8 +152,8 @@ class Batch:
     def _stage(self, spark: "SparkSession", ranges: Sequence[Any]) -> Staged:
         rows = self.pipeline.source.read(spark, ranges)
         table = _arrow(rows)
-        if table is not None and not table.num_rows:
-            return _NOTHING  # it may lack the columns that transforms and the sink need
+        if table is not None and _lacks_columns(table):
+            return _NOTHING  # transforms and the sink would ask for them
         if table is not None and self.pipeline.sink.takes_arrow and not self.pipeline.transforms:
             self.pipeline.lineage.columns(table, table)
             return self._stage_table(spark, table)
@@ -264,7 +264,7 @@ class Batch:
         spark: "SparkSession",
         table: ArrowTable,
         found: Mapping[int, str],
-        files: Sequence[str | None] = (),
+        files: ArrowTable | None = None,
     ) -> Rejects:
         return as_rejects(spark, table, found, self.pipeline.tolerance.hide, files)
 
@@ -277,6 +277,11 @@ class Batch:
 def _arrow(rows: object) -> ArrowTable | None:
     is_arrow = isinstance(rows, pa.Table)  # pyright: ignore[reportUnknownMemberType]
     return cast("ArrowTable", rows) if is_arrow else None
+
+
+def _lacks_columns(table: ArrowTable) -> bool:
+    """Tell whether a batch without rows has only columns about records."""
+    return not table.num_rows and all(each.startswith("_") for each in table.schema.names)
 
 
 def _held(rows: "DataFrame | ArrowTable") -> ArrowTable:

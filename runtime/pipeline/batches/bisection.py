@@ -8,7 +8,7 @@ not fail is not looked at again: one bad row among a million costs twenty attemp
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
@@ -88,12 +88,15 @@ def with_files(frame: "DataFrame") -> "DataFrame":
     return frame.select("*", file_of_row().alias(_FILE))
 
 
-def without_files(table: ArrowTable) -> tuple[ArrowTable, Sequence[str | None]]:
-    """Return rows without their files, and the file of each row, None if it is not known."""
+def without_files(table: ArrowTable) -> tuple[ArrowTable, ArrowTable | None]:
+    """Return rows without their files, and the file of each row, null if it is not known.
+
+    The files stay in Arrow: they are asked for few rows.
+    """
     rows: Any = table
     if _FILE not in rows.schema.names:
-        return table, ()
-    return rows.drop_columns([_FILE]), rows[_FILE].to_pylist()
+        return table, None
+    return rows.drop_columns([_FILE]), rows.select([_FILE])
 
 
 def as_rejects(
@@ -101,7 +104,7 @@ def as_rejects(
     table: ArrowTable,
     rows: Mapping[int, str],
     hide: Callable[[str], str],
-    files: Sequence[str | None] = (),
+    files: ArrowTable | None = None,
 ) -> Rejects:
     """Return some rows of a table as those that are left out, each with its reason.
 
@@ -109,11 +112,12 @@ def as_rejects(
     is that of their record, where they have one, else their number in the batch, with their file
     if `files` has it.
     """
-    taken = cast("Any", table).take(pa.array(sorted(rows), pa.int64())).to_pylist()
-    places = [
-        _position(row, number, files[number] if files else None)
-        for number, row in _numbered(rows, taken)
-    ]
+    at = pa.array(sorted(rows), pa.int64())
+    taken = cast("Any", table).take(at).to_pylist()
+    of_rows = (
+        cast("Any", files)[_FILE].take(at).to_pylist() if files is not None else [None] * len(taken)
+    )
+    places = [*map(_position, taken, sorted(rows), of_rows)]
     letters = {
         "position": pa.array(
             [list(each.items()) for each in places], pa.map_(pa.string(), pa.string())
@@ -126,10 +130,6 @@ def as_rejects(
         letters["key"] = pa.array(keys).cast(pa.binary())
     frame = spark.createDataFrame(cast("Any", pa.table(letters)))
     return Rejects(frame, lambda: len(rows))
-
-
-def _numbered(rows: Mapping[int, str], taken: list[Any]) -> list[tuple[int, Any]]:
-    return list(zip(sorted(rows), taken, strict=True))
 
 
 def _position(row: Mapping[str, object], number: int, file: str | None) -> dict[str, str]:
