@@ -84,6 +84,18 @@ def test_a_folder_whose_file_system_has_no_hard_links_is_claimed_once(
     assert [*root.rglob("*.new")] == []
 
 
+def test_a_claim_that_fails_without_hard_links_leaves_no_half_mark(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", Mock(side_effect=OSError(errno.EPERM, "not permitted")))
+        patch.setattr(Path, "rename", Mock(side_effect=OSError(errno.EIO, "gone")))
+        with pytest.raises(SinkAway):
+            claimed(root)
+    assert [each for each in root.rglob("*") if each.is_file()] == []
+    claimed(root)
+
+
 def test_the_claim_of_a_connector_is_no_mark_of_one_whose_name_ends_in_a_dash(root: Path) -> None:
     config = claimed(root)
     task = Resource(f"{NAME}-", 1)

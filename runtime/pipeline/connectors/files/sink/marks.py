@@ -226,22 +226,23 @@ def _write_once(path: Path, fields: dict[str, object]) -> None:
     made = write_beside(path, fields)
     try:
         with suppress(FileExistsError):
-            _link(made, path)
+            _put(made, path)
             sync(path.parent)
     finally:
-        made.unlink()
+        made.unlink(missing_ok=True)
 
 
-def _link(made: Path, path: Path) -> None:
-    """Give a file a second name, or copy it where a file has only one (FAT, object stores).
+def _put(made: Path, path: Path) -> None:
+    """Put a whole file where none is; raises `FileExistsError`.
 
-    Raises `FileExistsError`.
+    Where a file has only one name (FAT, object stores), two processes at the same moment may both
+    do it. The one whose file is replaced finds that out before its next batch.
     """
     try:
         os.link(made, path)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        with path.open("xb") as copy:
-            copy.write(made.read_bytes())
-        sync(path)
+        if path.exists():
+            raise FileExistsError(path) from None
+        made.rename(path)
