@@ -154,3 +154,4 @@ def test_a_source_folder_with_two_slashes_is_refused_since_spark_would_find_no_f
         SparkPipeline.config().check(GOOD | {"source.path": "//data/in"}).errors["source.path"]
     )
     assert "must begin with one slash" in told
+    assert not SparkPipeline.config().check(GOOD | {"source.path": "///data/in"}).errors

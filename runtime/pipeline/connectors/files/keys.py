@@ -1,5 +1,7 @@
 """The config keys of the files source and the files sink."""
 
+from os.path import normpath
+
 from .....actors.settings import SettingType, Value, between, not_blank
 from ...spi.config import Importance, Width
 from ...spi.key_kinds import choice_key, flag_key, list_key, number_key, task_key, text_key
@@ -66,7 +68,7 @@ def _local(value: Value) -> str | None:
 
 def _readable(value: Value) -> str | None:
     flaw = _local(value)
-    if not flaw and str(value).startswith("//"):
+    if not flaw and normpath(str(value)).startswith("//"):  # three are one
         return "must begin with one slash: Spark takes what comes after two for a host"
     return flaw
 
