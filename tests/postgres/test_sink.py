@@ -2,6 +2,7 @@
 """A batch arrives in a table as the config says: inserted, upserted, updated, deleted."""
 
 import datetime as dt
+import random
 import re
 from decimal import Decimal
 from typing import Any
@@ -761,3 +762,40 @@ def test_a_batch_without_rows_may_have_no_columns_but_those_of_records(
     log.write(sink, rows)
     sink.close()
     assert database.run("SELECT * FROM t") == [(1, "one")]
+
+
+@pytest.mark.parametrize("mode", ["insert", "upsert"])
+def test_a_null_is_refused_before_it_counts_although_its_column_has_a_default(
+    database: Database, log: SinkLog, mode: str
+) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL DEFAULT 5)")
+    upsert = {"insert_mode": mode, "pk_mode": "record_value", "delete_enabled": "true"}
+    sink = sink_of(database, **(upsert if mode == "upsert" else {}))
+    log.acquire(sink)
+    log.write(sink, pa.table({"id": [1]}))
+    rows = {"id": [2, 3], "v": [7, None]}
+    with pytest.raises(RowsRefused, match="a row would be refused: null value in column"):
+        log.stage(sink, pa.table({**rows, "__op": ["d", "c"]} if mode == "upsert" else rows))
+    log.write(sink, pa.table({"id": [2], "v": [7]}))
+    sink.close()
+    assert database.run("SELECT * FROM t ORDER BY id") == [(1, 5), (2, 7)]
+
+
+def test_a_value_that_is_too_long_for_an_index_is_told_before_it_counts(
+    database: Database, log: SinkLog
+) -> None:
+    database.run("CREATE TABLE t (id int, v text)")
+    database.run("CREATE INDEX ON t (v)")
+    sink = sink_of(database)
+    log.acquire(sink)
+    rows = pa.table({"id": [1], "v": [random.Random(0).randbytes(4000).hex()]})
+    with pytest.raises(RowsRefused, match=r"index row size \d+ exceeds btree version 4 maximum"):
+        log.stage(sink, rows)
+    log.write(sink, pa.table({"id": [1], "v": ["long " * 1000]}))
+    database.run("DROP INDEX t_v_idx")
+    sink.close()
+    sink = sink_of(database)
+    log.acquire(sink)
+    log.write(sink, rows)
+    sink.close()
+    assert database.run("SELECT count(*) FROM t") == [(2,)]

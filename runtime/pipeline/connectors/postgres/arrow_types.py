@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportAttributeAccessIssue=false
 """Mapping between PostgreSQL and Arrow types, and the types that ADBC supports."""
 
 import json
@@ -27,6 +27,7 @@ NATIVE: Final = {
     "timestamptz": pa.timestamp("us", _UTC),
 }
 """The types that ADBC reads and writes natively, by the catalog's names."""
+
 
 _ALIKE: Final = frozenset(
     {"bool", "int2", "int4", "int8", "numeric", "text", "varchar", "bytea", "date", "time"}
@@ -103,6 +104,21 @@ def staged(column: pa.ChunkedArray, name: str) -> StagedColumn:
     return StagedColumn(_native(column, wanted), name, is_cast=False)
 
 
+def longest(column: pa.ChunkedArray) -> int:
+    """Return the bytes of the longest text or bytes in a column; 0: there are none."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return longest(column.cast(kind.value_type))
+    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return pc.max(pc.binary_length(column)).as_py() or 0 if is_bytes or _is_text(kind) else 0
+
+
+def digits_of(width: int) -> tuple[int, int]:
+    """Return the precision and the scale of a numeric with an `atttypmod`."""
+    packed = width - 4
+    return packed >> 16, (packed & 0x7FF ^ 1024) - 1024
+
+
 def is_alike(column: StagedColumn, kind: str, width: int) -> bool:
     """Tell whether values are the same for Arrow where they are for the server, once staged.
 
@@ -113,7 +129,7 @@ def is_alike(column: StagedColumn, kind: str, width: int) -> bool:
     if width < 0:
         return True
     if kind == "numeric":
-        return bool(column.values.type.scale <= ((width - 4) & 0x7FF ^ 1024) - 1024)
+        return bool(column.values.type.scale <= digits_of(width)[1])
     most = pc.max(pc.utf8_length(column.values)).as_py() if kind == "varchar" else None
     return most is not None and most <= width - 4  # of longer ones it cuts spaces
 

@@ -6,17 +6,22 @@ transaction, which need not survive a crash.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import sql
 
+from ..arrow_types import longest
 from ..names import TableName
 from . import keys, staging
 from .changes import TableChange, look_at_deferred, make_changes, rows_refused
 from .layout import TargetRows
-from .tables import TargetTable
+from .tables import TargetColumn, TargetTable
+
+_LONG: Final = 500
+"""An indexed value of more bytes is tried first: a row of a B-tree has at most 2704."""
 
 
 class TargetBatch(NamedTuple):
@@ -25,6 +30,23 @@ class TargetBatch(NamedTuple):
     target: TargetTable
     rows: TargetRows
     change: TableChange
+
+    @property
+    def shows_late(self) -> bool:
+        """Whether it shows only at the write that the table refuses a row."""
+        given = {*self.rows.rows.column_names}
+        columns = (each for each in self.target.columns if each.name in given)
+        return self.target.shows_late or any(map(self._is_in_doubt, columns))
+
+    def _is_in_doubt(self, column: TargetColumn) -> bool:
+        """Tell whether it has values too long for an index, or nulls that the table may refuse."""
+        values, deletes = self.rows.rows[column.name], self.rows.deletes
+        if column.name in self.target.indexed and longest(values) > _LONG:
+            return True
+        if not column.refuses_null or not values.null_count:
+            return False
+        nulls = values.is_null()
+        return bool(pc.any(nulls if deletes is None else pc.greater(nulls, deletes)).as_py())
 
 
 def put_in(connection: "adbc.Connection", batches: Sequence[TargetBatch]) -> None:

@@ -119,9 +119,9 @@ class PostgresSink(Sink["pa.Table"]):
             for each in batches:
                 staging.write(copying, each.change.staged, each.target, each.rows)
             # No dry run of a TRUNCATE, which would lock the table exclusively.
-            if any(each.target.shows_late for each in batches) and not any(
-                each.rows.is_emptied for each in batches
-            ):
+            is_emptied = any(each.rows.is_emptied for each in batches)
+            is_tried = self._rules.has_dry_run and not is_emptied
+            if is_tried and any(each.shows_late for each in batches):
                 try_changes(copying, [each.change for each in batches])
             copying.commit()
         note: Document = {

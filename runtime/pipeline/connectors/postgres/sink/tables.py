@@ -10,14 +10,14 @@ import pyarrow as pa
 from psycopg import sql
 
 from ....spi.errors import SchemaRefused
-from ..arrow_types import WIDENS, created_as
+from ..arrow_types import WIDENS, created_as, digits_of
 from ..names import NAME_BYTES, TableName, columns, words
 from . import keys
 
 _COLUMNS = """
 SELECT a.attname, t.typname, format_type(a.atttypid, a.atttypmod), a.atttypmod,
        a.attnotnull AND NOT a.atthasdef AND a.attidentity = '' AND a.attgenerated = '',
-       a.attidentity = 'a', a.attgenerated <> ''
+       a.attidentity = 'a', a.attgenerated <> '', a.attnotnull
 FROM pg_attribute a JOIN pg_type own ON own.oid = a.atttypid
 JOIN pg_type t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE own.oid END
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
@@ -55,6 +55,10 @@ FROM (SELECT oid AS t, relkind, relhasrules, ARRAY(SELECT attnum FROM pg_attribu
 """Tells whether rows with the columns `given` may be refused for what only shows at a write:
 triggers, foreign keys, partitions, constraints of columns that they do not have. Of a foreign table
 it tells nothing: what is sent there may not be rolled back."""
+_INDEXED = """
+SELECT DISTINCT a.attname::text FROM pg_index i JOIN pg_class c ON c.oid = indexrelid
+JOIN pg_am m ON m.oid = relam AND amname = 'btree' JOIN pg_attribute a ON a.attrelid = indrelid
+WHERE indrelid = to_regclass(%s) AND a.attnum = ANY (indkey)"""
 _MAY_READ = "SELECT has_table_privilege(to_regclass(%s), 'SELECT')"
 _TAKES_COPY = """
 SELECT relkind IN ('r', 'p') AND NOT relhasrules AND NOT row_security_active(oid)
@@ -76,6 +80,7 @@ class TargetColumn(NamedTuple):
     is_always_made: bool
     """Whether its values are GENERATED ALWAYS."""
     is_computed: bool
+    refuses_null: bool
 
 
 class RowCheck(NamedTuple):
@@ -102,6 +107,8 @@ class TargetTable:
     """The unique columns whose values a batch must not repeat."""
     shows_late: bool = False
     """Whether some constraints only show at a write."""
+    indexed: frozenset[str] = frozenset()
+    """The columns of its B-trees, which take no long values."""
     takes_copy: bool = False
     """Whether COPY works like INSERT: it is not a view, without rules and row security."""
     by_name: dict[str, TargetColumn] = field(init=False)
@@ -243,9 +250,7 @@ class TableRules:
         """Check that rows fit a table; return it with its constraints. Raises `SchemaRefused`."""
         table = self._keyed(table)
         given = set(schema.names)
-        lacking = [
-            each.name for each in table.columns if each.is_required and each.name not in given
-        ]
+        lacking = [at.name for at in table.columns if at.is_required and at.name not in given]
         if lacking and not only_deletes:
             raise SchemaRefused(
                 f"{table.name} demands {', '.join(lacking)}, which rows do not have: give it a "
@@ -261,9 +266,11 @@ class TableRules:
         once = table.unique if self.adds and may_read else ()
         asked = {"adds": self.adds, "table": table.name.sql.as_string(), "given": [*given]}
         shows = connection.execute(_SHOWS_LATE, asked).fetchone() == (True,)
-        late = self.has_dry_run and (shows or bool(self.adds and table.unique and not may_read))
+        late = shows or bool(self.adds and table.unique and not may_read)
         copied = connection.execute(_TAKES_COPY, regclass).fetchone() == (True,)
-        return replace(table, checks=tuple(checks), once=once, shows_late=late, takes_copy=copied)
+        indexed = frozenset(name for (name,) in connection.execute(_INDEXED, regclass))
+        table = replace(table, indexed=indexed, takes_copy=copied)
+        return replace(table, checks=tuple(checks), once=once, shows_late=late)
 
 
 def _refuse_long(name: TableName, schema: pa.Schema) -> None:
@@ -281,18 +288,12 @@ def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:
     wanted = created_as(kind)
     bare = wanted.partition("(")[0]
     if bare == column.kind == "numeric" and column.width >= 0:
-        digits, scale = _digits(column.width)
+        digits, scale = digits_of(column.width)
         if kind.precision - kind.scale > digits - scale or kind.scale > scale:
             scale = max(scale, kind.scale)
             whole = max(digits - scale, kind.precision - kind.scale)
             return f"numeric({whole + scale},{scale})"
     return wanted if bare in WIDENS.get(column.kind, ()) else None
-
-
-def _digits(width: int) -> tuple[int, int]:
-    """Unpack precision and scale from `atttypmod`."""
-    packed = width - 4
-    return packed >> 16, packed & 0x7FF
 
 
 def _made(column: pa.Field) -> sql.SQL:

@@ -10,7 +10,7 @@ from psycopg import sql
 
 from ....spi.config import ParsedConfig
 from ....spi.errors import BadInput
-from ..arrow_types import NATIVE
+from ..arrow_types import NATIVE, digits_of
 from ..names import words
 from . import keys
 
@@ -125,7 +125,7 @@ _CAST: Final = {
 def _numeric(width: int, mapping: str) -> tuple[str, pa.DataType]:
     if width < 0:
         return ("float8", pa.float64()) if mapping == keys.EAGER_DOUBLE else ("", _UNDECLARED)
-    digits, scale = (width - 4) >> 16, ((width - 4) & 0x7FF ^ 1024) - 1024
+    digits, scale = digits_of(width)
     if scale == 0 and mapping != keys.NO_MAPPING:
         for most, kind in _INTEGERS:
             if digits <= most:

@@ -131,8 +131,7 @@ class ChangeRows:
     def _column(self, row: dict[str, Any]) -> _Column:
         kind, width = row["kind"] or "text", -1 if row["width"] is None else row["width"]
         made = SourceColumn.of(row["name"], kind, width, row["dimensions"], self._mapping)
-        types = (row[each] or "text" for each in ("type", "told"))
-        return _Column(made, *types, row["is_primary"])
+        return _Column(made, row["type"] or "text", row["told"] or "text", row["is_primary"])
 
     def _stored(
         self,
