@@ -15,6 +15,7 @@ import logging
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -221,27 +222,31 @@ class Actor(ThespianActor):
 
     def _deliver(self, message: object) -> None:
         if isinstance(self._myRef, Manager):
+            is_new = self._create_waker()  # first: the message may be handled at once
             self._myRef.put(message)
-            self._wake(self._myRef)
+            if is_new:
+                self._myRef.transport.interrupt_wait()
+            os.eventfd_write(self._waker, 1)
         else:
             super().send(self.myAddress, message)
 
-    def _wake(self, manager: Manager) -> None:
-        """Wake the actor's thread, which then reads its mailbox.
+    def _create_waker(self) -> bool:
+        """Create the eventfd that wakes the actor's thread; return False if it exists already.
 
         An eventfd costs a tenth of a connection to oneself. It is watched only after the next
         message was handled, so the first time also takes a connection.
         """
-        if self._waker < 0:
-            with self._waking:
-                if self._waker < 0:
-                    self._waker = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-            manager.transport.interrupt_wait()
-        os.eventfd_write(self._waker, 1)
+        if self._waker >= 0:
+            return False
+        with self._waking:
+            if self._waker < 0:
+                self._waker = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        return True
 
     def _handle_input(self, numbers: Sequence[int]) -> None:
         if self._waker in numbers:
-            os.eventfd_read(self._waker)  # the mailbox has the posted messages, before this one
+            with suppress(BlockingIOError):  # while this process only sent, it may be told twice
+                os.eventfd_read(self._waker)  # the mailbox has the posted messages already
         others = [each for each in numbers if each != self._waker]
         if others and not self._is_stopping:
             self.readable(others)

@@ -5,6 +5,7 @@ import contextlib
 import os
 import select
 import signal
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
 
@@ -244,6 +245,40 @@ class Mailbox:
     def interrupt_wait(self) -> None:
         """Connect to oneself."""
         self.connections += 1
+
+
+class BusyMailbox(list[Any]):
+    """The mailbox of an actor that handles a message as soon as it comes."""
+
+    def __init__(self, handle: Callable[[object], None]) -> None:
+        super().__init__()
+        self._handle = handle
+
+    def append(self, envelope: Any) -> None:
+        """Take a message in."""
+        self._handle(envelope.message)
+
+
+def test_a_thread_wakes_an_actor_that_has_handled_its_first_message_before_it_was_woken(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    actor, manager, mailbox = Threads(), Manager.__new__(Manager), Mailbox()
+    manager.transport, actor._myRef = mailbox, manager
+    watched = list[int]()
+
+    def handle(message: object) -> None:
+        told = actor.receiveMessage(message, "me")
+        watched[:] = [] if told is None else told.filenos
+
+    mailbox._incomingEnvelopes = BusyMailbox(handle)
+    actor.post("first")
+    assert select.select(watched, [], [], 0)[0] == watched != []
+    for _ in range(2):
+        handle(WatchMessage([*watched]))
+    assert caplog.messages == [], "it may be told of one input twice"
+    actor.post("second")
+    assert select.select(watched, [], [], 0)[0] == watched != []
+    os.close(watched[0])
 
 
 def test_a_thread_that_posts_wakes_the_actor_without_a_connection_but_for_the_first_time() -> None:
