@@ -164,15 +164,17 @@ class Transport(TCPTransport.TCPTransport):
     def interrupt_wait(
         self, *, signal_shutdown: bool = False, check_children: bool = False
     ) -> None:
-        """Wake the main loop, from any thread or signal handler."""
+        """Wake the main loop, from any thread or signal handler.
+
+        Without a free descriptor it is woken by its next timer.
+        """
         self._shutdownSignalled |= signal_shutdown
         self._checkChildren |= check_children
-        with socket.socket() as probe:
+        with suppress(OSError), socket.socket() as probe:
             # Closed with a reset: sockets in TIME_WAIT would use up the ports.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             probe.settimeout(0)
-            with suppress(OSError):
-                probe.connect(*self.myAddress.addressDetails.connectArgs)
+            probe.connect(*self.myAddress.addressDetails.connectArgs)
 
     def _acceptNewIncoming(self) -> None:
         before = set(self._incomingSockets)
@@ -267,6 +269,7 @@ class Transport(TCPTransport.TCPTransport):
         return bool(self._nextTransmitStep(intent))
 
     def _realizeWakeups(self) -> bool:
+        self._check_indicators()  # stock does so only with a new connection; see interrupt_wait
         none_left = not self._activeWakeups
         found = super()._realizeWakeups()
         if none_left:

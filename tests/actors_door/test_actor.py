@@ -2,19 +2,24 @@
 # pyright: basic, reportPrivateUsage=false
 
 import contextlib
+import errno
 import os
 import select
 import signal
+import socket
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 from thespian.actors import DeadEnvelope, PoisonMessage, WakeupMessage, WatchMessage
+from thespian.system.messages.multiproc import ChildMayHaveDied
 
 from fairlead.actors.door.actor import Failure, address_key
 from fairlead.actors.door.processes import Manager
 from fairlead.actors.door.system import CannotStartError, UnreachableError
+from fairlead.actors.door.transport import Transport
 from fairlead_tests.actor_system import InProcess, Running, eventually, log_of, runs
 from fairlead_tests.actors_door.probe_actors import (
     Break,
@@ -245,6 +250,25 @@ class Mailbox:
     def interrupt_wait(self) -> None:
         """Connect to oneself."""
         self.connections += 1
+
+
+def test_an_actor_without_a_free_descriptor_sees_the_end_of_a_child_by_its_next_timer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    transport = Transport.__new__(Transport)
+    transport._wakeup_lock, transport.myAddress = threading.Lock(), "me"
+    transport._pendingWakeups, transport._activeWakeups = [], []
+    transport._checkChildren = transport._shutdownSignalled = False
+    mailbox = transport._incomingEnvelopes = list[Any]()
+    with monkeypatch.context() as full:
+        full.setattr(socket, "socket", fail)
+        transport.interrupt_wait(check_children=True)
+    assert mailbox == []
+    transport._realizeWakeups()
+    assert [type(each.message) for each in mailbox] == [ChildMayHaveDied]
 
 
 class BusyMailbox(list[Any]):
