@@ -6,12 +6,19 @@ What records of Connect's envelope say of themselves becomes SQL, so their names
 
 import datetime as dt
 import json
+from pathlib import Path
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
 from msgspec import Raw
 
+from fairlead.events.commits import CommitId
+from fairlead.events.model import Token
+from fairlead.runtime.pipeline.connectors.kafka.cluster import TopicLimits
 from fairlead.runtime.pipeline.connectors.kafka.sink.encoding import Converter, RecordEncoder
+from fairlead.runtime.pipeline.connectors.kafka.sink.sink import KafkaSink, MarkRules
+from fairlead.runtime.pipeline.connectors.kafka.sink.staging import StagingFolder
 from fairlead.runtime.pipeline.connectors.kafka.source.connect_schema import (
     SchemaUnknown,
     columns_of,
@@ -39,6 +46,17 @@ def test_what_json_has_no_word_for_is_written_as_connect_does_or_refused(schemas
     values = [each["payload"] if schemas else each for each in found]
     wanted = ["NaN", "Infinity", "-Infinity", 1.5, None]
     assert values == [{"d": each, "f": each} for each in wanted]
+    inner = {"d": float("nan"), "l": [1.5, float("inf")], "m": [("k", float("-inf")), ("n", 2.5)]}
+    types = {
+        "d": pa.float64(),
+        "l": pa.list_(pa.float32()),
+        "m": pa.map_(pa.string(), pa.float64()),
+    }
+    nested = pa.table({"s": pa.array([inner, None], pa.struct(types))})
+    found = [json.loads(each) for each in encoder.encode(nested)["value"].to_pylist()]
+    values = [each["payload"] if schemas else each for each in found]
+    told = {"d": "NaN", "l": [1.5, "Infinity"], "m": {"k": "-Infinity", "n": 2.5}}
+    assert values == [{"s": told}, {"s": None}]
     times = pa.array([[0, None]], pa.large_list(pa.timestamp("us", "UTC")))
     (text,) = encoder.encode(pa.table({"l": times}))["value"].to_pylist()
     first = json.loads(text)["payload"]["l"][0] if schemas else json.loads(text)["l"][0]
@@ -49,6 +67,18 @@ def test_what_json_has_no_word_for_is_written_as_connect_does_or_refused(schemas
     else:
         with pytest.raises(RowsRefused, match="a time before the year 1 or after 9999"):
             encoder.encode(late)
+
+
+def test_what_a_topic_accepts_is_asked_again_once_a_row_was_refused(tmp_path: Path) -> None:
+    cluster = Mock(id=lambda: "k")
+    cluster.limits.side_effect = [{"t": TopicLimits(most, False, None, None)} for most in (9, 999)]
+    rules = MarkRules(0, "fail")
+    sink = KafkaSink(ENCODER, StagingFolder(tmp_path), cluster, Mock(), rules, "c")
+    rows, commit = pa.table({"n": [1]}), CommitId("c", 0, Token(1, 0), 0)
+    with pytest.raises(RowsRefused, match="topic t accepts at most 9"):
+        sink.stage(rows, commit, 0)
+    assert sink.stage(rows, commit, 0).rows == 1
+    assert sink.stage(rows, commit, 0).rows == 1
 
 
 def test_columns_that_no_record_can_have_are_refused_beforehand() -> None:

@@ -179,16 +179,6 @@ def test_rows_that_a_topic_never_accepts_are_refused_before_they_count(
         log.stage(sink(topic_column="t"), pa.table({"n": [1], "t": ["no topic"]}))
 
 
-@pytest.mark.parametrize("given", [{}, {"delivery_guarantee": "at-least-once"}])
-def test_a_batch_without_rows_may_have_no_columns_but_those_of_records(
-    topic: str, sink: Any, log: SinkLog, given: dict[str, str]
-) -> None:
-    made = sink(topic=topic, key_columns="id", **given)
-    nothing = pa.table({"_key": pa.array([], pa.string()), "_offset": pa.array([], pa.int64())})
-    made.prepare(nothing.schema)
-    (made.write if made.writes_at_once else made.stage)(nothing, CommitId(*log.task, FIRST, 0), 0)
-
-
 def test_a_topic_that_is_not_there_is_waited_for(sink: Any, log: SinkLog) -> None:
     with pytest.raises(SinkAway, match="topic none"):
         log.stage(sink(topic="none"), pa.table({"n": [1]}))

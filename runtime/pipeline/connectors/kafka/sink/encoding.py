@@ -34,7 +34,6 @@ RECORD: Final = pa.schema(
 )
 """The schema of encoded records; times in ms since 1970."""
 
-_DOUBLES: Final = (pa.float32(), pa.float64())
 _NOT_FINITE: Final[Mapping[str, object]] = {
     "nan": "NaN",
     "inf": "Infinity",
@@ -215,9 +214,29 @@ def _listed(column: pa.ChunkedArray) -> list[object]:
     except OverflowError:
         why = "a row has a time before the year 1 or after 9999, which cannot be written as JSON"
         raise RowsRefused(why) from None
-    if column.type in _DOUBLES and pc.all(pc.is_finite(column)).as_py() is False:
-        return [_NOT_FINITE.get(str(each), each) for each in found]
-    return found
+    return found if _is_finite(column) else [*map(_spelled, found)]
+
+
+def _is_finite(column: pa.ChunkedArray) -> bool:
+    """Tell whether all numbers of a column are finite, at any depth."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return pc.all(pc.is_finite(column)).as_py() is not False
+    if pa.types.is_struct(kind):
+        return all(map(_is_finite, column.flatten()))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _is_finite(pc.list_flatten(column))
+    if pa.types.is_map(kind):
+        return all(_is_finite(pa.chunked_array([each.items])) for each in column.chunks)
+    return True
+
+
+def _spelled(value: object) -> object:
+    if isinstance(value, float):
+        return _NOT_FINITE.get(str(value), value)
+    if isinstance(value, dict):
+        return {name: _spelled(each) for name, each in value.items()}
+    return [*map(_spelled, value)] if isinstance(value, list) else value
 
 
 def _objects(names: Sequence[str], lists: Sequence[list[object]]) -> Iterator[object]:

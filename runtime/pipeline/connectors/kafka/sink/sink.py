@@ -16,7 +16,7 @@ from ....spi.sink import Sink, Tenure
 from ...marks import PublishedBatch, refuse_other_log
 from ..cluster import KafkaCluster, TopicLimits
 from ..keys import SINK_KEY_COLUMNS
-from .encoding import LONE, RECORD, RecordEncoder
+from .encoding import RecordEncoder
 from .marks import BatchMark
 from .publishing import Publisher
 from .sending import BATCH_BYTES, RecordSender
@@ -79,17 +79,13 @@ class KafkaSink(Sink["pa.Table"]):
         self._check_mark(self._publisher.mark(), tenure)
 
     def prepare(self, schema: pa.Schema) -> None:
-        """Refuse rows that cannot be encoded; topics are not created.
-
-        A batch without rows may have no columns but those about records.
-        """
-        if any(each == LONE or not each.startswith("_") for each in schema.names):
-            self._encoder.check(schema)
+        """Refuse rows that cannot be encoded; topics are not created."""
+        self._encoder.check(schema)
 
     def stage(self, rows: pa.Table, commit_id: CommitId, input_bytes: int) -> Manifest:
         """Write a batch to a file; raises `RowsRefused` for a record that its topic refuses."""
         del input_bytes
-        records = self._encoded(rows)
+        records = self._encoder.encode(rows)
         limit = self._refuse_unfit(records)
         size = self._staging.write(commit_id, records)
         name = self._staging.name_of(commit_id)
@@ -106,7 +102,7 @@ class KafkaSink(Sink["pa.Table"]):
         del commit_id, input_bytes
         if self.at_once is None:
             raise RuntimeError("this sink stages batches")
-        records = self._encoded(rows)
+        records = self._encoder.encode(rows)
         self.at_once.begin(self._refuse_unfit(records))
         self.at_once.send(records.to_batches(HELD_ROWS))
         return Manifest(self._cluster.id(), "", rows.num_rows, records.nbytes, 0)
@@ -140,9 +136,6 @@ class KafkaSink(Sink["pa.Table"]):
         self._publisher.close()
         if self.at_once is not None:
             self.at_once.close()
-
-    def _encoded(self, rows: pa.Table) -> pa.Table:
-        return self._encoder.encode(rows) if rows.num_rows else RECORD.empty_table()
 
     def _send(self, path: Path, mark: BatchMark, sequence: int, *, is_marked: bool) -> None:
         try:
@@ -202,6 +195,7 @@ class KafkaSink(Sink["pa.Table"]):
                 why = f"of a _timestamp that is too old for topic {topic} "
                 why += "(message.timestamp.before.max.ms): change it by a transform"
             if why:
+                del self._limits[topic]  # somebody may raise them
                 raise RowsRefused(
                     f"a row would be a record {why}. Nothing of the batch was written"
                 )
