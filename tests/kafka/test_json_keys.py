@@ -168,6 +168,13 @@ def test_keys_that_cannot_be_decoded_end_the_batch_or_are_bad_rows(
         assert why.startswith(expected)
 
 
+def test_a_key_that_no_double_can_hold_is_a_bad_row(topics: Topics, topic: str, rows: Rows) -> None:
+    write(topics, topic, '{"d": 1e308}', '{"d": 1e400}')
+    found, bad = rows("all", **PLAIN, key_schema="d DOUBLE")
+    assert found == [{"d": 1e308}]
+    assert bad == [(1, 'its key does not fit: "1E+400" is no double')]
+
+
 def test_keys_without_a_usable_envelope_say_what_to_set(
     topics: Topics, topic: str, rows: Rows
 ) -> None:

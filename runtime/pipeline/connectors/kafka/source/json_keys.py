@@ -280,18 +280,19 @@ def _moment(text: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _same(value: object) -> object:
-    return value
+def _double(number: int | Decimal) -> float:
+    float(number).as_integer_ratio()  # raises OverflowError for infinity
+    return float(number)
 
 
 _LEAVES: Final[Sequence[tuple[Callable[[pa.DataType], bool], tuple[type, ...], Converter]]] = (
-    (pa.types.is_boolean, (bool,), _same),
-    (pa.types.is_integer, (int,), _same),
-    (pa.types.is_floating, (int, Decimal), float),
+    (pa.types.is_boolean, (bool,), bool),
+    (pa.types.is_integer, (int,), int),
+    (pa.types.is_floating, (int, Decimal), _double),
     (pa.types.is_decimal, (int, Decimal), Decimal),
     (pa.types.is_date, (str,), date.fromisoformat),
     (pa.types.is_timestamp, (str,), _moment),
     (pa.types.is_binary, (str,), partial(b64decode, validate=True)),
-    (pa.types.is_string, (str,), _same),
+    (pa.types.is_string, (str,), str),
 )
 """For each kind of type: the types of parsed JSON, and how they are read."""
