@@ -137,6 +137,23 @@ def test_lines_of_json_that_do_not_fit_are_kept_though_no_transform_looks_at_the
     assert rows(tmp_path / "bad")[0]["headers"]["__connect.errors.stage"] == "VALUE_CONVERTER"
 
 
+def test_a_number_of_json_that_is_too_large_for_a_tinyint_is_a_bad_value(
+    run: Run, config: Config, tmp_path: Path
+) -> None:
+    lines = '{"n":127,"s":"x"}\n{"n":200,"s":"y"}\n{"n":-129,"s":"z"}\n{"s":"w"}\n'
+    (tmp_path / "in" / "a.json").write_text(lines)
+    config |= {"source.format": "json", "source.schema": "n TINYINT, s STRING"}
+    strict = {"errors.tolerance": "none", "task.restart.budget": "0"}
+    told = failures(run({**config, **strict, "sink.path": f"{tmp_path}/new"}))[0]
+    assert 'a.json: column `n` (TINYINT): For input string: "200"' in told
+    assert failures(run(config)) == []
+    assert rows(tmp_path / "out") == [{"n": 127, "s": "x"}, {"s": "w"}]
+    assert letters(tmp_path) == [
+        ("a.json", 'column `n` (TINYINT): For input string: "-129"', '{"n":-129,"s":"z"}'),
+        ("a.json", 'column `n` (TINYINT): For input string: "200"', '{"n":200,"s":"y"}'),
+    ]
+
+
 def test_a_file_that_cannot_be_read_keeps_no_good_one_waiting(
     run: Run, config: Config, ledger: MemoryLedger, tmp_path: Path
 ) -> None:
@@ -305,6 +322,21 @@ def test_rows_that_a_query_fails_for_become_dead_letters_and_the_others_arrive(
     }
     assert "DIVIDE_BY_ZERO" in bad[zero][1]
     assert "CAST_INVALID_INPUT" in bad[never][1]
+
+
+def test_a_row_that_a_query_fails_for_has_its_file_among_files_with_other_columns(
+    run: Run, config: Config, tmp_path: Path
+) -> None:
+    for name, text in {"a": "n,s\n1,x\n0,y\n", "b": "s,n,t\nz,0,z\n", "c": "n\n2\n0\n"}.items():
+        (tmp_path / "in" / name).write_text(text)
+    del config["source.schema"]
+    config |= {"source.schema.evolution": "add-columns", "transforms": "t"}
+    config |= {"transforms.t.type": "sql", "transforms.t.query": "SELECT 10 / n AS r FROM input"}
+    assert failures(run(config)) == []
+    assert [each["r"] for each in rows(tmp_path / "out")] == [10, 5]
+    assert [name for name, _, _ in letters(tmp_path)] == ["a", "b", "c"]
+    found = {Path(name).name: json.loads(str(raw))["s"] for name, _, raw in letters(tmp_path)}
+    assert found == {"a": "y", "b": "z", "c": None}
 
 
 def test_no_reason_of_a_dead_letter_holds_a_secret_of_the_query(

@@ -1,14 +1,17 @@
 # pyright: basic
 """Values in JSON that Kafka's own converter refuses, or that nobody can keep, are bad records."""
 
+import json
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from fairlead.runtime.pipeline.connectors.kafka.source.decoding import JsonDecoder, KafkaRows
+from fairlead.runtime.pipeline.connectors.kafka.source.envelope import EnvelopeDecoder
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import TaskError
+from fairlead.runtime.pipeline.spi.errors import BadInput
 
 VALUES = (
     rb'{"n": 1, "s": "\ud83d\ude00"}',
@@ -70,3 +73,59 @@ def test_where_none_may_be_bad_the_first_is_told_by_its_place(
 
     with pytest.raises(TaskError, match=rf"t-0 at offset 0: it .*{why}"):
         engine.run("json", run)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", ["TINYINT", "ARRAY<STRUCT<t: TINYINT>>"])
+def test_a_number_that_is_too_large_for_a_tinyint_is_a_bad_row(engine: Embedded, kind: str) -> None:
+    numbers = (-128, 127, 128, 255, -129, 256)
+    texts = [str(each) if kind == "TINYINT" else f'[{{"t": {each}}}]' for each in numbers]
+    values = tuple(f'{{"n": {each}, "s": "x"}}'.encode() for each in texts)
+
+    def run(spark: Any) -> tuple[list[Any], dict[str, str]]:
+        made = JsonDecoder(KafkaRows((), has_text_keys=False, parts_bad=True), f"n {kind}")
+        rows = [row.n for row in made.decode(spark, records(values)).collect()]
+        (rejects,) = made.rejects()
+        assert rejects.count() == 4
+        return rows, {row.position["offset"]: row.reason for row in rejects.frame.collect()}
+
+    rows, letters = engine.run("json", run)
+    assert rows == [-128, 127] if kind == "TINYINT" else [[(-128,)], [(127,)]]
+    assert letters.keys() == {"2", "3", "4", "5"}
+    assert {each.partition(" (")[0] for each in letters.values()} == {"column `n`"}
+    strict = JsonDecoder(KafkaRows((), has_text_keys=False, parts_bad=False), f"n {kind}")
+    with pytest.raises(TaskError, match="the record of t-0 at offset 0: it is no JSON object that"):
+        engine.run("json", lambda spark: strict.decode(spark, records(values[2:3])).collect())
+
+
+@pytest.mark.spark
+def test_tombstones_alone_have_the_columns_of_the_records_before(engine: Embedded) -> None:
+    schema = {"type": "struct", "fields": [{"field": "n", "type": "int32"}]}
+    full = json.dumps({"schema": schema, "payload": {"n": 1}}).encode()
+    made = EnvelopeDecoder(KafkaRows(("_offset",), has_text_keys=False, parts_bad=False))
+
+    def run(spark: Any) -> list[Any]:
+        parts = ((full,), (None, b'{"schema":null,"payload":null}'))
+        return [made.decode(spark, records(each)).toArrow().to_pylist() for each in parts]
+
+    none = [{"n": None, "_offset": 0}, {"n": None, "_offset": 1}]
+    assert engine.run("json", run) == [[{"n": 1, "_offset": 0}], none]
+
+
+@pytest.mark.spark
+def test_a_payload_without_a_schema_is_a_bad_row_and_no_tombstone(engine: Embedded) -> None:
+    values = (b'{"schema":null,"payload":{"n":1}}', b'{"schema":{},"payload":1}')
+    made = EnvelopeDecoder(KafkaRows((), has_text_keys=False, parts_bad=True))
+
+    def run(spark: Any) -> tuple[int, list[str]]:
+        rows: Any = made.decode(spark, records(values))
+        return rows.num_rows, sorted(
+            row.reason for each in made.rejects() for row in each.frame.collect()
+        )
+
+    count, told = engine.run("json", run)
+    assert (count, len(told)) == (0, 2)
+    assert told[0].startswith("its envelope has a payload without a schema")
+    strict = EnvelopeDecoder(KafkaRows((), has_text_keys=False, parts_bad=False))
+    with pytest.raises(BadInput, match="offset 0: its envelope has a payload without a schema"):
+        engine.run("json", lambda spark: strict.decode(spark, records(values)))

@@ -6,6 +6,8 @@ line number. So the bad value is searched in these rows by a second parse.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,9 +24,10 @@ from ....batches.row_files import path_of
 from ....spark.spelling import quoted
 from ....spi.rows import Rejects
 from ..numeric_codes import NUMERIC_CODE
+from ..tinyint import is_misfit, is_widened, widened
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, DataFrameReader
 
 RAW: Final = "__fairlead_raw"
 """The column with the text of a bad row; null in good rows."""
@@ -99,10 +102,44 @@ def json_reason(schema: StructType, options: Mapping[str, str]) -> "Column":
     whole = sf.from_json(raw, "MAP<STRING, STRING>", dict(options))
     found = sf.when(whole.isNull(), "is not a JSON object")
     for each in schema.fields:
-        alone = with_raw(StructType([each]))
+        alone = with_raw(widened(StructType([each])))
         parsed = sf.from_json(raw, alone, {**options, **KEEPING})
-        found = found.when(parsed[RAW].isNotNull(), _about(each, whole[each.name]))
+        is_bad = parsed[RAW].isNotNull()
+        if is_widened(each.dataType):
+            is_bad |= is_misfit(parsed.getField(each.name), each.dataType)
+        found = found.when(is_bad, _about(each, whole[each.name]))
     return found.otherwise(_misfit(schema))
+
+
+def load_json(
+    reader: "DataFrameReader",
+    schema: StructType,
+    paths: list[str],
+    options: Mapping[str, str],
+    *,
+    keeps: bool,
+) -> "DataFrame":
+    """Return the rows of JSON files, with bad ones and the files of all if the caller `keeps` them.
+
+    `options` are those of the reader. A TINYINT that does not fit is like any other bad value.
+    """
+    read = widened(schema)
+    frame = reader.schema(with_raw(read) if keeps else read).load(paths)
+    frame = with_file(frame) if keeps else frame
+    wide = {each.name: each for each in schema.fields if is_widened(each.dataType)}
+    if not wide:
+        return frame
+    misfits = {name: is_misfit(frame[quoted(name)], each.dataType) for name, each in wide.items()}
+    made = {name: frame[quoted(name)].try_cast(each.dataType) for name, each in wide.items()}
+    if keeps:
+        row = sf.to_json(sf.struct(*(frame[quoted(name)] for name in schema.names)))
+        bad = sf.when(reduce(or_, misfits.values()), row)
+        return frame.withColumns({**made, RAW: sf.coalesce(frame[RAW], bad)})
+    if options["mode"].upper() == "FAILFAST":
+        for name, is_bad in misfits.items():
+            refused = refuse_value(frame[quoted(name)].cast("string"), wide[name])
+            frame = frame.where(sf.when(is_bad, refused).otherwise(sf.expr("true")))
+    return frame.withColumns(made)
 
 
 def refuse_value(text: "Column", column: StructField) -> "Column":

@@ -41,6 +41,7 @@ from .bad_rows import (
     RAW,
     csv_reason,
     json_reason,
+    load_json,
     refuse_value,
     split_bad_rows,
     with_file,
@@ -140,9 +141,9 @@ class ReadFormat:
             return self._csv(spark, files)
         paths = [path_to_read(each.path) for each in files]
         reader = spark.read.options(**self._options()).format(self.name)
-        if not self.parts_rows:
-            return reader.schema(self.columns).load(paths)
-        return with_file(reader.schema(with_raw(self.columns)).load(paths))
+        if self.name == "json":
+            return load_json(reader, self.columns, paths, self._options(), keeps=self.parts_rows)
+        return reader.schema(self.columns).load(paths)
 
     def _part(self, frame: "DataFrame", copies: Copies) -> "tuple[DataFrame, tuple[Rejects, ...]]":
         """Split a loaded frame into good and bad rows."""

@@ -26,6 +26,7 @@ from ...evolution.json_columns import JsonColumns
 from ...evolution.json_text import find_flaws
 from ...evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl, parse_given
 from ...files.source.bad_rows import RAW, json_reason
+from ...files.tinyint import is_misfit, is_widened, widened
 from .connect_schema import LONE
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 PARSED: Final = "_fairlead_parsed"
 _CORRUPT: Final = "_fairlead_corrupt"
+_CORRUPT_FIELD: Final = StructField(_CORRUPT, StringType())
 _NO_FIT: Final = "it is no JSON object that fits the schema"
 _FLAW: Final = "_fairlead_flaw"
 """The column with the reason why a value must not be read; null: it may."""
@@ -187,8 +189,9 @@ class JsonDecoder(RecordDecoder):
         flaws = find_flaws(table["_value"])
         raw = pa.table({LONE: as_text(table["_value"]), _FLAW: flaws, **columns})
         options = {**_OPTIONS, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-        corrupt = StructField(_CORRUPT, StringType())
-        parsed = sf.from_json(sf.col(LONE), StructType([*schema.fields, corrupt]), options)
+        parsed = sf.from_json(
+            sf.col(LONE), StructType([*widened(schema).fields, _CORRUPT_FIELD]), options
+        )
         # `explode` makes Spark parse once, not again for each column and condition.
         return spark.createDataFrame(raw).select("*", sf.explode(sf.array(parsed)).alias(PARSED))
 
@@ -198,8 +201,14 @@ class JsonDecoder(RecordDecoder):
         bad = sf.expr(
             f"{empty} OR {_FLAW} IS NOT NULL OR coalesce({PARSED}.{_CORRUPT} IS NOT NULL, false)"
         )
+        wide = [each for each in schema.fields if is_widened(each.dataType)]
+        for each in wide:
+            bad |= is_misfit(sf.col(PARSED).getField(each.name), each.dataType)
+        own = StructType([*schema.fields, _CORRUPT_FIELD])
+        casts = {PARSED: sf.col(PARSED).try_cast(own)} if wide else {}
         if not self._rows.parts_bad:
-            return frame.where(sf.when(bad, self._refused()).otherwise(sf.expr("true")))
+            sound = frame.where(sf.when(bad, self._refused()).otherwise(sf.expr("true")))
+            return sound.withColumns(casts) if casts else sound
         passing = Passing()
         frame = frame.withColumn(_CORRUPT, bad)
         frame = passing.on(frame, sf.count_if(sf.col(_CORRUPT)).alias("bad"))
@@ -215,7 +224,8 @@ class JsonDecoder(RecordDecoder):
         )
         count = lambda: int(passing.values.get("bad", 0))  # noqa: E731
         self._rejects.append(Rejects(letters, count))
-        return frame.where(~sf.col(_CORRUPT))
+        sound = frame.where(~sf.col(_CORRUPT))
+        return sound.withColumns(casts) if casts else sound
 
     @property
     def _places(self) -> Sequence[str]:

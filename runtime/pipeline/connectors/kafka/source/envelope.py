@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 AT: Final = "_fairlead_at"
 """The column of a record's offset, to restore the order of rows of several schemas."""
+_NULL: Final = b"null"
+_NO_FIELDS: Final = {"type": "struct", "fields": []}
+"""The schema of tombstones, where no other is known."""
+_NO_SCHEMA: Final = "its envelope has a payload without a schema, so its type is unknown"
 
 
 class Envelope(msgspec.Struct):
@@ -42,6 +46,8 @@ class EnvelopeDecoder(JsonDecoder):
         super().__init__(rows, "")
         self._strange: dict[int, str] = {}
         """The records of the last batch without an envelope, by row, with the reason."""
+        self._last = _NULL
+        """The last schema with columns, for a batch of tombstones alone."""
 
     def decode(self, spark: "SparkSession", table: pa.Table) -> "DataFrame | pa.Table":
         """Return the rows, with the columns of all schemas; without a row there are none."""
@@ -61,7 +67,7 @@ class EnvelopeDecoder(JsonDecoder):
     def _frame(self, spark: "SparkSession", schema: bytes, part: pa.Table) -> "DataFrame | None":
         """Return the rows of one schema; None: it is unusable, and the rows are rejected."""
         try:
-            known: Mapping[str, object] = json.loads(schema) or {"type": "struct", "fields": []}
+            known: Mapping[str, object] = _NO_FIELDS if schema == _NULL else json.loads(schema)
             columns = columns_of(known, PARSED)
         except SchemaUnknown as unknown:
             why = f"its schema cannot be used: {unknown}"
@@ -70,6 +76,7 @@ class EnvelopeDecoder(JsonDecoder):
                 self._rejects.append(reject_records(spark, part, every))
                 return None
             raise BadInput(record_error(part, 0, why)) from None
+        self._last = schema if columns.select else self._last
         if columns.to_numbers is not None:
             part = self._with_numbers(spark, part, columns.to_numbers)
         if not columns.is_struct:
@@ -109,20 +116,27 @@ class EnvelopeDecoder(JsonDecoder):
             try:
                 envelope = decode(value)
             except msgspec.DecodeError:
-                self._refuse(table, row)
+                self._refuse(table, row, self.no_envelope)
                 continue
-            numbers, payloads = rows.setdefault(bytes(envelope.schema), ([], []))
+            schema, payload = bytes(envelope.schema), bytes(envelope.payload)
+            if schema == _NULL:
+                if payload == _NULL:
+                    alone.append(row)
+                else:
+                    self._refuse(table, row, _NO_SCHEMA)
+                continue
+            numbers, payloads = rows.setdefault(schema, ([], []))
             numbers.append(row)
-            payloads.append(bytes(envelope.payload))
+            payloads.append(payload)
         if alone:
-            numbers, payloads = rows.setdefault(next(iter(rows), b"null"), ([], []))
+            numbers, payloads = rows.setdefault(next(iter(rows), self._last), ([], []))
             numbers += alone
             payloads += [None] * len(alone)
         for schema, (numbers, payloads) in rows.items():
             part = table.take(numbers).set_column(0, "_value", pa.array(payloads, pa.binary()))
             yield schema, part.take(pc.sort_indices(pa.array(numbers)))
 
-    def _refuse(self, table: pa.Table, row: int) -> None:
-        self._strange[row] = self.no_envelope
+    def _refuse(self, table: pa.Table, row: int, why: str) -> None:
+        self._strange[row] = why
         if not self._rows.parts_bad:
-            raise BadInput(record_error(table, row, self.no_envelope))
+            raise BadInput(record_error(table, row, why))
