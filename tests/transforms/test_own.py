@@ -159,6 +159,12 @@ def test_a_table_in_csv_has_the_values_that_other_readers_find_in_it(
     assert rows(engine, looking_up(tmp_path / "names", query)) == [[each] for each in values]
 
 
+def test_blank_lines_of_a_table_are_no_rows(engine: Embedded, tmp_path: Path) -> None:
+    (tmp_path / "names").write_text("a,b\n\n1,2\n\n")
+    table = looking_up(tmp_path / "names", "SELECT a, b FROM names")
+    assert rows(engine, table) == [[1, 2]]
+
+
 def test_a_table_may_have_a_name_that_is_a_pattern(engine: Embedded, tmp_path: Path) -> None:
     (tmp_path / "[n]{a,b}*").write_text('{"a": 1}\n')
     (tmp_path / "na").write_text('{"a": 2}\n')
