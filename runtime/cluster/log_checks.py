@@ -61,3 +61,11 @@ def trace_crashes(folder: Path) -> bool:
         )
     faulthandler.enable(path.open("w"))  # it stays open: a crash leaves no time to open it
     return bool(trace)
+
+
+def remove_trace(folder: Path) -> None:
+    """Remove the file for the trace of a crash at the end of a process, unless there was one."""
+    path = folder / TRACE
+    with suppress(OSError):
+        if path.stat().st_size == 0:
+            path.unlink()

@@ -26,7 +26,7 @@ from ....actors.door.log_file import LogFile
 from ....events.placement import Abilities
 from ....projections.metrics import Exposition, RequestMetrics
 from ...cluster.identity import HEADER, KEY, cluster_id, identity_of
-from ...cluster.log_checks import LogChecks, trace_crashes
+from ...cluster.log_checks import LogChecks, remove_trace, trace_crashes
 from ...cluster.node_files import read_assignors
 from ...cluster.run_folder import KeyRefusedError, RunFolder, read_key
 from ...cluster.spec import WorkerTraits, assignor_log
@@ -86,6 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
         _serve(replace(service, traits=traits), sockets, options.allowed_host, headers)
     finally:
         gateway.close()
+        remove_trace(options.data_dir / "run")
     return 0
 
 
