@@ -787,6 +787,28 @@ def test_a_snapshot_whose_table_is_rewritten_just_then_is_not_empty(
         reading.take()
 
 
+def test_a_table_that_was_taken_out_of_the_publication_after_a_seek_is_told(
+    database: Database, read: Read
+) -> None:
+    database.run(TABLE)
+    database.run("CREATE TABLE u (id int PRIMARY KEY)")
+    reading = read()
+    reading.begin()
+    reading.seek(SeekEnd.LATEST)
+    database.run("INSERT INTO t VALUES (1, 'one')")
+    database.run("INSERT INTO u VALUES (1)")
+    assert told(reading, "id") == [("c", 1), ("c", 1)]
+    ((publication,),) = database.run("SELECT pubname FROM pg_publication")
+    with database.server.connected(database.name) as connection:
+        connection.execute(f"ALTER PUBLICATION {publication} DROP TABLE t".encode())
+    database.run("INSERT INTO t VALUES (2, 'in no log')")
+    with pytest.raises(BadInput, match=r"public\.t was taken out of the publication"):
+        reading.begin()
+    reading.seek(SeekEnd.LATEST)
+    database.run("INSERT INTO t VALUES (3, 'three')")
+    assert told(reading, "id") == [("c", 3)]
+
+
 @pytest.mark.parametrize("mode", ["initial", "when_needed"])
 def test_a_table_that_was_taken_out_of_the_publication_is_told_or_read_anew(
     database: Database, read: Read, mode: str

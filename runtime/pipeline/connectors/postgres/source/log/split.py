@@ -9,7 +9,7 @@
 Started snapshots are kept as long as an offset refers to them and the slot exists.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import psycopg
@@ -119,7 +119,8 @@ class LogSplit:
         """
         logged = self._logged()
         begun = [each.name for each in found if begun_in(self._known, each.name, each.oid)]
-        read = [each for each in begun if not self._is_sought(logged, each)]
+        sought = self._sought(logged, begun)
+        read = [each for each in begun if each not in sought]
         lacks = self._publication.lacks(connection, read) if logged else ""
         if not lacks:
             return
@@ -129,12 +130,16 @@ class LogSplit:
         self._context.warn(f"{told}: tables are read again")
         self.slot.drop(connection)
 
-    def _is_sought(self, logged: Mapping[str, Document], name: TableName) -> bool:
-        """Tell whether a user has set where a table is read from, and nothing was read since."""
-        nothing: Document = {}
-        offset = logged.get(identity(table_partition(self.slot.name, str(name))), nothing)
-        slot = logged.get(identity(slot_partition(self.slot.name)), nothing)
-        return bool(offset.get("whole")) and offset.get("lsn") == slot.get("lsn")
+    def _sought(
+        self, logged: Mapping[str, Document], names: Sequence[TableName]
+    ) -> Collection[TableName]:
+        """Return the tables whose position a user has set; none if anything was read since."""
+        parts = {each: table_partition(self.slot.name, str(each)) for each in names}
+        offsets = {each: logged.get(identity(part)) for each, part in parts.items()}
+        slot = logged.get(identity(slot_partition(self.slot.name)))
+        places = {each.get("lsn") for each in (slot, *offsets.values()) if each}
+        found = [name for name, each in offsets.items() if each and each.get("whole")]
+        return found if len(places) == 1 else ()
 
     def _logged(self) -> Mapping[str, Document]:
         """Return the connector's offsets of its slot."""
