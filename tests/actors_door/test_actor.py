@@ -258,7 +258,7 @@ def test_an_actor_without_a_free_descriptor_sees_the_end_of_a_child_by_its_next_
     def fail(*_: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    transport = Transport.__new__(Transport)
+    transport: Any = Transport.__new__(Transport)
     transport._wakeup_lock, transport.myAddress = threading.Lock(), "me"
     transport._pendingWakeups, transport._activeWakeups = [], []
     transport._checkChildren = transport._shutdownSignalled = False
