@@ -154,6 +154,24 @@ def test_a_number_of_json_that_is_too_large_for_a_tinyint_is_a_bad_value(
     ]
 
 
+@pytest.mark.parametrize(("kind", "least"), [("TINYINT", 128), ("SMALLINT", 32_768)])
+def test_a_number_of_parquet_that_is_too_large_for_its_column_makes_its_file_a_bad_one(
+    run: Run, config: Config, tmp_path: Path, kind: str, least: int
+) -> None:
+    good: list[int | None] = [least - 1, None, -least]
+    for name, numbers in (("good", good), ("wide", [1, least])):
+        table = pa.table({"n": pa.array(numbers, pa.int32()), "s": ["x"] * len(numbers)})
+        papq.write_table(table, tmp_path / "in" / name)
+    papq.write_table(pa.table({"n": pa.array([5], pa.int8()), "s": ["y"]}), tmp_path / "in" / "own")
+    config |= {"source.format": "parquet", "source.schema": f"n {kind}, s STRING"}
+    assert failures(run(config)) == []
+    found = [each.get("n") for each in rows(tmp_path / "out")]
+    assert sorted(found, key=repr) == sorted([*good, 5], key=repr)
+    assert [(name, why) for name, why, _ in letters(tmp_path)] == [
+        ("wide", f'column `n` ({kind}): For input string: "{least}"')
+    ]
+
+
 def test_a_file_that_cannot_be_read_keeps_no_good_one_waiting(
     run: Run, config: Config, ledger: MemoryLedger, tmp_path: Path
 ) -> None:

@@ -5,7 +5,7 @@ Spark's reader keeps the text of such a row in a corrupt-record column, without 
 line number. So the bad value is searched in these rows by a second parse.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -21,10 +21,11 @@ from pyspark.sql.types import (
 
 from ....batches.counting import Passing
 from ....batches.row_files import path_of
-from ....spark.spelling import quoted
+from ....spark.spelling import path_to_read, quoted
 from ....spi.rows import Rejects
+from ..copies import FileSurvey
 from ..numeric_codes import NUMERIC_CODE
-from ..tinyint import is_misfit, is_widened, widened
+from ..small_integers import IN_PARQUET, is_misfit, is_widened, widened
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader
@@ -114,7 +115,7 @@ def json_reason(schema: StructType, options: Mapping[str, str]) -> "Column":
 def load_json(
     reader: "DataFrameReader",
     schema: StructType,
-    paths: list[str],
+    files: Sequence[FileSurvey],
     options: Mapping[str, str],
     *,
     keeps: bool,
@@ -124,22 +125,54 @@ def load_json(
     `options` are those of the reader. A TINYINT that does not fit is like any other bad value.
     """
     read = widened(schema)
-    frame = reader.schema(with_raw(read) if keeps else read).load(paths)
+    frame = reader.schema(with_raw(read) if keeps else read).load(_paths(files))
     frame = with_file(frame) if keeps else frame
     wide = {each.name: each for each in schema.fields if is_widened(each.dataType)}
     if not wide:
         return frame
     misfits = {name: is_misfit(frame[quoted(name)], each.dataType) for name, each in wide.items()}
-    made = {name: frame[quoted(name)].try_cast(each.dataType) for name, each in wide.items()}
     if keeps:
         row = sf.to_json(sf.struct(*(frame[quoted(name)] for name in schema.names)))
-        bad = sf.when(reduce(or_, misfits.values()), row)
-        return frame.withColumns({**made, RAW: sf.coalesce(frame[RAW], bad)})
+        raw = sf.coalesce(frame[RAW], sf.when(reduce(or_, misfits.values()), row))
+        return frame.withColumns({**_narrow(frame, wide.values()), RAW: raw})
     if options["mode"].upper() == "FAILFAST":
-        for name, is_bad in misfits.items():
-            refused = refuse_value(frame[quoted(name)].cast("string"), wide[name])
-            frame = frame.where(sf.when(is_bad, refused).otherwise(sf.expr("true")))
-    return frame.withColumns(made)
+        frame = _where_all_fit(frame, wide, misfits)
+    return frame.withColumns(_narrow(frame, wide.values()))
+
+
+def load_parquet(
+    reader: "DataFrameReader", schema: StructType, files: Sequence[FileSurvey]
+) -> "DataFrame":
+    """Return the rows of parquet files; a value that does not fit its type fails the job."""
+    wide = {each.name: each for each in schema.fields if is_widened(each.dataType, IN_PARQUET)}
+    stored = [field for each in files if each.columns for field in each.columns.fields]
+    own = {name.lower(): each.dataType for name, each in wide.items()}
+    if all(own.get(each.name.lower(), each.dataType) == each.dataType for each in stored):
+        return reader.schema(schema).load(_paths(files))  # the usual case, at no cost
+    frame = reader.schema(widened(schema, IN_PARQUET)).load(_paths(files))
+    misfits = {
+        name: is_misfit(frame[quoted(name)], each.dataType, IN_PARQUET)
+        for name, each in wide.items()
+    }
+    return _where_all_fit(frame, wide, misfits).withColumns(_narrow(frame, wide.values()))
+
+
+def _paths(files: Sequence[FileSurvey]) -> list[str]:
+    return [path_to_read(each.path) for each in files]
+
+
+def _narrow(frame: "DataFrame", fields: Iterable[StructField]) -> "dict[str, Column]":
+    return {each.name: frame[quoted(each.name)].try_cast(each.dataType) for each in fields}
+
+
+def _where_all_fit(
+    frame: "DataFrame", fields: Mapping[str, StructField], misfits: "Mapping[str, Column]"
+) -> "DataFrame":
+    """Fail the job for the first value that does not fit."""
+    for name, is_bad in misfits.items():
+        refused = refuse_value(frame[quoted(name)].cast("string"), fields[name])
+        frame = frame.where(sf.when(is_bad, refused).otherwise(sf.expr("true")))
+    return frame
 
 
 def refuse_value(text: "Column", column: StructField) -> "Column":

@@ -42,6 +42,7 @@ from .bad_rows import (
     csv_reason,
     json_reason,
     load_json,
+    load_parquet,
     refuse_value,
     split_bad_rows,
     with_file,
@@ -139,11 +140,10 @@ class ReadFormat:
         """Return the rows of files, including bad rows if these are tolerated."""
         if self.name == "csv":
             return self._csv(spark, files)
-        paths = [path_to_read(each.path) for each in files]
         reader = spark.read.options(**self._options()).format(self.name)
         if self.name == "json":
-            return load_json(reader, self.columns, paths, self._options(), keeps=self.parts_rows)
-        return reader.schema(self.columns).load(paths)
+            return load_json(reader, self.columns, files, self._options(), keeps=self.parts_rows)
+        return load_parquet(reader, self.columns, files)
 
     def _part(self, frame: "DataFrame", copies: Copies) -> "tuple[DataFrame, tuple[Rejects, ...]]":
         """Split a loaded frame into good and bad rows."""

@@ -25,8 +25,8 @@ from ...evolution.arrow_columns import to_ddl
 from ...evolution.json_columns import JsonColumns
 from ...evolution.json_text import find_flaws
 from ...evolution.policy import DEAD_LETTER, SchemaPolicy, parse_ddl, parse_given
+from ...files.small_integers import is_misfit, is_widened, widened
 from ...files.source.bad_rows import RAW, json_reason
-from ...files.tinyint import is_misfit, is_widened, widened
 from .connect_schema import LONE
 
 if TYPE_CHECKING:
