@@ -14,6 +14,7 @@ of that proves nothing. So important facts are logged, and handlers are idempote
 import logging
 import os
 import threading
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -82,8 +83,10 @@ class Actor(ThespianActor):
     _is_stopping = False
     _waker = -1
     """The eventfd with which other threads wake this one; -1: no thread has posted anything yet."""
+    _posted: deque[object]
+    """The messages of other threads to this one; there from the first of them on."""
     _waking: ClassVar = threading.Lock()
-    """Held while the eventfd is created."""
+    """Held while these two are created."""
 
     def receive(self, message: object, sender: Address) -> None:
         """Handle one message; one from `post` has the actor itself as sender."""
@@ -221,32 +224,37 @@ class Actor(ThespianActor):
         return next((child for child in self._children if child == address), address)
 
     def _deliver(self, message: object) -> None:
-        if isinstance(self._myRef, Manager):
-            is_new = self._create_waker()  # first: the message may be handled at once
-            self._myRef.put(message)
-            if is_new:
-                self._myRef.transport.interrupt_wait()
-            os.eventfd_write(self._waker, 1)
-        else:
+        if not isinstance(self._myRef, Manager):
             super().send(self.myAddress, message)
+        elif self._create_waker():
+            self._myRef.put(message)
+            self._myRef.transport.interrupt_wait()
+        else:
+            self._posted.append(message)
+            os.eventfd_write(self._waker, 1)
 
     def _create_waker(self) -> bool:
         """Create the eventfd that wakes the actor's thread; return False if it exists already.
 
-        An eventfd costs a tenth of a connection to oneself. It is watched only after the next
-        message was handled, so the first time also takes a connection.
+        An eventfd costs a tenth of a connection to oneself, and unlike the mailbox it is polled
+        together with the sockets: threads that post all the time keep no message of another process
+        waiting. It is watched only after the next message was handled, so the first message of a
+        thread goes to the mailbox.
         """
         if self._waker >= 0:
             return False
         with self._waking:
             if self._waker < 0:
+                self._posted = deque()
                 self._waker = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         return True
 
     def _handle_input(self, numbers: Sequence[int]) -> None:
         if self._waker in numbers:
             with suppress(BlockingIOError):  # while this process only sent, it may be told twice
-                os.eventfd_read(self._waker)  # the mailbox has the posted messages already
+                os.eventfd_read(self._waker)
+            for _ in range(len(self._posted)):  # not those that are posted meanwhile
+                self.receiveMessage(self._posted.popleft(), self.myAddress)
         others = [each for each in numbers if each != self._waker]
         if others and not self._is_stopping:
             self.readable(others)

@@ -16,7 +16,7 @@ import pytest
 from thespian.actors import DeadEnvelope, PoisonMessage, WakeupMessage, WatchMessage
 from thespian.system.messages.multiproc import ChildMayHaveDied
 
-from fairlead.actors.door.actor import Failure, address_key
+from fairlead.actors.door.actor import Actor, Address, Failure, address_key
 from fairlead.actors.door.processes import Manager
 from fairlead.actors.door.system import CannotStartError, UnreachableError
 from fairlead.actors.door.transport import Transport
@@ -271,6 +271,21 @@ def test_an_actor_without_a_free_descriptor_sees_the_end_of_a_child_by_its_next_
     assert [type(each.message) for each in mailbox] == [ChildMayHaveDied]
 
 
+class Received(Actor):
+    """Keeps what it receives, and may post another message for each of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.received: list[object] = []
+        self.posts_again = False
+
+    def receive(self, message: object, sender: Address) -> None:
+        del sender
+        self.received.append(message)
+        if self.posts_again:
+            self.post("another")
+
+
 class BusyMailbox(list[Any]):
     """The mailbox of an actor that handles a message as soon as it comes."""
 
@@ -286,7 +301,7 @@ class BusyMailbox(list[Any]):
 def test_a_thread_wakes_an_actor_that_has_handled_its_first_message_before_it_was_woken(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    actor, manager, mailbox = Threads(), Manager.__new__(Manager), Mailbox()
+    actor, manager, mailbox = Received(), Manager.__new__(Manager), Mailbox()
     manager.transport, actor._myRef = mailbox, manager
     watched = list[int]()
 
@@ -296,17 +311,20 @@ def test_a_thread_wakes_an_actor_that_has_handled_its_first_message_before_it_wa
 
     mailbox._incomingEnvelopes = BusyMailbox(handle)
     actor.post("first")
-    assert watched != []
+    actor.post("second")
+    assert select.select(watched, [], [], 0)[0] == watched != []
     for _ in range(2):
         handle(WatchMessage([*watched]))
     assert caplog.messages == [], "it may be told of one input twice"
-    actor.post("second")
+    actor.post("third")
     assert select.select(watched, [], [], 0)[0] == watched != []
+    handle(WatchMessage([*watched]))
+    assert actor.received == ["first", "second", "third"]
     os.close(watched[0])
 
 
 def test_a_thread_that_posts_wakes_the_actor_without_a_connection_but_for_the_first_time() -> None:
-    actor, manager, mailbox = Echo(), Manager.__new__(Manager), Mailbox()
+    actor, manager, mailbox = Received(), Manager.__new__(Manager), Mailbox()
     manager.transport, actor._myRef = mailbox, manager
 
     def hear(message: object) -> list[int]:
@@ -317,9 +335,26 @@ def test_a_thread_that_posts_wakes_the_actor_without_a_connection_but_for_the_fi
     assert hear(WakeupMessage(timedelta(), None)) == []
     for number in range(3):
         actor.post(number)
-    assert (len(mailbox._incomingEnvelopes), mailbox.connections) == (3, 1)
-    (waker,) = hear(WakeupMessage(timedelta(), None))
+    (first,) = mailbox._incomingEnvelopes
+    assert mailbox.connections == 1
+    (waker,) = hear(first.message)
     assert select.select([waker], [], [], 0)[0] == [waker]
     assert hear(WatchMessage([waker])) == [waker]
     assert select.select([waker], [], [], 0)[0] == [], "it is not woken for this again"
+    assert actor.received == [0, 1, 2]
     os.close(waker)
+
+
+def test_threads_that_post_all_the_time_keep_no_message_of_a_process_waiting() -> None:
+    actor, manager, mailbox = Received(), Manager.__new__(Manager), Mailbox()
+    manager.transport, actor._myRef = mailbox, manager
+    actor.post("first")
+    told = actor.receiveMessage(mailbox._incomingEnvelopes.pop().message, "me")
+    assert told is not None
+    actor.posts_again = True
+    actor.post("second")
+    actor.receiveMessage(WatchMessage(told.filenos), "me")
+    assert actor.received == ["first", "second"], "the next one waits for the next poll"
+    assert mailbox._incomingEnvelopes == []
+    assert select.select(told.filenos, [], [], 0)[0] == told.filenos
+    os.close(told.filenos[0])

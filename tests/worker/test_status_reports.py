@@ -143,6 +143,40 @@ def test_a_split_of_a_connector_that_is_not_to_run_is_not_said_again() -> None:
     assert reporter.next_tick_ms() is None
 
 
+def test_a_new_report_does_not_send_those_again_that_wait_for_the_log() -> None:
+    token, reporter, group = (
+        Token(2, 1),
+        StatusReporter("connect", FixedLog("W1")),
+        Group("connect"),
+    )
+    names = ("a", "b")
+    evolve(group, MemberMetadata("W1"), 0)
+    for name in names:
+        evolve(group, ConnectorConfig(name, {}, 1, 0), 1)
+    owned = {Resource(name): 2 for name in names}
+    evolve(group, CurrentAssignment("W1", 2, 1, MemberState.STABLE, owned, {}), 2)
+
+    def sent(at_ms: int) -> list[object]:
+        told = list[object]()
+        for each in reporter.take_due(group, at_ms):
+            if isinstance(each, ReportStatus):
+                told += [update.resource for update in each.updates]
+            elif isinstance(each, PutTaskConfigs):
+                told.append(each.connector)
+        return told
+
+    told = list[list[object]]()
+    for at_ms, name in enumerate(names):
+        reporter.take(TaskConfigsChanged(name, token, ({"n": "0"},)), at_ms)
+        reporter.take(StatusChanged(Resource(name), token, RunState.RUNNING), at_ms)
+        told.append(sent(at_ms))
+    assert told == [["a", Resource("a")], ["b", Resource("b")]]
+    everything = ["a", "b", Resource("a"), Resource("b")]
+    assert [sent(2), sent(AGAIN_MS), sent(AGAIN_MS + 1)] == [[], everything, []]
+    reporter.repeat()
+    assert sent(AGAIN_MS + 2) == everything, "the group has a new process"
+
+
 def test_a_remark_does_not_hide_that_a_task_runs_batches() -> None:
     reporter, a0, token = StatusReporter("connect", FixedLog("W1")), Resource("a", 0), Token(2, 1)
     group = Group("connect")

@@ -7,7 +7,6 @@ never blocks for long: long work is done in the runner's threads, which post the
 
 import logging
 import os
-import threading
 import time
 from collections import deque
 
@@ -123,8 +122,7 @@ class WorkerActor(Actor):
         """Queue a report for the core; called from any thread."""
         log_trouble(report)
         self._reports.append(report)
-        if threading.current_thread() is not threading.main_thread():
-            self.post(ReportsWait())
+        self.post(ReportsWait())
 
     # -- beginning
 
@@ -150,10 +148,14 @@ class WorkerActor(Actor):
     # -- effects and timers
 
     def _settle(self) -> None:
-        """Pass all queued reports to the core, then set the watchdog and the next timer."""
+        """Pass queued reports to the core, then set the watchdog and the next timer.
+
+        Those that come meanwhile have their turn after the messages of the group: while hundreds of
+        tasks start, there would be no end of them.
+        """
         if not self._is_up:
             return
-        while self._reports:
+        if self._reports:
             reports = [self._reports.popleft() for _ in range(len(self._reports))]
             self._obey(self._core.report(reports, _steady_ms(), _wall_ms()))
         self._tell_name()

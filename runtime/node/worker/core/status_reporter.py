@@ -1,7 +1,8 @@
 """Reports of a worker to its group, repeated until the log shows them.
 
 Messages may be lost, and the group's process may end before it has handled one. So no report waits
-for a reply: it is sent again every `AGAIN_MS` until the log shows it.
+for a reply: it is sent again every `AGAIN_MS` until the log shows it. New reports are sent at once,
+and alone: when hundreds of connectors start, no report of one sends those of all others again.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,10 +46,10 @@ class StatusReporter:
         """The latest task configs of each connector, until the log shows them."""
         self._forgotten: list[Forgotten] = []
         """Reports that are sent only once, since the janitor repeats them."""
+        self._sent_splits: set[str] = set()
+        """The connectors whose task configs in `_splits` were sent at least once."""
         self._said_at_ms = -AGAIN_MS
         """When all pending reports were sent last."""
-        self._is_fresh = False
-        """Whether a report was not sent yet, or has to be sent again at once."""
 
     def take(self, report: object, at_ms: int) -> None:
         """Add a report with its time (wall clock); reports of other types are ignored."""
@@ -68,7 +69,7 @@ class StatusReporter:
                 self._forgotten.append(report)
             case TaskConfigsChanged(connector, token, configs):
                 self._splits[connector] = ReportedSplit(token, configs)
-                self._is_fresh = True
+                self._sent_splits.discard(connector)
             case _:
                 pass
 
@@ -92,20 +93,24 @@ class StatusReporter:
         if not (self._statuses or self._splits):
             return
         self._drop_known(group)
-        if not self._is_fresh and now_ms < self._said_at_ms + AGAIN_MS:
-            return
-        self._is_fresh, self._said_at_ms = False, now_ms
-        for connector, split in self._splits.items():
+        if now_ms >= self._said_at_ms + AGAIN_MS:
+            self._said_at_ms = now_ms
+            self._sent_splits.clear()
+            self._sent.clear()
+        for connector in [each for each in self._splits if each not in self._sent_splits]:
+            split = self._splits[connector]
             yield PutTaskConfigs(
                 self._group_id, self._log.member_id, connector, split.token, split.configs
             )
-        if self._statuses:
-            self._sent.update(self._statuses)
-            yield ReportStatus(self._group_id, self._log.member_id, tuple(self._statuses.values()))
+        self._sent_splits.update(self._splits)
+        unsent = [each for key, each in self._statuses.items() if key not in self._sent]
+        self._sent.update(self._statuses)
+        if unsent:
+            yield ReportStatus(self._group_id, self._log.member_id, tuple(unsent))
 
     def repeat(self) -> None:
         """Send all pending reports again at once: the group has a new process."""
-        self._is_fresh = True
+        self._said_at_ms = -AGAIN_MS
 
     @property
     def awaited(self) -> Resources:
@@ -137,7 +142,6 @@ class StatusReporter:
         self._sent.discard(update.resource)
         self._statuses[update.resource] = update
         self._latest_ms[update.resource] = at_ms
-        self._is_fresh = True
 
     def _drop_known(self, group: Group) -> None:
         said = [
@@ -157,6 +161,7 @@ class StatusReporter:
         known = [name for name, split in self._splits.items() if self._is_known(group, name, split)]
         for name in known:
             del self._splits[name]
+            self._sent_splits.discard(name)
 
     def _forget_former(self, group: Group) -> None:
         """Drop the times of resources that this member no longer owns: the next token is new."""
