@@ -74,7 +74,7 @@ def at_commits(module: Any) -> None:
     commits = module.TaskCommits
     after(commits, "stage", "staged", lambda self, *_: self._resource.connector)
     after(commits, "commit", "committed", lambda self, *_: self._resource.connector)
-    put = commits._put_in_place
+    put = commits._publish
 
     def put_in_place(self: Any, pipeline: Any, commit: Any, sequence: int) -> None:
         told = self._ledger.published
@@ -89,7 +89,7 @@ def at_commits(module: Any) -> None:
         finally:
             self._ledger = self._ledger.beside
 
-    commits._put_in_place = put_in_place
+    commits._publish = put_in_place
 
 
 class _Beside:
