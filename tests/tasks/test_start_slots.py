@@ -1,7 +1,9 @@
 """A few connectors and tasks start at once, however many a worker has been given."""
 
+import operator
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -91,8 +93,7 @@ def test_few_of_many_resources_start_at_once_and_all_do_start(
         runner.start(replace(numbers_launch(root, OLD, last=0), resource=each))
     assert crowd.is_full.wait(PATIENCE_S)
     for each in resources:
-        begun = Started(each, OLD)
-        reports.wait(lambda report, begun=begun: report == begun)
+        reports.wait(partial(operator.eq, Started(each, OLD)))
     crowd.opened.set()
     assert crowd.all_passed.wait(PATIENCE_S)
     assert crowd.most == SLOTS
