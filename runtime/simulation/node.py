@@ -105,6 +105,7 @@ class Node:
             self._world.clock.after(delay_ms, self._tell_of_assignor)
 
     def _tell_of_assignor(self) -> None:
+        self.assignor.is_starting = False
         self.hear(AssignorAt(None, self.assignor.pid))
 
     def comes_back(self, delay_ms: int) -> None:
@@ -195,6 +196,8 @@ class SimulatedAssignor:
     def __init__(self, clock: SimulatedClock, rng: Random, names: tuple[str, ...]) -> None:
         """Run assignors by these names, the one that the worker likes best first."""
         self.pid = 1
+        self.is_starting = False
+        """Whether nobody knows the process yet: what is asked was sent to the one before."""
         self._clock = clock
         self._rng = rng
         self._names = names
@@ -225,10 +228,13 @@ class SimulatedAssignor:
     def end(self) -> None:
         """End the process, with all that it was asked; the next one was asked nothing yet."""
         self.pid += 1
+        self.is_starting = True
         self._asked.clear()
 
     def ask(self, message: AssignorMessage, hear: Hear) -> None:
         """Take a question; `hear` is told the answer after a while. Raises `Violation`."""
+        if self.is_starting:
+            return
         match message:
             case DescribeAssignors(number=number):
                 self._said_reason = self._reason

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from fairlead.actors.messages.assignors import DescribeAssignors, Worker
 from fairlead.events.commits import CommitId, Offset, TaskProgress
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
@@ -19,11 +20,18 @@ from fairlead.events.records import (
 )
 from fairlead.runtime.simulation.campaign import play
 from fairlead.runtime.simulation.durable_state import MemoryLog
-from fairlead.runtime.simulation.environment.clock import WALL_MS, SimulatedClock, Story, Violation
+from fairlead.runtime.simulation.environment.clock import (
+    WALL_MS,
+    SimulatedClock,
+    Story,
+    Violation,
+    stream,
+)
 from fairlead.runtime.simulation.environment.kinds import Fault
 from fairlead.runtime.simulation.environment.network import MessageFault, Network, Way
 from fairlead.runtime.simulation.group_process import Border
 from fairlead.runtime.simulation.invariants import CommitInvariants, consistent, see_covered
+from fairlead.runtime.simulation.node import SimulatedAssignor
 from fairlead.runtime.simulation.running import Exclusivity
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, ScheduledFault, Size
 from fairlead_tests.decider import resources
@@ -49,6 +57,16 @@ def test_what_is_due_happens_by_time_and_then_as_it_was_asked_for() -> None:
         clock.after(delay_ms, see, name)
     clock.run(8)
     assert (seen, clock.now_ms) == ([(3, "b"), (5, "a"), (5, "c")], 8)
+
+
+def test_what_is_asked_of_an_assignor_process_that_has_ended_reaches_no_other() -> None:
+    clock, heard = SimulatedClock(), list[object]()
+    assignor = SimulatedAssignor(clock, stream(1), ("balanced",))
+    assignor.end()
+    for assignor.is_starting in (True, False):
+        assignor.ask(DescribeAssignors("W1", Worker("w1"), 1), heard.append)
+        clock.run(clock.now_ms + 1_000)
+        assert len(heard) == 1 - assignor.is_starting
 
 
 def test_the_wall_clock_jumps_and_the_steady_one_does_not() -> None:
