@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from ...actors.door.log_file import open_private
 from ...events.log.errors import CorruptLogError, LogError
 from ...events.log.probe import probe
 
@@ -59,7 +60,9 @@ def trace_crashes(folder: Path) -> bool:
         LOGGER.error(
             "the last REST process crashed; logs are checked before they are read: %s", trace
         )
-    faulthandler.enable(path.open("w"))  # it stays open: a crash leaves no time to open it
+    file = open_private(str(path))
+    file.truncate(0)
+    faulthandler.enable(file)  # it stays open: a crash leaves no time to open it
     return bool(trace)
 
 

@@ -200,8 +200,9 @@ def test_a_worker_runs_as_long_as_its_command(kept: Shell) -> None:
 def test_what_tells_of_the_node_is_for_its_owner_only(kept: Shell) -> None:
     node = kept.nodes[0]
     run = node.data_dir / "run"
+    eventually((run / "rest-crash").exists, "REST has opened its file")
     told = {each.name: each.stat().st_mode & 0o777 for each in run.iterdir()}
-    files = ("assignors.json", "key", "lock", "node.id", "node.json")
+    files = ("assignors.json", "key", "lock", "node.id", "node.json", "rest-crash")
     assert told == {**dict.fromkeys(files, 0o600), "processes": 0o700}
     assert {each.stat().st_mode & 0o777 for each in (run / "processes").iterdir()} == {0o600}
     assert run.stat().st_mode & 0o777 == 0o700
