@@ -51,6 +51,10 @@ class Worker(real.WorkerActor):
         if to == "the group":
             self.said.append(message)
 
+    def post(self, message: object) -> None:
+        """Hear at once what it has for itself."""
+        self.receive(message, "itself")
+
     def wake_after(self, seconds: float, payload: object = None) -> None:
         """Let no time pass by itself."""
 

@@ -7,6 +7,7 @@ never blocks for long: long work is done in the runner's threads, which post the
 
 import logging
 import os
+import threading
 import time
 from collections import deque
 
@@ -122,7 +123,8 @@ class WorkerActor(Actor):
         """Queue a report for the core; called from any thread."""
         log_trouble(report)
         self._reports.append(report)
-        self.post(ReportsWait())
+        if threading.current_thread() is not threading.main_thread():
+            self.post(ReportsWait())
 
     # -- beginning
 
@@ -161,6 +163,8 @@ class WorkerActor(Actor):
         self._tell_name()
         self._watchdog.until(self._core.end_ms)
         self._sleep()
+        if self._reports:
+            self.post(ReportsWait())
 
     def _sleep(self) -> None:
         """Set a timer for the core's next tick, unless an earlier one is set."""
