@@ -9,7 +9,6 @@ from ..spi.config import ConfigInvalid
 from ..spi.connector import Connector
 from ..spi.context import Context
 from ..spi.errors import Away, BadInput, CallTimedOut, NotReady
-from .contention import StartSlots
 from .ledger import LedgerUnavailable
 from .plugins.calls import CallLimits, Calls
 from .plugins.guard import guard_connector
@@ -29,12 +28,8 @@ class ConnectorLoop:
         make: Callable[[], Connector],
         report: Callable[[Report], None],
         complete: Callable[[Context], Context] = lambda context: context,
-        starts: StartSlots | None = None,
     ) -> None:
-        """Store the factory of the connector; `complete` adds the node's services to a context.
-
-        `starts` are the slots that it shares with the other resources of its worker.
-        """
+        """Store the factory of the connector; `complete` adds the node's services to a context."""
         self.halt = Halt()
         self._launch = launch
         self._make = make
@@ -43,7 +38,6 @@ class ConnectorLoop:
         self._status = StatusReports(launch, report, lambda: self._restarts.made)
         self._outage = Outage(self._restarts.policy, self.halt, self._status.report)
         self._complete = complete
-        self._starts = starts or StartSlots()
         self._limits = CallLimits.of(launch.connector_config)
         self._calls = Calls(self._limits)
         self._configs: tuple[Mapping[str, str], ...] | None = None
@@ -72,8 +66,7 @@ class ConnectorLoop:
         split = self._configs or self._launch.split
         context = Context(self._launch.resource, self._status.warn, split)
         try:
-            with self._starts.acquire(self.halt):
-                connector.start(self._complete(context), config)
+            connector.start(self._complete(context), config)
             try:
                 self._watch(connector, keys.COMMON.parse(config).number(keys.TASKS_MAX))
             finally:
@@ -89,8 +82,7 @@ class ConnectorLoop:
         due = True
         while not self.halt.is_draining:
             if due:
-                with self._starts.acquire(self.halt):
-                    due = not self._reconfigure(connector, max_tasks)
+                due = not self._reconfigure(connector, max_tasks)
             self.halt.wait(_POLL_S)
             due = due or connector.needs_reconfiguration()
             if self._outage.is_on and not due:  # all calls have succeeded

@@ -7,15 +7,9 @@ weight: a connector with twice the weight waits half as long, and no task starve
 A poll of a folder takes some tenths of a millisecond, whether it has ten files or a hundred
 thousand. So a single task may poll some ten times a second and finds new files soon, even if
 nothing wakes it up. With many tasks each polls less often, down to its poll interval.
-
-Python runs one thread at a time, and a thread that wants to run waits for all that wanted to
-before it. With hundreds of runnable threads, the worker's actor came to no heartbeat within its
-session, lost its tasks, and all began again. So a few tasks start at once.
 """
 
-import math
 import time
-from collections import deque
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from threading import Event, Lock
@@ -28,12 +22,6 @@ _SHARE: Final = 0.0025
 
 _SHORTEST_S: Final = 0.02
 """The shortest pause between two polls."""
-
-_STARTS: Final = 4
-"""How many connectors and tasks start at once."""
-
-_LEASE_S: Final = 0.5
-"""How long a start keeps others waiting: one that waits for its server needs no processor."""
 
 
 @dataclass(eq=False, frozen=True, slots=True)
@@ -85,57 +73,6 @@ class BatchSlots:
             first = max(self._waiting, key=lambda each: (now - each.since) * each.weight)
             self._waiting.remove(first)
             first.turn.set()
-
-
-@dataclass(eq=False, slots=True)
-class _Start:
-    until: float = math.inf
-    """The monotonic time when its slot goes to another start; infinite before it has one."""
-    turn: Event = field(default_factory=Event)
-    """Set when it gets a slot, and when its resource is asked to end."""
-
-
-class StartSlots:
-    """A semaphore for the starts on one worker, whose slots expire; usable from any thread."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        """Guards the following fields."""
-        self._holders: list[_Start] = []
-        self._waiting: deque[_Start] = deque()
-        """The starts that wait for a slot, oldest first."""
-
-    def acquire(self, halt: Halt) -> ExitStack:
-        """Wait for a slot, or until the resource is asked to end; closing the result frees it."""
-        start = _Start()
-        with self._lock:
-            self._waiting.append(start)
-        while (pause_s := self._grant(start)) and not halt.is_draining:
-            halt.wait_for(start.turn, pause_s)
-        slot = ExitStack()
-        slot.callback(self._release, start)
-        return slot
-
-    def _grant(self, start: _Start) -> float:
-        """Give free slots to waiting starts; return how long one of them has to wait at most."""
-        with self._lock:
-            now = time.monotonic()
-            self._holders = [each for each in self._holders if each.until > now]
-            while self._waiting and len(self._holders) < _STARTS:
-                granted = self._waiting.popleft()
-                granted.until = now + _LEASE_S
-                self._holders.append(granted)
-                granted.turn.set()
-            if start.until < math.inf:
-                return 0.0
-            return min(each.until for each in self._holders) - now
-
-    def _release(self, start: _Start) -> None:
-        with self._lock:
-            for each in (self._holders, self._waiting):
-                if start in each:
-                    each.remove(start)
-        self._grant(start)
 
 
 class IdlePauses:

@@ -146,11 +146,7 @@ class Runner:
 
     def _connector_loop(self, launch: Launch) -> ConnectorLoop:
         return ConnectorLoop(
-            launch,
-            lambda: self._make_connector(launch),
-            self._report,
-            self._complete_context,
-            self._host.starts,
+            launch, lambda: self._make_connector(launch), self._report, self._complete_context
         )
 
     def _task(self, launch: Launch) -> Task:

@@ -26,7 +26,7 @@ from ..spi.errors import Away, CallTimedOut, NotReady
 from ..spi.source import BatchPlan, Limit
 from .batch_size import BatchSize, RateLimit, plan_within
 from .commits import TaskCommits, TaskMemory, advance_offsets
-from .contention import BatchSlots, IdlePauses, StartSlots
+from .contention import BatchSlots, IdlePauses
 from .failures import reason_of, reporting_end
 from .halving import BatchHalved
 from .ledger import Fenced, Ledger, LedgerUnavailable
@@ -56,7 +56,6 @@ class TaskHost:
     report: Callable[[Report], None]
     pauses: IdlePauses = field(default_factory=IdlePauses)
     slots: BatchSlots = field(default_factory=lambda: BatchSlots(1))
-    starts: StartSlots = field(default_factory=StartSlots)
 
 
 class Task:
@@ -132,15 +131,14 @@ class Task:
         """Run batches until the end, or until the engine, the log or the sink is unreachable."""
         self._calls.wait_committed()
         calls = self._calls = Calls(self._calls.limits)
-        with self._host.starts.acquire(self.halt):
-            pipeline = self._make_guarded_pipeline(calls)
+        pipeline = self._make_guarded_pipeline(calls)
         try:
-            with self._host.starts.acquire(self.halt):
-                self._commits.recover(pipeline, calls)
+            self._commits.recover(pipeline, calls)
             if self._wait_warm():
                 if not self._is_unproven:
                     self._status.report(RunState.RUNNING)
-                with reporting_end(pipeline.lineage), calls.holding(self._host.pauses.register()):
+                polling = self._host.pauses.register()
+                with reporting_end(pipeline.lineage), calls.holding(polling):
                     self._loop(pipeline)
                 if not self.halt.is_cancelled:  # a cancelled task may have a batch to publish
                     self._commits.sweep(pipeline)
@@ -203,20 +201,20 @@ class Task:
         first = True
         # Downtime ends here, not at the first batch: input may arrive much later.
         began_ms = time.time_ns() // 1_000_000
-        first_plan = self._host.starts.acquire(self.halt)
         while not self.halt.is_draining:
             self._commits.sweep_if_due(pipeline)
             if self._waits_for_rate():
                 continue
             clock, cpu_s = BatchClock(), time.thread_time()
-            with first_plan, clock.phase("plan"):
+            with clock.phase("plan"):
                 plan = self._plan(pipeline, offsets, size)
             if self.halt.is_draining:
                 return
             if not plan.ranges:
                 self._wait_for_input(pipeline, time.thread_time() - cpu_s)
                 continue
-            if (commit := self._run_batch(pipeline, plan, clock)) is None:
+            commit = self._run_batch(pipeline, plan, clock)
+            if commit is None:
                 return
             advance_offsets(offsets, commit)
             self._rate.consume(clock.total, commit.rows_in, plan.bytes, backlog=plan.backlog)
