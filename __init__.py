@@ -3,3 +3,14 @@
 Read it from the ground up: `events` is what is written down, `actors` are those who speak,
 `projections` those who read, and `runtime` runs them all. CONTRIBUTING.md says more.
 """
+
+
+def __getattr__(name: str) -> str:
+    """Return `__version__`, the version of the installed distribution, when it is asked for."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version  # noqa: PLC0415  # slow, and rarely used
+
+    from .runtime.pipeline.distribution import DISTRIBUTION  # noqa: PLC0415  # see above
+
+    return version(DISTRIBUTION)

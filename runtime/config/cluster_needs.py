@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from ..pipeline.distribution import pip_install
 from ..pipeline.spark.connect.address import ConnectAddress, missing_packages
 from ..pipeline.spark.settings import AUTH_SECRET, HOST, STANDALONE
 
@@ -68,8 +69,8 @@ def connect_needs(master: str, folders: str, kind: str) -> Iterator[ClusterNeed]
     if missing := missing_packages():
         yield ClusterNeed(
             ("spark.master",),
-            f"{told} needs packages that are not installed ({', '.join(missing)}): pip install"
-            " 'fairlead[connect]'",
+            f"{told} needs packages that are not installed ({', '.join(missing)}):"
+            f" {pip_install('connect')}",
         )
     if kind == "shared":
         yield ClusterNeed(

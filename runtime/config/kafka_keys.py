@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from ...actors.settings import SettingType, whole, word
 from ...events.placement import split_list
+from ..pipeline.distribution import pip_install
 from .kinds import INT32_MAX, LOOPBACK, MILLISECONDS, PORT_MAX
 from .setting import SAME, Domain, setting
 
@@ -85,7 +86,7 @@ def flaws_in_kafka(settings: "KafkaSettings") -> Iterator[tuple[tuple[str, ...],
         return
     address, at = parse_kafka_listener(settings.kafka_listeners), "kafka.listeners"
     if find_spec("kio") is None:
-        yield (at,), f"{at} needs kio: pip install 'fairlead[kafka-listener]'"
+        yield (at,), f"{at} needs kio: {pip_install('kafka-listener')}"
     if not settings.kafka_bootstrap_servers:
         servers = "kafka.bootstrap.servers"
         yield (at, servers), f"{at} is set and {servers} is not: name the brokers behind"

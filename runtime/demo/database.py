@@ -20,6 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ..pipeline.distribution import pip_install
+
 if TYPE_CHECKING:
     import psycopg
 
@@ -45,9 +47,7 @@ def missing_parts() -> Sequence[str]:
     """Return the missing requirements of the demo, each with the command that installs it."""
     found: list[str] = []
     if find_spec("psycopg") is None or find_spec("adbc_driver_postgresql") is None:
-        found.append(
-            f"the extra for PostgreSQL: {sys.executable} -m pip install 'fairlead[postgres]'"
-        )
+        found.append(f"the extra for PostgreSQL: {sys.executable} -m {pip_install('postgres')}")
     if _bin() is None:
         found.append(
             "a PostgreSQL server of 14 or later (initdb): apt-get install postgresql, or put the "

@@ -4,12 +4,12 @@ import os
 import subprocess
 import sys
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from cli.conftest import Cluster, Run
 
+import fairlead
 from fairlead_tests.cli import answered
 
 VERBS = {
@@ -63,7 +63,7 @@ def test_no_verb_at_all_shows_the_help(run: Run) -> None:
 
 
 def test_the_version_is_that_of_the_distribution(run: Run) -> None:
-    assert run("--version") == (0, f"fairlead {version('fairlead')}\n", "")
+    assert run("--version") == (0, f"fairlead {fairlead.__version__}\n", "")
 
 
 @pytest.mark.parametrize(

@@ -364,4 +364,4 @@ def test_what_spark_connect_needs_is_told_where_it_is_missing(
 ) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
     (problem,) = refused(*SC, LOCAL)
-    assert "pip install 'fairlead[connect]'" in problem
+    assert "pip install 'fairlead-connect[connect]'" in problem

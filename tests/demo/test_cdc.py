@@ -21,7 +21,7 @@ def test_what_is_missing_is_told_with_what_mends_it(
     monkeypatch.setenv("PATH", "")
     assert cdc.demo_cdc(1, 1) == 1
     extra, server = capsys.readouterr().out.splitlines()
-    assert extra.endswith("-m pip install 'fairlead[postgres]'")
+    assert extra.endswith("-m pip install 'fairlead-connect[postgres]'")
     assert "a PostgreSQL server of 14 or later" in server
 
 

@@ -16,6 +16,7 @@ import typer
 from ....events.entries.codec import CodecError
 from ....events.log.errors import LogError
 from ...config.sources import ConfigError
+from ...pipeline.distribution import DISTRIBUTION
 from .command.printing import FAILED, MISUSED, Failed, escape_controls
 from .verbs import (
     configs,
@@ -48,7 +49,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version  # noqa: PLC0415  # slow, and rarely used
 
-        sys.stdout.write(f"{PROGRAM} {version(PROGRAM)}\n")
+        sys.stdout.write(f"{PROGRAM} {version(DISTRIBUTION)}\n")
         raise typer.Exit
 
 

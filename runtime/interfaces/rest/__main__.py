@@ -32,6 +32,7 @@ from ...cluster.run_folder import KeyRefusedError, RunFolder, read_key
 from ...cluster.spec import WorkerTraits, assignor_log
 from ...config.secrets import Vault
 from ...pipeline.connectors.builtin.plugins import find_plugins
+from ...pipeline.distribution import DISTRIBUTION
 from ...pipeline.spi.context import Outside, Reach
 from .app import make_app
 from .backend.gateway import CommandGateway
@@ -127,7 +128,7 @@ def options_parser() -> argparse.ArgumentParser:
 
 
 def _service(data_dir: Path, group_id: str, gateway: CommandGateway, key: bytes) -> Service:
-    release = version("fairlead")
+    release = version(DISTRIBUTION)
     requests = RequestMetrics()
     return Service(
         group_id=group_id,

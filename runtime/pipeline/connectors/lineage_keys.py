@@ -7,6 +7,7 @@ from typing import Final
 
 from ....actors.settings import Value
 from ....events.commits import Commit
+from ..distribution import pip_install
 from ..spi.config import Importance, is_deferred
 from ..spi.context import Context
 from ..spi.key_kinds import secret_key, text_key, with_group
@@ -25,7 +26,7 @@ def _url(value: Value) -> str | None:
     if not text.startswith(("http://", "https://")):
         return "must be a URL such as http://host:5000"
     if find_spec("openlineage") is None:
-        return "needs a package that is not installed: pip install 'fairlead[lineage]'"
+        return f"needs a package that is not installed: {pip_install('lineage')}"
     return None
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from .....events.commits import CommitId, Manifest
 from .....events.model import Resource, Token
+from ...distribution import pip_install
 from ...spi.config import ConfigInvalid, Importance, ParsedConfig, Width, is_deferred
 from ...spi.context import Context, Outside
 from ...spi.errors import SinkBroken
@@ -208,7 +209,7 @@ def _topic(
             dead_letter_topic,
         )
     except ImportError:
-        raise ConfigInvalid(f"{QUEUE_TOPIC} needs `pip install 'fairlead[kafka]'`") from None
+        raise ConfigInvalid(f"{QUEUE_TOPIC} needs `{pip_install('kafka')}`") from None
     staging = config.get(_STAGING) or config.get(kafka.STAGING, "")
     topic, replicas = settings.text(QUEUE_TOPIC), settings.number(_REPLICAS)
     return dead_letter_topic(

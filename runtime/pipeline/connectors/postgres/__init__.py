@@ -1,1 +1,1 @@
-"""Tables of PostgreSQL, as a source and as a sink; needs the extra `fairlead[postgres]`."""
+"""Tables of PostgreSQL, as a source and as a sink; needs the extra `fairlead-connect[postgres]`."""

@@ -1,0 +1,48 @@
+"""What pip calls fairlead has one name, wherever somebody is told to install it."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import fairlead
+from fairlead.runtime.pipeline.distribution import DISTRIBUTION, pip_install
+
+HOUSE = Path(__file__).parents[1]
+ROOMS = ("actors", "events", "projections", "runtime", "deploy")
+TELLS = sorted(
+    [HOUSE / "README.md", HOUSE / "CONTRIBUTING.md", HOUSE / "pyproject.toml"]
+    + [
+        path
+        for room in ROOMS
+        for path in (HOUSE / room).rglob("*")
+        if path.suffix in {".py", ".md", ".toml"}
+    ]
+)
+
+
+def test_the_distribution_has_the_name_that_messages_tell() -> None:
+    project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
+    assert (project["name"], project["version"]) == (DISTRIBUTION, fairlead.__version__)
+
+
+def test_the_package_has_no_attributes_of_other_names() -> None:
+    with pytest.raises(AttributeError, match="'fairlead' has no attribute 'version'"):
+        _ = fairlead.version  # type: ignore[attr-defined]
+
+
+def test_a_missing_part_is_told_with_the_command_that_installs_it() -> None:
+    assert pip_install("kafka") == "pip install 'fairlead-connect[kafka]'"
+
+
+def test_nobody_is_told_to_install_the_package_of_somebody_else() -> None:
+    other = re.compile(r"pip install '?fairlead(?!-)\b|fairlead\[")
+    told = [f"{path.name}: {found}" for path in TELLS for found in other.findall(path.read_text())]
+    assert told == []
+
+
+@pytest.mark.parametrize("example", sorted(HOUSE.glob("deploy/*/pyproject.toml")), ids=str)
+def test_an_example_depends_on_the_distribution(example: Path) -> None:
+    needs = tomllib.loads(example.read_text())["project"]["dependencies"]
+    assert [each for each in needs if each.startswith("fairlead")] == [DISTRIBUTION]
