@@ -119,15 +119,24 @@ def test_a_refusal_is_told_in_the_cluster_s_words(run: Run, cluster: Cluster) ->
         ("name: x\nconfig: {}\nmore: 1", "c has more beside name and config: move it into config"),
         ("name: x\nkey: [1]", "key in c is no text, number, true or false: put it in quotes"),
         ("name: x\nkey: null", "key in c is no text, number, true or false: put it in quotes"),
+        ("name: x\nkey: ~", "key in c is no text, number, true or false: put it in quotes"),
         (
-            "name: x\nday: 2013-01-01",
-            "day in c is no text, number, true or false: put it in quotes",
+            '{"name": "x", "key": null}',
+            "key in c is no text, number, true or false: put it in quotes",
         ),
+        (
+            "name: x\nkey: 1\nkey: 2",
+            "c is neither JSON nor YAML: the key key occurs twice in line 3",
+        ),
+        (
+            "name: x\nconfig: {a: 1, b: 2, a: 1}",
+            "c is neither JSON nor YAML: the key a occurs twice in line 2",
+        ),
+        ('{"name": "x", "key": "1", "key": "2"}', "c has the key key twice: keep one of them"),
         (
             "name: x\n key: [",
             "c is neither JSON nor YAML: mapping values are not allowed here in line 2",
         ),
-        (f"name: x\nkey: 0x{'f' * 6_000}", "a number is too long: put it in quotes"),
         ("[]", "c holds no connector: name and config are expected"),
         ("---\n---\n", "c holds no connector: name and config are expected"),
         ("name: x\nconfig:", "config in c holds no keys and values"),

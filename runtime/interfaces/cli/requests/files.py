@@ -1,9 +1,12 @@
-"""The connectors in a file that a user gives, as JSON or YAML."""
+"""The connectors in the files that a user gives, as JSON or YAML.
+
+Every value is the text that stands in the file: YAML would read the password 0123456 as an octal
+number, the country NO as false and the version 1.10 as 1.1.
+"""
 
 import json
 import sys
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, cast
 
@@ -12,17 +15,56 @@ import typer
 from ..command.printing import Failed, Misused
 
 STANDARD_INPUT: Final = Path("-")
+SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
+"""The files that are read of a folder."""
 
-ConnectorFile = Annotated[
-    Path,
+ConnectorFiles = Annotated[
+    list[Path],
     typer.Option(
         "--filename",
         "-f",
         metavar="FILE",
-        help="A JSON or YAML file; - is standard input.",
+        help="A JSON or YAML file, or a folder of them; repeatable; - is standard input.",
         show_default=False,
     ),
 ]
+Recursive = Annotated[
+    bool, typer.Option("--recursive", "-R", help="Read the folders in given folders as well.")
+]
+
+
+def read_all_connectors(
+    files: Sequence[Path], *, recursive: bool = False
+) -> dict[str, dict[str, str]]:
+    """Return the configs in files and folders by the name of their connector.
+
+    Raises `Failed` for what cannot be read, `Misused` for what is no connector, and for a name
+    that occurs twice.
+    """
+    configs: dict[str, dict[str, str]] = {}
+    origins: dict[str, Path] = {}
+    for file in _files_in(files, recursive=recursive):
+        for name, config in read_connectors(file):
+            if name in configs:
+                where = f"{file} has more than one"
+                if origins[name] != file:
+                    where = f"{origins[name]} and {file} both have a"
+                raise Misused(f"{where} connector {name}: which one is meant?")
+            configs[name], origins[name] = config, file
+    return configs
+
+
+def _files_in(given: Iterable[Path], *, recursive: bool) -> Iterator[Path]:
+    """Yield the files, and those of folders in the order of their names; raises `Misused`."""
+    for path in dict.fromkeys(given):
+        if path == STANDARD_INPUT or not path.is_dir():
+            yield path
+            continue
+        inside = path.rglob("*") if recursive else path.glob("*")
+        found = sorted(each for each in inside if each.suffix in SUFFIXES and each.is_file())
+        if not found:
+            raise Misused(f"{path} is a folder without a {', '.join(sorted(SUFFIXES))} file")
+        yield from found
 
 
 def read_connectors(file: Path) -> list[tuple[str, dict[str, str]]]:
@@ -33,19 +75,15 @@ def read_connectors(file: Path) -> list[tuple[str, dict[str, str]]]:
     several: list[object] = []
     for found in _parsed(file):
         several += cast("list[object]", found) if isinstance(found, list) else [found]
-    connectors = [_connector(file, each) for each in several or [None]]
-    names = Counter(name for name, _ in connectors)
-    if twice := [name for name, count in names.items() if count > 1]:
-        raise Misused(f"{file} has more than one connector {', '.join(twice)}: which one is meant?")
-    return connectors
+    return [_connector(file, each) for each in several or [None]]
 
 
 def _connector(file: Path, found: object) -> tuple[str, dict[str, str]]:
     if not isinstance(found, Mapping):
         raise Misused(f"{file} holds no connector: name and config are expected")
-    members = {str(key): value for key, value in cast("Mapping[object, object]", found).items()}
+    members = cast("Mapping[str, object]", found)
     given = members.get("name")
-    name = _text_of(given) if isinstance(given, str | bool | int | float) else ""
+    name = given if isinstance(given, str) else ""
     if not name.strip():
         raise Misused(f"{file} gives the connector no name: add one")
     if "config" not in members:
@@ -58,7 +96,7 @@ def _connector(file: Path, found: object) -> tuple[str, dict[str, str]]:
         raise Misused(
             f"{file} has {', '.join(strange)} beside name and config: move it into config"
         )
-    return name, _texts(file, cast("Mapping[object, object]", config))
+    return name, _texts(file, cast("Mapping[str, object]", config))
 
 
 def _parsed(file: Path) -> list[object]:
@@ -68,18 +106,44 @@ def _parsed(file: Path) -> list[object]:
     except OSError as error:
         raise Failed(f"{file} cannot be read: {error.strerror or error}") from None
     try:
-        return [json.loads(content)]
+        return [read_json(content, str(file))]
     except RecursionError:
         raise Misused(f"{file} is neither JSON nor YAML: it is nested too deeply") from None
     except ValueError:
         return _parsed_yaml(file, content)
 
 
+def read_json(content: str | bytes, where: str, *, as_texts: bool = True) -> object:
+    """Parse JSON; raises `Misused` for a key that occurs twice, `ValueError` for other text.
+
+    With `as_texts` a number is the text that stands there, and true and false are words.
+    """
+
+    def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise Misused(f"{where} has the key {twice} twice: keep one of them")
+        if as_texts:
+            words = {True: "true", False: "false"}
+            return {k: words[v] if isinstance(v, bool) else v for k, v in found.items()}
+        return found
+
+    if not as_texts:
+        return json.loads(content, object_pairs_hook=members)
+    return json.loads(
+        content, object_pairs_hook=members, parse_int=str, parse_float=str, parse_constant=str
+    )
+
+
 def _parsed_yaml(file: Path, content: bytes) -> list[object]:
     import yaml  # noqa: PLC0415  # JSON does without
 
+    from .yaml_texts import TextLoader  # noqa: PLC0415
+
     try:
-        documents = list(yaml.safe_load_all(content))
+        documents = list(yaml.load_all(content, TextLoader))  # noqa: S506  # it makes texts alone
     except yaml.MarkedYAMLError as error:
         where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise Misused(f"{file} is neither JSON nor YAML: {error.problem}{where}") from None
@@ -91,19 +155,9 @@ def _parsed_yaml(file: Path, content: bytes) -> list[object]:
     return documents
 
 
-def _texts(file: Path, config: Mapping[object, object] | Mapping[str, object]) -> dict[str, str]:
-    """Return a config with all values as texts, as in Connect."""
-    texts: dict[str, str] = {}
+def _texts(file: Path, config: Mapping[str, object]) -> dict[str, str]:
+    """Return a config whose values are all texts; raises `Misused`."""
     for key, value in config.items():
-        if isinstance(value, str | bool | int | float):
-            texts[str(key)] = _text_of(value)
-        else:
+        if not isinstance(key, str) or not isinstance(value, str):
             raise Misused(f"{key} in {file} is no text, number, true or false: put it in quotes")
-    return texts
-
-
-def _text_of(value: str | float) -> str:
-    try:
-        return str(value).lower() if isinstance(value, bool) else str(value)
-    except ValueError:  # Python writes out no number of more than 4,300 digits
-        raise Misused("a number is too long: put it in quotes") from None
+    return cast("dict[str, str]", dict(config))

@@ -16,7 +16,7 @@ from ..command.client import Client, client_of
 from ..command.connector_tables import config_diffs
 from ..command.options import ReadThere, There, takes
 from ..command.printing import FAILED, Failed, Misused, as_yaml, say, show, show_sections
-from ..requests.files import ConnectorFile, read_connectors
+from ..requests.files import ConnectorFiles, Recursive, read_all_connectors, read_connectors
 from ..requests.names import Connector
 from ..requests.several import for_each
 from ..requests.waiting import Awaited, Waiting, runs_nothing, wait_for
@@ -29,19 +29,21 @@ EXAMINED_SECONDS: Final = 10.0
 @takes(Waiting)
 def create(
     place: Waiting,
-    file: ConnectorFile,
+    files: ConnectorFiles,
+    recursive: Recursive = False,
     initial_state: Annotated[
         InitialState | None,
         typer.Option("--initial-state", help="Their first state; default: RUNNING."),
     ] = None,
 ) -> None:
-    """Create connectors from a file: each is {name, config}, or a plain config with its name.
+    """Create connectors from files: each is {name, config}, or a plain config with its name.
 
-    A file may hold several, as a list or as YAML documents. They are created one after the other;
+    A file may hold several, as a list or as YAML documents. All values are the texts that stand
+    there. They are created one after the other;
     one that fails does not keep the others from it.
     """
     timeout_ms = place.timeout_ms()
-    configs = dict(read_connectors(file))
+    configs = read_all_connectors(files, recursive=recursive)
     client = client_of(place)
 
     def post(name: str) -> None:
@@ -61,20 +63,21 @@ def create(
 @takes(Waiting)
 def apply(
     place: Waiting,
-    file: ConnectorFile,
+    files: ConnectorFiles,
+    recursive: Recursive = False,
     *,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only validate, and show what would change.")
     ] = False,
 ) -> None:
-    """Create the connectors in a file, or change their configs to those in the file.
+    """Create the connectors in files, or change their configs to those in the files.
 
-    All of them in one epoch, or none if one is refused. A key that the file does not have is
-    removed. Connectors that the file does not have stay as they are, and those that are paused or
+    All of them in one epoch, or none if one is refused. A key that a file does not have is
+    removed. Connectors that no file has stay as they are, and those that are paused or
     stopped stay so.
     """
     timeout_ms = place.timeout_ms()
-    configs = dict(read_connectors(file))
+    configs = read_all_connectors(files, recursive=recursive)
     client = client_of(place)
     _apply(client, configs, dry_run=dry_run)
     if timeout_ms is not None and not dry_run:
@@ -83,9 +86,9 @@ def apply(
 
 
 @takes(ReadThere)
-def diff(place: ReadThere, file: ConnectorFile) -> None:
+def diff(place: ReadThere, files: ConnectorFiles, recursive: Recursive = False) -> None:
     """Show what `apply` of a file would change; the exit code is 1 if that is anything."""
-    configs = dict(read_connectors(file))
+    configs = read_all_connectors(files, recursive=recursive)
     client = client_of(place)
     diffs: list[ConfigDiff] = []
     try:

@@ -14,6 +14,7 @@ from ...replies.progress import ConnectorOffsets, OffsetsSought
 from ..command.client import client_of
 from ..command.options import ReadThere, There, takes
 from ..command.printing import FactList, Failed, Misused, Section, Table, say, show
+from ..requests.files import read_json
 from ..requests.names import Connector
 
 STANDARD_INPUT: Final = Path("-")
@@ -141,6 +142,6 @@ def _offsets_in(found: object) -> object:
 
 def _parsed(text: str | None, where: str) -> object:
     try:
-        return json.loads(text or "")
+        return read_json(text or "", where, as_texts=False)
     except (ValueError, RecursionError) as error:
         raise Misused(f"{where} is no JSON: {error}") from None

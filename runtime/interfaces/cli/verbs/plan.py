@@ -22,7 +22,7 @@ from ..command.client import client_of
 from ..command.options import ReadThere, takes
 from ..command.phrases import cause_of, group_ids, member_name, moment, worker_name
 from ..command.printing import FactList, Misused, Section, Table, show
-from ..requests.files import read_connectors
+from ..requests.files import Recursive, read_all_connectors
 from ..requests.names import OfGroup, group_of
 
 UNMEASURED: Final = "not measured yet"
@@ -43,6 +43,7 @@ class Proposed(ReadThere):
             "--filename", "-f", metavar="FILE", help="Connectors to create or change, JSON or YAML."
         ),
     ] = None
+    recursive: Recursive = False
     add_worker: Annotated[
         int, typer.Option("--add-worker", metavar="N", min=0, help="This number of workers joins.")
     ] = 0
@@ -86,7 +87,12 @@ class Proposed(ReadThere):
             "drain": self.drain,
             "remove_workers": self.remove_worker,
             "delete": self.delete,
-            "connectors": _connectors(self.file or []),
+            "connectors": [
+                {"name": name, "config": config}
+                for name, config in read_all_connectors(
+                    self.file or [], recursive=self.recursive
+                ).items()
+            ],
             "scale": _scaled(self.scale or []),
         }
         return {name: each for name, each in proposed.items() if each}
@@ -107,12 +113,6 @@ def plan(asked: Proposed) -> None:
     group_id = group_of(asked, client, asked.group)
     reply = client.post(Plan, "groups", group_id, "plan", body=body)
     show(asked.output, reply, plan_tables(reply))
-
-
-def _connectors(files: list[Path]) -> list[dict[str, object]]:
-    return [
-        {"name": name, "config": config} for file in files for name, config in read_connectors(file)
-    ]
 
 
 def _scaled(given: list[str]) -> dict[str, int]:

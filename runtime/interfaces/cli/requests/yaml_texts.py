@@ -1,0 +1,36 @@
+"""A YAML loader whose scalars are the texts that stand in the file."""
+
+from typing import Final
+
+import yaml
+from yaml.constructor import ConstructorError
+
+NULL: Final = "tag:yaml.org,2002:null"
+MERGE: Final = "tag:yaml.org,2002:merge"
+
+
+class TextLoader(yaml.SafeLoader):
+    """Loads mappings and lists of texts; nothing, `~` and `null` without quotes are None.
+
+    A key that occurs twice in a mapping is a `ConstructorError`.
+    """
+
+    yaml_implicit_resolvers = {  # noqa: RUF012  # as PyYAML declares it
+        first: [(tag, pattern) for tag, pattern in resolvers if tag in {NULL, MERGE}]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        """Read a mapping, and refuse a key that it has twice."""
+        node = super().compose_mapping_node(anchor)  # type: ignore[no-untyped-call]
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    problem = f"the key {key.value} occurs twice"
+                    raise ConstructorError(None, None, problem, key.start_mark)
+                seen.add(key.value)
+        return node
+
+
+TextLoader.add_constructor(MERGE, yaml.SafeLoader.construct_yaml_str)
