@@ -165,6 +165,8 @@ class Loaded(NamedTuple):
 
     config: Config
     sources: Mapping[str, str]
+    passed_over: tuple[str, ...] = ()
+    """The settings in its file that have a meaning for Kafka Connect only."""
 
 
 def load_config(
@@ -184,7 +186,7 @@ def load_with_sources(
     file: Path | None, environ: Mapping[str, str], overrides: Sequence[str]
 ) -> Loaded:
     """Load the configuration with the source of each setting; raises `ConfigError`."""
-    given = gather(file, environ, overrides, KEYS.keys() - {SPARK_CONF, ASSIGNOR_CONF})
+    given, passed_over = gather(file, environ, overrides, KEYS.keys() - {SPARK_CONF, ASSIGNOR_CONF})
     spark, assignors = (_passed_on(prefix, given) for prefix in PASSED_ON)
     _refuse_unsafe(spark, given)
     values: dict[str, Any] = dict(_parsed(given))
@@ -192,7 +194,7 @@ def load_with_sources(
         config = Config(**values, spark_conf=spark, assignor_conf=assignors)
     except Contradictory as error:
         raise ConfigError(_with_sources(each, given) for each in error.found) from None
-    return Loaded(config, {key: each.source for key, each in given.items()})
+    return Loaded(config, {key: each.source for key, each in given.items()}, passed_over)
 
 
 def _contradictions(config: Config) -> Iterator[Contradiction]:

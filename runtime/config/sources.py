@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from ...actors.misspelling import hint
+from .foreign import is_of_connect, is_of_kubernetes
 
 
 class ConfigError(Exception):
@@ -30,39 +31,10 @@ PASSED_ON: Final = (SPARK, ASSIGNORS)
 
 ENVIRONMENT: Final = "FAIRLEAD_"
 NOT_SETTINGS: Final = frozenset({"FAIRLEAD_DEBUG"})
+PROPERTIES: Final = ".properties"
 COMMAND_LINE: Final = "the command line"
 FIRST_PRINTABLE: Final = " "
 DELETE: Final = "\x7f"
-
-NOT_HERE: Final = (
-    "bootstrap.servers",
-    "client.",
-    "key.converter",
-    "value.converter",
-    "header.converter",
-    "config.storage.",
-    "offset.storage.",
-    "status.storage.",
-    "config.providers",
-    "plugin.",
-    "producer.",
-    "consumer.",
-    "admin.",
-    "ssl.",
-    "sasl.",
-    "security.",
-    "topic.",
-    "inter.worker.",
-    "worker.sync.",
-    "worker.unsync.",
-    "exactly.once.source.support",
-    "connector.client.config.override.policy",
-    "metric",
-    "rest.extension.classes",
-    "response.http.headers.config",
-    "access.control.",
-)
-"""Prefixes of Kafka Connect worker settings that have no meaning here."""
 
 
 class GivenValue(NamedTuple):
@@ -72,30 +44,44 @@ class GivenValue(NamedTuple):
     source: str
 
 
+class Given(NamedTuple):
+    """The last value of each setting, and what a file has for Kafka Connect alone."""
+
+    values: dict[str, GivenValue]
+    passed_over: tuple[str, ...] = ()
+    """The keys of a .properties file that have a meaning for Kafka Connect only."""
+
+
 def gather(
     file: Path | None,
     environ: Mapping[str, str],
     overrides: Sequence[str],
     known: Collection[str],
-) -> dict[str, GivenValue]:
+) -> Given:
     """Return the last value of each setting, of file, environment, then `key=value` overrides.
 
-    Raises `ConfigError` with all unknown keys and malformed settings.
+    Settings that only a Connect worker has are passed over in a .properties file, which may be
+    that worker's. Raises `ConfigError` with all unknown keys and malformed settings.
     """
     problems: list[str] = []
+    passed_over: list[str] = []
     given: dict[str, GivenValue] = {}
+    may_be_connects = f"file {file}" if file and file.suffix == PROPERTIES else None
     for found in (
         _from_file(file) if file else (),
         _from_environment(environ, known, problems),
         _from_overrides(overrides, problems),
     ):
         for key, value in found:
+            if value.source == may_be_connects and key not in known and is_of_connect(key):
+                passed_over.append(key)
+                continue
             if problem := _problem(key, value, known):
                 problems.append(problem)
             given[key] = value
     if problems:
         raise ConfigError(problems)
-    return given
+    return Given(given, tuple(passed_over))
 
 
 def _advice(key: str, known: Collection[str]) -> str:
@@ -105,7 +91,7 @@ def _advice(key: str, known: Collection[str]) -> str:
 
 def _problem(key: str, value: GivenValue, known: Collection[str]) -> str | None:
     if key not in known and not _is_passed_on(key):
-        if key.startswith(NOT_HERE):
+        if is_of_connect(key):
             return f"{key} (from {value.source}) is only for Kafka Connect: remove it"
         return f"unknown setting {key!r} (from {value.source}): {_advice(key, known)}"
     if any(letter < FIRST_PRINTABLE or letter == DELETE for letter in value.text):
@@ -125,7 +111,7 @@ def _from_file(file: Path) -> Iterator[tuple[str, GivenValue]]:
 
             with file.open("rb") as opened:
                 found = dict(_flatten(tomllib.load(opened), source))
-        elif file.suffix == ".properties":
+        elif file.suffix == PROPERTIES:
             import javaproperties  # noqa: PLC0415  # slow, and rarely needed
 
             with file.open("rb") as opened:
@@ -177,6 +163,8 @@ def _from_environment(
     variables = {variable_of(key): key for key in known}
     for variable in sorted(environ):
         if not variable.startswith(ENVIRONMENT) or variable in NOT_SETTINGS:
+            continue
+        if is_of_kubernetes(variable, environ[variable]):
             continue
         source = f"environment variable {variable}"
         passed_on = [each for each in PASSED_ON if variable.startswith(variable_of(each))]

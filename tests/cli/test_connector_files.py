@@ -68,7 +68,7 @@ def test_anchors_and_merged_mappings_of_yaml_are_read(tmp_path: Path) -> None:
     "tag", ["!!int 5", "!!bool yes", "!!python/name:os.system x", "!!binary aa=="]
 )
 def test_a_tag_that_would_make_something_else_of_a_value_is_refused(
-    tmp_path: Path, tag: str, run: Run, cluster: Cluster
+    tag: str, run: Run, cluster: Cluster
 ) -> None:
     Path("c").write_text(f"name: x\nkey: {tag}")
     assert run("create", "-f", "c", "--url", cluster.url).code == 2

@@ -88,3 +88,11 @@ def test_the_environment_counts(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
         "7",
         "environment variable FAIRLEAD_WORKERS",
     )
+
+
+def test_what_a_connect_workers_file_has_for_connect_alone_is_told_in_one_line(run: Run) -> None:
+    Path("c.properties").write_text("bootstrap.servers=a:9092\nworkers=3\nplugin.path=/x\n")
+    ended = run("config", "--config", "c.properties", "-o", "json")
+    told = "of c.properties, bootstrap.servers, plugin.path are only for Kafka Connect: passed over"
+    assert (ended.code, ended.err) == (0, f"fairlead: {told}\n")
+    assert {each["key"]: each["value"] for each in json.loads(ended.out)}["workers"] == "3"

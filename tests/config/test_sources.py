@@ -162,6 +162,85 @@ def test_a_worker_key_of_connect_without_a_meaning_here_is_told_so(refused: Refu
     )
 
 
+CONNECTS = """
+bootstrap.servers=localhost:9092
+group.id=connect-cluster
+key.converter=org.apache.kafka.connect.json.JsonConverter
+key.converter.schemas.enable=true
+offset.storage.topic=connect-offsets
+offset.storage.replication.factor=1
+config.storage.topic=connect-configs
+status.storage.topic=connect-status
+offset.flush.interval.ms=10000
+plugin.path=/usr/share/java
+rest.advertised.listener=http
+producer.sasl.jaas.config=secret
+listeners=HTTP://:8084
+session.timeout.ms=20000
+"""
+
+
+def test_a_file_of_a_connect_worker_starts_a_node_and_tells_what_is_passed_over(
+    tmp_path: Path, refused: Refused
+) -> None:
+    file = tmp_path / "connect-distributed.properties"
+    file.write_text(CONNECTS)
+    loaded = load_with_sources(file, {}, ())
+    assert {*loaded.sources} == {
+        *("group.id", "listeners", "session.timeout.ms", "offset.flush.interval.ms"),
+    }
+    assert loaded.passed_over == (
+        *("bootstrap.servers", "key.converter", "key.converter.schemas.enable"),
+        *("offset.storage.topic", "offset.storage.replication.factor", "config.storage.topic"),
+        *("status.storage.topic", "plugin.path"),
+        *("rest.advertised.listener", "producer.sasl.jaas.config"),
+    )
+    file.write_text(f"{CONNECTS}sesion.timeout.ms=1\n")
+    assert refused(file=file) == (
+        f"unknown setting 'sesion.timeout.ms' (from file {file}): did you mean session.timeout.ms?",
+    )
+
+
+SERVICE_OF_KUBERNETES = {
+    "FAIRLEAD_PORT": "tcp://10.96.7.7:8083",
+    "FAIRLEAD_SERVICE_HOST": "10.96.7.7",
+    "FAIRLEAD_SERVICE_PORT": "8083",
+    "FAIRLEAD_SERVICE_PORT_REST": "8083",
+    "FAIRLEAD_PORT_8083_TCP": "tcp://10.96.7.7:8083",
+    "FAIRLEAD_PORT_8083_TCP_PROTO": "tcp",
+    "FAIRLEAD_PORT_8083_TCP_PORT": "8083",
+    "FAIRLEAD_PORT_8083_TCP_ADDR": "10.96.7.7",
+    "FAIRLEAD_PORT_53_UDP": "udp://[fd00::7]:53",
+    "FAIRLEAD_PORT_9_SCTP_ADDR": "fd00::7",
+    "FAIRLEAD_ACTOR_PORT": "tcp://10.96.7.8:80",
+    "FAIRLEAD_REST_ADVERTISED_PORT": "tcp://10.96.7.8:80",
+    "FAIRLEAD_METRICS_SERVICE_HOST": "10.96.7.9",
+    "FAIRLEAD_METRICS_PORT_9102_TCP_ADDR": "10.96.7.9",
+}
+
+
+def test_variables_that_kubernetes_makes_for_services_of_our_name_are_no_settings() -> None:
+    loaded = load_with_sources(None, SERVICE_OF_KUBERNETES | {"FAIRLEAD_WORKERS": "3"}, ())
+    assert loaded.sources == {"workers": "environment variable FAIRLEAD_WORKERS"}
+
+
+def test_a_misspelt_variable_is_told_also_if_it_resembles_one_of_a_service(
+    refused: Refused,
+) -> None:
+    environ = {"FAIRLEAD_PORT": "8083", "FAIRLEAD_ACTORPORT": "1", "FAIRLEAD_PORT_8083": "x"}
+    assert refused(environ=SERVICE_OF_KUBERNETES | environ) == (
+        "unknown setting in environment variable FAIRLEAD_ACTORPORT: did you mean"
+        " FAIRLEAD_ACTOR_PORT?",
+        "unknown setting in environment variable FAIRLEAD_PORT: did you mean FAIRLEAD_ACTOR_PORT?",
+        "unknown setting in environment variable FAIRLEAD_PORT_8083: did you mean"
+        " FAIRLEAD_ACTOR_PORT?",
+    )
+    assert refused(environ={"FAIRLEAD_ACTOR_PORT": "x"}) == (
+        "actor.port = 'x' (from environment variable FAIRLEAD_ACTOR_PORT): allowed is a port, from"
+        " 0 to 65535",
+    )
+
+
 def test_settings_of_others_do_not_come_from_the_environment(refused: Refused) -> None:
     assert refused(environ={"FAIRLEAD_ASSIGNOR_CONF_X": "1"}) == (
         "FAIRLEAD_ASSIGNOR_CONF_X: settings of assignors cannot be environment variables, whose"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+PROGRAM: Final = "fairlead"
 FAILED = 1
 MISUSED = 2
 UNREACHABLE = 3
@@ -130,6 +131,11 @@ def show(output: Output, data: object, sections: Sequence[Section]) -> None:
 def say(line: str) -> None:
     """Print one line, with control characters escaped."""
     sys.stdout.write(escape_controls(line) + "\n")
+
+
+def say_aside(line: str) -> None:
+    """Print one line to standard error, which is no part of a verb's answer."""
+    sys.stderr.write(f"{PROGRAM}: {escape_controls(line)}\n")
 
 
 def as_json(data: object, indent: int | None = None) -> str:

@@ -143,7 +143,7 @@ def _parsed_yaml(file: Path, content: bytes) -> list[object]:
     from .yaml_texts import TextLoader  # noqa: PLC0415
 
     try:
-        documents = list(yaml.load_all(content, TextLoader))  # noqa: S506  # it makes texts alone
+        documents = list(yaml.load_all(content, TextLoader))
     except yaml.MarkedYAMLError as error:
         where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise Misused(f"{file} is neither JSON nor YAML: {error.problem}{where}") from None

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from .....events.placement import LARGEST_CAPACITY, flaw_in_labels
 from ..command.options import Here, Output, ReadHere, takes
-from ..command.printing import FactList, Failed, Misused, Section, Table, show
+from ..command.printing import FactList, Failed, Misused, Section, Table, say_aside, show
 
 if TYPE_CHECKING:
     from ....config.load import Loaded
@@ -34,10 +34,20 @@ def up(
     ] = False,
 ) -> None:
     """Run this node in the foreground: actors, groups, workers, REST. Ctrl-C ends it."""
-    config = place.configured()
+    loaded = place.load()
+    _tell_passed_over(place, loaded)
     from ....node.commands import up as run  # noqa: PLC0415  # reading verbs load no actors
 
-    raise typer.Exit(run(config, new_key=new_key))
+    raise typer.Exit(run(loaded.config, new_key=new_key))
+
+
+def _tell_passed_over(place: Here, loaded: "Loaded") -> None:
+    """Name the settings of a Connect worker's file that change nothing here."""
+    if keys := loaded.passed_over:
+        verb = "is" if len(keys) == 1 else "are"
+        say_aside(
+            f"of {place.config}, {', '.join(keys)} {verb} only for Kafka Connect: passed over"
+        )
 
 
 @takes(Here)
@@ -179,7 +189,9 @@ def demo(
 @takes(ReadHere)
 def config(place: ReadHere) -> None:
     """Show every setting: its value, default, unit and meaning, and where its value is from."""
-    lines = list_settings(place.load())
+    loaded = place.load()
+    _tell_passed_over(place, loaded)
+    lines = list_settings(loaded)
     show(place.output, lines, _sections(lines) if place.output is Output.TABLE else ())
 
 
